@@ -1,0 +1,364 @@
+package continuo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// AppendOptions says under which conditions to append. The zero value appends at the end, whatever is there.
+type AppendOptions struct {
+	// ExpectSeq is the seq that the first entry must get, 0 for any. A *ConflictError says that it did not.
+	ExpectSeq int64
+	// Key makes the append happen once: a later append with the same key returns the entries of the first,
+	// or ErrKeyReused when it asks for something else. Default none.
+	Key string
+}
+
+// Append adds entries to a conversation, all or none, and returns them as stored. It fails with a
+// *RuleError when an entry could not be shown where it would stand, with a *ConflictError when
+// ExpectSeq was lost, and with ErrNotFound. Once it returned, the entries are durable.
+func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry, options AppendOptions) ([]Entry, error) {
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("append: %w: no entries", ErrInvalid)
+	}
+	for i := range entries {
+		if len(entries[i].Repairs) > 0 {
+			return nil, atIndex(broken(RuleRepairs, "only an import may carry repairs"), i)
+		}
+	}
+	request := &appendRequest{ctx: ctx, entries: entries, options: options, done: make(chan struct{}), lead: make(chan struct{})}
+	if options.Key != "" {
+		request.fingerprint = fingerprint(entries)
+	}
+	l.writer(conversationID).submit(request)
+	if request.err != nil {
+		return nil, request.err
+	}
+	l.announce(conversationID)
+	return request.stored, nil
+}
+
+// appendRequest is one caller's wish, on its way through a writer.
+type appendRequest struct {
+	ctx         context.Context
+	entries     []Entry
+	options     AppendOptions
+	fingerprint string
+
+	stored []Entry
+	err    error
+	done   chan struct{} // closed when stored and err are set
+	lead   chan struct{} // closed when the caller is to lead the writer
+}
+
+func (r *appendRequest) finish(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// writer orders the appends to one conversation. Whoever finds it idle leads: it takes all that wait,
+// checks them against the tail in order, commits them as one batch, and hands the lead to the next.
+type writer struct {
+	log *Log
+	id  string
+
+	mu      sync.Mutex
+	waiting []*appendRequest
+	leading bool
+
+	tail *tailState // of the leader alone; nil when it has to be read
+}
+
+// tailState is what the rules need to know about the end of a conversation.
+type tailState struct {
+	conversation Conversation
+	last         int64
+	group        Group
+	ids          map[string]bool // output refs given out by entries that are not stored yet
+}
+
+// maxWriters bounds how many idle conversations keep their tail in memory.
+const maxWriters = 4096
+
+func (l *Log) writer(id string) *writer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.writers[id]
+	if w == nil {
+		if len(l.writers) >= maxWriters {
+			l.dropIdleWriters()
+		}
+		w = &writer{log: l, id: id}
+		l.writers[id] = w
+	}
+	return w
+}
+
+func (l *Log) dropIdleWriters() {
+	for id, w := range l.writers {
+		w.mu.Lock()
+		idle := !w.leading && len(w.waiting) == 0
+		w.mu.Unlock()
+		if idle {
+			delete(l.writers, id)
+		}
+	}
+}
+
+// submit returns when the request is settled.
+func (w *writer) submit(request *appendRequest) {
+	w.mu.Lock()
+	w.waiting = append(w.waiting, request)
+	lead := !w.leading
+	w.leading = true
+	w.mu.Unlock()
+	if !lead {
+		select {
+		case <-request.done:
+			return
+		case <-request.lead:
+		}
+	}
+	w.mu.Lock()
+	requests := w.waiting // the caller's own is among them
+	w.waiting = nil
+	w.mu.Unlock()
+	w.commit(requests)
+	w.handOver()
+}
+
+// handOver lets the first of those who wait lead.
+func (w *writer) handOver() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.waiting) == 0 {
+		w.leading = false
+		return
+	}
+	close(w.waiting[0].lead)
+}
+
+// commitTries bounds how often a batch is checked anew after another process won the race.
+const commitTries = 16
+
+// commit checks and appends the requests. The leader works for others too, so that its own
+// cancellation must not end the work: only a request that was cancelled before it began is left out.
+func (w *writer) commit(requests []*appendRequest) {
+	ctx := context.WithoutCancel(requests[0].ctx)
+	for try := 1; ; try++ {
+		batch, accepted := w.check(ctx, requests)
+		if len(accepted) == 0 {
+			return
+		}
+		err := w.log.store.Append(ctx, batch)
+		var conflict *ConflictError
+		if errors.As(err, &conflict) && try < commitTries {
+			w.tail, requests = nil, accepted
+			continue
+		}
+		if err != nil {
+			w.tail = nil
+			err = fmt.Errorf("append to conversation %s: %w", w.id, err)
+		}
+		for _, request := range accepted {
+			request.finish(err)
+		}
+		return
+	}
+}
+
+// check settles the requests that cannot be appended and returns a batch of those that can.
+func (w *writer) check(ctx context.Context, requests []*appendRequest) (Batch, []*appendRequest) {
+	var accepted []*appendRequest
+	if w.tail == nil {
+		if err := w.loadTail(ctx); err != nil {
+			for _, request := range requests {
+				request.finish(err)
+			}
+			return Batch{}, nil
+		}
+	}
+	batch := Batch{ConversationID: w.id, After: w.tail.last}
+	for _, request := range requests {
+		settled, err := w.checkOne(ctx, request, &batch)
+		if err != nil || settled {
+			request.finish(err)
+			continue
+		}
+		accepted = append(accepted, request)
+	}
+	return batch, accepted
+}
+
+// checkOne adds a request's entries to the batch. It reports true when the request is settled already:
+// its key has been used before for the same entries.
+func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Batch) (settled bool, err error) {
+	if err := request.ctx.Err(); err != nil {
+		return false, err
+	}
+	if key := request.options.Key; key != "" {
+		stored, err := w.replay(ctx, key, request.fingerprint, batch)
+		if err != nil || stored != nil {
+			request.stored = stored
+			return stored != nil, err
+		}
+	}
+	first := w.tail.last + 1
+	if want := request.options.ExpectSeq; want != 0 && want != first {
+		return false, &ConflictError{Want: want, Have: first}
+	}
+	undo := *w.tail
+	stored := make([]Entry, len(request.entries))
+	for i := range request.entries {
+		stored[i] = request.entries[i]
+		if err := w.log.prepare(ctx, &w.tail.conversation, w.tail, &stored[i]); err != nil {
+			*w.tail = undo
+			return false, atIndex(err, i)
+		}
+	}
+	request.stored = stored
+	batch.Entries = append(batch.Entries, stored...)
+	if key := request.options.Key; key != "" {
+		batch.Receipts = append(batch.Receipts, Receipt{Key: key, Fingerprint: request.fingerprint, First: first, Last: w.tail.last})
+	}
+	return false, nil
+}
+
+// replay returns the entries that a key appended before, in the store or earlier in the same batch.
+func (w *writer) replay(ctx context.Context, key, fingerprint string, batch *Batch) ([]Entry, error) {
+	receipt, err := w.log.store.Receipt(ctx, w.id, key)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+		for _, pending := range batch.Receipts {
+			if pending.Key == key {
+				receipt = pending
+			}
+		}
+	}
+	switch {
+	case err != nil || receipt.Key == "":
+		return nil, err
+	case receipt.Fingerprint != fingerprint:
+		return nil, fmt.Errorf("%w: key %q", ErrKeyReused, key)
+	}
+	if receipt.First > batch.After {
+		offset := receipt.First - batch.After - 1
+		return batch.Entries[offset : offset+receipt.Last-receipt.First+1], nil
+	}
+	return w.log.store.Entries(ctx, w.id, EntryQuery{From: receipt.First, To: receipt.Last, Limit: int(receipt.Last - receipt.First + 1)})
+}
+
+func (w *writer) loadTail(ctx context.Context) error {
+	conversation, err := w.log.Conversation(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	group, err := w.log.groupAt(ctx, conversation, conversation.LastSeq)
+	if err != nil {
+		return err
+	}
+	w.tail = &tailState{conversation: conversation, last: conversation.LastSeq, group: group}
+	return nil
+}
+
+// prepare checks an entry against the tail, gives it its place, and moves the tail past it.
+func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) error {
+	if err := tail.group.Accept(entry); err != nil {
+		return err
+	}
+	if entry.CreatedAt.IsZero() {
+		entry.CreatedAt = l.now()
+	}
+	entry.CreatedAt = entry.CreatedAt.UTC()
+	entry.ID = l.NewID("ent")
+	entry.ConversationID = conversation.ID
+	entry.Seq = tail.last + 1
+	entry.count(l.options.Counter)
+	if entry.Role == Tool && !entry.Hidden {
+		ref, err := l.outputRef(ctx, conversation, tail, entry)
+		if err != nil {
+			return err
+		}
+		entry.OutputRef = ref
+	}
+	if size := entry.storedSize(); size > l.options.MaxEntryBytes {
+		return broken(RuleTooLarge, "the entry has %d bytes, more than the limit of %d", size, l.options.MaxEntryBytes)
+	}
+	tail.last = entry.Seq
+	return nil
+}
+
+// outputRefFolder is where a conversation's tool results can be read.
+const outputRefFolder = "@state/logs/tool-results/"
+
+// outputRef names a tool result after its call. Ids may be used again by later calls: then the seq is added.
+func (l *Log) outputRef(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) (string, error) {
+	name := outputRefFolder + fileName(entry.ToolCallID)
+	ref := name + ".json"
+	taken := tail.ids[ref]
+	if !taken && conversation.LastSeq > 0 {
+		_, err := l.EntryByOutputRef(ctx, *conversation, ref)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return "", err
+		}
+		taken = err == nil
+	}
+	if taken {
+		return fmt.Sprintf("%s-%d.json", name, entry.Seq), nil
+	}
+	if tail.ids == nil {
+		tail.ids = map[string]bool{}
+	}
+	tail.ids[ref] = true
+	return ref, nil
+}
+
+// fileName makes a file name of a call id: what is not a letter, a digit or one of "-_." becomes "_".
+func fileName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, id)
+	return strings.TrimLeft(name[:min(len(name), 120)], ".")
+}
+
+// storedSize is about how long the entry's stored form is, without writing it.
+func (e *Entry) storedSize() int {
+	size := len(e.Content.text) + len(e.Widget) + len(e.Extra) + len(e.ToolCallID)
+	for _, part := range e.Content.parts {
+		size += len(part.Raw)
+	}
+	for _, call := range e.ToolCalls {
+		size += len(call.ID) + len(call.Name) + len(call.Arguments) + len(call.Extra)
+	}
+	for _, data := range e.Vendor {
+		size += len(data)
+	}
+	if e.Reasoning != nil {
+		size += len(e.Reasoning.Text) + len(e.Reasoning.Signature)
+	}
+	return size
+}
+
+func fingerprint(entries []Entry) string {
+	sum := sha256.Sum256(rawjson.MustMarshal(entries))
+	return hex.EncodeToString(sum[:])
+}
+
+func atIndex(err error, index int) error {
+	var rule *RuleError
+	if errors.As(err, &rule) {
+		rule.Index = index
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package continuo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Content is what a message says: a string, null, or a list of parts, kept as it came.
+// The zero value is absent content, which JSON leaves out. A Content is not changed after it is made.
+type Content struct {
+	kind  contentKind
+	text  string
+	parts []Part
+}
+
+type contentKind uint8
+
+const (
+	contentAbsent contentKind = iota
+	contentNull
+	contentText
+	contentParts
+)
+
+// Part is one element of a content list: text, an image, a file, audio, or a kind that Continuo does
+// not know. Raw is the whole element as it came.
+type Part struct {
+	Type string
+	Text string // of a part whose type is text or refusal
+	Raw  json.RawMessage
+}
+
+// IsText reports whether the part is text in the narrow sense or a refusal.
+func (p Part) IsText() bool { return p.Type == "text" || p.Type == "refusal" }
+
+// Text makes string content.
+func Text(text string) Content { return Content{kind: contentText, text: text} }
+
+// Null makes explicit null content, as an assistant message with tool calls often has.
+func Null() Content { return Content{kind: contentNull} }
+
+// Parts makes list content.
+func Parts(parts ...Part) Content { return Content{kind: contentParts, parts: parts} }
+
+// TextPart makes a text part.
+func TextPart(text string) Part {
+	raw := rawjson.MustMarshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", text})
+	return Part{Type: "text", Text: text, Raw: raw}
+}
+
+// IsZero reports whether content is absent.
+func (c Content) IsZero() bool { return c.kind == contentAbsent }
+
+// IsNull reports whether content is absent or null.
+func (c Content) IsNull() bool { return c.kind == contentAbsent || c.kind == contentNull }
+
+// IsText reports whether content is a string.
+func (c Content) IsText() bool { return c.kind == contentText }
+
+// IsParts reports whether content is a list.
+func (c Content) IsParts() bool { return c.kind == contentParts }
+
+// Parts returns the parts of list content; the caller must not change them.
+func (c Content) Parts() []Part { return c.parts }
+
+// IsEmpty reports whether content says nothing: absent, null, an empty string or an empty list.
+func (c Content) IsEmpty() bool {
+	return c.IsNull() || c.kind == contentText && c.text == "" || c.kind == contentParts && len(c.parts) == 0
+}
+
+// String returns the text of the content: the string, or the text parts joined by line ends.
+func (c Content) String() string {
+	if c.kind != contentParts {
+		return c.text
+	}
+	var texts []string
+	for _, part := range c.parts {
+		if part.IsText() {
+			texts = append(texts, part.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// MarshalJSON writes the content as the protocol has it; absent content is written as null.
+func (c Content) MarshalJSON() ([]byte, error) {
+	switch c.kind {
+	case contentText:
+		return rawjson.Marshal(c.text)
+	case contentParts:
+		raws := make([]json.RawMessage, len(c.parts))
+		for i, part := range c.parts {
+			raws[i] = part.Raw
+		}
+		return rawjson.Marshal(raws)
+	default:
+		return []byte("null"), nil
+	}
+}
+
+// UnmarshalJSON reads a string, null, or a list of objects with a string type.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	trimmed := bytes.TrimSpace(data)
+	switch {
+	case len(trimmed) == 0:
+		return errors.New("content is empty JSON")
+	case string(trimmed) == "null":
+		*c = Null()
+	case trimmed[0] == '"':
+		var text string
+		if err := json.Unmarshal(trimmed, &text); err != nil {
+			return err
+		}
+		*c = Text(text)
+	case trimmed[0] == '[':
+		parts, err := parseParts(trimmed)
+		if err != nil {
+			return err
+		}
+		*c = Parts(parts...)
+	default:
+		return errors.New("content must be a string, null or a list of parts")
+	}
+	return nil
+}
+
+func parseParts(data []byte) ([]Part, error) {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		return nil, err
+	}
+	parts := make([]Part, len(raws))
+	for i, raw := range raws {
+		var head struct {
+			Type    string          `json:"type"`
+			Text    json.RawMessage `json:"text"`
+			Refusal json.RawMessage `json:"refusal"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
+			return nil, fmt.Errorf("content part %d must be an object with a type", i)
+		}
+		parts[i] = Part{Type: head.Type, Raw: raw}
+		switch head.Type {
+		case "text":
+			text, ok := rawjson.String(head.Text)
+			if !ok {
+				return nil, fmt.Errorf("content part %d has type text but no text", i)
+			}
+			parts[i].Text = text
+		case "refusal":
+			parts[i].Text, _ = rawjson.String(head.Refusal)
+		}
+	}
+	return parts, nil
+}

@@ -1,0 +1,35 @@
+package continuo
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// DefaultProject is the project of everything that no other project was named for.
+const DefaultProject = "default"
+
+// Conversation is one log and what is known about it.
+type Conversation struct {
+	ID        string `json:"id"`
+	ProjectID string `json:"project_id"`
+	// Key is the caller's own name for the conversation, unique in its project; empty when there is none.
+	Key        string          `json:"key,omitempty"`
+	Title      string          `json:"title"`
+	ActiveMode Mode            `json:"active_mode"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"` // a JSON object
+	// ParentID and ForkSeq say what the conversation was forked from; empty and 0 when it was not.
+	ParentID  string    `json:"parent_id,omitempty"`
+	ForkSeq   int64     `json:"fork_seq,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"` // of the last append or change
+	// LastSeq is the seq of the newest entry, 0 when there is none.
+	LastSeq int64 `json:"last_seq"`
+	// Lineage lists the conversations whose entries this one begins with, oldest first.
+	Lineage []Segment `json:"-"`
+}
+
+// Segment is a stretch of another conversation's own entries, ending at Through.
+type Segment struct {
+	ConversationID string `json:"conversation_id"`
+	Through        int64  `json:"through"`
+}

@@ -1,0 +1,67 @@
+package continuo
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels; wrapped errors are compared with errors.Is.
+var (
+	ErrNotFound    = errors.New("not found")
+	ErrInvalid     = errors.New("invalid input")
+	ErrBadRange    = errors.New("seq out of range")
+	ErrExists      = errors.New("already exists")
+	ErrKeyReused   = errors.New("idempotency key was used for another request")
+	ErrClosed      = errors.New("closed")
+	ErrBusy        = errors.New("conversation is busy with another turn")
+	ErrNewerSchema = errors.New("the database was written by a newer version of continuo")
+	ErrReadOnly    = errors.New("the store cannot be written")
+	ErrFull        = errors.New("the disk is full")
+)
+
+// ConflictError says that an append expected another place in the log than it found.
+type ConflictError struct {
+	Want, Have int64 // the next seq that was expected, and the one that there is
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("expected the next entry to be seq %d, but it would be %d: read the new entries and try again", e.Want, e.Have)
+}
+
+// RuleError says which rule of the log an entry would break. Nothing was appended.
+type RuleError struct {
+	Index   int    // of the entry among those that were to be appended, from 0
+	Rule    Rule   //
+	Message string // what is wrong with it and what to do
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("entry %d breaks the rule %s: %s", e.Index, e.Rule, e.Message)
+}
+
+// OverflowError says that what a request must hold is more than its budget. Nothing was shortened.
+type OverflowError struct {
+	View   string
+	Limits Size // 0 means no limit
+	// The parts that cannot be left out, each with its size.
+	Prompt, NewestUser, OpenGroup Size
+}
+
+func (e *OverflowError) Error() string {
+	return fmt.Sprintf("context_overflow: view %s allows %s, but the prompt (%s), the newest user message (%s) and the open group (%s) need more: raise the budget or shorten the message",
+		e.View, limitText(e.Limits), sizeText(e.Prompt), sizeText(e.NewestUser), sizeText(e.OpenGroup))
+}
+
+func sizeText(s Size) string {
+	return fmt.Sprintf("%d messages, %d characters, %d tokens", s.Messages, s.Chars, s.Tokens)
+}
+
+func limitText(s Size) string {
+	text := func(n int) string {
+		if n == 0 {
+			return "any number of"
+		}
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s messages, %s characters, %s tokens", text(s.Messages), text(s.Chars), text(s.Tokens))
+}

@@ -1,0 +1,3 @@
+module github.com/continuo-log/continuo
+
+go 1.26

@@ -1,0 +1,153 @@
+// Package rawjson is the one door to JSON: it writes without HTML escapes, so that text stays readable
+// and equal to what came in, and it splits objects into known and unknown fields without losing any.
+//
+// Everything that Continuo stores or sends goes through Marshal; values that were not understood stay
+// json.RawMessage. When the standard library's second JSON package becomes the default, it replaces
+// the inside of this package.
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Marshal is json.Marshal without HTML escapes and without a trailing newline.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// MustMarshal is Marshal for values that cannot fail: strings, numbers, and structs of them.
+func MustMarshal(v any) []byte {
+	data, err := Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("rawjson: marshal %T: %v", v, err))
+	}
+	return data
+}
+
+// Field is one member of a JSON object, its value untouched.
+type Field struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// Object is a JSON object with its members in the order in which they came.
+type Object []Field
+
+// ErrNotObject says that the JSON value is not an object.
+var ErrNotObject = errors.New("not a JSON object")
+
+// ParseObject reads a JSON object. A key that occurs twice keeps its first place and its last value.
+func ParseObject(data []byte) (Object, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	token, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	if token != json.Delim('{') {
+		return nil, ErrNotObject
+	}
+	var object Object
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		object.Set(key.(string), value)
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("text after the JSON object")
+	}
+	return object, nil
+}
+
+// Get returns a member's value, nil when there is none.
+func (o Object) Get(key string) json.RawMessage {
+	for _, field := range o {
+		if field.Key == key {
+			return field.Value
+		}
+	}
+	return nil
+}
+
+// Set replaces a member's value or adds the member at the end.
+func (o *Object) Set(key string, value json.RawMessage) {
+	for i := range *o {
+		if (*o)[i].Key == key {
+			(*o)[i].Value = value
+			return
+		}
+	}
+	*o = append(*o, Field{Key: key, Value: value})
+}
+
+// Without returns the members whose keys are not listed.
+func (o Object) Without(keys ...string) Object {
+	var rest Object
+next:
+	for _, field := range o {
+		for _, key := range keys {
+			if field.Key == key {
+				continue next
+			}
+		}
+		rest = append(rest, field)
+	}
+	return rest
+}
+
+// Raw writes the object, or nil when it has no members.
+func (o Object) Raw() json.RawMessage {
+	if len(o) == 0 {
+		return nil
+	}
+	return MustMarshal(o)
+}
+
+// MarshalJSON writes the members in order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	buf.WriteByte('{')
+	for i, field := range o {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		buf.Write(MustMarshal(field.Key))
+		buf.WriteByte(':')
+		buf.Write(field.Value)
+	}
+	buf.WriteByte('}')
+	return buf.Bytes(), nil
+}
+
+// IsNull reports whether a value is absent or the JSON null.
+func IsNull(value json.RawMessage) bool {
+	trimmed := bytes.TrimSpace(value)
+	return len(trimmed) == 0 || string(trimmed) == "null"
+}
+
+// String reads a JSON string; ok is false for any other value.
+func String(value json.RawMessage) (text string, ok bool) {
+	trimmed := bytes.TrimSpace(value)
+	if len(trimmed) == 0 || trimmed[0] != '"' || json.Unmarshal(trimmed, &text) != nil {
+		return "", false
+	}
+	return text, true
+}

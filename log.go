@@ -1,0 +1,429 @@
+package continuo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Log is the one way into a store: every rule about what may be written lives here. It is safe for
+// concurrent use; appends to one conversation that come at the same time share one commit.
+type Log struct {
+	store   Store
+	options LogOptions
+
+	mu      sync.Mutex
+	writers map[string]*writer
+	news    map[string]chan struct{} // closed when the conversation has grown
+}
+
+// LogOptions configures a Log. The zero value works, but for Counter.
+type LogOptions struct {
+	// Counter counts tokens at append. Default: a rough one, characters / 4.
+	Counter Counter
+	// MaxEntryBytes bounds one entry's stored form. Default 32 MiB.
+	MaxEntryBytes int
+	// Poll is how often Tail looks for entries of other processes. Default 500 ms.
+	Poll time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// IDs makes ids. Default a new IDSource.
+	IDs *IDSource
+}
+
+// NewLog makes a log over a store, which stays the caller's to close.
+func NewLog(store Store, options LogOptions) *Log {
+	if options.Counter == nil {
+		options.Counter = roughCounter{}
+	}
+	if options.MaxEntryBytes == 0 {
+		options.MaxEntryBytes = 32 << 20
+	}
+	if options.Poll == 0 {
+		options.Poll = 500 * time.Millisecond
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.IDs == nil {
+		options.IDs = &IDSource{}
+	}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]chan struct{}{}}
+}
+
+// NewID makes an id with the log's clock and id source.
+func (l *Log) NewID(prefix string) string { return l.options.IDs.New(prefix, l.options.Now()) }
+
+// Create starts a conversation. ID, times and defaults are filled in; ErrExists when the key is taken.
+func (l *Log) Create(ctx context.Context, conversation Conversation) (Conversation, error) {
+	return l.Import(ctx, conversation, nil)
+}
+
+// Import creates a conversation with entries that are in it from the start, all or nothing. Entries may
+// be repaired ones (they have Repairs), which Append refuses. A log that ends with open calls is
+// accepted: their results may still be appended.
+func (l *Log) Import(ctx context.Context, conversation Conversation, entries []Entry) (Conversation, error) {
+	now := l.now()
+	conversation.ID = l.NewID("conv")
+	if conversation.ProjectID == "" {
+		conversation.ProjectID = DefaultProject
+	}
+	if conversation.ActiveMode == "" {
+		conversation.ActiveMode = ModeChat
+	}
+	if err := CheckMetadata(conversation.Metadata); err != nil {
+		return Conversation{}, err
+	}
+	conversation.CreatedAt, conversation.UpdatedAt = now, now
+	tail := tailState{group: Group{}, ids: map[string]bool{}}
+	prepared := make([]Entry, len(entries))
+	for i := range entries {
+		prepared[i] = entries[i]
+		if err := l.prepare(ctx, &conversation, &tail, &prepared[i]); err != nil {
+			return Conversation{}, atIndex(err, i)
+		}
+	}
+	conversation.LastSeq = tail.last
+	if err := l.store.Create(ctx, conversation, prepared); err != nil {
+		return Conversation{}, fmt.Errorf("create conversation: %w", err)
+	}
+	return conversation, nil
+}
+
+// Conversation finds a conversation by id; ErrNotFound.
+func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error) {
+	conversation, err := l.store.Conversation(ctx, id)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("conversation %s: %w", id, err)
+	}
+	return conversation, nil
+}
+
+// Find finds a conversation of a project by its id or by its key; ErrNotFound.
+func (l *Log) Find(ctx context.Context, projectID, idOrKey string) (Conversation, error) {
+	conversation, err := l.store.Conversation(ctx, idOrKey)
+	if err == nil && conversation.ProjectID != projectID {
+		err = ErrNotFound
+	}
+	if errors.Is(err, ErrNotFound) {
+		conversation, err = l.store.ConversationByKey(ctx, projectID, idOrKey)
+	}
+	if err != nil {
+		return Conversation{}, fmt.Errorf("conversation %s: %w", idOrKey, err)
+	}
+	return conversation, nil
+}
+
+// Conversations lists a project's conversations, the newest change first.
+func (l *Log) Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error) {
+	return l.store.Conversations(ctx, query)
+}
+
+// Update changes a conversation's title, mode or metadata.
+func (l *Log) Update(ctx context.Context, id string, change ConversationChange) (Conversation, error) {
+	if err := CheckMetadata(change.Metadata); err != nil {
+		return Conversation{}, err
+	}
+	change.UpdatedAt = l.now()
+	conversation, err := l.store.Update(ctx, id, change)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)
+	}
+	return conversation, nil
+}
+
+// Delete removes a conversation. Its forks keep what they began with.
+func (l *Log) Delete(ctx context.Context, id string) error {
+	if err := l.store.Delete(ctx, id); err != nil {
+		return fmt.Errorf("delete conversation %s: %w", id, err)
+	}
+	l.mu.Lock()
+	delete(l.writers, id)
+	l.mu.Unlock()
+	l.announce(id)
+	return nil
+}
+
+// Fork makes a conversation that begins with the parent's entries up to and including seq at (0: all of
+// them). It copies nothing. A fork may not split a group: at must not lie between a call and its result.
+func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation Conversation) (Conversation, error) {
+	parent, err := l.Conversation(ctx, parentID)
+	if err != nil {
+		return Conversation{}, err
+	}
+	if at == 0 {
+		at = parent.LastSeq
+	}
+	if at < 0 || at > parent.LastSeq {
+		return Conversation{}, fmt.Errorf("fork at seq %d: %w: the conversation has entries 1 to %d", at, ErrBadRange, parent.LastSeq)
+	}
+	group, err := l.groupAt(ctx, parent, at)
+	if err != nil {
+		return Conversation{}, err
+	}
+	if len(group.Open) > 0 {
+		return Conversation{}, fmt.Errorf("fork at seq %d: %w: it would cut the calls %v from their results; choose a seq before the calls or after the results", at, ErrBadRange, group.Open)
+	}
+	now := l.now()
+	conversation.ID, conversation.ProjectID = l.NewID("conv"), parent.ProjectID
+	conversation.ParentID, conversation.ForkSeq, conversation.LastSeq = parent.ID, at, at
+	conversation.Lineage = lineageThrough(parent, at)
+	conversation.CreatedAt, conversation.UpdatedAt = now, now
+	if conversation.ActiveMode == "" {
+		conversation.ActiveMode = parent.ActiveMode
+	}
+	if conversation.Title == "" {
+		conversation.Title = parent.Title
+	}
+	if conversation.Metadata == nil {
+		conversation.Metadata = parent.Metadata
+	}
+	if err := l.store.Create(ctx, conversation, nil); err != nil {
+		return Conversation{}, fmt.Errorf("fork conversation %s: %w", parentID, err)
+	}
+	return conversation, nil
+}
+
+func lineageThrough(parent Conversation, at int64) []Segment {
+	var lineage []Segment
+	for _, segment := range append(parent.Lineage[:len(parent.Lineage):len(parent.Lineage)], Segment{parent.ID, parent.LastSeq}) {
+		segment.Through = min(segment.Through, at)
+		lineage = append(lineage, segment)
+		if segment.Through == at {
+			break
+		}
+	}
+	return lineage
+}
+
+// Range selects entries by seq, both ends included; To 0 means the newest.
+type Range struct {
+	From, To int64
+	Backward bool
+}
+
+// pageSize is how many rows one read asks for: the most that a reader who stops early has read too many.
+const pageSize = 64
+
+// Read yields entries in ascending order, or descending with Backward, through a fork's lineage. It
+// reads in pages, so that a consumer that stops early has read little more than it took.
+func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if r.To == 0 || r.To > conversation.LastSeq {
+			r.To = conversation.LastSeq
+		}
+		next, end, step := max(r.From, 1), r.To, int64(1)
+		if r.Backward {
+			next, end, step = end, next, -1
+		}
+		for (end-next)*step >= 0 {
+			page, err := l.page(ctx, conversation, next, end, r.Backward)
+			if err != nil {
+				yield(Entry{}, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+				next = entry.Seq + step
+			}
+		}
+	}
+}
+
+// page reads the entries from next towards end, as far as one segment and one page go.
+func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool) ([]Entry, error) {
+	segment := segmentOf(conversation, next)
+	query := EntryQuery{From: next, To: min(end, segment.to), Limit: pageSize}
+	if backward {
+		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: pageSize}
+	}
+	page, err := l.store.Entries(ctx, segment.id, query)
+	if err == nil && (len(page) == 0 || page[0].Seq != next) {
+		err = fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next)
+	}
+	return page, err
+}
+
+type segment struct {
+	id       string
+	from, to int64
+}
+
+func segmentOf(conversation Conversation, seq int64) segment {
+	from := int64(1)
+	for _, s := range conversation.Lineage {
+		if seq <= s.Through {
+			return segment{s.ConversationID, from, s.Through}
+		}
+		from = s.Through + 1
+	}
+	return segment{conversation.ID, from, conversation.LastSeq}
+}
+
+// LatestUser finds the newest user entry at or before seq at that is not hidden; ErrNotFound.
+func (l *Log) LatestUser(ctx context.Context, conversation Conversation, at int64) (Entry, error) {
+	return l.search(ctx, conversation, at, EntryQuery{UsersOnly: true, Backward: true, Limit: 1})
+}
+
+// EntryByOutputRef finds the tool entry whose whole output an alias path names; ErrNotFound.
+func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, ref string) (Entry, error) {
+	return l.search(ctx, conversation, conversation.LastSeq, EntryQuery{OutputRef: ref, Backward: true, Limit: 1})
+}
+
+// search runs a narrow query over the segments of a conversation, newest first.
+func (l *Log) search(ctx context.Context, conversation Conversation, at int64, query EntryQuery) (Entry, error) {
+	for at >= 1 {
+		segment := segmentOf(conversation, at)
+		query.From, query.To = segment.from, at
+		found, err := l.store.Entries(ctx, segment.id, query)
+		if err != nil {
+			return Entry{}, fmt.Errorf("search conversation %s: %w", conversation.ID, err)
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+		at = segment.from - 1
+	}
+	return Entry{}, ErrNotFound
+}
+
+// groupAt finds which calls are open after seq at.
+func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) (Group, error) {
+	var answers []string
+	for entry, err := range l.Read(ctx, conversation, Range{To: at, Backward: true}) {
+		switch {
+		case err != nil:
+			return Group{}, err
+		case at == 0:
+			return Group{}, nil
+		case entry.Hidden:
+			continue
+		case entry.Role == Tool:
+			answers = append(answers, entry.ToolCallID)
+			continue
+		case !entry.HasCalls():
+			return Group{}, nil
+		}
+		var group Group
+		if err := group.Accept(&entry); err != nil {
+			return Group{}, err
+		}
+		for _, answer := range answers {
+			if err := group.answer(answer); err != nil {
+				return Group{}, err
+			}
+		}
+		return group, nil
+	}
+	return Group{}, nil
+}
+
+// OpenCalls returns the ids of the calls that wait for their result, in order.
+func (l *Log) OpenCalls(ctx context.Context, conversation Conversation) ([]string, error) {
+	group, err := l.groupAt(ctx, conversation, conversation.LastSeq)
+	return group.Open, err
+}
+
+// Tail yields the entries after seq and then waits for new ones, until ctx is done or the conversation
+// is deleted. Entries that another process appends are seen within LogOptions.Poll.
+func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for {
+			grown := l.growth(id)
+			conversation, err := l.Conversation(ctx, id)
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for entry, err := range l.Read(ctx, conversation, Range{From: after + 1}) {
+				if !yield(entry, err) || err != nil {
+					return
+				}
+				after = entry.Seq
+			}
+			timer := time.NewTimer(l.options.Poll)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-grown:
+				timer.Stop()
+			case <-timer.C:
+			}
+		}
+	}
+}
+
+// growth returns a channel that closes when this process next appends to the conversation.
+func (l *Log) growth(id string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.news[id] == nil {
+		l.news[id] = make(chan struct{})
+	}
+	return l.news[id]
+}
+
+func (l *Log) announce(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if grown := l.news[id]; grown != nil {
+		close(grown)
+		delete(l.news, id)
+	}
+}
+
+// PutEnvelope keeps an envelope and returns its hash; Envelope reads it back.
+func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error) {
+	data, err := rawjson.Marshal(envelope)
+	if err != nil {
+		return "", fmt.Errorf("envelope: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	if err := l.store.PutBlob(ctx, hash, data); err != nil {
+		return "", fmt.Errorf("keep envelope: %w", err)
+	}
+	return hash, nil
+}
+
+// Envelope reads what PutEnvelope kept.
+func (l *Log) Envelope(ctx context.Context, hash string) (Envelope, error) {
+	data, err := l.store.Blob(ctx, hash)
+	if err != nil {
+		return Envelope{}, fmt.Errorf("envelope %s: %w", hash, err)
+	}
+	var envelope Envelope
+	if err := json.Unmarshal(data, &envelope); err != nil {
+		return Envelope{}, fmt.Errorf("envelope %s: %w", hash, err)
+	}
+	return envelope, nil
+}
+
+func (l *Log) now() time.Time { return l.options.Now().UTC() }
+
+// CheckMetadata refuses metadata that is not a JSON object; nil is fine.
+func CheckMetadata(metadata json.RawMessage) error {
+	if metadata == nil {
+		return nil
+	}
+	if _, err := rawjson.ParseObject(metadata); err != nil {
+		return fmt.Errorf("metadata must be a JSON object: %w", ErrInvalid)
+	}
+	return nil
+}
+
+type roughCounter struct{}
+
+func (roughCounter) Name() string          { return "chars/4" }
+func (roughCounter) Count(text string) int { return (len([]rune(text)) + 3) / 4 }

@@ -1,0 +1,88 @@
+package continuo
+
+// Plan is what a build decided: what the reader sees, a verdict for every entry, and the totals.
+type Plan struct {
+	View     string `json:"view"`
+	ViewHash string `json:"view_hash"`
+	// At is the newest seq that the build considered.
+	At     int64  `json:"at"`
+	Window Window `json:"epoch"`
+	Moved  bool   `json:"moved"` // the window stands elsewhere than at the last request of this view
+	// Cycle is the seq of the user message that began a cycle which is still open, 0 when there is none:
+	// when the newest entry is a user message or a final answer.
+	Cycle  int64      `json:"cycle,omitempty"`
+	Totals PlanTotals `json:"totals"`
+	Items  []PlanItem `json:"items"`
+	// Messages are what is shown, in order, already shaped.
+	Messages []Message `json:"-"`
+}
+
+// PlanTotals sums a plan up.
+type PlanTotals struct {
+	Entries    int64 `json:"entries"` // in the log up to At
+	Kept       int64 `json:"kept"`    // shown, in whatever shape
+	Previewed  int64 `json:"previewed"`
+	Truncated  int64 `json:"truncated"`
+	Dropped    int64 `json:"dropped"`
+	Excluded   int64 `json:"excluded"`
+	Messages   int   `json:"messages"`         // rendered, markers included
+	Chars      int   `json:"chars"`            // Unicode characters of the messages
+	Tokens     int   `json:"estimated_tokens"` // of the messages, with a protocol overhead for each
+	RowsRead   int64 `json:"rows_read"`
+	PromptSize Size  `json:"prompt"`
+	// SharedBytes is how many leading bytes the rendering has in common with the previous request of this
+	// view, -1 when that was not asked for or there is none.
+	SharedBytes int64 `json:"shared_bytes"`
+}
+
+// PlanItem is the verdict on one entry, or on a run of entries that share it.
+type PlanItem struct {
+	Seq     int64   `json:"seq"`
+	Through int64   `json:"through,omitempty"` // last seq of a run; 0 for a single entry
+	Role    Role    `json:"role,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	Reason  string  `json:"reason"`
+	Before  *Size   `json:"before,omitempty"`
+	After   *Size   `json:"after,omitempty"`
+}
+
+// Verdict says what became of an entry in a request.
+type Verdict string
+
+// The verdicts.
+const (
+	Kept       Verdict = "kept"
+	Previewed  Verdict = "previewed"
+	Truncated  Verdict = "truncated"
+	Summarized Verdict = "summarized"
+	Recalled   Verdict = "recalled"
+	Dropped    Verdict = "dropped"
+	Excluded   Verdict = "excluded"
+)
+
+// Size measures what is shown of something.
+type Size struct {
+	Messages int `json:"messages"`
+	Chars    int `json:"chars"`
+	Tokens   int `json:"tokens"`
+}
+
+// Add returns the sum of two sizes.
+func (s Size) Add(other Size) Size {
+	return Size{s.Messages + other.Messages, s.Chars + other.Chars, s.Tokens + other.Tokens}
+}
+
+// Message is one message of a plan: an entry in the shape in which it is shown, or, with Seq 0, a
+// marker that stands for a gap.
+type Message struct {
+	Seq        int64
+	Role       Role
+	Content    Content
+	ToolCalls  []ToolCall
+	ToolCallID string
+	Name       string
+	// Entry is what the message was made from; nil for markers and for results that the plan made up for
+	// a call that has none. It must not be changed.
+	Entry *Entry
+	Size  Size
+}

@@ -1,0 +1,159 @@
+package continuo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Rule names one rule of the log. Imports name their repairs by the same words.
+type Rule string
+
+// The rules that every append keeps. The names follow the validator codes of docs/protocol-rules.md.
+const (
+	RuleUnknownRole     Rule = "unknown_role"
+	RuleNullContent     Rule = "null_content"
+	RuleEmptyAssistant  Rule = "empty_assistant"
+	RuleMisplacedCalls  Rule = "misplaced_tool_calls"
+	RuleMissingCallID   Rule = "missing_call_id"
+	RuleDuplicateCallID Rule = "duplicate_call_id"
+	RuleBadFunction     Rule = "bad_function"
+	RuleToolMissingID   Rule = "tool_missing_id"
+	RuleOrphanTool      Rule = "orphan_tool"
+	RuleUnknownCallID   Rule = "unknown_call_id"
+	RuleDuplicateAnswer Rule = "duplicate_answer"
+	RuleUnanswered      Rule = "unanswered"
+	RuleInvalidUTF8     Rule = "invalid_utf8"
+	RuleTooLarge        Rule = "too_large"
+	RuleRepairs         Rule = "repairs_outside_import"
+	RuleModeUnknown     Rule = "unknown_mode"
+)
+
+// Group is the state of the newest group at some point of a log: which calls an assistant entry made,
+// and which of them still wait for their result. The zero value is a log with nothing open.
+type Group struct {
+	Calls []string // ids of the last assistant entry's calls, in order
+	Open  []string // those without a result yet, in order
+}
+
+// Accept checks an entry against the rules and moves the state past it. An entry that an import
+// repaired (it has Repairs) may be hidden where a shown one could not stand. On an error the state is
+// as it was.
+func (g *Group) Accept(e *Entry) *RuleError {
+	if err := checkShape(e); err != nil {
+		return err
+	}
+	if e.Hidden && len(e.Repairs) > 0 {
+		return nil
+	}
+	switch {
+	case e.Role == Tool:
+		return g.answer(e.ToolCallID)
+	case len(g.Open) > 0:
+		return broken(RuleUnanswered, "a %s entry cannot come while calls are open: append a tool entry for %s first",
+			e.Role, strings.Join(g.Open, ", "))
+	case e.HasCalls():
+		*g = Group{}
+		for _, call := range e.ToolCalls {
+			g.Calls = append(g.Calls, call.ID)
+		}
+		g.Open = slices.Clone(g.Calls)
+	default:
+		*g = Group{}
+	}
+	return nil
+}
+
+func (g *Group) answer(callID string) *RuleError {
+	at := slices.Index(g.Open, callID)
+	switch {
+	case at >= 0:
+		g.Open = slices.Delete(slices.Clone(g.Open), at, at+1)
+		return nil
+	case slices.Contains(g.Calls, callID):
+		return broken(RuleDuplicateAnswer, "the call %q has its result already", callID)
+	case len(g.Open) > 0:
+		return broken(RuleUnknownCallID, "no open call has the id %q; open are %s", callID, strings.Join(g.Open, ", "))
+	default:
+		return broken(RuleOrphanTool, "no call is open that %q could answer", callID)
+	}
+}
+
+// checkShape checks what can be said of an entry by itself.
+func checkShape(e *Entry) *RuleError {
+	switch e.Role {
+	case System, User, Assistant, Tool:
+	default:
+		return broken(RuleUnknownRole, "role %q is not one of system, user, assistant, tool", e.Role)
+	}
+	switch e.Mode {
+	case "", ModeChat, ModeAgent, ModeRun:
+	default:
+		return broken(RuleModeUnknown, "mode %q is not one of chat, agent, run", e.Mode)
+	}
+	if err := checkText(e); err != nil {
+		return err
+	}
+	if len(e.ToolCalls) > 0 && e.Role != Assistant {
+		return broken(RuleMisplacedCalls, "only an assistant entry may have tool_calls")
+	}
+	if err := checkCalls(e.ToolCalls); err != nil {
+		return err
+	}
+	if e.Hidden && len(e.Repairs) > 0 {
+		return nil
+	}
+	switch e.Role {
+	case Assistant:
+		if e.Content.IsNull() && len(e.ToolCalls) == 0 && e.Error == nil && e.Reasoning == nil {
+			return broken(RuleEmptyAssistant, "an assistant entry needs content, tool_calls, reasoning or an error")
+		}
+	case Tool:
+		if e.ToolCallID == "" {
+			return broken(RuleToolMissingID, "a tool entry needs the tool_call_id that it answers")
+		}
+		fallthrough
+	default:
+		if e.Content.IsNull() || e.Content.IsParts() && len(e.Content.Parts()) == 0 {
+			return broken(RuleNullContent, "a %s entry needs content: a string or a list of parts", e.Role)
+		}
+	}
+	return nil
+}
+
+func checkCalls(calls []ToolCall) *RuleError {
+	seen := make(map[string]bool, len(calls))
+	for _, call := range calls {
+		switch {
+		case call.ID == "":
+			return broken(RuleMissingCallID, "a call of %q has no id", call.Name)
+		case seen[call.ID]:
+			return broken(RuleDuplicateCallID, "two calls have the id %q", call.ID)
+		case call.Name == "" || call.Type != "function" && call.Type != "custom":
+			return broken(RuleBadFunction, "the call %q needs a type (function or custom) and a name", call.ID)
+		}
+		seen[call.ID] = true
+	}
+	return nil
+}
+
+func checkText(e *Entry) *RuleError {
+	texts := []string{e.Content.String(), e.ToolCallID, e.Name, e.PartType, e.ToolName, e.RunID, e.WorkflowID, e.NodeID, e.AgentID, e.TurnID}
+	if e.Reasoning != nil {
+		texts = append(texts, e.Reasoning.Text, e.Reasoning.Signature)
+	}
+	for _, call := range e.ToolCalls {
+		texts = append(texts, call.ID, call.Name, call.Arguments)
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return broken(RuleInvalidUTF8, "text is not valid UTF-8")
+		}
+	}
+	return nil
+}
+
+func broken(rule Rule, format string, args ...any) *RuleError {
+	return &RuleError{Rule: rule, Message: fmt.Sprintf(format, args...)}
+}

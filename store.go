@@ -1,0 +1,105 @@
+package continuo
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Store keeps conversations and their entries. It knows no rules: the [Log] decides what may be
+// written. Every engine passes the suite in store/storetest. All methods are safe for concurrent use,
+// and what a method acknowledged survives the end of the process and of the machine.
+type Store interface {
+	ConversationStore
+	EntryStore
+	BlobStore
+	// Close waits for writes under way. It may be called twice.
+	Close() error
+}
+
+// ConversationStore keeps what is known about each conversation.
+type ConversationStore interface {
+	// Create adds a conversation together with its first entries, all or nothing. LastSeq, CreatedAt,
+	// UpdatedAt and Lineage are taken as they are. It fails with ErrExists when the id or the project's
+	// key is taken.
+	Create(ctx context.Context, conversation Conversation, entries []Entry) error
+	// Conversation finds one by id; ErrNotFound.
+	Conversation(ctx context.Context, id string) (Conversation, error)
+	// ConversationByKey finds one by its project's key; ErrNotFound.
+	ConversationByKey(ctx context.Context, projectID, key string) (Conversation, error)
+	// Conversations lists a project's conversations, the newest change first.
+	Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error)
+	// Update changes a conversation and returns it as it is then; ErrNotFound.
+	Update(ctx context.Context, id string, change ConversationChange) (Conversation, error)
+	// Delete removes a conversation; ErrNotFound. Entries that a fork still begins with (the conversation
+	// stands in the fork's Lineage) stay readable through the fork until the last such fork is deleted.
+	Delete(ctx context.Context, id string) error
+}
+
+// EntryStore keeps the entries that were written to each conversation itself.
+type EntryStore interface {
+	// Append adds a batch, all or nothing, and sets LastSeq and UpdatedAt (to the newest entry's
+	// CreatedAt). It fails with a *ConflictError when LastSeq is not Batch.After, and with ErrNotFound when
+	// there is no such conversation.
+	Append(ctx context.Context, batch Batch) error
+	// Entries reads entries of one conversation, not those that it inherited.
+	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
+	// Receipt finds what an idempotency key has appended to a conversation; ErrNotFound.
+	Receipt(ctx context.Context, conversationID, key string) (Receipt, error)
+}
+
+// BlobStore keeps bytes under their own SHA-256.
+type BlobStore interface {
+	// PutBlob keeps data; doing so again changes nothing.
+	PutBlob(ctx context.Context, hash string, data []byte) error
+	// Blob reads what PutBlob kept; ErrNotFound.
+	Blob(ctx context.Context, hash string) ([]byte, error)
+}
+
+// ConversationQuery selects a page of conversations, ordered by UpdatedAt and then ID, both descending.
+type ConversationQuery struct {
+	ProjectID string
+	Limit     int // at least 1
+	// Before continues after the last conversation of the page before; zero for the first page.
+	Before ConversationCursor
+}
+
+// ConversationCursor is a place in the list of conversations.
+type ConversationCursor struct {
+	UpdatedAt time.Time
+	ID        string
+}
+
+// ConversationChange says what to change; nil fields stay as they are.
+type ConversationChange struct {
+	Title      *string
+	ActiveMode *Mode
+	Metadata   json.RawMessage // a JSON object
+	UpdatedAt  time.Time
+}
+
+// Batch is what one commit adds to one conversation.
+type Batch struct {
+	ConversationID string
+	After          int64 // the LastSeq that the batch was validated against
+	Entries        []Entry
+	Receipts       []Receipt
+}
+
+// Receipt remembers what an idempotency key appended.
+type Receipt struct {
+	Key         string
+	Fingerprint string // of what was asked for, to tell a retry from another request with the same key
+	First, Last int64
+}
+
+// EntryQuery selects entries with From <= seq <= To, ascending or, with Backward, descending, at most
+// Limit of them (at least 1). UsersOnly keeps user entries that are not Hidden, and OutputRef keeps the
+// entry with that ref; an engine serves both by an index and reads no other rows for them.
+type EntryQuery struct {
+	From, To  int64
+	Backward  bool
+	Limit     int
+	UsersOnly bool
+	OutputRef string
+}
