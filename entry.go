@@ -220,26 +220,33 @@ const imageTokens = 1600
 
 // count fills Chars, Tokens and Tokenizer.
 func (e *Entry) count(counter Counter) {
-	e.Chars, e.Tokens, e.Tokenizer = 0, 0, counter.Name()
+	size := Measure(e.Content, e.ToolCalls, counter)
+	e.Chars, e.Tokens, e.Tokenizer = size.Chars, size.Tokens, counter.Name()
+}
+
+// Measure counts the characters and tokens of a message's content and calls, without the overhead that
+// a protocol adds. A part that is no text counts as an image.
+func Measure(content Content, calls []ToolCall, counter Counter) Size {
+	var size Size
 	add := func(text string) {
-		e.Chars += utf8.RuneCountInString(text)
-		e.Tokens += counter.Count(text)
+		size.Chars += utf8.RuneCountInString(text)
+		size.Tokens += counter.Count(text)
 	}
-	if e.Content.IsParts() {
-		for _, part := range e.Content.Parts() {
-			if part.IsText() {
-				add(part.Text)
-			} else {
-				e.Tokens += imageTokens
-			}
+	if !content.IsParts() {
+		add(content.String())
+	}
+	for _, part := range content.Parts() {
+		if part.IsText() {
+			add(part.Text)
+		} else {
+			size.Tokens += imageTokens
 		}
-	} else {
-		add(e.Content.String())
 	}
-	for _, call := range e.ToolCalls {
+	for _, call := range calls {
 		add(call.Name)
 		add(call.Arguments)
 	}
+	return size
 }
 
 // Counter counts the tokens of a text. It must be safe for concurrent use.

@@ -23,6 +23,7 @@ type Log struct {
 	mu      sync.Mutex
 	writers map[string]*writer
 	news    map[string]chan struct{} // closed when the conversation has grown
+	blobs   map[string]bool          // hashes of envelopes that are known to be kept
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -56,7 +57,7 @@ func NewLog(store Store, options LogOptions) *Log {
 	if options.IDs == nil {
 		options.IDs = &IDSource{}
 	}
-	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]chan struct{}{}}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]chan struct{}{}, blobs: map[string]bool{}}
 }
 
 // NewID makes an id with the log's clock and id source.
@@ -391,10 +392,32 @@ func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error
 	}
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
+	if l.knowsBlob(hash) {
+		return hash, nil
+	}
 	if err := l.store.PutBlob(ctx, hash, data); err != nil {
 		return "", fmt.Errorf("keep envelope: %w", err)
 	}
+	l.rememberBlob(hash)
 	return hash, nil
+}
+
+// maxKnownBlobs bounds how many hashes are remembered to save writing them again.
+const maxKnownBlobs = 1024
+
+func (l *Log) knowsBlob(hash string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.blobs[hash]
+}
+
+func (l *Log) rememberBlob(hash string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.blobs) >= maxKnownBlobs {
+		clear(l.blobs)
+	}
+	l.blobs[hash] = true
 }
 
 // Envelope reads what PutEnvelope kept.

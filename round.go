@@ -15,6 +15,8 @@ type Round struct {
 	Provider string `json:"provider,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 	Model    string `json:"model,omitempty"`
+	// ContextWindow is the model's whole window in tokens as the build knew it, 0 for unknown.
+	ContextWindow int `json:"context_window,omitempty"`
 	// Envelope is the SHA-256 of the stored Envelope, in hex.
 	Envelope string `json:"envelope,omitempty"`
 	// RequestSHA256 is the SHA-256 of the request's body, in hex; RequestBytes its length.
@@ -49,6 +51,8 @@ type Window struct {
 	// Tool outputs before PreviewBefore are shown as previews, those before LineBefore as one line.
 	PreviewBefore int64 `json:"preview_before,omitempty"`
 	LineBefore    int64 `json:"line_before,omitempty"`
+	// Limit names the limit that moved the window here: messages, chars or tokens; empty in the first epoch.
+	Limit string `json:"limit,omitempty"`
 	// Markers says whether gaps are marked; false only where a budget has no room for it.
 	Markers bool `json:"markers,omitempty"`
 }

@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Format is a wire format in which a context can be shown.
+type Format string
+
+// The formats.
+const (
+	FormatOpenAI     Format = "openai"
+	FormatAnthropic  Format = "anthropic"
+	FormatTranscript Format = "transcript"
+)
+
+// ContextRequest asks what a reader of a conversation sees.
+type ContextRequest struct {
+	// View is a preset's name. Default: continuity.
+	View string
+	// Format is the rendering. Default: transcript for the replay view, openai for the others.
+	Format Format
+	// At is the newest seq to consider. Default 0: the newest there is.
+	At int64
+	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil leaves them, 0 lifts them.
+	MaxMessages, MaxChars, MaxTokens *int
+	// Model names who would read it: its tokenizer counts. Default: the default model.
+	Model string
+	// System adds the system messages of the conversation's mode.
+	System bool
+}
+
+// Context is what a reader of a conversation sees.
+type Context struct {
+	View     string            `json:"view"`
+	Format   Format            `json:"format"`
+	Messages []json.RawMessage `json:"messages,omitempty"`
+	Text     string            `json:"text,omitempty"`
+	Plan     *continuo.Plan    `json:"plan"`
+}
+
+// Context builds what a reader sees, without a model and without changing anything.
+func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
+	view, err := e.contextView(request)
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := e.upstream(request.Model)
+	if err != nil {
+		return nil, err
+	}
+	at, err := placeIn(conversation, request.At)
+	if err != nil {
+		return nil, err
+	}
+	info := upstream.Model.Info()
+	envelope, err := e.envelope(conversation, upstream)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, envelope, info)
+	if err != nil {
+		return nil, err
+	}
+	result := &Context{View: view.Name, Format: request.Format, Plan: plan}
+	if result.Format == "" {
+		result.Format = FormatOpenAI
+		if view.Name == window.Replay {
+			result.Format = FormatTranscript
+		}
+	}
+	if !request.System {
+		envelope.System = nil
+	}
+	if err := result.render(envelope, info); err != nil {
+		return nil, err
+	}
+	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, result, info)
+	return result, nil
+}
+
+func (e *Engine) contextView(request ContextRequest) (window.View, error) {
+	name := request.View
+	if name == "" {
+		name = window.Continuity
+	}
+	view, err := e.options.Views.View(name)
+	if err != nil {
+		return window.View{}, err
+	}
+	for _, limit := range []struct {
+		name string
+		from *int
+		to   *int
+	}{
+		{"max_messages", request.MaxMessages, &view.Limits.Messages},
+		{"max_chars", request.MaxChars, &view.Limits.Chars},
+		{"max_tokens", request.MaxTokens, &view.Limits.Tokens},
+	} {
+		if limit.from == nil {
+			continue
+		}
+		if *limit.from < 0 {
+			return window.View{}, fmt.Errorf("%s %d: %w: give 0 for no limit or a positive number", limit.name, *limit.from, continuo.ErrInvalid)
+		}
+		*limit.to = *limit.from
+	}
+	return view, nil
+}
+
+// placeIn checks a seq against a conversation; 0 is the newest.
+func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
+	if at == 0 {
+		return conversation.LastSeq, nil
+	}
+	if at < 0 || at > conversation.LastSeq {
+		return 0, fmt.Errorf("at %d: %w: the conversation has entries 1 to %d", at, continuo.ErrBadRange, conversation.LastSeq)
+	}
+	return at, nil
+}
+
+// envelope is what the next request of a conversation would hold besides the log.
+func (e *Engine) envelope(conversation continuo.Conversation, upstream Upstream) (continuo.Envelope, error) {
+	system, err := e.options.Prompts.System(conversation.ActiveMode, "")
+	if err != nil {
+		return continuo.Envelope{}, err
+	}
+	return continuo.Envelope{
+		Model: upstream.Model.Info().Name, System: system, Tools: e.options.Tools.Specs(),
+		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
+	}, nil
+}
+
+// render writes the plan's messages, after the envelope's system messages, in the format.
+func (c *Context) render(envelope continuo.Envelope, info model.Info) error {
+	options := render.Options{Provider: info.Provider}
+	var err error
+	switch c.Format {
+	case FormatOpenAI:
+		c.Messages, err = render.OpenAIChat(append(systemMessages(envelope.System), c.Plan.Messages...), options)
+	case FormatAnthropic:
+		var system []string
+		c.Messages, system, err = render.Anthropic(c.Plan.Messages, options)
+		if all := append(append([]string{}, envelope.System...), system...); len(all) > 0 && err == nil {
+			c.Text = strings.Join(all, "\n\n")
+		}
+	case FormatTranscript:
+		c.Text = strings.Join(append(append([]string{}, envelope.System...), render.TranscriptOf(c.Plan).String()), "\n\n")
+	default:
+		err = fmt.Errorf("unknown format %q: %w: known are openai, anthropic, transcript", c.Format, continuo.ErrInvalid)
+	}
+	return err
+}
+
+func systemMessages(texts []string) []continuo.Message {
+	var messages []continuo.Message
+	for _, text := range texts {
+		messages = append(messages, continuo.Message{Role: continuo.System, Content: continuo.Text(text)})
+	}
+	return messages
+}
+
+// sharedBytes returns how many leading bytes of a rendering are those of the view's request before, -1
+// when there is none within the window.
+func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
+	before := previousRound(plan)
+	if before == nil || now.Format == FormatTranscript {
+		return -1
+	}
+	envelope, err := e.Log.Envelope(ctx, before.Envelope)
+	if err != nil {
+		return -1
+	}
+	var view window.View
+	if json.Unmarshal(envelope.View, &view) != nil {
+		return -1
+	}
+	earlier, err := turn.Plan(ctx, e.Log, conversation, before.At, view, envelope, info)
+	if err != nil {
+		return -1
+	}
+	then := &Context{Format: now.Format, Plan: earlier}
+	if then.render(continuo.Envelope{}, info) != nil {
+		return -1
+	}
+	return commonPrefix(joined(then.Messages), joined(now.Messages))
+}
+
+// previousRound finds the newest request of the plan's view among what the plan shows.
+func previousRound(plan *continuo.Plan) *continuo.Round {
+	for i := len(plan.Messages) - 1; i >= 0; i-- {
+		entry := plan.Messages[i].Entry
+		if entry != nil && entry.Round != nil && entry.Round.ViewHash == plan.ViewHash {
+			return entry.Round
+		}
+	}
+	return nil
+}
+
+func joined(messages []json.RawMessage) string {
+	var text strings.Builder
+	for _, message := range messages {
+		text.Write(message)
+		text.WriteByte(',')
+	}
+	return text.String()
+}
+
+func commonPrefix(a, b string) int64 {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return int64(i)
+		}
+	}
+	return int64(n)
+}
+
+// Replayed is a request of an earlier round, made again.
+type Replayed struct {
+	Body   json.RawMessage `json:"body"`
+	SHA256 string          `json:"sha256"`
+	// Same says that these are the very bytes that were sent.
+	Same  bool            `json:"same"`
+	Round *continuo.Round `json:"round"`
+	Plan  *continuo.Plan  `json:"plan"`
+}
+
+// Request makes the request again that an assistant entry came of.
+func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
+	if _, err := placeIn(conversation, seq); err != nil {
+		return nil, err
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Round == nil {
+			return nil, fmt.Errorf("entry %d: %w: no request made it; choose an assistant entry that a turn appended", seq, continuo.ErrNotFound)
+		}
+		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round)
+		if err != nil {
+			return nil, err
+		}
+		return &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}, nil
+	}
+	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for
+// the replay view's own figure, 0 for all.
+func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (string, *continuo.Plan, error) {
+	view, err := e.options.Views.View(window.Replay)
+	if err != nil {
+		return "", nil, err
+	}
+	if history != nil {
+		view.History = *history
+	}
+	upstream, err := e.upstream("")
+	if err != nil {
+		return "", nil, err
+	}
+	if at, err = placeIn(conversation, at); err != nil {
+		return "", nil, err
+	}
+	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, continuo.Envelope{}, upstream.Model.Info())
+	if err != nil {
+		return "", nil, err
+	}
+	return render.TranscriptOf(plan).String(), plan, nil
+}

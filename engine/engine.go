@@ -1,0 +1,154 @@
+// Package engine is the one front door: the server, the terminal and every other face call it, and it
+// calls the rooms below. It looks things up, guards, and decides little.
+//
+// Pitfalls: turns of one conversation are kept apart within this process only; two processes on one
+// store are told apart by the log's own rules, which refuse what would break a group.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Engine ties a log to models, views, prompts and tools. It is safe for concurrent use.
+type Engine struct {
+	Log     *continuo.Log
+	options Options
+	metrics *Metrics
+	lanes   lanes
+
+	turns   sync.WaitGroup
+	closing context.Context
+	close   context.CancelCauseFunc
+}
+
+// Options configures an Engine.
+type Options struct {
+	// Models are what turns can run on, by the names that requests use. At least Default must be there.
+	Models  map[string]Upstream
+	Default string
+	// Views are the figures of the presets. Default window.DefaultSettings.
+	Views *window.Settings
+	// Prompts makes the system messages. Default: the embedded ones.
+	Prompts prompt.Prompts
+	// Tools are offered in every turn. Default none.
+	Tools tool.Set
+	// Limits bound each turn. Default as turn.Limits says.
+	Limits turn.Limits
+	// Wait is how long a turn waits for another one of its conversation. Default 60 s.
+	Wait time.Duration
+	// Logger gets the events of section "seeing what happens". Default: none are logged.
+	Logger *slog.Logger
+	// LogText puts message text into log events. Default false.
+	LogText bool
+}
+
+// Upstream is a model together with what its requests ask for.
+type Upstream struct {
+	Model           model.Model
+	MaxOutputTokens int      // 0: the provider's default
+	Temperature     *float64 // nil: the provider's default
+}
+
+// New makes an engine over a log. Metrics may be nil.
+func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
+	if _, ok := options.Models[options.Default]; !ok {
+		return nil, fmt.Errorf("engine: %w: there is no model %q", continuo.ErrInvalid, options.Default)
+	}
+	if options.Views == nil {
+		settings := window.DefaultSettings()
+		options.Views = &settings
+	}
+	if options.Wait == 0 {
+		options.Wait = time.Minute
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	if metrics == nil {
+		metrics = NewMetrics(nil)
+	}
+	e := &Engine{Log: log, options: options, metrics: metrics}
+	e.closing, e.close = context.WithCancelCause(context.Background())
+	return e, nil
+}
+
+// Close waits for turns under way until ctx is done, then interrupts them: they end with an entry that
+// says so. It returns when the last one has. It may be called twice.
+func (e *Engine) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		e.turns.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		e.close(turn.ErrInterrupted)
+		return nil
+	case <-ctx.Done():
+		e.close(turn.ErrInterrupted)
+		<-done
+		return nil
+	}
+}
+
+// Models lists the names of the models, the default first.
+func (e *Engine) Models() []string {
+	names := []string{e.options.Default}
+	for name := range e.options.Models {
+		if name != e.options.Default {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// upstream finds a model by name, "" meaning the default.
+func (e *Engine) upstream(name string) (Upstream, error) {
+	if name == "" {
+		name = e.options.Default
+	}
+	found, ok := e.options.Models[name]
+	if !ok {
+		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(e.Models(), ", "))
+	}
+	return found, nil
+}
+
+// DefaultModel describes the default model.
+func (e *Engine) DefaultModel() model.Info { return e.options.Models[e.options.Default].Model.Info() }
+
+// Ready reports whether the store answers.
+func (e *Engine) Ready(ctx context.Context) error {
+	_, err := e.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1})
+	return err
+}
+
+// runner makes what runs a turn.
+func (e *Engine) runner(upstream Upstream, view window.View, mode continuo.Mode) (*turn.Runner, error) {
+	system, err := e.options.Prompts.System(mode, "")
+	if err != nil {
+		return nil, err
+	}
+	return &turn.Runner{
+		Log: e.Log, Model: upstream.Model, Tools: e.options.Tools, View: view, System: system, Limits: e.options.Limits,
+		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature,
+	}, nil
+}
+
+// ErrClosing says that the program is ending.
+var ErrClosing = errors.New("the server is shutting down")

@@ -1,0 +1,73 @@
+// Package tool holds the words for what a model can call: a [Tool], a [Call] of it and its [Result], and
+// a [Set] of tools that finds them by the names that providers allow.
+//
+// A tool's own name has dots, such as fs.read; providers allow letters, digits, "_" and "-" only, so
+// that a request names it fs_read and the log keeps what the protocol said.
+//
+// Pitfalls: Run gets the arguments as the model wrote them, which may be no JSON at all. A tool that
+// fails says so in its result; only a program error panics.
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Tool is something a model can call. It must be safe for concurrent use.
+type Tool interface {
+	// Spec tells a model about the tool, by its own name.
+	Spec() continuo.ToolSpec
+	// Run carries out a call. It returns when ctx is done.
+	Run(ctx context.Context, call Call) Result
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Conversation continuo.Conversation
+	ID           string
+	Arguments    string // as the model wrote them
+}
+
+// Result is what a call gave.
+type Result struct {
+	// Outcome is one line that says what was done, such as "Read config.yml"; it may be empty.
+	Outcome string
+	// Content is the whole output. What a model is shown of it is for the window to decide.
+	Content string
+	// Failed says that the call did not do what it was asked to; Content says why.
+	Failed bool
+}
+
+// Failure makes the result of a call that failed.
+func Failure(format string, args ...any) Result {
+	return Result{Content: "error: " + fmt.Sprintf(format, args...), Failed: true}
+}
+
+// Set is the tools of one turn, in the order in which a model is told of them.
+type Set []Tool
+
+// Specs returns the tools' specifications under the names that requests use.
+func (s Set) Specs() []continuo.ToolSpec {
+	specs := make([]continuo.ToolSpec, len(s))
+	for i, tool := range s {
+		specs[i] = tool.Spec()
+		specs[i].Name = WireName(specs[i].Name)
+	}
+	return specs
+}
+
+// Find returns the tool that a request names, by its own name or the one for providers.
+func (s Set) Find(name string) (Tool, bool) {
+	for _, tool := range s {
+		if own := tool.Spec().Name; own == name || WireName(own) == name {
+			return tool, true
+		}
+	}
+	return nil, false
+}
+
+// WireName turns a tool's name into one that every provider takes.
+func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }

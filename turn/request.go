@@ -1,0 +1,102 @@
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Request is one model request, built from the log.
+type Request struct {
+	Plan     *continuo.Plan
+	Envelope continuo.Envelope
+	Body     []byte // what is sent, byte for byte
+}
+
+// SHA256 is the hash of the body, in hex.
+func (r *Request) SHA256() string {
+	sum := sha256.Sum256(r.Body)
+	return hex.EncodeToString(sum[:])
+}
+
+// Build makes the request that a model gets for a conversation as it was at seq at. The envelope is
+// everything that does not come from the log; its View is filled in.
+func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*Request, error) {
+	plan, err := Plan(ctx, log, conversation, at, view, envelope, info)
+	if err != nil {
+		return nil, err
+	}
+	envelope.View = rawjson.MustMarshal(view)
+	body, err := Render(envelope, plan.Messages, info)
+	if err != nil {
+		return nil, fmt.Errorf("render request for conversation %s: %w", conversation.ID, err)
+	}
+	return &Request{Plan: plan, Envelope: envelope, Body: body}, nil
+}
+
+// Plan decides what a model is shown of a conversation as it was at seq at.
+func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
+	source := Source{Context: ctx, Log: log, Conversation: conversation}
+	return window.Build(source, view, windowInput(at, envelope, info))
+}
+
+func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.Input {
+	encoding, exact := token.ForModel(info.Name)
+	return window.Input{
+		At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
+		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != model.DemoProvider,
+	}
+}
+
+// promptSize measures the system messages and the tools.
+func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.Size {
+	size := continuo.Size{Messages: len(envelope.System)}
+	for _, text := range envelope.System {
+		size = size.Add(continuo.Measure(continuo.Text(text), nil, counter))
+	}
+	for _, spec := range envelope.Tools {
+		size = size.Add(continuo.Measure(continuo.Text(string(rawjson.MustMarshal(spec))), nil, counter))
+	}
+	return size
+}
+
+// Render writes a request's body in the protocol that a model speaks.
+func Render(envelope continuo.Envelope, messages []continuo.Message, info model.Info) ([]byte, error) {
+	options := render.Options{Provider: info.Provider}
+	switch info.Protocol {
+	case model.ProtocolOpenAIChat:
+		return render.OpenAIChatRequest(envelope, messages, options)
+	case model.ProtocolAnthropic:
+		return render.AnthropicRequest(envelope, messages, options)
+	default:
+		return nil, fmt.Errorf("%w: no rendering for the protocol %q", continuo.ErrInvalid, info.Protocol)
+	}
+}
+
+// Replay makes the request of a round again, from the log and the envelope that was kept, and reports
+// whether its hash is the one that was recorded.
+func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, round *continuo.Round) (request *Request, same bool, err error) {
+	envelope, err := log.Envelope(ctx, round.Envelope)
+	if err != nil {
+		return nil, false, err
+	}
+	var view window.View
+	if err := json.Unmarshal(envelope.View, &view); err != nil {
+		return nil, false, fmt.Errorf("view of the round: %w", err)
+	}
+	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}
+	request, err = Build(ctx, log, conversation, round.At, view, envelope, info)
+	if err != nil {
+		return nil, false, err
+	}
+	return request, request.SHA256() == round.RequestSHA256, nil
+}

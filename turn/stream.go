@@ -1,0 +1,170 @@
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/tool"
+)
+
+var errIdle = errors.New("the model sent nothing for longer than the limit")
+
+// stream sends a request and makes an entry of what comes back, whole or not.
+func (c *cycle) stream(body []byte, round *continuo.Round) continuo.Entry {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(c.limits.Idle, func() { cancel(errIdle) })
+	defer idle.Stop()
+	begin := time.Now()
+	var answer model.Answer
+	var failure error
+	received := 0
+	for delta, err := range c.Model.Stream(ctx, body) {
+		if err != nil {
+			failure = err
+			break
+		}
+		idle.Reset(c.limits.Idle)
+		if round.FirstDeltaMS == 0 {
+			round.FirstDeltaMS = max(time.Since(begin).Milliseconds(), 1)
+		}
+		answer.Add(delta)
+		c.show(delta)
+		if received += sizeOf(delta); received > maxAnswerBytes {
+			failure = &model.Error{Reason: continuo.ReasonUpstream, Message: fmt.Sprintf("the answer is longer than %d bytes", maxAnswerBytes)}
+			break
+		}
+	}
+	if failure != nil && ctx.Err() != nil {
+		failure = causeOf(ctx)
+	}
+	round.LatencyMS = time.Since(begin).Milliseconds()
+	round.FinishReason, round.Usage = answer.Finish(), answer.Usage()
+	entry := answer.Entry(c.Model.Info(), failure)
+	entry.Round = round
+	return entry
+}
+
+// maxAnswerBytes bounds one answer, so that a stream without an end cannot fill the memory.
+const maxAnswerBytes = 16 << 20
+
+func sizeOf(delta model.Delta) int {
+	size := len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor)
+	if delta.ToolCall != nil {
+		size += len(delta.ToolCall.Arguments)
+	}
+	return size
+}
+
+// show passes on what a person can read of a delta.
+func (c *cycle) show(delta model.Delta) {
+	if delta.Reasoning != "" {
+		c.emit(Event{Kind: ReasoningDelta, Text: delta.Reasoning})
+	}
+	if delta.Text != "" {
+		c.emit(Event{Kind: TextDelta, Text: delta.Text})
+	}
+}
+
+// causeOf says why a context ended, in the words of the log.
+func causeOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	failure := &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
+	switch {
+	case errors.Is(cause, errIdle), errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
+		failure = &model.Error{Reason: continuo.ReasonTimeout, Message: cause.Error(), Retryable: true}
+	case errors.Is(cause, ErrInterrupted):
+		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: "the turn was interrupted", Retryable: true}
+	}
+	return failure
+}
+
+// toolRun carries out one call, or says why it is not carried out.
+type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) tool.Result
+
+// answerCalls runs an answer's calls side by side and appends their results in call order.
+func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
+	if len(answer.ToolCalls) == 0 {
+		return nil
+	}
+	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.in.ConversationID)
+	if err != nil {
+		return err
+	}
+	results := make([]continuo.Entry, len(answer.ToolCalls))
+	var running sync.WaitGroup
+	for i, call := range answer.ToolCalls {
+		running.Go(func() { results[i] = c.resultOf(call, conversation, run) })
+	}
+	running.Wait()
+	for _, result := range results {
+		if _, err := c.append(result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
+	begin := time.Now()
+	result := run(call, conversation)
+	entry := continuo.Entry{
+		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: result.Outcome,
+		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
+	}
+	if found, ok := c.Tools.Find(call.Name); ok {
+		entry.ToolName = found.Spec().Name
+	}
+	if result.Failed {
+		entry.PartType = "tool_error"
+	}
+	return entry
+}
+
+// runTool calls the tool that a call names; a program error in it becomes a result like any failure.
+func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result) {
+	found, ok := c.Tools.Find(call.Name)
+	if !ok {
+		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.Tools))
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Tool)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			result = tool.Failure("the tool %s failed inside: %v", call.Name, cause)
+		}
+	}()
+	return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+}
+
+func names(tools tool.Set) []string {
+	var names []string
+	for _, spec := range tools.Specs() {
+		names = append(names, spec.Name)
+	}
+	return names
+}
+
+// notRun answers a call of an answer that broke off.
+func notRun(continuo.ToolCall, continuo.Conversation) tool.Result {
+	return tool.Failure("not run: the answer that asked for it broke off")
+}
+
+// overLimit answers a call that came after the last round.
+func overLimit(continuo.ToolCall, continuo.Conversation) tool.Result {
+	return tool.Failure("not run: the turn has reached its limit of rounds")
+}
+
+// keyHash makes a part of a turn id of an idempotency key, the same for every try.
+func keyHash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:6])
+}

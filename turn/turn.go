@@ -1,0 +1,284 @@
+// Package turn carries out one turn: append the user's entry, build the request, stream the model,
+// append, run tools, append, and again until the model gives its final answer.
+//
+// The log is the only copy of the conversation: what the model is sent is built from what was appended,
+// so that the newest input can be neither missing nor doubled. Each answer carries the round that it
+// was made by. A call of the model that fails leaves an assistant entry with the partial text and an
+// LLM_ERROR, and every call of a tool gets a result, whatever happens.
+//
+// Pitfalls: a turn assumes that it is the only one of its conversation; the caller sees to that.
+// Cancelling the context ends the turn with an entry that says so, and still appends it.
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/window"
+)
+
+// ErrInterrupted is the cause with which a context is cancelled when the program ends or another turn
+// takes over. Any other cancellation is the user's.
+var ErrInterrupted = errors.New("interrupted")
+
+// Runner runs turns. It is safe for concurrent use.
+type Runner struct {
+	Log    *continuo.Log
+	Model  model.Model
+	Tools  tool.Set
+	View   window.View
+	System []string // the system messages, in order
+	Limits Limits
+	// MaxOutputTokens and Temperature go to the model; zero and nil leave them to it.
+	MaxOutputTokens int
+	Temperature     *float64
+}
+
+// Limits bound a turn.
+type Limits struct {
+	Rounds int           // model requests; the last one is offered no tools. Default 25
+	Turn   time.Duration // the whole turn. Default 10 min
+	Idle   time.Duration // the model sends nothing. Default 2 min
+	Tool   time.Duration // one call of a tool. Default 1 min
+}
+
+func (l Limits) orDefaults() Limits {
+	if l.Rounds == 0 {
+		l.Rounds = 25
+	}
+	if l.Turn == 0 {
+		l.Turn = 10 * time.Minute
+	}
+	if l.Idle == 0 {
+		l.Idle = 2 * time.Minute
+	}
+	if l.Tool == 0 {
+		l.Tool = time.Minute
+	}
+	return l
+}
+
+// Input is what begins a turn.
+type Input struct {
+	ConversationID string
+	Message        continuo.Content
+	// Key makes the turn happen once: a second turn with the same key and message gives the answer of the
+	// first, and goes on with it if it broke off before an answer was recorded. Default none.
+	Key     string
+	Mode    continuo.Mode
+	AgentID string
+}
+
+// Run carries out a turn. It yields an error, last, only when the turn could not be recorded or built;
+// a model that fails gives a Failed event. Stopping early cancels the turn.
+func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		limits := r.Limits.orDefaults()
+		ctx, cancel := context.WithTimeoutCause(ctx, limits.Turn, errTimeout)
+		defer cancel()
+		c := &cycle{Runner: r, limits: limits, in: in, turnID: r.Log.NewID("turn"), ctx: ctx, stop: cancel, yield: yield}
+		if err := c.run(); err != nil {
+			yield(Event{TurnID: c.turnID}, err)
+		}
+	}
+}
+
+var errTimeout = errors.New("the turn took longer than its limit")
+
+// cycle is one turn under way.
+type cycle struct {
+	*Runner
+	limits Limits
+	in     Input
+	turnID string
+	usage  continuo.Usage
+
+	ctx     context.Context
+	stop    context.CancelFunc
+	yield   func(Event, error) bool
+	stopped bool // the consumer wants no more events
+}
+
+// emit hands an event to the consumer; a consumer that stops cancels the turn.
+func (c *cycle) emit(event Event) {
+	if c.stopped {
+		return
+	}
+	event.TurnID = c.turnID
+	if !c.yield(event, nil) {
+		c.stopped = true
+		c.stop()
+	}
+}
+
+func (c *cycle) run() error {
+	done, err := c.begin()
+	if err != nil || done {
+		return err
+	}
+	for round := 1; ; round++ {
+		answer, err := c.round(round == c.limits.Rounds)
+		switch {
+		case err != nil:
+			return err
+		case answer.Error != nil:
+			if err := c.answerCalls(answer, notRun); err != nil {
+				return err
+			}
+			c.emit(Event{Kind: Failed, Entry: answer, Usage: c.usage})
+			return nil
+		case len(answer.ToolCalls) == 0:
+			c.emit(Event{Kind: Finished, Entry: answer, Usage: c.usage})
+			return nil
+		}
+		run := c.runTool
+		if round == c.limits.Rounds {
+			run = overLimit
+		}
+		if err := c.answerCalls(answer, run); err != nil {
+			return err
+		}
+		if round == c.limits.Rounds {
+			return c.giveUp()
+		}
+	}
+}
+
+// begin appends the user's entry. It reports true when the turn was over before: its key was used.
+func (c *cycle) begin() (over bool, err error) {
+	if err := c.checkFits(); err != nil {
+		return false, err
+	}
+	entry := continuo.Entry{Role: continuo.User, Content: c.in.Message, Mode: c.in.Mode, AgentID: c.in.AgentID}
+	keyed := continuo.AppendOptions{Key: c.in.Key}
+	if c.in.Key == "" {
+		entry.TurnID = c.turnID
+	} else {
+		entry.TurnID = "turn_" + c.in.ConversationID[len("conv_"):] + "_" + keyHash(c.in.Key)
+		c.turnID = entry.TurnID
+	}
+	stored, err := c.Log.Append(c.ctx, c.in.ConversationID, []continuo.Entry{entry}, keyed)
+	if err != nil {
+		return false, err
+	}
+	c.emit(Event{Kind: Started, Entry: &stored[0]})
+	if c.in.Key == "" {
+		return false, nil
+	}
+	return c.replay(stored[0].Seq)
+}
+
+// checkFits refuses a message that no request could hold, before it is appended.
+func (c *cycle) checkFits() error {
+	envelope := c.envelope(false)
+	return window.CheckFits(c.View, windowInput(0, envelope, c.Model.Info()), c.in.Message)
+}
+
+// replay gives the end of a turn that ran before, if it has one.
+func (c *cycle) replay(after int64) (over bool, err error) {
+	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
+	if err != nil {
+		return false, err
+	}
+	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{From: after + 1}) {
+		if err != nil {
+			return false, err
+		}
+		if entry.TurnID != c.turnID || entry.Role != continuo.Assistant {
+			continue
+		}
+		c.count(entry.Round)
+		switch {
+		case entry.Error != nil:
+			c.emit(Event{Kind: Failed, Entry: &entry, Usage: c.usage})
+			return true, nil
+		case !entry.HasCalls():
+			c.emit(Event{Kind: Finished, Entry: &entry, Usage: c.usage})
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// round builds one request, streams the answer and appends it.
+func (c *cycle) round(last bool) (*continuo.Entry, error) {
+	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	info := c.Model.Info()
+	request, err := Build(c.ctx, c.Log, conversation, conversation.LastSeq, c.View, c.envelope(last), info)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := c.Log.PutEnvelope(c.ctx, request.Envelope)
+	if err != nil {
+		return nil, err
+	}
+	c.emit(Event{Kind: Planned, Plan: request.Plan})
+	round := &continuo.Round{
+		View: request.Plan.View, ViewHash: request.Plan.ViewHash, At: request.Plan.At, Window: request.Plan.Window,
+		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
+		Envelope: hash, RequestSHA256: request.SHA256(), RequestBytes: len(request.Body),
+		EstimatedTokens: request.Plan.Totals.Tokens + request.Plan.Totals.PromptSize.Tokens,
+	}
+	answer := c.stream(request.Body, round)
+	c.count(round)
+	return c.append(answer)
+}
+
+func (c *cycle) envelope(last bool) continuo.Envelope {
+	envelope := continuo.Envelope{
+		Model: c.Model.Info().Name, System: c.System, MaxOutputTokens: c.MaxOutputTokens, Temperature: c.Temperature, Stream: true,
+	}
+	if !last && len(c.Tools) > 0 {
+		envelope.Tools = c.Tools.Specs()
+	}
+	return envelope
+}
+
+// append adds an answer to the log. It must get there even when the turn was cancelled.
+func (c *cycle) append(answer continuo.Entry) (*continuo.Entry, error) {
+	answer.Mode, answer.AgentID, answer.TurnID = c.in.Mode, c.in.AgentID, c.turnID
+	stored, err := c.Log.Append(context.WithoutCancel(c.ctx), c.in.ConversationID, []continuo.Entry{answer}, continuo.AppendOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("keep the answer: %w", err)
+	}
+	kind := Answered
+	if stored[0].Role == continuo.Tool {
+		kind = ToolDone
+	}
+	c.emit(Event{Kind: kind, Entry: &stored[0]})
+	return &stored[0], nil
+}
+
+// giveUp ends a turn whose model asked for tools although its last request offered none.
+func (c *cycle) giveUp() error {
+	answer, err := c.append(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{
+		Code: continuo.LLMError, Reason: continuo.ReasonUpstream,
+		Message: fmt.Sprintf("the model still asked for tools after %d rounds, the limit of a turn", c.limits.Rounds),
+	}})
+	if err != nil {
+		return err
+	}
+	c.emit(Event{Kind: Failed, Entry: answer, Usage: c.usage})
+	return nil
+}
+
+// count adds a round's usage to the turn's.
+func (c *cycle) count(round *continuo.Round) {
+	if round == nil || round.Usage == nil {
+		return
+	}
+	c.usage.InputTokens += round.Usage.InputTokens
+	c.usage.OutputTokens += round.Usage.OutputTokens
+	c.usage.CachedTokens += round.Usage.CachedTokens
+	c.usage.CacheWriteTokens += round.Usage.CacheWriteTokens
+	c.usage.ReasoningTokens += round.Usage.ReasoningTokens
+}

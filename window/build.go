@@ -1,0 +1,317 @@
+package window
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Source is the log as a build reads it. It must not show entries that are newer than the build's At.
+type Source interface {
+	// Backward yields the entries from seq down to 1.
+	Backward(seq int64) iter.Seq2[continuo.Entry, error]
+	// Forward yields the entries from seq up.
+	Forward(seq int64) iter.Seq2[continuo.Entry, error]
+	// LatestUser finds the newest user entry at or before seq that is not hidden; continuo.ErrNotFound.
+	LatestUser(seq int64) (continuo.Entry, error)
+}
+
+// Input is what a build needs to know besides the log and the view.
+type Input struct {
+	// At is the newest seq to consider.
+	At int64
+	// Counter counts tokens the way the model does, or nearly so.
+	Counter continuo.Counter
+	// Prompt is what the system messages and tools take. It counts against ModelWindow, not the view's limits.
+	Prompt continuo.Size
+	// ModelWindow is the model's whole window in tokens. 0: unknown.
+	ModelWindow int
+	// Output is how many tokens the answer may take. 0: as many as the view's Reserve leaves.
+	Output int
+	// Provider and Model name who will read the request.
+	Provider, Model string
+	// Estimated says that Counter is not the model's own: limits are then corrected by what the provider
+	// reported for its last request in this log, where that was more than estimated.
+	Estimated bool
+}
+
+// Build decides what view shows of the log. It fails with a *continuo.OverflowError when what must be
+// shown does not fit. The same arguments over the same log give an equal plan.
+func Build(source Source, view View, in Input) (*continuo.Plan, error) {
+	if err := view.check(); err != nil {
+		return nil, err
+	}
+	b := &build{
+		source: source, view: view, in: in, hash: view.Hash(), correction: 1,
+		shaper: shaper{view: view, counter: in.Counter, provider: in.Provider},
+	}
+	if err := b.scan(); err != nil {
+		return nil, fmt.Errorf("build view %s: %w", view.Name, err)
+	}
+	if err := b.findFixed(); err != nil {
+		return nil, fmt.Errorf("build view %s: %w", view.Name, err)
+	}
+	if err := b.place(); err != nil {
+		return nil, err
+	}
+	return b.plan(), nil
+}
+
+// build is the state of one Build.
+type build struct {
+	source Source
+	view   View
+	in     Input
+	hash   string
+	shaper shaper
+
+	rowsRead   int64
+	excluded   []exclusion
+	units      []*unit // what was scanned, oldest first
+	reachedTop bool    // the scan saw the whole log
+	previous   *continuo.Window
+	correction float64 // of estimated tokens, at least 1
+
+	newestUser *unit // nil when the log has no user message
+	opener     *unit // nil when the view has none
+	pinned     map[int64]*unit
+
+	window continuo.Window
+	moved  bool
+}
+
+// scan reads units, newest first, for as long as a window could still hold them.
+func (b *build) scan() error {
+	assemble := assembler{view: b.view}
+	var floor continuo.Size // of what was scanned, everything cut down as far as it goes
+	history := 0            // messages that View.History bounds
+	b.reachedTop = true
+	for entry, err := range b.source.Backward(b.in.At) {
+		if err != nil {
+			return err
+		}
+		b.rowsRead++
+		b.learn(&entry)
+		u := assemble.add(&entry)
+		if u == nil {
+			continue
+		}
+		b.units = append(b.units, u)
+		size := u.at(b.shaper, line).size
+		floor = floor.Add(size)
+		if b.countsAsHistory(u) {
+			history += size.Messages
+		}
+		if b.newestUser == nil && u.isUser() {
+			b.newestUser = u
+		}
+		if b.scannedEnough(u, floor, history) {
+			b.reachedTop = u.first() == 1
+			break
+		}
+	}
+	assemble.finish()
+	b.excluded = assemble.excluded
+	slices.Reverse(b.units)
+	return nil
+}
+
+// learn takes from an entry what earlier requests recorded on it.
+func (b *build) learn(entry *continuo.Entry) {
+	round := entry.Round
+	if round == nil {
+		return
+	}
+	if b.previous == nil && round.ViewHash == b.hash {
+		b.previous = &round.Window
+	}
+	if b.in.Estimated && b.correction == 1 && round.Provider == b.in.Provider && round.Model == b.in.Model &&
+		round.Usage != nil && round.EstimatedTokens > 0 {
+		b.correction = min(max(float64(round.Usage.InputTokens)/float64(round.EstimatedTokens), 1), maxCorrection)
+	}
+}
+
+// maxCorrection bounds how far one report of a provider can tighten the limits.
+const maxCorrection = 4
+
+// countsAsHistory reports whether a unit, found on the way back, stands before the cycle. While the
+// newest user message has not been found, a cycle that is over counts as history and an open one does not.
+func (b *build) countsAsHistory(u *unit) bool {
+	if b.newestUser != nil {
+		return true
+	}
+	newest := b.units[0] // the scan appends, newest first
+	return !newest.unfinished() && !newest.isUser()
+}
+
+// scannedEnough reports whether older units cannot matter: no window holds them.
+func (b *build) scannedEnough(u *unit, floor continuo.Size, history int) bool {
+	if b.view.History > 0 && history > b.view.History {
+		return true
+	}
+	if b.previous != nil && u.first() <= b.previous.Start {
+		return true
+	}
+	return b.limits().exceeded(floor) != ""
+}
+
+// findFixed finds what may be shown from before the scanned stretch: the newest user message, the
+// opener, and the pins of the last window.
+func (b *build) findFixed() error {
+	b.pinned = map[int64]*unit{}
+	if b.newestUser == nil && !b.reachedTop {
+		entry, err := b.source.LatestUser(b.in.At)
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			b.rowsRead++
+			b.newestUser = &unit{entries: []*continuo.Entry{&entry}}
+		}
+	}
+	if b.newestUser != nil {
+		b.pinned[b.newestUser.first()] = b.newestUser
+	}
+	if b.view.Opener != OpenerNone && len(b.units) > 0 {
+		opener, err := b.unitFrom(1)
+		if err != nil {
+			return err
+		}
+		if opener != nil && (b.view.Opener == OpenerFirst || opener.entries[0].Role == continuo.System) {
+			b.opener = opener
+			b.pinned[opener.first()] = opener
+		}
+	}
+	if b.previous == nil {
+		return nil
+	}
+	for _, seq := range b.previous.Pins {
+		if b.pinned[seq] != nil {
+			continue
+		}
+		u, err := b.unitFrom(seq)
+		if err != nil {
+			return err
+		}
+		if u != nil && u.first() == seq {
+			b.pinned[seq] = u
+		}
+	}
+	return nil
+}
+
+// maxOpenerRows bounds how far into the log an opener is looked for.
+const maxOpenerRows = 32
+
+// unitFrom returns the first unit that stands at or shortly after seq, nil when it is not found soon.
+func (b *build) unitFrom(seq int64) (*unit, error) {
+	for _, u := range b.units {
+		if u.first() == seq {
+			return u, nil
+		}
+	}
+	var entries []*continuo.Entry
+	rows := 0
+	for entry, err := range b.source.Forward(seq) {
+		if err != nil {
+			return nil, err
+		}
+		rows++
+		b.rowsRead++
+		if entry.Seq > b.in.At {
+			break
+		}
+		if len(entries) > 0 && entry.Role != continuo.Tool && !entry.Hidden {
+			break
+		}
+		if exclude(b.view, &entry) == "" {
+			entries = append(entries, &entry)
+			if !entry.HasCalls() && len(entries) == 1 {
+				break
+			}
+		}
+		if rows == maxOpenerRows {
+			return nil, nil
+		}
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	assemble := assembler{view: b.view}
+	for _, entry := range slices.Backward(entries) {
+		if u := assemble.add(entry); u != nil {
+			return u, nil
+		}
+	}
+	return nil, nil
+}
+
+// budget is the limits in force, tokens already corrected. 0 means no limit.
+type budget struct {
+	Limits
+}
+
+// limits returns what the whole rendering may take.
+func (b *build) limits() budget {
+	limits := b.view.Limits
+	if b.in.ModelWindow > 0 {
+		room := b.in.ModelWindow - max(b.view.Reserve, b.in.Prompt.Tokens+b.in.Output)
+		if limits.Tokens == 0 || room < limits.Tokens {
+			limits.Tokens = max(room, 1)
+		}
+	}
+	if limits.Tokens > 0 {
+		limits.Tokens = max(int(float64(limits.Tokens)/b.correction), 1)
+	}
+	return budget{limits}
+}
+
+// The names of the limits, as plans and windows give them.
+const (
+	limitMessages = "messages"
+	limitChars    = "chars"
+	limitTokens   = "tokens"
+)
+
+// exceeded names the first limit that a size is over, or returns "".
+func (l budget) exceeded(size continuo.Size) string {
+	switch {
+	case l.Messages > 0 && size.Messages > l.Messages:
+		return limitMessages
+	case l.Chars > 0 && size.Chars > l.Chars:
+		return limitChars
+	case l.Tokens > 0 && size.Tokens > l.Tokens:
+		return limitTokens
+	}
+	return ""
+}
+
+// lowered returns the limits that a move fills up to: a share of what fixed leaves, and never less than needed.
+func (l budget) lowered(share float64, fixed, needed continuo.Size) budget {
+	lower := func(limit, fixed, needed int) int {
+		if limit == 0 {
+			return 0
+		}
+		return max(fixed+int(math.Ceil(share*float64(max(limit-fixed, 0)))), needed)
+	}
+	return budget{Limits{
+		Messages: lower(l.Messages, fixed.Messages, needed.Messages),
+		Chars:    lower(l.Chars, fixed.Chars, needed.Chars),
+		Tokens:   lower(l.Tokens, fixed.Tokens, needed.Tokens),
+	}}
+}
+
+// CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
+func CheckFits(view View, in Input, content continuo.Content) error {
+	b := &build{view: view, in: in, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
+	u := &unit{entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
+	size := u.at(b.shaper, whole).size
+	if limits := b.limits(); limits.exceeded(size) != "" {
+		return b.overflow(limits, size, nil)
+	}
+	return nil
+}

@@ -1,0 +1,404 @@
+package window_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// chars counts a token for four characters; good enough where figures do not matter.
+type chars struct{}
+
+func (chars) Name() string          { return "test" }
+func (chars) Count(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
+
+// entries is a log in memory that counts how many rows were read of it.
+type entries struct {
+	list []continuo.Entry
+	rows int
+}
+
+func (l *entries) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for ; seq >= 1; seq-- {
+			l.rows++
+			if !yield(l.list[seq-1], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *entries) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for ; seq <= int64(len(l.list)); seq++ {
+			l.rows++
+			if !yield(l.list[seq-1], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *entries) LatestUser(seq int64) (continuo.Entry, error) {
+	l.rows++
+	for ; seq >= 1; seq-- {
+		if e := l.list[seq-1]; e.Role == continuo.User && !e.Hidden {
+			return e, nil
+		}
+	}
+	return continuo.Entry{}, continuo.ErrNotFound
+}
+
+// add appends an entry the way the log would.
+func (l *entries) add(e continuo.Entry) *continuo.Entry {
+	e.Seq = int64(len(l.list)) + 1
+	size := continuo.Measure(e.Content, e.ToolCalls, chars{})
+	e.Chars, e.Tokens, e.Tokenizer = size.Chars, size.Tokens, "test"
+	if e.Role == continuo.Tool {
+		e.OutputRef = "@state/logs/tool-results/" + e.ToolCallID + ".json"
+	}
+	l.list = append(l.list, e)
+	return &l.list[len(l.list)-1]
+}
+
+func (l *entries) user(text string) { l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}) }
+func (l *entries) assistant(text string) {
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
+}
+
+func (l *entries) call(outputs ...string) {
+	var calls []continuo.ToolCall
+	for i := range outputs {
+		calls = append(calls, continuo.FunctionCall(fmt.Sprintf("call_%d_%d", len(l.list), i), "search", `{"q":"x"}`))
+	}
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
+	for i, output := range outputs {
+		l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: calls[i].ID, Content: continuo.Text(output)})
+	}
+}
+
+func (l *entries) build(t *testing.T, view window.View) *continuo.Plan {
+	t.Helper()
+	plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, plan, view)
+	return plan
+}
+
+// answer appends what a turn would: an assistant entry that records the plan's window.
+func (l *entries) answer(text string, plan *continuo.Plan) {
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Round: &continuo.Round{
+		View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window,
+	}})
+}
+
+// check holds every plan to what holds for all.
+func check(t *testing.T, plan *continuo.Plan, view window.View) {
+	t.Helper()
+	totals := plan.Totals
+	limits := view.Limits
+	if limits.Messages > 0 && totals.Messages > limits.Messages || limits.Chars > 0 && totals.Chars > limits.Chars || limits.Tokens > 0 && totals.Tokens > limits.Tokens {
+		t.Errorf("the plan takes %d messages, %d chars, %d tokens; the limits are %+v", totals.Messages, totals.Chars, totals.Tokens, limits)
+	}
+	if totals.Kept+totals.Dropped+totals.Excluded != totals.Entries {
+		t.Errorf("totals do not add up: %+v", totals)
+	}
+	next := int64(1)
+	for _, item := range plan.Items {
+		if item.Seq != next {
+			t.Errorf("items leave a gap or overlap at seq %d: found %d", next, item.Seq)
+		}
+		next = max(item.Seq, item.Through) + 1
+	}
+	if next != plan.At+1 {
+		t.Errorf("items end at %d, the plan at %d", next-1, plan.At)
+	}
+	open := map[string]bool{}
+	for _, m := range plan.Messages {
+		for _, call := range m.ToolCalls {
+			open[call.ID] = true
+		}
+		if m.Role == continuo.Tool {
+			if !open[m.ToolCallID] {
+				t.Errorf("the result of %s stands without its call", m.ToolCallID)
+			}
+			delete(open, m.ToolCallID)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("calls without a result: %v", open)
+	}
+}
+
+func preset(t *testing.T, name string, limits window.Limits) window.View {
+	t.Helper()
+	view, err := window.DefaultSettings().View(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view.Limits = limits
+	return view
+}
+
+func texts(plan *continuo.Plan) []string {
+	var texts []string
+	for _, m := range plan.Messages {
+		texts = append(texts, m.Content.String())
+	}
+	return texts
+}
+
+func chat(n int) *entries {
+	l := &entries{}
+	for i := range n {
+		if i%2 == 0 {
+			l.user(fmt.Sprintf("question %d", i))
+		} else {
+			l.assistant(fmt.Sprintf("answer %d", i))
+		}
+	}
+	return l
+}
+
+func TestAShortLogIsShownWhole(t *testing.T) {
+	for n := range 12 {
+		l := chat(n)
+		plan := l.build(t, preset(t, window.Codex, window.Limits{Messages: 20, Chars: 10_000, Tokens: 5000}))
+		if len(plan.Messages) != n || plan.Window.Start != 1 || plan.Moved {
+			t.Errorf("%d messages: shown %d, window %+v, moved %v", n, len(plan.Messages), plan.Window, plan.Moved)
+		}
+	}
+}
+
+func TestContinuityKeepsTheFirstTheNewestAndAMarker(t *testing.T) {
+	l := chat(101)
+	plan := l.build(t, preset(t, window.Continuity, window.Limits{Messages: 50, Tokens: 6000}))
+	shown := texts(plan)
+	if shown[0] != "question 0" || shown[1] != window.Marker || shown[len(shown)-1] != "question 100" {
+		t.Errorf("shown: %q", shown)
+	}
+	if len(shown) < 25 {
+		t.Errorf("only %d messages shown of a budget of 50", len(shown))
+	}
+	if plan.Items[0].Reason != "opener" || plan.Items[1].Verdict != continuo.Dropped || plan.Items[1].Reason != "over_messages" {
+		t.Errorf("items: %+v", plan.Items[:3])
+	}
+}
+
+func TestGroupsAreNotSplit(t *testing.T) {
+	l := &entries{}
+	for i := range 40 {
+		l.user(fmt.Sprintf("do %d", i))
+		l.call("one", "two", "three")
+		l.assistant("done")
+	}
+	for limit := 5; limit < 60; limit++ {
+		l.build(t, preset(t, window.Codex, window.Limits{Messages: limit})) // check() looks for split groups
+	}
+}
+
+func TestTheNewestUserMessageStaysInALongCycle(t *testing.T) {
+	l := chat(20)
+	l.user("the task")
+	for range 50 {
+		l.call("output")
+	}
+	plan := l.build(t, preset(t, window.Codex, window.Limits{Messages: 10}))
+	if !slices.Contains(texts(plan), "the task") {
+		t.Errorf("the newest user message is missing: %q", texts(plan))
+	}
+	if plan.Cycle != 21 {
+		t.Errorf("the cycle began at 21, not %d", plan.Cycle)
+	}
+}
+
+func TestOverflowNamesTheSizes(t *testing.T) {
+	l := chat(4)
+	l.user(strings.Repeat("long ", 1000))
+	_, err := window.Build(l, preset(t, window.Codex, window.Limits{Tokens: 200}), window.Input{At: 5, Counter: chars{}})
+	var overflow *continuo.OverflowError
+	if !errors.As(err, &overflow) || overflow.NewestUser.Chars != 5000 || overflow.Limits.Tokens != 200 {
+		t.Fatalf("got %v", err)
+	}
+	if err := window.CheckFits(preset(t, window.Codex, window.Limits{Tokens: 200}), window.Input{Counter: chars{}}, continuo.Text(strings.Repeat("long ", 1000))); !errors.As(err, &overflow) {
+		t.Errorf("CheckFits: %v", err)
+	}
+}
+
+func TestOutputsAreCutDownBeforeOldMessagesGo(t *testing.T) {
+	l := &entries{}
+	l.user("begin")
+	for range 10 {
+		l.call(strings.Repeat("a line of output\n", 200)) // 3 400 characters
+	}
+	plan := l.build(t, preset(t, window.Codex, window.Limits{Chars: 20_000}))
+	verdicts := map[continuo.Verdict]int{}
+	for _, item := range plan.Items {
+		verdicts[item.Verdict]++
+	}
+	if verdicts[continuo.Dropped] > 0 || verdicts[continuo.Previewed] == 0 {
+		t.Errorf("verdicts: %v", verdicts)
+	}
+	last := plan.Items[len(plan.Items)-1]
+	if last.Verdict != continuo.Kept {
+		t.Errorf("the newest result was cut: %+v", last)
+	}
+	plan = l.build(t, preset(t, window.Codex, window.Limits{Chars: 9_000}))
+	if len(plan.Messages) < 15 {
+		t.Errorf("with one-line results more should be left: %d messages", len(plan.Messages))
+	}
+}
+
+func TestALargeOutputIsPreviewedWithItsPath(t *testing.T) {
+	l := &entries{}
+	l.user("read it")
+	l.call(strings.Repeat("0123456789\n", 2000))
+	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
+	shown := plan.Messages[2].Content.String()
+	if !strings.HasPrefix(shown, "TOOL_RESULT_PREVIEW (22000 characters") || !strings.HasSuffix(shown, "Full output: @state/logs/tool-results/call_1_0.json") {
+		t.Errorf("preview: %s", shown)
+	}
+	if n := utf8.RuneCountInString(shown); n > 1600 {
+		t.Errorf("the preview has %d characters", n)
+	}
+	l = &entries{}
+	l.user("read it")
+	l.call(strings.Repeat("x", 8000))
+	if plan := l.build(t, preset(t, window.Codex, window.Limits{})); plan.Items[2].Verdict != continuo.Kept {
+		t.Errorf("8 000 characters are within the limit: %+v", plan.Items[2])
+	}
+}
+
+func TestBetweenMovesRequestsOnlyGrow(t *testing.T) {
+	for _, name := range []string{window.Codex, window.Continuity} {
+		view := preset(t, name, window.Limits{Messages: 30, Chars: 9000})
+		l := &entries{}
+		var before []string
+		moves := 0
+		for i := range 200 {
+			l.user(fmt.Sprintf("question %d", i))
+			if i%3 == 0 {
+				l.call(strings.Repeat(fmt.Sprintf("output %d\n", i), i%50*5))
+			}
+			plan := l.build(t, view)
+			now := texts(plan)
+			if plan.Moved {
+				moves++
+			} else if len(now) < len(before) || !slices.Equal(now[:len(before)], before) {
+				t.Fatalf("%s: round %d changed what was sent although the window did not move", name, i)
+			}
+			before = now
+			l.answer("answer", plan)
+		}
+		if moves == 0 || moves > 60 {
+			t.Errorf("%s: %d moves in 200 rounds", name, moves)
+		}
+	}
+}
+
+func TestHiddenAndEmptyEntriesAreExcludedWithAReason(t *testing.T) {
+	l := &entries{}
+	l.user("hello")
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people"), Hidden: true})
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("")})
+	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "gone", Content: continuo.Text("late"), Hidden: true, Repairs: []string{"orphan_tool"}})
+	l.user("again")
+	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
+	var reasons []string
+	for _, item := range plan.Items {
+		reasons = append(reasons, item.Reason)
+	}
+	if want := []string{"in_window", "ui_only", "empty", "orphan_tool_result", "latest_user"}; !slices.Equal(reasons, want) {
+		t.Errorf("reasons %v, want %v", reasons, want)
+	}
+}
+
+func TestAnOpenCallIsAnsweredByThePlan(t *testing.T) {
+	l := &entries{}
+	l.user("go")
+	l.call("one", "two")
+	l.list = l.list[:3] // the second result has not come
+	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
+	if last := plan.Messages[3]; last.Role != continuo.Tool || last.ToolCallID != "call_1_1" || last.Entry != nil {
+		t.Errorf("last message: %+v", last)
+	}
+}
+
+func TestAFailedAnswerIsShownWithItsError(t *testing.T) {
+	l := &entries{}
+	l.user("write")
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Once upon"), Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Retryable: true}})
+	l.user("continue")
+	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
+	if shown := texts(plan)[1]; shown != "Once upon\n\nLLM_ERROR reason=timeout retryable=true" {
+		t.Errorf("shown: %q", shown)
+	}
+}
+
+func TestReplayShowsTheOpenCycleWhole(t *testing.T) {
+	l := chat(40)
+	l.user("now")
+	for range 30 {
+		l.call(strings.Repeat("x", 9000))
+	}
+	view, _ := window.DefaultSettings().View(window.Replay)
+	plan := l.build(t, view)
+	if got := len(plan.Messages); got != 15+1+60 {
+		t.Errorf("%d messages shown, want 15 of history and the cycle's 61", got)
+	}
+	for _, item := range plan.Items[1:] {
+		if item.Verdict != continuo.Kept {
+			t.Errorf("item %+v", item)
+		}
+	}
+}
+
+func TestTheCostFollowsTheWindow(t *testing.T) {
+	for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
+		view, _ := window.DefaultSettings().View(name)
+		for _, n := range []int{1000, 20_000} {
+			l := chat(n)
+			plan := l.build(t, view)
+			if l.rows > len(plan.Messages)+60 {
+				t.Errorf("%s over %d messages: read %d rows to show %d", name, n, l.rows, len(plan.Messages))
+			}
+		}
+	}
+}
+
+func TestChangingTheModeDoesNotMoveTheWindow(t *testing.T) {
+	var hashes []string
+	for _, name := range []string{"chat", "agent", "run", "codex"} {
+		view, _ := window.DefaultSettings().View(name)
+		hashes = append(hashes, view.Hash())
+	}
+	if len(slices.Compact(hashes)) != 1 {
+		t.Errorf("hashes differ: %v", hashes)
+	}
+}
+
+func TestUnknownViewsAndImpossibleLimitsAreRefused(t *testing.T) {
+	if _, err := window.DefaultSettings().View("codec"); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("unknown view: %v", err)
+	}
+	view := preset(t, window.Codex, window.Limits{Messages: -1})
+	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("negative limit: %v", err)
+	}
+	view = preset(t, window.Codex, window.Limits{})
+	view.LowWater = 0
+	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("low water 0: %v", err)
+	}
+}
+

@@ -1,0 +1,169 @@
+package window
+
+import (
+	"cmp"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// plan writes down what was decided.
+func (b *build) plan() *continuo.Plan {
+	p := &continuo.Plan{
+		View: b.view.Name, ViewHash: b.hash, At: b.in.At,
+		Window: b.window, Moved: b.moved, Cycle: b.openCycle(),
+	}
+	pieces, _ := b.layout(b.window)
+	verdicts := b.verdicts(pieces)
+	for _, piece := range pieces {
+		p.Messages = append(p.Messages, piece.messages...)
+	}
+	p.Items = fold(verdicts, b.in.At, b.dropReason())
+	p.Totals = totals(p)
+	p.Totals.RowsRead = b.rowsRead
+	p.Totals.PromptSize = b.in.Prompt
+	return p
+}
+
+// verdicts returns an item for every entry that was read, by seq.
+func (b *build) verdicts(pieces []piece) []continuo.PlanItem {
+	var items []continuo.PlanItem
+	shown := map[*unit]bool{}
+	for _, piece := range pieces {
+		if piece.unit != nil {
+			shown[piece.unit] = true
+			items = append(items, b.shownItems(piece)...)
+		}
+	}
+	for _, u := range b.units {
+		if shown[u] {
+			continue
+		}
+		for _, entry := range u.entries {
+			before := sizeStored(entry)
+			items = append(items, continuo.PlanItem{Seq: entry.Seq, Role: entry.Role, Verdict: continuo.Dropped, Reason: b.dropReason(), Before: &before})
+		}
+	}
+	for _, e := range b.excluded {
+		before := sizeStored(e.entry)
+		items = append(items, continuo.PlanItem{Seq: e.entry.Seq, Role: e.entry.Role, Verdict: continuo.Excluded, Reason: e.reason, Before: &before})
+	}
+	slices.SortFunc(items, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
+	return items
+}
+
+func (b *build) shownItems(p piece) []continuo.PlanItem {
+	shape := p.unit.at(b.shaper, p.level)
+	items := make([]continuo.PlanItem, len(p.unit.entries))
+	for i, entry := range p.unit.entries {
+		before, after := sizeStored(entry), shape.messages[i].Size
+		items[i] = continuo.PlanItem{
+			Seq: entry.Seq, Role: entry.Role, Verdict: shape.verdicts[i], Reason: b.shownReason(p, shape.verdicts[i]),
+			Before: &before, After: &after,
+		}
+		if i == 0 && len(p.unit.missing) > 0 {
+			items[i].Reason = reasonUnanswered
+		}
+	}
+	return items
+}
+
+// shownReason says why an entry is shown, or why it was cut down.
+func (b *build) shownReason(p piece, verdict continuo.Verdict) string {
+	switch {
+	case verdict == continuo.Truncated && b.view.OmitToolResults:
+		return "tool_results_off"
+	case verdict != continuo.Kept && p.level == whole:
+		return "over_output_limit"
+	case verdict != continuo.Kept:
+		return b.dropReason()
+	case p.unit == b.newestUser:
+		return "latest_user"
+	case p.unit.group && p.unit == b.units[len(b.units)-1]:
+		return "open_group"
+	case p.unit.first() >= b.window.Start:
+		return "in_window"
+	case p.unit == b.opener:
+		return "opener"
+	default:
+		return "pinned"
+	}
+}
+
+// dropReason says which limit put the window where it stands.
+func (b *build) dropReason() string {
+	if b.window.Limit == "" {
+		return "before_window"
+	}
+	return "over_" + b.window.Limit
+}
+
+func sizeStored(e *continuo.Entry) continuo.Size {
+	return continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens}
+}
+
+// fold fills the gaps between items with runs that were dropped unread and joins neighbours that share
+// a verdict and a reason for not being shown.
+func fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanItem {
+	folded := []continuo.PlanItem{}
+	add := func(item continuo.PlanItem) {
+		if n := len(folded); n > 0 && joins(folded[n-1], item) {
+			last := &folded[n-1]
+			*last = continuo.PlanItem{Seq: last.Seq, Through: max(item.Through, item.Seq), Verdict: item.Verdict, Reason: item.Reason}
+			return
+		}
+		folded = append(folded, item)
+	}
+	gap := func(from, to int64) {
+		item := continuo.PlanItem{Seq: from, Through: to, Verdict: continuo.Dropped, Reason: unread}
+		if from == to {
+			item.Through = 0
+		}
+		if from <= to {
+			add(item)
+		}
+	}
+	next := int64(1)
+	for _, item := range items {
+		gap(next, item.Seq-1)
+		add(item)
+		next = item.Seq + 1
+	}
+	gap(next, at)
+	return folded
+}
+
+func joins(before, item continuo.PlanItem) bool {
+	unshown := item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded
+	return unshown && before.Verdict == item.Verdict && before.Reason == item.Reason &&
+		max(before.Through, before.Seq)+1 == item.Seq
+}
+
+func totals(p *continuo.Plan) continuo.PlanTotals {
+	totals := continuo.PlanTotals{Entries: p.At, SharedBytes: -1}
+	for _, item := range p.Items {
+		count := int64(1)
+		if item.Through > 0 {
+			count = item.Through - item.Seq + 1
+		}
+		switch item.Verdict {
+		case continuo.Dropped:
+			totals.Dropped += count
+			continue
+		case continuo.Excluded:
+			totals.Excluded += count
+			continue
+		case continuo.Previewed:
+			totals.Previewed += count
+		case continuo.Truncated:
+			totals.Truncated += count
+		}
+		totals.Kept += count
+	}
+	for _, message := range p.Messages {
+		totals.Messages += message.Size.Messages
+		totals.Chars += message.Size.Chars
+		totals.Tokens += message.Size.Tokens
+	}
+	return totals
+}

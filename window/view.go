@@ -1,0 +1,137 @@
+package window
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// View is a named way to show a log to a reader. Two requests share an epoch only when they were built
+// by views that are equal in everything but the name: so a change of mode does not move the window.
+type View struct {
+	Name   string `json:"name"`
+	Limits Limits `json:"limits"`
+	// LowWater is the share of the limits that a move of the window leaves in use: 0 < LowWater <= 1.
+	// At 1 the window slides with every message.
+	LowWater float64 `json:"low_water"`
+	Opener   Opener  `json:"opener,omitempty"`
+	// Marker is the text that stands in each gap; empty for none.
+	Marker string `json:"marker,omitempty"`
+	// History bounds the messages before an open cycle, or, when the newest cycle is over, all of them; an
+	// open cycle is then shown whole, its tool outputs too. 0: there is no such bound.
+	History int `json:"history,omitempty"`
+	// SkipSystem leaves system entries out.
+	SkipSystem bool `json:"skip_system,omitempty"`
+	// ToolOutputChars is up to how many characters a tool result or a call's arguments are shown whole, 0
+	// for any number; PreviewChars is how much of a longer one is shown.
+	ToolOutputChars int `json:"tool_output_chars,omitempty"`
+	PreviewChars    int `json:"preview_chars,omitempty"`
+	// OmitToolResults shows every tool result as one line.
+	OmitToolResults bool `json:"omit_tool_results,omitempty"`
+	// ShowCollapsed shows collapsed events that are no part of a tool group.
+	ShowCollapsed bool `json:"show_collapsed,omitempty"`
+	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer.
+	Reserve int `json:"reserve,omitempty"`
+}
+
+// Limits bound what a view shows. 0 means no limit. All of them hold at once.
+type Limits struct {
+	Messages int `json:"messages,omitempty"`
+	Chars    int `json:"chars,omitempty"`
+	Tokens   int `json:"tokens,omitempty"`
+}
+
+// Opener says which entry at the beginning of the log a view pins, if it takes at most half the limits.
+type Opener string
+
+// The openers.
+const (
+	OpenerNone   Opener = ""
+	OpenerSystem Opener = "system" // the first entry, if it is a system entry
+	OpenerFirst  Opener = "first"  // the first entry, whatever it is
+)
+
+// Marker is the text that stands for entries that are left out.
+const Marker = "[Earlier messages truncated]"
+
+// The presets' names. Chat, agent and run are the codex preset under the name of the mode.
+const (
+	Codex      = "codex"
+	Continuity = "continuity"
+	Replay     = "replay"
+)
+
+// Names lists the names that Settings.View knows.
+func Names() []string {
+	return []string{string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun), Codex, Continuity, Replay}
+}
+
+// Settings are the figures of the presets that a person may set. See DefaultSettings.
+type Settings struct {
+	MaxMessages, MaxChars, MaxTokens int
+	IncludeToolResults               bool
+	IncludeCollapsed                 bool
+	LowWater                         float64
+	ToolOutputChars, PreviewChars    int
+	ChatMaxMessages, ChatMaxTokens   int
+	ChatReserve, ReplayHistory       int
+}
+
+// DefaultSettings returns the figures of the design documents.
+func DefaultSettings() Settings {
+	return Settings{
+		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.6,
+		ToolOutputChars: 8000, PreviewChars: 1200,
+		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatReserve: 4500,
+		ReplayHistory: 15,
+	}
+}
+
+// View returns a preset. An unknown name is an error that lists the known ones.
+func (s Settings) View(name string) (View, error) {
+	view := View{
+		Name: name, LowWater: s.LowWater, Marker: Marker,
+		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars,
+		OmitToolResults: !s.IncludeToolResults, ShowCollapsed: s.IncludeCollapsed,
+	}
+	switch name {
+	case Codex, string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun):
+		view.Limits = Limits{Messages: s.MaxMessages, Chars: s.MaxChars, Tokens: s.MaxTokens}
+		view.Opener = OpenerSystem
+		view.Reserve = s.ChatReserve
+	case Continuity:
+		view.Limits = Limits{Messages: s.ChatMaxMessages, Tokens: s.ChatMaxTokens}
+		view.Opener = OpenerFirst
+		view.Reserve = s.ChatReserve
+	case Replay:
+		view.History, view.LowWater = s.ReplayHistory, 1
+		view.Marker, view.SkipSystem = "", true
+		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
+	default:
+		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
+	}
+	return view, nil
+}
+
+// Hash identifies the view's definition, without its name.
+func (v View) Hash() string {
+	v.Name = ""
+	sum := sha256.Sum256(rawjson.MustMarshal(v))
+	return hex.EncodeToString(sum[:8])
+}
+
+// check refuses a view that cannot show anything.
+func (v View) check() error {
+	if v.Limits.Messages < 0 || v.Limits.Chars < 0 || v.Limits.Tokens < 0 || v.History < 0 {
+		return fmt.Errorf("view %s: %w: limits must not be negative", v.Name, continuo.ErrInvalid)
+	}
+	if math.IsNaN(v.LowWater) || v.LowWater <= 0 || v.LowWater > 1 {
+		return fmt.Errorf("view %s: %w: the low-water mark must be above 0 and at most 1, not %v", v.Name, continuo.ErrInvalid, v.LowWater)
+	}
+	return nil
+}
