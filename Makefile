@@ -1,0 +1,57 @@
+# Continuo: `make help` lists what there is.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+GO ?= go
+# Versions of the tools that checks use; Go fetches them by name, nothing has to be installed.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOFUMPT := mvdan.cc/gofumpt@v0.12.0
+
+.PHONY: help run build install test race bench fuzz long lint fmt check cover
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: ## start the server on 127.0.0.1:8787
+	$(GO) run ./cmd/continuo serve
+
+build: ## build bin/continuo, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/continuo ./cmd/continuo
+
+install: ## install continuo into Go's bin folder
+	CGO_ENABLED=0 $(GO) install -trimpath ./cmd/continuo
+
+test: ## run all tests
+	$(GO) test ./...
+
+race: ## run all tests under the race detector
+	$(GO) test -race -timeout 20m ./...
+
+long: ## run the long tests: every prefix of every conversation, many kills
+	CONTINUO_LONG=1 $(GO) test -timeout 80m ./...
+
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+FUZZTIME ?= 20s
+fuzz: ## run every fuzz target for FUZZTIME
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; done
+
+fmt: ## format the code
+	$(GO) run $(GOFUMPT) -l -w .
+
+lint: ## vet, staticcheck, format, tidy
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	@unformatted=$$($(GO) run $(GOFUMPT) -l .); if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
+	@cp go.mod go.mod.before && cp go.sum go.sum.before; $(GO) mod tidy; \
+	  changed=0; cmp -s go.mod go.mod.before && cmp -s go.sum go.sum.before || changed=1; \
+	  mv go.mod.before go.mod; mv go.sum.before go.sum; \
+	  if [ $$changed = 1 ]; then echo "go.mod is not tidy: run go mod tidy"; exit 1; fi
+
+check: lint test ## what has to be green before a commit
+
+cover: ## show the coverage by function
+	$(GO) test -coverprofile=coverage.out ./... && $(GO) tool cover -func=coverage.out
