@@ -1,0 +1,156 @@
+// Package config reads Continuo's settings from defaults, a YAML file, the environment and flags, where
+// the later one wins, and remembers where each value came from.
+//
+// One table (table.go, model.go) holds every key with its default, its bounds and its meaning; reading,
+// refusing, doctor, docs/settings.md and the example file all stand on it. The file is read into a
+// small tree with a line and a column for each value (yaml.go), so that every complaint can point at
+// what it means.
+//
+// Pitfalls: models are set in the file only. A secret is never a value: the file names the environment
+// variable that holds it, and no error repeats what was given where a secret may have been pasted by
+// mistake. Relative paths are relative to the working directory, not to the file.
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo"
+)
+
+// DemoModel names the built-in model, which needs no upstream.
+const DemoModel = "demo"
+
+// Config is every setting, checked. It is read-only once loaded, and then safe for concurrent use.
+type Config struct {
+	// File is the settings file that was read; "" when there is none.
+	File string
+
+	Listen       string
+	Project      string
+	DefaultModel string // DemoModel or a key of Models
+	Models       map[string]ModelConfig
+	Store        StoreConfig
+	Log          LogConfig
+	Context      ContextConfig
+	Chat         ChatConfig
+	Transcript   TranscriptConfig
+	Turn         TurnConfig
+	Server       ServerConfig
+	Prompts      PromptsConfig
+	Tools        ToolsConfig
+
+	settings []Setting
+	hints    []string
+}
+
+// StoreConfig is the section store.
+type StoreConfig struct {
+	Path string // of the SQLite file, never empty
+}
+
+// LogConfig is the section log.
+type LogConfig struct {
+	Level       slog.Level
+	Format      string // "text" or "json"
+	MessageText bool
+}
+
+// ContextConfig is the section context.
+type ContextConfig struct {
+	MaxMessages        int
+	MaxChars           int // Unicode characters
+	MaxTokens          int // 0: from the model's window
+	IncludeToolResults bool
+	IncludeCollapsed   bool
+	LowWater           float64 // share of the budget that a window move leaves filled, above 0, at most 1
+	ToolOutputChars    int     // Unicode characters
+	PreviewChars       int     // Unicode characters
+}
+
+// ChatConfig is the section chat.
+type ChatConfig struct {
+	MaxHistoryMessages int
+	MaxContextTokens   int
+	ReservedTokens     int
+	Strategy           string // "truncate"
+}
+
+// TranscriptConfig is the section transcript.
+type TranscriptConfig struct {
+	HistoryMessages int
+}
+
+// TurnConfig is the section turn.
+type TurnConfig struct {
+	MaxRounds   int
+	Timeout     time.Duration
+	IdleTimeout time.Duration
+	WaitTimeout time.Duration
+	ToolTimeout time.Duration
+}
+
+// ServerConfig is the section server.
+type ServerConfig struct {
+	MaxBodyBytes    int64
+	ShutdownTimeout time.Duration
+}
+
+// PromptsConfig is the section prompts.
+type PromptsConfig struct {
+	Dir string // "": the embedded prompts
+}
+
+// ToolsConfig is the section tools.
+type ToolsConfig struct {
+	Allow []string
+}
+
+// Model finds a model by its name; "" means the default model. The demo model is always there, with
+// Protocol ProtocolDemo. An unknown name is ErrNotFound, with a sentence that suggests the nearest.
+func (c *Config) Model(name string) (ModelConfig, error) {
+	if name == "" {
+		name = c.DefaultModel
+	}
+	if name == DemoModel {
+		return ModelConfig{Name: DemoModel, Protocol: ProtocolDemo, Provider: DemoModel, Model: DemoModel}, nil
+	}
+	if model, ok := c.Models[name]; ok {
+		return model, nil
+	}
+	return ModelConfig{}, fmt.Errorf("find model %s: %w; %s", quoted(name), continuo.ErrNotFound, modelAdvice(name, c.ModelNames()))
+}
+
+// ModelNames returns the names that Model knows, sorted, the demo model included.
+func (c *Config) ModelNames() []string {
+	return slices.Sorted(maps.Keys(withDemo(c.Models)))
+}
+
+func withDemo(models map[string]ModelConfig) map[string]ModelConfig {
+	all := map[string]ModelConfig{DemoModel: {}}
+	maps.Copy(all, models)
+	return all
+}
+
+// modelAdvice tells what names there are instead of name.
+func modelAdvice(name string, names []string) string {
+	if near := nearest(name, names); near != "" {
+		return "did you mean " + word(near) + "?"
+	}
+	if len(names) == 1 {
+		return "the only model is the built-in demo; add others under models in continuo.yaml"
+	}
+	return "the models are " + strings.Join(names, ", ")
+}
+
+// Settings returns every setting with its value and origin, sorted by key, for doctor. It holds no
+// secrets: of an API key only whether its variable is set, of headers only their names.
+func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
+
+// Hints returns sentences about settings that are valid but probably not what was meant, such as a key
+// in the environment that no model uses.
+func (c *Config) Hints() []string { return slices.Clone(c.hints) }

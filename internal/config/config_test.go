@@ -1,0 +1,344 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/continuo-log/continuo"
+)
+
+// load reads text as continuo.yaml in a folder of its own, with a home folder in the environment.
+func load(t *testing.T, text string, options Options) (*Config, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("continuo.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options.Env = append([]string{"HOME=/home/ada"}, options.Env...)
+	return Load(options)
+}
+
+func mustLoad(t *testing.T, text string, options Options) *Config {
+	t.Helper()
+	config, err := load(t, text, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func find(t *testing.T, config *Config, key string) Setting {
+	t.Helper()
+	for _, s := range config.Settings() {
+		if s.Key == key {
+			return s
+		}
+	}
+	t.Fatalf("no setting %s", key)
+	return Setting{}
+}
+
+func TestDefaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	config, err := Load(Options{Env: []string{"HOME=/home/ada"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range config.Settings() {
+		got = append(got, s.Key+" = "+s.Value)
+		if s.Origin.String() != "default" || s.Default != s.Value {
+			t.Errorf("%s: origin %s, value %q, default %q", s.Key, s.Origin, s.Value, s.Default)
+		}
+	}
+	want := []string{
+		"chat.max_context_tokens = 6000",
+		"chat.max_history_messages = 50",
+		"chat.reserved_tokens = 4500",
+		"chat.strategy = truncate",
+		"context.include_collapsed = false",
+		"context.include_tool_results = true",
+		"context.low_water = 0.6",
+		"context.max_chars = 120000",
+		"context.max_messages = 80",
+		"context.max_tokens = 0",
+		"context.preview_chars = 1200",
+		"context.tool_output_chars = 8000",
+		"listen = 127.0.0.1:8787",
+		"log.format = text",
+		"log.level = info",
+		"log.message_text = false",
+		"model = demo",
+		"project = default",
+		"prompts.dir = ",
+		"server.max_body_bytes = 33554432",
+		"server.shutdown_timeout = 10s",
+		"store.path = /home/ada/.local/share/continuo/continuo.db",
+		"tools.allow = fs.read",
+		"transcript.history_messages = 15",
+		"turn.idle_timeout = 2m",
+		"turn.max_rounds = 25",
+		"turn.timeout = 10m",
+		"turn.tool_timeout = 1m",
+		"turn.wait_timeout = 1m",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("settings:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if config.File != "" {
+		t.Errorf("file %q, want none", config.File)
+	}
+	typed := []any{config.Listen, config.Context.MaxMessages, config.Context.LowWater, config.Turn.Timeout, config.Server.MaxBodyBytes, config.Tools.Allow}
+	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read"}}; !reflect.DeepEqual(typed, want) {
+		t.Errorf("typed values %v, want %v", typed, want)
+	}
+}
+
+func TestLaterWinsAndOriginsAreKept(t *testing.T) {
+	text := "listen: 127.0.0.1:1\nproject: one\ncontext:\n  max_messages: 10\n  max_chars: 20\n"
+	config := mustLoad(t, text, Options{
+		Env:       []string{"CONTINUO_LISTEN=127.0.0.1:2", "CONTINUO_CONTEXT_MAX_CHARS=30", "CONTINUO_TOOLS_ALLOW=a, b", "OTHER=x", "CONTINUO_DATA=/x", "CONTINUO_LONG=1"},
+		Flags:     map[string]string{"listen": "127.0.0.1:3", "turn.timeout": "90s"},
+		FlagNames: map[string]string{"listen": "listen"},
+	})
+	for key, want := range map[string][2]string{
+		"listen":               {"127.0.0.1:3", "flag --listen"},
+		"turn.timeout":         {"1m30s", "flag --set turn.timeout"},
+		"context.max_chars":    {"30", "env CONTINUO_CONTEXT_MAX_CHARS"},
+		"tools.allow":          {"a, b", "env CONTINUO_TOOLS_ALLOW"},
+		"context.max_messages": {"10", "continuo.yaml:4"},
+		"project":              {"one", "continuo.yaml:2"},
+		"log.level":            {"info", "default"},
+	} {
+		if s := find(t, config, key); s.Value != want[0] || s.Origin.String() != want[1] {
+			t.Errorf("%s = %q from %s, want %q from %s", key, s.Value, s.Origin, want[0], want[1])
+		}
+	}
+	if config.Context.MaxChars != 30 || config.Context.MaxMessages != 10 || config.Listen != "127.0.0.1:3" || !slices.Equal(config.Tools.Allow, []string{"a", "b"}) {
+		t.Errorf("typed values do not follow: %+v", config)
+	}
+	if config.File != "continuo.yaml" {
+		t.Errorf("file %q", config.File)
+	}
+}
+
+func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
+	samples := map[string]string{
+		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "log.level": "debug", "log.format": "json",
+		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
+		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.allow": "x.y", "chat.max_context_tokens": "500",
+	}
+	for _, s := range Schema() {
+		if strings.HasPrefix(s.Key, "models.") {
+			continue
+		}
+		sample := samples[s.Key]
+		switch {
+		case sample != "":
+		case strings.HasSuffix(s.Key, "timeout"):
+			sample = "3s"
+		default:
+			sample = "7"
+		}
+		text := "models: {m: {}}\n"
+		written := sample
+		if s.Key == "tools.allow" {
+			written = "[" + sample + "]"
+		}
+		section, last := splitKey(s.Key)
+		if section == "" {
+			text += last + ": " + written + "\n"
+		} else {
+			text += section + ":\n  " + last + ": " + written + "\n"
+		}
+		for layer, config := range map[string]*Config{
+			"file": mustLoad(t, text, Options{}),
+			"env":  mustLoad(t, "models: {m: {}}", Options{Env: []string{s.Env + "=" + sample}}),
+			"flag": mustLoad(t, "models: {m: {}}", Options{Flags: map[string]string{s.Key: sample}}),
+		} {
+			if got := find(t, config, s.Key); got.Value != sample || got.Origin.Kind == FromDefault {
+				t.Errorf("%s by %s: %q from %s, want %q", s.Key, layer, got.Value, got.Origin, sample)
+			}
+		}
+	}
+}
+
+func TestFileIsFound(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	write := func(name, text string) string {
+		full := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o700), os.WriteFile(full, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return full
+	}
+	xdg := write("xdg/continuo/continuo.yaml", "project: xdg\n")
+	home := write("home/.config/continuo/continuo.yaml", "project: home\n")
+	env := []string{"HOME=" + filepath.Join(folder, "home")}
+	check := func(options Options, project, file string) {
+		t.Helper()
+		config, err := Load(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.Project != project || config.File != file {
+			t.Errorf("project %q of %q, want %q of %q", config.Project, config.File, project, file)
+		}
+	}
+	check(Options{Env: env}, "home", home)
+	check(Options{Env: append(env, "XDG_CONFIG_HOME=relative")}, "home", home)
+	check(Options{Env: []string{"HOME=" + home}}, "default", "") // a file where the home folder should be
+	env = append(env, "XDG_CONFIG_HOME="+filepath.Join(folder, "xdg"))
+	check(Options{Env: env}, "xdg", xdg)
+	write("continuo.yaml", "project: here\n")
+	check(Options{Env: env}, "here", "continuo.yaml")
+	asked := write("other.yaml", "project: asked\n")
+	check(Options{Env: env, File: asked}, "asked", asked)
+
+	_, err := Load(Options{Env: env, File: "missing.yaml"})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "missing.yaml") {
+		t.Errorf("a missing file gives %v", err)
+	}
+	if _, err := Load(Options{Env: env, File: folder}); err == nil {
+		t.Error("a folder was read as a settings file")
+	}
+	large := write("large.yaml", strings.Repeat("# x\n", maxFileBytes/4+1))
+	if _, err := Load(Options{Env: env, File: large}); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a large file gives %v", err)
+	}
+}
+
+func TestAddressesNeedNoQuotes(t *testing.T) {
+	for _, address := range []string{":8787", "0.0.0.0:80", "localhost:0", `"[::1]:8787"`} {
+		config := mustLoad(t, "listen: "+address+"\n", Options{})
+		if want := strings.Trim(address, `"`); config.Listen != want {
+			t.Errorf("%s was read as %q", address, config.Listen)
+		}
+	}
+}
+
+func TestStorePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		env        []string
+		want, fail string
+	}{
+		{[]string{"HOME=/home/ada"}, "/home/ada/.local/share/continuo/continuo.db", ""},
+		{[]string{"HOME=/home/ada", "XDG_DATA_HOME=/data"}, "/data/continuo/continuo.db", ""},
+		{[]string{"XDG_DATA_HOME=/data"}, "/data/continuo/continuo.db", ""},
+		{[]string{"HOME=/home/ada", "XDG_DATA_HOME=data"}, "/home/ada/.local/share/continuo/continuo.db", ""},
+		{[]string{"HOME=/home/ada", "CONTINUO_STORE_PATH=~/log.db"}, "/home/ada/log.db", ""},
+		{[]string{"CONTINUO_STORE_PATH=log.db"}, "log.db", ""},
+		{nil, "", "store.path: no default, because neither XDG_DATA_HOME nor HOME is set"},
+		{[]string{"HOME=home"}, "", "store.path: no default"},
+		{[]string{"CONTINUO_STORE_PATH=~/log.db"}, "", "write the whole path"},
+	} {
+		config, err := Load(Options{Env: c.env})
+		if c.fail != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fail) {
+				t.Errorf("%v: error %v, want %q", c.env, err, c.fail)
+			}
+		} else if err != nil || config.Store.Path != c.want {
+			t.Errorf("%v: %v, error %v, want %s", c.env, config, err, c.want)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	text := `
+model: claude
+models:
+  gpt:
+  claude:
+    protocol: anthropic-messages
+    model: claude-sonnet-4-5
+    max_output_tokens: 0
+    temperature: 1
+    context_window: 200000
+  local:
+    base_url: http://127.0.0.1:11434/v1/
+    model: "qwen3:8b"
+    headers: {http-referer: https://example.org, X-Title: Continuo}
+  gate:
+    base_url: https://gate.example.org/v1
+    api_key_env: GATE_KEY
+    provider: openai
+    max_output_tokens: 900
+`
+	config := mustLoad(t, text, Options{Env: []string{"OPENAI_API_KEY=sk-canary", "GATE_KEY="}})
+	one := 1.0
+	want := map[string]ModelConfig{
+		"gpt": {Name: "gpt", Protocol: "openai-chat", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
+			Provider: "openai", Headers: map[string]string{}},
+		"claude": {Name: "claude", Protocol: "anthropic-messages", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{}},
+		"local": {Name: "local", Protocol: "openai-chat", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
+			Headers: map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"}},
+		"gate": {Name: "gate", Protocol: "openai-chat", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
+			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{}},
+	}
+	if !reflect.DeepEqual(config.Models, want) {
+		t.Errorf("models:\n%+v\nwant:\n%+v", config.Models, want)
+	}
+	for key, shown := range map[string]string{
+		"models.gpt.api_key_env":    "OPENAI_API_KEY (set)",
+		"models.gate.api_key_env":   "GATE_KEY (not set)",
+		"models.local.api_key_env":  "",
+		"models.local.headers":      "Http-Referer, X-Title",
+		"models.gpt.temperature":    "",
+		"models.claude.temperature": "1",
+	} {
+		if got := find(t, config, key).Value; got != shown {
+			t.Errorf("%s is shown as %q, want %q", key, got, shown)
+		}
+	}
+	if got := find(t, config, "models.local.headers").Origin.String(); got != "continuo.yaml:14" {
+		t.Errorf("headers come from %s", got)
+	}
+	if model, err := config.Model(""); err != nil || model.Name != "claude" {
+		t.Errorf("the default model is %v, error %v", model, err)
+	}
+	if model, err := config.Model("demo"); err != nil || model.Protocol != ProtocolDemo {
+		t.Errorf("demo is %v, error %v", model, err)
+	}
+	if got := config.ModelNames(); !slices.Equal(got, []string{"claude", "demo", "gate", "gpt", "local"}) {
+		t.Errorf("model names %v", got)
+	}
+	for name, want := range map[string]string{
+		"clade": `find model "clade": not found; did you mean claude?`,
+		"o3":    `find model "o3": not found; the models are claude, demo, gate, gpt, local`,
+	} {
+		if _, err := config.Model(name); !errors.Is(err, continuo.ErrNotFound) || err.Error() != want {
+			t.Errorf("model %s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		env  string
+		want string // "" for none
+	}{
+		{"", "X=1", ""},
+		{"", "OPENAI_API_KEY=sk-canary", "OPENAI_API_KEY is set, but no model uses it"},
+		{"", "ANTHROPIC_API_KEY=sk-canary", "protocol anthropic-messages"},
+		{"models: {gpt: {}}", "X=1", "set model to the name of one"},
+		{"model: gpt\nmodels: {gpt: {}}", "X=1", "OPENAI_API_KEY, which is not set"},
+		{"model: gpt\nmodels: {gpt: {}}", "OPENAI_API_KEY=sk-canary", ""},
+		{"model: gpt\nmodels: {gpt: {api_key_env: ''}}", "X=1", ""},
+	} {
+		hints := strings.Join(mustLoad(t, c.text, Options{Env: []string{c.env}}).Hints(), "\n")
+		if (c.want == "") != (hints == "") || !strings.Contains(hints, c.want) || strings.Contains(hints, "canary") {
+			t.Errorf("%q with %s: hints %q, want %q", c.text, c.env, hints, c.want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Schema lists every setting there is, in the order of the sections, without values. The settings of
+// models stand under models.NAME. Defaults that depend on something else are phrases.
+func Schema() []Setting {
+	var all []Setting
+	for _, row := range schemaRows() {
+		shown := row.public()
+		shown.Value = ""
+		if row.phrase != "" {
+			shown.Default = row.phrase
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+const schemaModel = "models.NAME."
+
+func schemaRows() []*setting {
+	model := &ModelConfig{}
+	rows := (&Config{}).table("")
+	rows = append(rows, model.rows(schemaModel)...)
+	return append(rows, model.headersRow(schemaModel))
+}
+
+// Markdown writes docs/settings.md: how settings are given, and a table of all of them.
+func Markdown() string {
+	var page strings.Builder
+	page.WriteString(markdownTop)
+	section := "?"
+	for _, s := range Schema() {
+		name, _, dotted := strings.Cut(s.Key, ".")
+		if !dotted {
+			name = ""
+		}
+		if name != section {
+			section = name
+			page.WriteString(markdownSection(section))
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", s.Key, code(s.Default), code(s.Env), cell(s.KnownAs), cell(s.Allowed), cell(s.Doc))
+	}
+	return page.String()
+}
+
+const markdownTop = `# Settings
+
+This page is written by the program (` + "`internal/config`" + `); a test keeps it so.
+
+Settings come from four places, and the later one wins: the defaults, a YAML file, environment variables, flags.
+The file is the one that ` + "`--config`" + ` names, or else ` + "`./continuo.yaml`" + `, or else
+` + "`$XDG_CONFIG_HOME/continuo/continuo.yaml`" + `; only one is read. ` + "`continuo doctor`" + ` prints each value and where it
+came from. A key that does not exist, a value of the wrong type and a value out of range are errors that say where they
+stand and what is allowed. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
+` + "`context:`" + `. Relative paths are relative to the folder that the program was started in.
+
+API keys are never settings: the file names the environment variable that holds one.
+`
+
+func markdownSection(section string) string {
+	title, note := section, ""
+	switch section {
+	case "":
+		title = "general"
+	case "models":
+		note = "\nModels are set in the file only. NAME is what requests, agents and `model` call the model.\n"
+	}
+	return "\n## " + title + "\n" + note + "\n| key | default | environment | known as | allowed | meaning |\n|---|---|---|---|---|---|\n"
+}
+
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// Example writes a continuo.yaml that names every setting with its default and its meaning, all
+// commented out: loading it as it is changes nothing.
+func Example() string {
+	var page strings.Builder
+	page.WriteString("# Settings of Continuo. Below its meaning, each setting stands with its default, behind a # at the\n# beginning of the line: take away that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
+	section := ""
+	for _, row := range schemaRows() {
+		name, _, dotted := strings.Cut(row.key, ".")
+		if name == "models" {
+			break
+		}
+		if dotted && name != section {
+			section = name
+			page.WriteString("\n" + section + ":\n")
+		}
+		writeExample(&page, row)
+	}
+	page.WriteString(exampleModels)
+	return page.String()
+}
+
+func writeExample(page *strings.Builder, row *setting) {
+	section, last := splitKey(row.key)
+	indent := ""
+	if section != "" {
+		indent = "  "
+	} else {
+		page.WriteString("\n")
+	}
+	for _, line := range wrap(row.doc+" Allowed: "+row.value.allowed+".", 100) {
+		page.WriteString(indent + "# " + line + "\n")
+	}
+	text := row.def
+	switch {
+	case row.example != "":
+		text = row.example
+	case row.value.setList != nil:
+		text = "[" + text + "]"
+	case text == "":
+		text = `""`
+	}
+	page.WriteString("#" + indent + last + ": " + text + "\n")
+}
+
+const exampleModels = `
+# The models there are, besides the built-in demo. Keys stay in the environment: api_key_env names the
+# variable that holds one.
+models:
+#  openai:
+#    protocol: openai-chat
+#    model: gpt-4.1
+#    context_window: 1047576
+#  claude:
+#    protocol: anthropic-messages
+#    model: claude-sonnet-4-5
+#    context_window: 200000
+#    max_output_tokens: 4096
+#  local:
+#    protocol: openai-chat
+#    base_url: http://127.0.0.1:11434/v1
+#    model: qwen3:8b
+#    api_key_env: ""
+#    context_window: 32768
+#    temperature: 0.7
+#    headers:
+#      X-Title: Continuo
+`
+
+// wrap breaks a text into lines of at most width bytes where words allow it.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,206 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// loadFile finds the settings file and applies it.
+func (l *loader) loadFile(explicit string) {
+	name, data, err := l.readFile(explicit)
+	if err != nil {
+		l.broken = true
+		l.problems.addError(fmt.Errorf("read settings: %w", err))
+		return
+	}
+	l.config.File = name
+	if name != "" {
+		l.applyFile(name, data)
+	}
+}
+
+// readFile reads the file that was asked for, or the first of the usual ones that is there.
+func (l *loader) readFile(explicit string) (name string, data []byte, err error) {
+	if explicit != "" {
+		data, err = readBounded(explicit)
+		return explicit, data, err
+	}
+	candidates := []string{"continuo.yaml"}
+	if folder := l.xdg("XDG_CONFIG_HOME", ".config"); folder != "" {
+		candidates = append(candidates, filepath.Join(folder, "continuo", "continuo.yaml"))
+	}
+	for _, name := range candidates {
+		data, err := readBounded(name)
+		absent := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) // services run with HOME=/dev/null
+		if !absent {
+			return name, data, err
+		}
+	}
+	return "", nil, nil
+}
+
+func readBounded(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		err = fmt.Errorf("%s is larger than %d bytes, which no settings file should be", name, maxFileBytes)
+	}
+	return data, err
+}
+
+// applyFile applies the file's text.
+func (l *loader) applyFile(name string, data []byte) {
+	root, err := parseYAML(data)
+	if at := (*syntaxError)(nil); errors.As(err, &at) {
+		l.broken = true
+		l.problems.add(Origin{Kind: FromFile, Name: name, Line: at.line, Column: at.column}, "%w", err)
+		return
+	}
+	reader := fileReader{l, name}
+	reader.mapping("", root)
+}
+
+// fileReader applies the nodes of a file to the loader's settings.
+type fileReader struct {
+	*loader
+	name string
+}
+
+func (r *fileReader) at(n *node) Origin {
+	return Origin{Kind: FromFile, Name: r.name, Line: n.line, Column: n.column}
+}
+
+// mapping applies the fields of a section; prefix is its key with a dot, "" for the whole file.
+func (r *fileReader) mapping(prefix string, section *node) {
+	for _, f := range section.fields {
+		key := prefix + f.key.text
+		switch row := r.row(key); {
+		case key == "models":
+			r.modelsSection(f.value)
+		case row != nil && strings.Contains(f.key.text, "."):
+			parent, last := splitKey(key)
+			r.problems.add(r.at(f.key), "the key %s must be written as %s, indented below %s:", key, last, parent)
+		case row != nil:
+			r.set(row, f.value)
+		case r.isSection(key):
+			r.section(key, f.value)
+		default:
+			r.unknown(key, f.key)
+		}
+	}
+}
+
+func (r *fileReader) section(key string, value *node) {
+	switch value.kind {
+	case nullNode: // everything below is commented out
+	case mappingNode:
+		r.mapping(key+".", value)
+	default:
+		r.problems.add(r.at(value), "%s is no setting but a section: write its settings indented below it", key)
+	}
+}
+
+// set applies one value to one setting.
+func (r *fileReader) set(row *setting, value *node) {
+	g := given{kind: value.kind, text: value.text, origin: r.at(value)}
+	for _, item := range value.items {
+		if item.kind != textNode && row.value.setList != nil {
+			r.problems.add(r.at(item), "%s: an item that is no text; allowed: %s", row.key, row.value.allowed)
+			return
+		}
+		g.items = append(g.items, item.text)
+	}
+	r.apply(row, g)
+}
+
+func (r *fileReader) unknown(key string, at *node) {
+	if !r.problems.full() {
+		r.problems.add(r.at(at), "unknown key %s; %s", word(key), r.advice(key))
+	}
+}
+
+// isSection reports whether settings stand below key.
+func (l *loader) isSection(key string) bool {
+	for _, row := range l.rows {
+		if strings.HasPrefix(row.key, key+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// advice tells which key was probably meant instead of an unknown one.
+func (l *loader) advice(key string) string {
+	var keys, lasts []string
+	byLast := map[string]string{}
+	for _, row := range l.rows {
+		section, last := splitKey(row.key)
+		for _, candidate := range []string{row.key, section} {
+			if candidate != "" {
+				keys = append(keys, candidate)
+			}
+		}
+		for _, alias := range []string{last, row.knownAs} {
+			if alias != "" && byLast[alias] == "" {
+				byLast[alias] = row.key
+				lasts = append(lasts, alias)
+			}
+		}
+	}
+	keys = append(keys, "models")
+	section, last := splitKey(key)
+	near := nearest(key, keys)
+	if near == "" {
+		near = byLast[nearest(last, lasts)]
+	}
+	return meant(near, l.listed(section))
+}
+
+// meant asks whether a key was meant, or says otherwise when none is near.
+func meant(near, otherwise string) string {
+	if near == "" {
+		return otherwise
+	}
+	return "did you mean " + near + "?"
+}
+
+// listed names the keys of a section, or the sections and keys of the file.
+func (l *loader) listed(section string) string {
+	if section != "" && !l.isSection(section) {
+		section = ""
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, row := range l.rows {
+		rest, below := strings.CutPrefix(row.key, section+".")
+		if section == "" {
+			rest, below = row.key, true
+		}
+		if name, _, _ := strings.Cut(rest, "."); below && !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	if section == "" {
+		return "the file's keys are " + strings.Join(append(names, "models"), ", ")
+	}
+	return "the keys of " + section + " are " + strings.Join(names, ", ")
+}
+
+// splitKey splits context.max_messages into context and max_messages.
+func splitKey(key string) (section, last string) {
+	if at := strings.LastIndexByte(key, '.'); at >= 0 {
+		return key[:at], key[at+1:]
+	}
+	return "", key
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Options says where Load looks. The zero value finds the file and reads nothing else.
+type Options struct {
+	// File is the settings file, which must exist. Default: ./continuo.yaml, or else
+	// $XDG_CONFIG_HOME/continuo/continuo.yaml (~/.config when that is not set), or else none.
+	File string
+	// Env is the environment as os.Environ gives it. Default: empty, also without a home folder.
+	Env []string
+	// Flags holds what flags set: key → value, as text.
+	Flags map[string]string
+	// FlagNames tells which flag a key of Flags came from, without dashes, for origins and errors.
+	// Default for each key: "set KEY".
+	FlagNames map[string]string
+}
+
+// Load reads the settings. When anything is wrong with them it returns no Config but one error that
+// joins all problems, one per line: the file's in the order of its lines, then the environment's, the
+// flags', and what does not fit together.
+func Load(options Options) (*Config, error) {
+	l := newLoader(options.Env)
+	l.loadFile(options.File)
+	l.loadEnv()
+	l.loadFlags(options)
+	l.finish()
+	if err := l.problems.err(); err != nil {
+		return nil, err
+	}
+	return l.config, nil
+}
+
+// loader applies one layer after the other to a Config.
+type loader struct {
+	config   *Config
+	env      map[string]string
+	rows     []*setting
+	models   []*modelRows
+	broken   bool // the file could not be read, so that nothing can be said of its models
+	problems problems
+}
+
+func newLoader(environ []string) *loader {
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}}, env: map[string]string{}}
+	for _, variable := range environ {
+		if name, text, ok := strings.Cut(variable, "="); ok {
+			l.env[name] = text
+		}
+	}
+	l.rows = l.config.table(l.home())
+	if folder := l.xdg("XDG_DATA_HOME", ".local/share"); folder != "" {
+		l.row("store.path").setDefault(filepath.Join(folder, "continuo", "continuo.db"))
+	}
+	return l
+}
+
+// home returns the home folder, "" when it is not known.
+func (l *loader) home() string {
+	home := l.env["HOME"]
+	if home == "" && runtime.GOOS == "windows" {
+		home = l.env["USERPROFILE"]
+	}
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Clean(home)
+}
+
+// xdg returns a folder of the XDG Base Directory Specification, which says that relative paths are to
+// be ignored; "" when there is none.
+func (l *loader) xdg(variable, below string) string {
+	if folder := l.env[variable]; filepath.IsAbs(folder) {
+		return folder
+	}
+	if home := l.home(); home != "" {
+		return filepath.Join(home, below)
+	}
+	return ""
+}
+
+// row returns a setting by its key, nil when there is none.
+func (l *loader) row(key string) *setting {
+	for _, row := range l.rows {
+		if row.key == key {
+			return row
+		}
+	}
+	return nil
+}
+
+// ownVariables are read by Continuo's tests and are no settings.
+var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG"}
+
+func (l *loader) loadEnv() {
+	rows, names := map[string]*setting{}, []string{}
+	for _, row := range l.rows {
+		rows[envName(row.key)] = row
+		names = append(names, strings.TrimPrefix(envName(row.key), envPrefix))
+	}
+	for _, variable := range slices.Sorted(maps.Keys(l.env)) {
+		origin := Origin{Kind: FromEnv, Name: word(variable)}
+		switch {
+		case !strings.HasPrefix(variable, envPrefix) || slices.Contains(ownVariables[:], variable):
+		case rows[variable] != nil:
+			l.apply(rows[variable], given{text: l.env[variable], origin: origin})
+		case strings.HasPrefix(variable, envPrefix+"MODELS"):
+			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
+		default:
+			near := nearest(strings.TrimPrefix(variable, envPrefix), names)
+			if near != "" {
+				near = envPrefix + near
+			}
+			l.problems.add(origin, "there is no such setting; %s", meant(near, "unset it: variables that begin with CONTINUO_ are settings"))
+		}
+	}
+}
+
+func (l *loader) loadFlags(options Options) {
+	for _, key := range slices.Sorted(maps.Keys(options.Flags)) {
+		flag := "--set " + word(key)
+		if name := options.FlagNames[key]; name != "" {
+			flag = "--" + name
+		}
+		origin := Origin{Kind: FromFlag, Name: flag}
+		switch row := l.row(key); {
+		case row != nil:
+			l.apply(row, given{text: options.Flags[key], origin: origin})
+		case key == "models" || strings.HasPrefix(key, "models."):
+			l.problems.add(origin, "models are set in the file only; write them to continuo.yaml")
+		default:
+			l.problems.add(origin, "unknown key %s; %s", word(key), l.advice(key))
+		}
+	}
+}
+
+func (l *loader) apply(row *setting, g given) {
+	if err := row.apply(g); err != nil {
+		l.problems.add(g.origin, "%w", err)
+	}
+}
+
+// finish checks what spans several settings and makes the lists for doctor.
+func (l *loader) finish() {
+	c := l.config
+	if c.Store.Path == "" {
+		l.problems.addError(fmt.Errorf("store.path: no default, because neither XDG_DATA_HOME nor HOME is set to an absolute path: set one of them, or store.path (CONTINUO_STORE_PATH)"))
+	}
+	if _, known := c.Models[c.DefaultModel]; !known && c.DefaultModel != DemoModel && !l.broken {
+		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.ModelNames()))
+	}
+	for _, row := range l.rows {
+		c.settings = append(c.settings, row.public())
+	}
+	for _, model := range l.models {
+		c.settings = append(c.settings, model.public()...)
+	}
+	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
+	c.hints = hints(c, l.env)
+}

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// modelRows is one model of the file with its settings.
+type modelRows struct {
+	config  *ModelConfig
+	rows    []*setting
+	headers *setting
+}
+
+// modelsSection applies the section models: a mapping of names to mappings.
+func (r *fileReader) modelsSection(section *node) {
+	switch section.kind {
+	case nullNode:
+		return
+	case mappingNode:
+	default:
+		r.problems.add(r.at(section), "models: not a mapping; write each model's name, and its settings indented below it")
+		return
+	}
+	for _, f := range section.fields {
+		name := f.key.text
+		switch {
+		case name == DemoModel:
+			r.problems.add(r.at(f.key), "models.demo: the name demo is taken by the built-in model; choose another")
+		case !isName(name):
+			r.problems.add(r.at(f.key), "models: %s is no name for a model; allowed: one line of text without spaces around it", quoted(name))
+		default:
+			r.model(name, f.value)
+		}
+	}
+}
+
+func (r *fileReader) model(name string, value *node) {
+	config := &ModelConfig{Name: name, Headers: map[string]string{}}
+	prefix := "models." + name + "."
+	model := &modelRows{config: config, rows: config.rows(prefix), headers: config.headersRow(prefix)}
+	if value.kind != mappingNode && value.kind != nullNode {
+		r.problems.add(r.at(value), "models.%s: not a mapping; write the model's settings indented below its name", name)
+	}
+	for _, f := range value.fields {
+		r.modelField(model, prefix, f)
+	}
+	config.resolve(model.rows, r.env)
+	if key, err := config.conflict(); err != nil {
+		row := model.row(prefix + key)
+		r.problems.add(row.origin, "%s: %w", row.key, err)
+	}
+	r.models = append(r.models, model)
+	r.config.Models[name] = *config
+}
+
+func (r *fileReader) modelField(model *modelRows, prefix string, f field) {
+	key := prefix + f.key.text
+	row := model.row(key)
+	switch {
+	case f.key.text == "headers":
+		r.headers(model, f.value)
+	case row != nil:
+		r.set(row, f.value)
+	case r.problems.full():
+	case f.key.text == "api_key" || f.key.text == "apikey" || f.key.text == "key":
+		r.problems.add(r.at(f.key), "unknown key %s; keys never stand in the file: name the environment variable that holds it in %sapi_key_env", word(key), prefix)
+	default:
+		r.problems.add(r.at(f.key), "unknown key %s; %s", word(key), model.advice(prefix, f.key.text))
+	}
+}
+
+func (m *modelRows) row(key string) *setting {
+	for _, row := range m.rows {
+		if row.key == key {
+			return row
+		}
+	}
+	return nil
+}
+
+// advice tells which key of a model was probably meant.
+func (m *modelRows) advice(prefix, key string) string {
+	names := []string{"headers"}
+	for _, row := range m.rows {
+		names = append(names, strings.TrimPrefix(row.key, prefix))
+	}
+	if near := nearest(key, names); near != "" {
+		return meant(prefix+near, "")
+	}
+	slices.Sort(names)
+	return "the keys of a model are " + strings.Join(names, ", ")
+}
+
+// headers applies a model's headers. What was given is never repeated.
+func (r *fileReader) headers(model *modelRows, value *node) {
+	key := model.headers.key
+	switch value.kind {
+	case nullNode:
+		return
+	case mappingNode:
+	default:
+		r.problems.add(r.at(value), "%s: not a mapping; allowed: %s", key, model.headers.value.allowed)
+		return
+	}
+	model.headers.origin = r.at(value)
+	for _, f := range value.fields {
+		name := http.CanonicalHeaderKey(f.key.text)
+		if f.value.kind != textNode {
+			r.problems.add(r.at(f.value), "%s: the value of %s is no text; put it in quotes", key, word(f.key.text))
+		} else if err := checkHeader(f.key.text, f.value.text); err != nil {
+			r.problems.add(r.at(f.key), "%s: %s: %w", key, word(f.key.text), err)
+		} else if _, twice := model.config.Headers[name]; twice {
+			r.problems.add(r.at(f.key), "%s: the header %s is there twice", key, name)
+		} else {
+			model.config.Headers[name] = f.value.text
+		}
+	}
+}
+
+// public lists the model's settings for a person to read. Of the key it tells whether it is set, of the
+// headers their names.
+func (m *modelRows) public() []Setting {
+	var all []Setting
+	for _, row := range append(slices.Clone(m.rows), m.headers) {
+		shown := row.public()
+		if strings.HasSuffix(row.key, ".api_key_env") && m.config.APIKeyEnv != "" {
+			shown.Value = m.config.APIKeyEnv + map[bool]string{true: " (set)", false: " (not set)"}[m.config.APIKeySet]
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// hints looks for settings that are valid but probably not what was meant.
+func hints(c *Config, env map[string]string) []string {
+	var found []string
+	if len(c.Models) == 0 {
+		for _, vendor := range []struct{ variable, protocol string }{
+			{"OPENAI_API_KEY", ProtocolOpenAIChat}, {"ANTHROPIC_API_KEY", ProtocolAnthropicMessages},
+		} {
+			if env[vendor.variable] != "" {
+				found = append(found, fmt.Sprintf("%s is set, but no model uses it, so the built-in demo answers: add a model with protocol %s under models in continuo.yaml, and set model to its name",
+					vendor.variable, vendor.protocol))
+			}
+		}
+		return found
+	}
+	if c.DefaultModel == DemoModel {
+		names := slices.DeleteFunc(c.ModelNames(), func(name string) bool { return name == DemoModel })
+		return append(found, fmt.Sprintf("the default model is the built-in demo, although models has %s: set model to the name of one", strings.Join(names, ", ")))
+	}
+	if model := c.Models[c.DefaultModel]; model.APIKeyEnv != "" && !model.APIKeySet {
+		found = append(found, fmt.Sprintf("the default model %s takes its key from %s, which is not set: set it where continuo starts", model.Name, model.APIKeyEnv))
+	}
+	return found
+}

@@ -1,0 +1,45 @@
+package config
+
+import "fmt"
+
+// OriginKind says which layer a value came from. Later layers win.
+type OriginKind int
+
+// The layers, in the order in which they are applied.
+const (
+	FromDefault OriginKind = iota
+	FromFile
+	FromEnv
+	FromFlag
+)
+
+// Origin is where a value came from.
+type Origin struct {
+	Kind OriginKind
+	// Name is the file's, the variable's or the flag's name (with its dashes); "" for a default.
+	Name string
+	// Line and Column are the value's place in the file, from 1, the column in characters.
+	Line, Column int
+}
+
+// String writes "default", "continuo.yaml:3", "env CONTINUO_LISTEN" or "flag --listen".
+func (o Origin) String() string {
+	switch o.Kind {
+	case FromFile:
+		return fmt.Sprintf("%s:%d", o.Name, o.Line)
+	case FromEnv:
+		return "env " + o.Name
+	case FromFlag:
+		return "flag " + o.Name
+	default:
+		return "default"
+	}
+}
+
+// place is String with the column, for errors.
+func (o Origin) place() string {
+	if o.Kind == FromFile {
+		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
+	}
+	return o.String()
+}

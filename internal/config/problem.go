@@ -1,0 +1,64 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxProblems is how many problems one Load tells; the rest is counted.
+const maxProblems = 50
+
+// problems collects what is wrong with the settings, in order, so that all of it is told at once.
+type problems struct {
+	list []error
+	more int
+}
+
+// add keeps a problem with its place before it.
+func (p *problems) add(at Origin, format string, args ...any) {
+	p.addError(fmt.Errorf("%s: %w", at.place(), fmt.Errorf(format, args...)))
+}
+
+func (p *problems) addError(err error) {
+	if !p.full() {
+		p.list = append(p.list, err)
+	}
+}
+
+// full counts a problem that has no room; ask it before working out a long explanation.
+func (p *problems) full() bool {
+	if len(p.list) < maxProblems {
+		return false
+	}
+	p.more++
+	return true
+}
+
+// err joins the problems, one per line; nil when there are none.
+func (p *problems) err() error {
+	list := p.list
+	if p.more > 0 {
+		list = append(list[:len(list):len(list)], fmt.Errorf("and %d more", p.more))
+	}
+	return errors.Join(list...)
+}
+
+// quoted shows foreign text in an error: on one line and not too long.
+func quoted(text string) string {
+	const limit = 60
+	if runes := []rune(text); len(runes) > limit {
+		return strconv.Quote(string(runes[:limit])) + fmt.Sprintf("… (%d characters)", len(runes))
+	}
+	return strconv.Quote(text)
+}
+
+// word shows a key in an error: bare when it looks like one, quoted otherwise.
+func word(text string) string {
+	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == ""
+	if plain && text != "" && len(text) <= 80 {
+		return text
+	}
+	return quoted(text)
+}

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		text string // of continuo.yaml
+		env  string
+		flag [2]string
+		want string // the whole error
+	}{
+		// Unknown keys, at any depth and from everywhere.
+		{text: "contxt:\n  max_messages: 1\n", want: `continuo.yaml:1:1: unknown key contxt; did you mean context?`},
+		{text: "context:\n  # note\n  max_mesages: 1\n", want: `continuo.yaml:3:3: unknown key context.max_mesages; did you mean context.max_messages?`},
+		{text: "context: {max_chars: 1, low_watr: 1}\n", want: `continuo.yaml:1:25: unknown key context.low_watr; did you mean context.low_water?`},
+		{text: "max_messages: 1\n", want: `continuo.yaml:1:1: unknown key max_messages; did you mean context.max_messages?`},
+		{text: "contextMaxChars: 1\n", want: `continuo.yaml:1:1: unknown key contextMaxChars; did you mean context.max_chars?`},
+		{text: "conversation_max_history_messages: 1\n", want: `continuo.yaml:1:1: unknown key conversation_max_history_messages; did you mean chat.max_history_messages?`},
+		{text: "log:\n  colour: red\n", want: `continuo.yaml:2:3: unknown key log.colour; the keys of log are level, format, message_text`},
+		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, store, log, context, chat, transcript, turn, server, prompts, tools, models`},
+		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
+		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
+		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, headers, max_output_tokens, model, protocol, provider, temperature`},
+		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys never stand in the file: name the environment variable that holds it in models.gpt.api_key_env`},
+		{env: "CONTINUO_CONTXT_MAX_CHARS=1", want: `env CONTINUO_CONTXT_MAX_CHARS: there is no such setting; did you mean CONTINUO_CONTEXT_MAX_CHARS?`},
+		{env: "CONTINUO_QUUX=1", want: `env CONTINUO_QUUX: there is no such setting; unset it: variables that begin with CONTINUO_ are settings`},
+		{env: "CONTINUO_MODELS_GPT_MODEL=x", want: `env CONTINUO_MODELS_GPT_MODEL: models are set in the file only; unset it and write them to continuo.yaml`},
+		{flag: [2]string{"turn.max_round", "1"}, want: `flag --set turn.max_round: unknown key turn.max_round; did you mean turn.max_rounds?`},
+		{flag: [2]string{"models.gpt.model", "1"}, want: `flag --set models.gpt.model: models are set in the file only; write them to continuo.yaml`},
+
+		// Wrong types.
+		{text: "context:\n  max_messages: eighty\n", want: `continuo.yaml:2:17: context.max_messages: given the text "eighty"; allowed: a whole number from 1 to 2147483647`},
+		{text: "context: {max_messages: \"80\"}\n", want: `continuo.yaml:1:25: context.max_messages: given the text "80"; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages: 1.5\n", want: `continuo.yaml:2:17: context.max_messages: given 1.5; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages: 010\n", want: `continuo.yaml:2:17: context.max_messages: given 010; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages:\n", want: `continuo.yaml:2:3: context.max_messages: given nothing; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages: [1]\n", want: `continuo.yaml:2:17: context.max_messages: given the list "1"; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages:\n    a: 1\n", want: `continuo.yaml:3:5: context.max_messages: given a mapping; allowed: a whole number from 1 to 2147483647`},
+		{text: "context: 5\n", want: `continuo.yaml:1:10: context is no setting but a section: write its settings indented below it`},
+		{text: "log: {message_text: yes}\n", want: `continuo.yaml:1:21: log.message_text: given the text "yes"; allowed: true or false`},
+		{text: "project: 5\n", want: `continuo.yaml:1:10: project: given 5; allowed: a name on one line, without spaces around it`},
+		{text: "turn:\n  timeout: 600\n", want: `continuo.yaml:2:12: turn.timeout: given 600; allowed: a time of at least 1ms with its unit, such as 90s, 10m or 1h30m`},
+		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
+		{env: "CONTINUO_TURN_MAX_ROUNDS=", want: `env CONTINUO_TURN_MAX_ROUNDS: turn.max_rounds: given ""; allowed: a whole number from 1 to 2147483647`},
+
+		// Out of range.
+		{text: "context:\n  max_messages: 0\n", want: `continuo.yaml:2:17: context.max_messages: given 0; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  max_messages: 99999999999999999999\n", want: `continuo.yaml:2:17: context.max_messages: given the text "99999999999999999999"; allowed: a whole number from 1 to 2147483647`},
+		{text: "context:\n  low_water: 1.01\n", want: `continuo.yaml:2:14: context.low_water: given 1.01; allowed: a number above 0, at most 1`},
+		{text: "context: {low_water: 0}\n", want: `continuo.yaml:1:22: context.low_water: given 0; allowed: a number above 0, at most 1`},
+		{text: "context:\n  low_water: .nan\n", want: `continuo.yaml:2:14: context.low_water: given .nan; allowed: a number above 0, at most 1`},
+		{env: "CONTINUO_CHAT_MAX_CONTEXT_TOKENS=499", want: `env CONTINUO_CHAT_MAX_CONTEXT_TOKENS: chat.max_context_tokens: given "499"; allowed: a whole number from 500 to 2147483647`},
+		{flag: [2]string{"turn.timeout", "0s"}, want: `flag --set turn.timeout: turn.timeout: given "0s"; allowed: a time of at least 1ms with its unit, such as 90s, 10m or 1h30m`},
+		{flag: [2]string{"listen", "localhost"}, want: `flag --set listen: listen: given "localhost"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
+		{flag: [2]string{"listen", ":65536"}, want: `flag --set listen: listen: given ":65536"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
+		{flag: [2]string{"log.level", "loud"}, want: `flag --set log.level: log.level: given "loud"; allowed: debug, info, warn or error`},
+		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
+		{text: "chat:\n  strategy: summarize\n", want: `continuo.yaml:2:13: chat.strategy: given the text "summarize": summarize is not available: this version makes no summaries; use truncate`},
+
+		// What does not fit together.
+		{text: "model: gtp\nmodels:\n  gpt: {}\n", want: `continuo.yaml:1:8: model: given "gtp", which is not there; did you mean gpt?`},
+		{env: "CONTINUO_MODEL=sonnet", want: `env CONTINUO_MODEL: model: given "sonnet", which is not there; the only model is the built-in demo; add others under models in continuo.yaml`},
+		{text: "models:\n  demo: {}\n", want: `continuo.yaml:2:3: models.demo: the name demo is taken by the built-in model; choose another`},
+		{text: "models: [gpt]\n", want: `continuo.yaml:1:9: models: not a mapping; write each model's name, and its settings indented below it`},
+		{text: "models:\n  gpt: openai\n", want: `continuo.yaml:2:8: models.gpt: not a mapping; write the model's settings indented below its name`},
+		{text: "models:\n  c: {protocol: anthropic-messages, temperature: 1.5}\n", want: `continuo.yaml:2:50: models.c.temperature: given 1.5; allowed: a number from 0 to 1 for anthropic-messages`},
+		{text: "models:\n  c: {protocol: anthropic-messages, context_window: 4096}\n", want: `continuo.yaml:2:53: models.c.context_window: given 4096; allowed: more than max_output_tokens, which is 4096, or 0 when it is not known`},
+		{text: "models:\n  c: {headers: {X-A: \"1\", x-a: \"2\"}}\n", want: `continuo.yaml:2:27: models.c.headers: the header X-A is there twice`},
+		{text: "models:\n  c: {api_key_env: CONTINUO_KEY}\n", want: `continuo.yaml:2:20: models.c.api_key_env: given a text of 12 characters (not repeated, it may be secret): variables that begin with CONTINUO_ are settings; give the key another one`},
+		{text: "models:\n  1: {}\n", want: `continuo.yaml:2:3: a key must be a text; put it in quotes`},
+		{text: "models:\n  c: {base_url: ftp://x}\n", want: `continuo.yaml:2:17: models.c.base_url: given a text of 7 characters (not repeated, it may be secret); allowed: an http or https URL with a host and without user, query and fragment, such as https://api.openai.com/v1`},
+		{text: "listen: [::1]:8787\n", want: `continuo.yaml:1:14: not valid YAML: value is not allowed in this context`},
+		{text: "models:\n  c: {headers: {X-A: 1}}\n", want: `continuo.yaml:2:22: models.c.headers: the value of X-A is no text; put it in quotes`},
+
+		// Not a settings file.
+		{text: "a: 1\na: 2\n", want: `continuo.yaml:2:1: not valid YAML: mapping key "a" already defined at [1:1]`},
+		{text: "log:\n\tlevel: info\n", want: `continuo.yaml:2:1: not valid YAML: found character '\t' that cannot start any token`},
+		{text: "project: \"x\n", want: `continuo.yaml:1:10: not valid YAML: could not find end character of double-quoted text`},
+		{text: "- a\n", want: `continuo.yaml:1:1: the file must be a mapping of settings, such as listen: 127.0.0.1:8787`},
+		{text: "project: a\n---\nproject: b\n", want: `continuo.yaml:3:8: a second YAML document begins here; write all settings in one`},
+		{text: "project: &p a\nmodel: *p\n", want: `continuo.yaml:1:10: anchors and aliases cannot be used in settings; write the value out`},
+		{text: "project: !!str a\n", want: `continuo.yaml:1:10: tags cannot be used in settings; write the value without one`},
+		{text: "log:\n  level: \"a\xff\"\n", want: `continuo.yaml:2:12: the file is not UTF-8 text`},
+		{text: "log:\n  level: \x00\n", want: `continuo.yaml:2:10: the control character U+0000 cannot stand here`},
+		{text: "p\x00r\x00o\x00", want: `continuo.yaml:1:2: the control character U+0000 cannot stand here`},
+		{text: strings.Repeat("[", 60000), want: `continuo.yaml:1:17: values are nested too deeply for settings`},
+		{text: strings.Repeat("- ", 30000), want: `continuo.yaml:1:33: values are nested too deeply for settings`},
+	} {
+		options := Options{}
+		if c.env != "" {
+			options.Env = []string{c.env}
+		}
+		if c.flag[0] != "" {
+			options.Flags = map[string]string{c.flag[0]: c.flag[1]}
+		}
+		config, err := load(t, c.text, options)
+		if err == nil || err.Error() != c.want || config != nil {
+			t.Errorf("%.60q %s %v\n got %v\nwant %s", c.text, c.env, c.flag, err, c.want)
+		}
+	}
+}
+
+func TestAllProblemsAreToldInOrder(t *testing.T) {
+	text := "listne: x\ncontext:\n  max_chars: 0\n  max_tokens: -1\nlog:\n  level: loud\n"
+	_, err := load(t, text, Options{
+		Env:   []string{"CONTINUO_Z=1", "CONTINUO_LOG_FORMAT=xml"},
+		Flags: map[string]string{"zz": "1", "model": "nope"},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		"continuo.yaml:1:1: unknown key listne; did you mean listen?", "continuo.yaml:3:14: context.max_chars: ", "continuo.yaml:4:15: context.max_tokens: ",
+		"continuo.yaml:6:10: log.level: ", "env CONTINUO_LOG_FORMAT: ", "env CONTINUO_Z: ", "flag --set zz: ", "flag --set model: model: ",
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i := range want {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want[i]) {
+			t.Fatalf("line %d should begin with %q:\n%v", i+1, want[i], err)
+		}
+	}
+	if len(lines) != len(want) {
+		t.Errorf("%d lines, want %d:\n%v", len(lines), len(want), err)
+	}
+	_, err = load(t, strings.Repeat("x", 300)+": 1\n"+manyKeys(200), Options{})
+	lines = strings.Split(err.Error(), "\n")
+	if len(lines) != maxProblems+1 || lines[maxProblems] != "and 151 more" || len(lines[0]) > 400 {
+		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+func manyKeys(n int) string {
+	var text strings.Builder
+	for i := range n {
+		text.WriteString(strings.Repeat("k", i+1) + ": 1\n")
+	}
+	return text.String()
+}
+
+// People paste keys where names belong. No error may carry them to a screen or a log.
+func TestSecretsAreNotRepeated(t *testing.T) {
+	const secret = "sk-canary_0123456789"
+	for _, text := range []string{
+		"models: {m: {api_key_env: " + secret + "}}",
+		"models: {m: {api_key_env: gsk_canary0123}}",
+		"models: {m: {api_key_env: [" + secret + "]}}",
+		"models: {m: {api_key_env: {a: " + secret + "}}}",
+		"models: {m: {api_key: " + secret + "}}",
+		"models: {m: {token: " + secret + "}}",
+		"models: {m: {base_url: \"https://user:" + secret + "@example.org/v1\"}}",
+		"models: {m: {base_url: \"https://example.org/v1?key=" + secret + "\"}}",
+		"models: {m: {base_url: " + secret + "}}",
+		"models: {m: {headers: {Authorization: Bearer " + secret + "}}}",
+		"models: {m: {headers: {x-api-key: " + secret + "}}}",
+		"models: {m: {headers: {cf-aig-authorization: " + secret + "}}}",
+		"models: {m: {headers: {X-A: \"" + secret + "\\n\"}}}",
+		"models: {m: {headers: {X A: " + secret + "}}}",
+		"models: {m: {headers: " + secret + "}}",
+		"models: " + secret,
+		"models: {m: " + secret + "}",
+		"models: {m: {api_key_env: " + secret,
+		"models:\n  m:\n   api_key_env: " + secret + "\n  oops\n",
+	} {
+		_, err := load(t, text, Options{})
+		if err == nil {
+			t.Errorf("%s was accepted", text)
+		} else if strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: the error repeats the secret: %v", text, err)
+		}
+	}
+	config := mustLoad(t, "models: {m: {headers: {X-A: "+secret+"}, api_key_env: K}}", Options{Env: []string{"K=" + secret}})
+	for _, s := range config.Settings() {
+		if strings.Contains(s.Value+s.Default+s.Origin.String(), "canary") {
+			t.Errorf("doctor would show the secret: %+v", s)
+		}
+	}
+}
+
+func TestForeignTextStaysOnItsLine(t *testing.T) {
+	_, err := load(t, "\"a\\nb\": 1\nproject: \"x\\ny\"\n", Options{Flags: map[string]string{"e\nf": "1"}, Env: []string{"CONTINUO_\nX=1"}})
+	if err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("four problems on other than four lines:\n%v", err)
+	}
+}

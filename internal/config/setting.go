@@ -1,0 +1,137 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Setting is one key for a person to read.
+type Setting struct {
+	Key string
+	// Value is the value in force, as it would be written; Default is what it is when nothing is said. In
+	// a Schema there is no Value, and Default may be a phrase.
+	Value   string
+	Default string
+	Origin  Origin
+	Doc     string // what it means, in sentences
+	KnownAs string // what other documents call it; "" when nothing
+	Allowed string // what may be given
+	Env     string // the variable that sets it; "" when only the file does
+}
+
+// setting is one row of the table: a key and the place that it sets.
+type setting struct {
+	key     string
+	value   value
+	def     string // the default, as it would be written
+	phrase  string // says what the default is where def cannot; "" otherwise
+	example string // for the example file, where the default would not do; "" otherwise
+	doc     string
+	knownAs string
+	origin  Origin
+}
+
+// given is a value as it was written somewhere.
+type given struct {
+	kind   nodeKind // untyped for the environment and flags, where everything is text
+	text   string
+	items  []string // of a list
+	origin Origin
+}
+
+// apply reads a given value into the setting's place. On an error the place is as it was.
+func (s *setting) apply(g given) error {
+	err := s.value.read(g)
+	switch {
+	case errors.Is(err, errNotAllowed):
+		return fmt.Errorf("%s: given %s; allowed: %s", s.key, s.value.repeat(g), s.value.allowed)
+	case err != nil:
+		return fmt.Errorf("%s: given %s: %w", s.key, s.value.repeat(g), err)
+	}
+	s.origin = g.origin
+	return nil
+}
+
+// setDefault replaces the default, and the value too while nobody has given one.
+func (s *setting) setDefault(def string) {
+	s.def = def
+	if s.origin.Kind == FromDefault {
+		s.mustRead(def)
+	}
+}
+
+// mustRead reads a default; a test keeps every default readable.
+func (s *setting) mustRead(text string) {
+	if err := s.value.read(given{text: text}); err != nil {
+		panic(fmt.Sprintf("config: default of %s: %v", s.key, err))
+	}
+}
+
+// read checks the kind of what was given and reads it.
+func (v value) read(g given) error {
+	if g.kind != untyped && !slices.Contains(v.takes, g.kind) {
+		return errNotAllowed
+	}
+	if v.setList == nil {
+		return v.set(g.text)
+	}
+	if g.kind == untyped {
+		g.items = splitList(g.text)
+	}
+	return v.setList(g.items)
+}
+
+func splitList(text string) []string {
+	items := []string{}
+	if text == "" {
+		return items
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		items = append(items, strings.TrimSpace(item))
+	}
+	return items
+}
+
+// repeat says what was given, without the text where it may be a secret.
+func (v value) repeat(g given) string {
+	switch {
+	case g.kind == wholeNode && !v.hidden, g.kind == numberNode && !v.hidden, g.kind == boolNode && !v.hidden:
+		return g.text
+	case g.kind == nullNode:
+		return "nothing"
+	case g.kind == listNode && !v.hidden && len(g.items) > 0:
+		return "the list " + quoted(strings.Join(g.items, ", "))
+	case g.kind == listNode:
+		return "a list"
+	case g.kind == mappingNode:
+		return "a mapping"
+	case v.hidden:
+		return fmt.Sprintf("a text of %d characters (not repeated, it may be secret)", utf8.RuneCountInString(g.text))
+	case g.kind == textNode:
+		return "the text " + quoted(g.text)
+	default:
+		return quoted(g.text)
+	}
+}
+
+// public is the setting for a person to read.
+func (s *setting) public() Setting {
+	return Setting{
+		Key: s.key, Value: s.value.show(), Default: s.def, Origin: s.origin, Doc: s.doc, KnownAs: s.knownAs,
+		Allowed: s.value.allowed, Env: envName(s.key),
+	}
+}
+
+const envPrefix = "CONTINUO_"
+
+// envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES.
+// Keys of models have none.
+func envName(key string) string {
+	if strings.HasPrefix(key, "models.") {
+		return ""
+	}
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}

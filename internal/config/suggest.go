@@ -1,0 +1,49 @@
+package config
+
+import "strings"
+
+// nearest returns the candidate with the smallest edit distance to text, letter case aside, or "" when
+// none is near enough to be meant: at most 2 edits, or a third of the text's length; fewer for texts of
+// up to 3 letters.
+func nearest(text string, candidates []string) string {
+	allowed := max(1, min(len(text)-2, max(2, len(text)/3)))
+	best, bound := "", allowed+1
+	for _, candidate := range candidates {
+		if distance := editDistance(text, candidate); distance < bound && distance < len(candidate) {
+			best, bound = candidate, distance
+		}
+	}
+	return best
+}
+
+// maxSuggest is the longest text, in bytes, that suggestions are looked for.
+const maxSuggest = 100
+
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into
+// b, letter case aside (the optimal string alignment distance). Texts that are too long are far apart.
+func editDistance(a, b string) int {
+	if len(a) > maxSuggest || len(b) > maxSuggest {
+		return maxSuggest
+	}
+	from, to := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	var before, last []int // the rows for i-2 and i-1 letters of from
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range from {
+		before, last, row = last, row, make([]int, len(to)+1)
+		row[0] = i + 1
+		for j := range to {
+			replace := last[j]
+			if from[i] != to[j] {
+				replace++
+			}
+			row[j+1] = min(replace, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && from[i] == to[j-1] && from[i-1] == to[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(to)]
+}

@@ -1,0 +1,135 @@
+package config
+
+// table lists every setting outside of models, each with its default already in place. home is for
+// paths that begin with "~/".
+func (c *Config) table(home string) []*setting {
+	rows := slicesOf(
+		c.basicRows(home),
+		c.contextRows(),
+		c.chatRows(),
+		c.turnRows(),
+		c.serverRows(home),
+	)
+	for _, row := range rows {
+		if row.phrase == "" {
+			row.mustRead(row.def)
+		}
+	}
+	return rows
+}
+
+func slicesOf(groups ...[]*setting) []*setting {
+	var all []*setting
+	for _, group := range groups {
+		all = append(all, group...)
+	}
+	return all
+}
+
+func (c *Config) basicRows(home string) []*setting {
+	return []*setting{{
+		key: "listen", value: address(&c.Listen), def: "127.0.0.1:8787",
+		doc: "Where serve listens, as host:port. Port 0 takes a free one.",
+	}, {
+		key: "project", value: name(&c.Project, "a name on one line, without spaces around it"), def: "default",
+		doc: "The project that conversations belong to when nothing else says so.",
+	}, {
+		key: "model", value: name(&c.DefaultModel, "demo or a name under models"), def: DemoModel,
+		doc: "The model that is used when a request or an agent names none: demo, which is built in and needs no upstream, or a name under models.",
+	}, {
+		key: "store.path", value: path(&c.Store.Path, home, false),
+		phrase: "<data dir>/continuo.db", example: "~/.local/share/continuo/continuo.db",
+		doc: "The SQLite file that holds the logs. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path.",
+	}, {
+		key: "log.level", value: logLevel(&c.Log.Level), def: "info",
+		doc: "The least severe events that the program logs.",
+	}, {
+		key: "log.format", value: oneOf(&c.Log.Format, "text", "json"), def: "text",
+		doc: "How the program logs: lines of key=value, or one JSON object per line.",
+	}, {
+		key: "log.message_text", value: boolean(&c.Log.MessageText), def: "false",
+		doc: "Whether logged events may hold the text of messages. Conversations are private: leave it off unless you are looking for a fault.",
+	}}
+}
+
+func (c *Config) contextRows() []*setting {
+	return []*setting{{
+		key: "context.max_messages", value: whole(&c.Context.MaxMessages, 1), def: "80", knownAs: "contextMaxMessages",
+		doc: "How many messages of the log a request holds at most, in the modes chat, agent and run.",
+	}, {
+		key: "context.max_chars", value: whole(&c.Context.MaxChars, 1), def: "120000", knownAs: "contextMaxChars",
+		doc: "How many characters (Unicode) of messages a request holds at most.",
+	}, {
+		key: "context.max_tokens", value: whole(&c.Context.MaxTokens, 0), def: "0",
+		doc: "How many tokens a request holds at most. 0 takes the model's context_window, and counts no tokens when that is not known.",
+	}, {
+		key: "context.include_tool_results", value: boolean(&c.Context.IncludeToolResults), def: "true", knownAs: "includeToolResultsInContext",
+		doc: "Whether requests show what tools returned. A call and its result are shown or left out together.",
+	}, {
+		key: "context.include_collapsed", value: boolean(&c.Context.IncludeCollapsed), def: "false", knownAs: "includeCollapsedUiEventsInContext",
+		doc: "Whether requests show entries that user interfaces show collapsed.",
+	}, {
+		key: "context.low_water", value: share(&c.Context.LowWater), def: "0.6",
+		doc: "When the window must move, the share of the budget that stays filled. Lower values move it less often, so that provider caches hit longer.",
+	}, {
+		key: "context.tool_output_chars", value: whole(&c.Context.ToolOutputChars, 1), def: "8000",
+		doc: "Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output.",
+	}, {
+		key: "context.preview_chars", value: whole(&c.Context.PreviewChars, 1), def: "1200",
+		doc: "How many characters (Unicode) of a tool output its preview shows at most.",
+	}}
+}
+
+func (c *Config) chatRows() []*setting {
+	return []*setting{{
+		key: "chat.max_history_messages", value: whole(&c.Chat.MaxHistoryMessages, 1), def: "50", knownAs: "conversation_max_history_messages",
+		doc: "How many messages of history POST /chat shows at most.",
+	}, {
+		key: "chat.max_context_tokens", value: whole(&c.Chat.MaxContextTokens, 500), def: "6000", knownAs: "conversation_max_context_tokens",
+		doc: "How many tokens of history POST /chat shows at most.",
+	}, {
+		key: "chat.reserved_tokens", value: whole(&c.Chat.ReservedTokens, 0), def: "4500", knownAs: "reserved_tokens",
+		doc: "How many tokens of the model's window POST /chat holds back for the prompt, the tools and the answer.",
+	}, {
+		key: "chat.strategy", value: strategy(&c.Chat.Strategy), def: "truncate", knownAs: "conversation_context_strategy",
+		doc: "What POST /chat does with history that does not fit: truncate leaves out the middle and marks the place.",
+	}, {
+		key: "transcript.history_messages", value: whole(&c.Transcript.HistoryMessages, 0), def: "15",
+		doc: "How many messages the HISTORY part of a transcript shows; the current cycle is always whole.",
+	}}
+}
+
+func (c *Config) turnRows() []*setting {
+	return []*setting{{
+		key: "turn.max_rounds", value: whole(&c.Turn.MaxRounds, 1), def: "25",
+		doc: "How many model requests one turn may make. A turn that asks for tools again and again ends there.",
+	}, {
+		key: "turn.timeout", value: duration(&c.Turn.Timeout), def: "10m",
+		doc: "How long a whole turn may take.",
+	}, {
+		key: "turn.idle_timeout", value: duration(&c.Turn.IdleTimeout), def: "2m",
+		doc: "How long a model may send nothing before the request is given up.",
+	}, {
+		key: "turn.wait_timeout", value: duration(&c.Turn.WaitTimeout), def: "1m",
+		doc: "How long an input waits for the conversation's running turn before it is refused.",
+	}, {
+		key: "turn.tool_timeout", value: duration(&c.Turn.ToolTimeout), def: "1m",
+		doc: "How long one tool call may take; after that its result says that it took too long.",
+	}}
+}
+
+func (c *Config) serverRows(home string) []*setting {
+	return []*setting{{
+		key: "server.max_body_bytes", value: whole(&c.Server.MaxBodyBytes, 1), def: "33554432",
+		doc: "How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413.",
+	}, {
+		key: "server.shutdown_timeout", value: duration(&c.Server.ShutdownTimeout), def: "10s",
+		doc: "How long the server waits for running requests when it is told to stop.",
+	}, {
+		key: "prompts.dir", value: path(&c.Prompts.Dir, home, true), def: "",
+		doc: "A folder whose files replace the built-in prompts of the same names. Empty: the built-in ones.",
+	}, {
+		key: "tools.allow", value: nameList(&c.Tools.Allow), def: "fs.read",
+		doc: "The tools that models may call; an empty list allows none.",
+	}}
+}

@@ -1,0 +1,264 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// value is a typed place in a Config: how a text is read into it and shown again.
+type value struct {
+	allowed string     // completes "allowed: …"
+	takes   []nodeKind // the kinds of YAML value that may be given
+	set     func(text string) error
+	setList func(items []string) error // for lists, instead of set
+	show    func() string
+	// hidden says that what was given is not repeated in errors: people paste secrets there.
+	hidden bool
+}
+
+// errNotAllowed says that a text is not what value.allowed describes. Any other error explains itself.
+var errNotAllowed = errors.New("not allowed")
+
+// maxWhole bounds every whole number, so that sums of them stay far from overflowing.
+const maxWhole = math.MaxInt32
+
+// whole is a whole number of at least least, in plain decimal digits.
+func whole[T int | int64](place *T, least int) value {
+	return value{
+		allowed: fmt.Sprintf("a whole number from %d to %d", least, maxWhole),
+		takes:   []nodeKind{wholeNode},
+		set: func(text string) error {
+			number, err := strconv.Atoi(text)
+			if err != nil || number < least || number > maxWhole || strconv.Itoa(number) != text {
+				return errNotAllowed
+			}
+			*place = T(number)
+			return nil
+		},
+		show: func() string { return strconv.FormatInt(int64(*place), 10) },
+	}
+}
+
+// share is a number above 0 and at most 1.
+func share(place *float64) value {
+	return value{
+		allowed: "a number above 0, at most 1",
+		takes:   []nodeKind{wholeNode, numberNode},
+		set: func(text string) error {
+			number, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(number > 0 && number <= 1) {
+				return errNotAllowed
+			}
+			*place = number
+			return nil
+		},
+		show: func() string { return strconv.FormatFloat(*place, 'g', -1, 64) },
+	}
+}
+
+// temperature is a number from 0 to 2, or nothing.
+func temperature(place **float64) value {
+	return value{
+		allowed: "a number from 0 to 2",
+		takes:   []nodeKind{wholeNode, numberNode},
+		set: func(text string) error {
+			number, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(number >= 0 && number <= 2) {
+				return errNotAllowed
+			}
+			*place = &number
+			return nil
+		},
+		show: func() string {
+			if *place == nil {
+				return ""
+			}
+			return strconv.FormatFloat(**place, 'g', -1, 64)
+		},
+	}
+}
+
+func boolean(place *bool) value {
+	return value{
+		allowed: "true or false",
+		takes:   []nodeKind{boolNode},
+		set: func(text string) error {
+			if text != "true" && text != "false" {
+				return errNotAllowed
+			}
+			*place = text == "true"
+			return nil
+		},
+		show: func() string { return strconv.FormatBool(*place) },
+	}
+}
+
+// duration is a length of time of at least a millisecond, as time.ParseDuration reads it.
+func duration(place *time.Duration) value {
+	return value{
+		allowed: "a time of at least 1ms with its unit, such as 90s, 10m or 1h30m",
+		takes:   []nodeKind{textNode},
+		set: func(text string) error {
+			length, err := time.ParseDuration(text)
+			if err != nil || length < time.Millisecond {
+				return errNotAllowed
+			}
+			*place = length
+			return nil
+		},
+		show: func() string { return durationText(*place) },
+	}
+}
+
+// durationText is Duration.String without the zero units at its end: 10m, not 10m0s.
+func durationText(length time.Duration) string {
+	text := length.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// oneOf is one of a few words.
+func oneOf(place *string, words ...string) value {
+	return value{
+		allowed: strings.Join(words, " or "),
+		takes:   []nodeKind{textNode},
+		set: func(text string) error {
+			if !slices.Contains(words, text) {
+				return errNotAllowed
+			}
+			*place = text
+			return nil
+		},
+		show: func() string { return *place },
+	}
+}
+
+// strategy is the one way there is to fit a chat's history.
+func strategy(place *string) value {
+	v := oneOf(place, "truncate")
+	choose := v.set
+	v.set = func(text string) error {
+		if text == "summarize" {
+			return errors.New("summarize is not available: this version makes no summaries; use truncate")
+		}
+		return choose(text)
+	}
+	return v
+}
+
+func logLevel(place *slog.Level) value {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	return value{
+		allowed: "debug, info, warn or error",
+		takes:   []nodeKind{textNode},
+		set: func(text string) error {
+			level, ok := levels[text]
+			if !ok {
+				return errNotAllowed
+			}
+			*place = level
+			return nil
+		},
+		show: func() string { return strings.ToLower(place.String()) },
+	}
+}
+
+// name is a text that is not empty and has nothing in it that could not be seen.
+func name(place *string, allowed string) value {
+	return value{
+		allowed: allowed,
+		takes:   []nodeKind{textNode},
+		set: func(text string) error {
+			if !isName(text) {
+				return errNotAllowed
+			}
+			*place = text
+			return nil
+		},
+		show: func() string { return *place },
+	}
+}
+
+// isName reports whether text is a name: visible, on one line, without spaces around it.
+func isName(text string) bool {
+	return text != "" && len(text) <= 200 && isLine(text) && strings.TrimSpace(text) == text
+}
+
+// isLine reports whether text is valid UTF-8 without control characters.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// nameList is a list of names, each once; as one text they stand between commas.
+func nameList(place *[]string) value {
+	return value{
+		allowed: "a list of names, each once (in the environment and in flags: separated by commas)",
+		takes:   []nodeKind{listNode},
+		setList: func(items []string) error {
+			for i, item := range items {
+				if !isName(item) || strings.Contains(item, ",") || slices.Contains(items[:i], item) {
+					return errNotAllowed
+				}
+			}
+			*place = items
+			return nil
+		},
+		show: func() string { return strings.Join(*place, ", ") },
+	}
+}
+
+// path is a path of the file system; "~/" at its start is the home folder.
+func path(place *string, home string, mayBeEmpty bool) value {
+	v := value{allowed: "a path", takes: []nodeKind{textNode}, show: func() string { return *place }}
+	if mayBeEmpty {
+		v.allowed = `a path, or "" for none`
+	}
+	v.set = func(text string) error {
+		if text == "" && !mayBeEmpty || !isLine(text) {
+			return errNotAllowed
+		}
+		if rest, ok := strings.CutPrefix(text, "~/"); ok {
+			if home == "" {
+				return errors.New("~ cannot be followed, because HOME is not set to an absolute path: write the whole path")
+			}
+			text = home + "/" + rest
+		}
+		*place = text
+		return nil
+	}
+	return v
+}
+
+// address is host:port to listen on.
+func address(place *string) value {
+	return value{
+		allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787",
+		takes:   []nodeKind{textNode},
+		set: func(text string) error {
+			_, port, err := net.SplitHostPort(text)
+			if err != nil || !isLine(text) || strings.Contains(text, " ") {
+				return errNotAllowed
+			}
+			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+				return errNotAllowed
+			}
+			*place = text
+			return nil
+		},
+		show: func() string { return *place },
+	}
+}
