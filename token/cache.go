@@ -1,0 +1,58 @@
+package token
+
+import "sync"
+
+// cachedPiece is the length in bytes up to which the count of a piece is remembered: what makes an entry one
+// cache line.
+const cachedPiece = 62
+
+const (
+	cacheShards  = 64  // a power of two
+	cacheEntries = 256 // of each shard, a power of two
+)
+
+// pieceCache remembers the token counts of pieces that are no single token. It is 1 MB and never grows: a piece
+// has one place, and a later one with the same place replaces it. It holds copies, never the caller's text.
+type pieceCache [cacheShards]cacheShard
+
+type cacheShard struct {
+	mu      sync.Mutex
+	entries [cacheEntries]cacheEntry
+}
+
+type cacheEntry struct {
+	size  uint8 // bytes of the piece; 0 is free
+	count uint8
+	piece [cachedPiece]byte
+}
+
+// get returns the count of piece if it is there. A shard that another goroutine holds counts as a miss: merging
+// a short piece again is cheaper than waiting.
+func (c *pieceCache) get(hash uint64, piece string) (count int, ok bool) {
+	shard, entry := c.place(hash)
+	if !shard.mu.TryLock() {
+		return 0, false
+	}
+	if int(entry.size) == len(piece) && string(entry.piece[:entry.size]) == piece {
+		count, ok = int(entry.count), true
+	}
+	shard.mu.Unlock()
+	return count, ok
+}
+
+// put remembers the count of piece, which is 1 to cachedPiece bytes long, unless the shard is held.
+func (c *pieceCache) put(hash uint64, piece string, count int) {
+	shard, entry := c.place(hash)
+	if !shard.mu.TryLock() {
+		return
+	}
+	entry.size, entry.count = uint8(len(piece)), uint8(count)
+	copy(entry.piece[:], piece)
+	shard.mu.Unlock()
+}
+
+func (c *pieceCache) place(hash uint64) (*cacheShard, *cacheEntry) {
+	hash >>= 32 // the better bits of a product
+	shard := &c[hash%cacheShards]
+	return shard, &shard.entries[hash/cacheShards%cacheEntries]
+}
