@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -140,20 +142,28 @@ func CheckKey(key string) error {
 func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
 	begin := continuo.Conversation{ProjectID: request.ProjectID, Key: request.SessionID, Title: titleOf(request.Message)}
 	if request.SessionID == "" {
-		return e.Log.Create(ctx, begin)
+		if request.Key == "" {
+			return e.Log.Create(ctx, begin)
+		}
+		begin.Key = "once-" + hashOf(request.Key) // a retry must find the conversation that the first try began
 	}
-	conversation, err := e.Log.Find(ctx, request.ProjectID, request.SessionID)
-	if !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(request.SessionID) {
+	conversation, err := e.Log.Find(ctx, request.ProjectID, begin.Key)
+	if !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key) {
 		return conversation, err
 	}
-	if err := CheckKey(request.SessionID); err != nil {
+	if err := CheckKey(begin.Key); err != nil {
 		return continuo.Conversation{}, err
 	}
 	conversation, err = e.Log.Create(ctx, begin)
 	if errors.Is(err, continuo.ErrExists) { // somebody else began it just now
-		return e.Log.Find(ctx, request.ProjectID, request.SessionID)
+		return e.Log.Find(ctx, request.ProjectID, begin.Key)
 	}
 	return conversation, err
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
 }
 
 // titleOf makes a title of the first line of a message.

@@ -49,11 +49,14 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 	return window.Build(source, view, windowInput(at, envelope, info))
 }
 
+// demoProvider is the built-in model's: what it reports as usage is made up and corrects no estimate.
+const demoProvider = "demo"
+
 func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.Input {
 	encoding, exact := token.ForModel(info.Name)
 	return window.Input{
 		At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
-		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != model.DemoProvider,
+		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != demoProvider,
 	}
 }
 

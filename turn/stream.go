@@ -24,7 +24,8 @@ func (c *cycle) stream(body []byte, round *continuo.Round) continuo.Entry {
 	idle := time.AfterFunc(c.limits.Idle, func() { cancel(errIdle) })
 	defer idle.Stop()
 	begin := time.Now()
-	var answer model.Answer
+	info := c.Model.Info()
+	answer := model.Answer{Provider: info.Provider}
 	var failure error
 	received := 0
 	for delta, err := range c.Model.Stream(ctx, body) {
@@ -48,7 +49,7 @@ func (c *cycle) stream(body []byte, round *continuo.Round) continuo.Entry {
 	}
 	round.LatencyMS = time.Since(begin).Milliseconds()
 	round.FinishReason, round.Usage = answer.Finish(), answer.Usage()
-	entry := answer.Entry(c.Model.Info(), failure)
+	entry := answer.Entry(failure)
 	entry.Round = round
 	return entry
 }

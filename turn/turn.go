@@ -155,6 +155,9 @@ func (c *cycle) begin() (over bool, err error) {
 	if err := c.checkFits(); err != nil {
 		return false, err
 	}
+	if err := c.closeOpenCalls(); err != nil {
+		return false, err
+	}
 	entry := continuo.Entry{Role: continuo.User, Content: c.in.Message, Mode: c.in.Mode, AgentID: c.in.AgentID}
 	keyed := continuo.AppendOptions{Key: c.in.Key}
 	if c.in.Key == "" {
@@ -172,6 +175,31 @@ func (c *cycle) begin() (over bool, err error) {
 		return false, nil
 	}
 	return c.replay(stored[0].Seq)
+}
+
+// closeOpenCalls answers calls that an earlier turn left open because its program ended: without their
+// results nothing could ever follow them.
+func (c *cycle) closeOpenCalls() error {
+	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
+	if err != nil {
+		return err
+	}
+	open, err := c.Log.OpenCalls(c.ctx, conversation)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	results := make([]continuo.Entry, len(open))
+	for i, id := range open {
+		results[i] = continuo.Entry{
+			Role: continuo.Tool, ToolCallID: id, PartType: "tool_error", TurnID: c.turnID,
+			Content: continuo.Text("error: interrupted: the program ended before this call had a result"),
+		}
+	}
+	_, err = c.Log.Append(c.ctx, c.in.ConversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
+	if err != nil {
+		return fmt.Errorf("close the calls of an earlier turn: %w", err)
+	}
+	return nil
 }
 
 // checkFits refuses a message that no request could hold, before it is appended.

@@ -1,0 +1,433 @@
+// Package laws holds the whole to its laws on real conversations: whatever is imported, at whatever
+// point and under whatever budget a request is built from it, the request is one that providers take.
+//
+// The conversations lie outside the repository (CONTINUO_DATA, or ../shared/data beside the checkout).
+// A part of all prefixes is tried by default, all of them with CONTINUO_LONG=1.
+package laws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/window"
+)
+
+// long says whether to try everything.
+func long() bool { return os.Getenv("CONTINUO_LONG") != "" }
+
+// dataFiles lists the files of conversations, or skips the test, loudly.
+func dataFiles(t testing.TB) []string {
+	t.Helper()
+	folder := os.Getenv("CONTINUO_DATA")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl.gz"))
+	if len(files) == 0 {
+		t.Skipf("SKIPPED: no conversations in %s; set CONTINUO_DATA to the folder that has them", folder)
+	}
+	return files
+}
+
+// documents reads every conversation of a file.
+func documents(t testing.TB, file string) iter.Seq[interchange.Document] {
+	return func(yield func(interchange.Document) bool) {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for document, err := range interchange.Read(filepath.Base(file), f, interchange.Options{}) {
+			if err != nil {
+				t.Errorf("%s: %v", file, err)
+				continue
+			}
+			if !yield(document) {
+				return
+			}
+		}
+	}
+}
+
+// stored is an imported conversation in memory, as the log numbers and counts it.
+type stored struct {
+	name    string
+	entries []continuo.Entry
+	rows    int
+}
+
+// numbered gives a document's entries what the log would give them.
+func numbered(t testing.TB, document interchange.Document) *stored {
+	t.Helper()
+	capture := &captureStore{}
+	if _, err := continuo.NewLog(capture, continuo.LogOptions{Counter: token.O200k()}).Import(context.Background(), document.Conversation, document.Entries); err != nil {
+		t.Errorf("%s: the log refuses the import: %v", document.Source, err)
+		return nil
+	}
+	return &stored{name: document.Source, entries: capture.entries}
+}
+
+// captureStore takes what a log creates.
+type captureStore struct {
+	continuo.Store
+	entries []continuo.Entry
+}
+
+func (c *captureStore) Create(_ context.Context, _ continuo.Conversation, entries []continuo.Entry) error {
+	c.entries = entries
+	return nil
+}
+
+func (s *stored) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for ; seq >= 1; seq-- {
+			s.rows++
+			if !yield(s.entries[seq-1], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *stored) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for ; seq <= int64(len(s.entries)); seq++ {
+			s.rows++
+			if !yield(s.entries[seq-1], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *stored) LatestUser(seq int64) (continuo.Entry, error) {
+	s.rows++
+	for ; seq >= 1; seq-- {
+		if e := s.entries[seq-1]; e.Role == continuo.User && !e.Hidden {
+			return e, nil
+		}
+	}
+	return continuo.Entry{}, continuo.ErrNotFound
+}
+
+// budgets go from the smallest to none.
+var budgets = []window.Limits{
+	{Messages: 3},
+	{Tokens: 200},
+	{Messages: 7, Chars: 3000},
+	{Messages: 20, Tokens: 2000},
+	{Chars: 20_000, Tokens: 6000},
+	{Messages: 80, Chars: 120_000, Tokens: 30_000},
+	{},
+}
+
+// TestEveryPrefixBuildsAValidRequest is the law that everything else serves.
+func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
+	var builds, overflows atomic.Int64
+	step := 151 // of the prefixes of all conversations, one in so many
+	if long() {
+		step = 1
+	}
+	for _, file := range dataFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl.gz"), func(t *testing.T) {
+			t.Parallel()
+			turn := 0
+			for document := range documents(t, file) {
+				s := numbered(t, document)
+				if s == nil {
+					continue
+				}
+				each(s, &turn, step, func(at int64) {
+					for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
+						for _, limits := range budgets {
+							builds.Add(1)
+							if overflowed := tryBuild(t, s, at, name, limits); overflowed {
+								overflows.Add(1)
+							}
+						}
+					}
+				})
+			}
+		})
+	}
+	t.Cleanup(func() { t.Logf("%d builds, %d of them overflows", builds.Load(), overflows.Load()) })
+}
+
+// each calls try for one in step of the prefixes that end in a user or tool entry, and for the last one
+// of short conversations, where the broken ones are.
+func each(s *stored, turn *int, step int, try func(at int64)) {
+	for i, entry := range s.entries {
+		if entry.Hidden || entry.Role != continuo.User && entry.Role != continuo.Tool {
+			continue
+		}
+		*turn++
+		if *turn%step == 0 || len(s.entries) < 20 && i >= len(s.entries)-3 {
+			try(int64(i) + 1)
+		}
+	}
+}
+
+// tryBuild builds one request and holds it to the laws. It reports whether it overflowed.
+func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limits) bool {
+	view, err := window.DefaultSettings().View(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view.Limits = limits
+	where := fmt.Sprintf("%s at %d, %s within %+v", s.name, at, name, limits)
+	plan, err := window.Build(s, view, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
+	var overflow *continuo.OverflowError
+	if errors.As(err, &overflow) {
+		checkOverflow(t, where, s, at, view, overflow)
+		return true
+	}
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return false
+	}
+	checkLimits(t, where, plan, view)
+	checkNewestUser(t, where, s, at, plan)
+	checkRendered(t, where, plan)
+	return false
+}
+
+// checkOverflow refuses an overflow where the newest user message alone would have fitted beside the
+// smallest form of the open group.
+func checkOverflow(t *testing.T, where string, s *stored, at int64, view window.View, overflow *continuo.OverflowError) {
+	need := overflow.NewestUser.Add(overflow.OpenGroup)
+	fits := (view.Limits.Messages == 0 || need.Messages <= view.Limits.Messages) &&
+		(view.Limits.Chars == 0 || need.Chars <= view.Limits.Chars) &&
+		(view.Limits.Tokens == 0 || need.Tokens <= view.Limits.Tokens)
+	if fits && view.History == 0 {
+		t.Errorf("%s: overflow although %+v would fit", where, need)
+	}
+	if overflow.NewestUser == (continuo.Size{}) && overflow.OpenGroup == (continuo.Size{}) {
+		t.Errorf("%s: the overflow names no sizes", where)
+	}
+}
+
+func checkLimits(t *testing.T, where string, plan *continuo.Plan, view window.View) {
+	messages, chars, tokens := 0, 0, 0
+	for _, m := range plan.Messages {
+		size := continuo.Measure(m.Content, m.ToolCalls, token.O200k()) // counted anew, not taken from the plan
+		messages++
+		chars += size.Chars
+		tokens += size.Tokens
+	}
+	l := view.Limits
+	if l.Messages > 0 && messages > l.Messages || l.Chars > 0 && chars > l.Chars || l.Tokens > 0 && tokens > l.Tokens {
+		t.Errorf("%s: shows %d messages, %d characters, %d tokens", where, messages, chars, tokens)
+	}
+	if tokens > plan.Totals.Tokens {
+		t.Errorf("%s: the plan says %d tokens, there are %d", where, plan.Totals.Tokens, tokens)
+	}
+}
+
+// checkNewestUser looks for the newest user message, whole, and for groups that were split.
+func checkNewestUser(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan) {
+	newest, err := s.LatestUser(at)
+	if err == nil && !slices.ContainsFunc(plan.Messages, func(m continuo.Message) bool {
+		return m.Seq == newest.Seq && m.Content.String() == newest.Content.String() && len(m.Content.Parts()) == len(newest.Content.Parts())
+	}) {
+		t.Errorf("%s: the newest user message, %d, is not shown whole", where, newest.Seq)
+	}
+}
+
+func checkRendered(t *testing.T, where string, plan *continuo.Plan) {
+	if len(plan.Messages) == 0 {
+		return
+	}
+	chat, err := render.OpenAIChat(plan.Messages, render.Options{Provider: "openai"})
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+	report(t, where+", openai", render.CheckOpenAIChat(chat))
+	blocks, _, err := render.Anthropic(plan.Messages, render.Options{Provider: "anthropic"})
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+	if len(blocks) > 0 { // a log of system entries alone has no messages in this protocol
+		report(t, where+", anthropic", render.CheckAnthropic(blocks))
+	}
+	if plan.View == window.Replay {
+		transcript := render.TranscriptOf(plan)
+		back, err := render.ReadTranscript(transcript.String())
+		if err != nil || back.String() != transcript.String() {
+			t.Errorf("%s: the transcript does not read back: %v", where, err)
+		}
+	}
+}
+
+func report(t *testing.T, where string, violations []render.Violation) {
+	for _, violation := range violations {
+		if !violation.Lint {
+			t.Errorf("%s: message %d breaks %s: %s", where, violation.Index, violation.Code, violation.Message)
+		}
+	}
+}
+
+// TestTheSameInputsGiveTheSameBytes builds twice, at once, and compares.
+func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
+	files := dataFiles(t)
+	for _, file := range files {
+		turn := 0
+		for document := range documents(t, file) {
+			if turn++; turn%37 != 0 && !long() {
+				continue
+			}
+			s := numbered(t, document)
+			if s == nil {
+				continue
+			}
+			var first, second string
+			var both sync.WaitGroup
+			both.Go(func() { first = requestBytes(t, s) })
+			both.Go(func() { second = requestBytes(t, &stored{name: s.name, entries: slices.Clone(s.entries)}) })
+			both.Wait()
+			if first != second {
+				t.Errorf("%s: two builds of the same differ", s.name)
+			}
+		}
+	}
+	runtime.GC()
+}
+
+func requestBytes(t *testing.T, s *stored) string {
+	view, _ := window.DefaultSettings().View(window.Codex)
+	plan, err := window.Build(s, view, window.Input{At: int64(len(s.entries)), Counter: token.O200k()})
+	if err != nil {
+		return err.Error()
+	}
+	body, err := render.OpenAIChatRequest(continuo.Envelope{Model: "m", System: []string{"s"}}, plan.Messages, render.Options{})
+	if err != nil {
+		t.Error(err)
+	}
+	planned, _ := json.Marshal(plan)
+	return string(body) + string(planned)
+}
+
+// TestReplayingALongConversationOnlyGrowsBetweenMoves sends a long conversation turn by turn, as a
+// program would, and compares each request with the one before.
+func TestReplayingALongConversationOnlyGrowsBetweenMoves(t *testing.T) {
+	for _, source := range []string{"beam", "coding-agents", "aider-history"} {
+		s := longest(t, source)
+		growth := replayGrowth(t, s, window.Codex, 5)
+		t.Logf("%s: %d requests, %d moves, %.1f %% of the bytes extend the request before", s.name, growth.requests, growth.moves, growth.share()*100)
+		if growth.broken > 0 {
+			t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, growth.broken)
+		}
+		if growth.moves == 0 || growth.moves > growth.requests/3 {
+			t.Errorf("%s: %d moves in %d requests", s.name, growth.moves, growth.requests)
+		}
+	}
+}
+
+// growth sums up how the requests of a replayed conversation follow each other.
+type growth struct {
+	requests, moves, broken int
+	bytes, shared           int64 // of all requests but the first
+}
+
+func (g growth) share() float64 { return float64(g.shared) / float64(max(g.bytes, 1)) }
+
+// longest returns the conversation with the most messages of a file, its last 1 000 entries at most.
+func longest(t testing.TB, source string) *stored {
+	t.Helper()
+	for _, file := range dataFiles(t) {
+		if !strings.HasPrefix(filepath.Base(file), source) {
+			continue
+		}
+		var best interchange.Document
+		for document := range documents(t, file) {
+			if len(document.Entries) > len(best.Entries) {
+				best = document
+			}
+		}
+		if len(best.Entries) > 1000 {
+			best.Entries = best.Entries[:1000] // 500 rounds
+		}
+		if s := numbered(t, best); s != nil {
+			return s
+		}
+	}
+	t.Fatalf("no conversation of %s could be imported", source)
+	return nil
+}
+
+// replayGrowth builds a request before every assistant entry, at a budget of a part of the whole, and
+// records the window on that entry as a turn would.
+func replayGrowth(t testing.TB, s *stored, name string, part int) growth {
+	t.Helper()
+	view, err := window.DefaultSettings().View(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := continuo.Size{}
+	for _, e := range s.entries {
+		total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens + 4})
+	}
+	view.Limits = window.Limits{Messages: total.Messages / part, Tokens: total.Tokens / part}
+	log := &stored{name: s.name}
+	var g growth
+	var before []byte
+	for _, entry := range s.entries {
+		if entry.Role == continuo.Assistant && !entry.Hidden && len(log.entries) > 0 {
+			plan, err := window.Build(log, view, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
+			if err != nil {
+				t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)
+			}
+			now := historyBytes(t, plan)
+			g.add(before, now, plan.Moved)
+			before = now
+			entry.Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
+		}
+		log.entries = append(log.entries, entry)
+	}
+	return g
+}
+
+func (g *growth) add(before, now []byte, moved bool) {
+	g.requests++
+	if before == nil {
+		return
+	}
+	shared := 0
+	for shared < min(len(before), len(now)) && before[shared] == now[shared] {
+		shared++
+	}
+	g.bytes += int64(len(now))
+	g.shared += int64(shared)
+	if moved {
+		g.moves++
+	} else if shared < len(before) {
+		g.broken++
+	}
+}
+
+func historyBytes(t testing.TB, plan *continuo.Plan) []byte {
+	t.Helper()
+	messages, err := render.OpenAIChat(plan.Messages, render.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bytes []byte
+	for _, message := range messages {
+		bytes = append(append(bytes, message...), ',')
+	}
+	return bytes
+}
