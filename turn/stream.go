@@ -39,6 +39,10 @@ func (c *cycle) stream(body []byte, round *continuo.Round) continuo.Entry {
 		}
 		answer.Add(delta)
 		c.show(delta)
+		if ctx.Err() != nil {
+			failure = ctx.Err()
+			break
+		}
 		if received += sizeOf(delta); received > maxAnswerBytes {
 			failure = &model.Error{Reason: continuo.ReasonUpstream, Message: fmt.Sprintf("the answer is longer than %d bytes", maxAnswerBytes)}
 			break

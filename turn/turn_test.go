@@ -1,0 +1,385 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// script is a model that answers each request with the next of its answers and keeps the bodies it got.
+type script struct {
+	answers [][]any // of each: model.Delta, error, or func(context.Context)
+
+	mu     sync.Mutex
+	bodies []string
+}
+
+func (s *script) Info() model.Info {
+	return model.Info{Provider: "script", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
+}
+
+func (s *script) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		s.mu.Lock()
+		n := len(s.bodies)
+		s.bodies = append(s.bodies, string(body))
+		s.mu.Unlock()
+		if n >= len(s.answers) {
+			yield(model.Delta{}, &model.Error{Reason: continuo.ReasonUpstream, Message: "the script is at its end"})
+			return
+		}
+		for _, step := range s.answers[n] {
+			switch step := step.(type) {
+			case model.Delta:
+				if !yield(step, nil) {
+					return
+				}
+			case error:
+				yield(model.Delta{}, step)
+				return
+			case func(context.Context):
+				step(ctx)
+				if ctx.Err() != nil {
+					yield(model.Delta{}, ctx.Err())
+					return
+				}
+			}
+		}
+	}
+}
+
+// says is an answer in two pieces.
+func says(text string) []any {
+	return []any{model.Delta{Text: text[:len(text)/2]}, model.Delta{Text: text[len(text)/2:]},
+		model.Delta{Finish: "stop", Usage: &continuo.Usage{InputTokens: 10, OutputTokens: 5}}}
+}
+
+// asks is an answer that calls tools, each given as "name arguments".
+func asks(calls ...string) []any {
+	var steps []any
+	for i, call := range calls {
+		name, arguments, _ := strings.Cut(call, " ")
+		steps = append(steps, model.Delta{ToolCall: &model.ToolCallDelta{Index: i, ID: fmt.Sprintf("call_%d", i), Type: "function", Name: name, Arguments: arguments, Done: true}})
+	}
+	return append(steps, model.Delta{Finish: "tool_calls"})
+}
+
+// echo is a tool that returns its arguments once everybody it waits for has come.
+type echo struct {
+	name  string
+	begin func()
+}
+
+func (e echo) Spec() continuo.ToolSpec {
+	return continuo.ToolSpec{Name: e.name, Description: "echoes", Parameters: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (e echo) Run(_ context.Context, call tool.Call) tool.Result {
+	if e.begin != nil {
+		e.begin()
+	}
+	return tool.Result{Outcome: "Echoed", Content: call.Arguments}
+}
+
+// house is a log, a conversation, and what runs turns on it.
+type house struct {
+	t            *testing.T
+	log          *continuo.Log
+	conversation continuo.Conversation
+	runner       *turn.Runner
+	model        *script
+}
+
+func newHouse(t *testing.T, answers ...[]any) *house {
+	t.Helper()
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
+	conversation, err := log.Create(context.Background(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := window.DefaultSettings().View(window.Continuity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripted := &script{answers: answers}
+	return &house{t: t, log: log, conversation: conversation, model: scripted,
+		runner: &turn.Runner{Log: log, Model: scripted, View: view, System: []string{"be brief"}}}
+}
+
+// run runs a turn to its end and returns its last event.
+func (h *house) run(ctx context.Context, in turn.Input) (last turn.Event, err error) {
+	h.t.Helper()
+	in.ConversationID = h.conversation.ID
+	for event, failure := range h.runner.Run(ctx, in) {
+		last, err = event, failure
+	}
+	return last, err
+}
+
+func (h *house) say(text string) turn.Event {
+	h.t.Helper()
+	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text(text)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return last
+}
+
+func (h *house) entries() []continuo.Entry {
+	h.t.Helper()
+	conversation, err := h.log.Conversation(context.Background(), h.conversation.ID)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var all []continuo.Entry
+	for entry, err := range h.log.Read(context.Background(), conversation, continuo.Range{}) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+func TestTheSecondTurnKnowsTheFirst(t *testing.T) {
+	h := newHouse(t, says("Hello Ada."), says("Your name is Ada."))
+	h.say("I am Ada.")
+	last := h.say("What is my name?")
+	if last.Kind != turn.Finished || last.Entry.Content.String() != "Your name is Ada." || last.Usage.InputTokens != 10 {
+		t.Errorf("last event: %+v", last)
+	}
+	second := h.model.bodies[1]
+	for _, text := range []string{"be brief", "I am Ada.", "Hello Ada.", "What is my name?"} {
+		if strings.Count(second, text) != 1 {
+			t.Errorf("%q stands %d times in the second request: %s", text, strings.Count(second, text), second)
+		}
+	}
+	entry := h.entries()[3]
+	if entry.Round == nil || entry.Round.RequestSHA256 == "" || entry.Round.Usage == nil || entry.TurnID != last.TurnID {
+		t.Errorf("the answer lacks its round: %+v", entry)
+	}
+}
+
+func TestToolsRunSideBySideAndAnswerInOrder(t *testing.T) {
+	h := newHouse(t, asks(`slow_echo {"n":1}`, `quick_echo {"n":2}`, `missing {"n":3}`), says("Done."))
+	quickRan := make(chan struct{})
+	h.runner.Tools = tool.Set{
+		echo{name: "slow.echo", begin: func() { <-quickRan }}, // ends only when the other has begun
+		echo{name: "quick.echo", begin: func() { close(quickRan) }},
+	}
+	if last := h.say("go"); last.Kind != turn.Finished {
+		t.Fatalf("last event: %+v", last)
+	}
+	log := h.entries()
+	var results []string
+	for _, entry := range log[2:5] {
+		results = append(results, entry.ToolCallID+" "+entry.ToolName+" "+entry.Content.String())
+	}
+	want := []string{`call_0 slow.echo {"n":1}`, `call_1 quick.echo {"n":2}`, `call_2 missing error: there is no tool missing; offered were [slow_echo quick_echo]`}
+	if !slices.Equal(results, want) {
+		t.Errorf("results: %q", results)
+	}
+	if !strings.Contains(h.model.bodies[0], `"name":"slow_echo"`) || !strings.Contains(h.model.bodies[1], `"tool_call_id":"call_1"`) {
+		t.Errorf("requests: %q", h.model.bodies)
+	}
+}
+
+func TestABrokenAnswerIsKeptAndContinued(t *testing.T) {
+	h := newHouse(t,
+		[]any{model.Delta{Text: "Once upon a "}, &model.Error{Reason: continuo.ReasonNetwork, Message: "connection reset", Retryable: true}},
+		says("time there was a log."))
+	if last := h.say("Tell a story."); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonNetwork {
+		t.Fatalf("last event: %+v", last)
+	}
+	h.say("continue")
+	broken := h.entries()[1]
+	if broken.Content.String() != "Once upon a " || broken.Error.Code != continuo.LLMError || !broken.Error.Retryable {
+		t.Errorf("broken answer: %+v", broken)
+	}
+	if !strings.Contains(h.model.bodies[1], `Once upon a \n\nLLM_ERROR reason=network`) {
+		t.Errorf("the second request does not show the partial answer: %s", h.model.bodies[1])
+	}
+}
+
+func TestACutCallIsKeptAsPartialAndWholeOnesAreAnswered(t *testing.T) {
+	h := newHouse(t, []any{
+		model.Delta{ToolCall: &model.ToolCallDelta{Index: 0, ID: "a", Type: "function", Name: "echo", Arguments: `{"x":1}`, Done: true}},
+		model.Delta{ToolCall: &model.ToolCallDelta{Index: 1, ID: "b", Type: "function", Name: "echo", Arguments: `{"y":`}},
+		&model.Error{Reason: continuo.ReasonUpstream, Message: "overloaded"},
+	}, says("ok"))
+	h.runner.Tools = tool.Set{echo{name: "echo"}}
+	h.say("go")
+	log := h.entries()
+	if partial := log[1].Error.PartialToolCalls; len(partial) != 1 || partial[0].Arguments != `{"y":` {
+		t.Errorf("partial calls: %+v", partial)
+	}
+	if len(log) != 3 || log[2].ToolCallID != "a" || !strings.HasPrefix(log[2].Content.String(), "error: not run") {
+		t.Errorf("log: %+v", log[2:])
+	}
+	if last := h.say("again"); last.Kind != turn.Finished {
+		t.Errorf("the conversation cannot go on: %+v", last)
+	}
+}
+
+func TestCancellingKeepsThePartialAnswer(t *testing.T) {
+	for reason, cause := range map[continuo.FailureReason]error{
+		continuo.ReasonCancelled:   nil,
+		continuo.ReasonInterrupted: turn.ErrInterrupted,
+	} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		h := newHouse(t, []any{model.Delta{Text: "Half"}, func(context.Context) { cancel(cause) }, model.Delta{Text: " and never"}})
+		last, err := h.run(ctx, turn.Input{Message: continuo.Text("go")})
+		if err != nil || last.Kind != turn.Failed || last.Entry.Error.Reason != reason || last.Entry.Content.String() != "Half" {
+			t.Errorf("%s: %+v, %v", reason, last, err)
+		}
+		if log := h.entries(); len(log) != 2 {
+			t.Errorf("%s: %d entries", reason, len(log))
+		}
+	}
+}
+
+func TestAConsumerThatStopsCancelsTheTurn(t *testing.T) {
+	h := newHouse(t, says("a long answer"))
+	for event := range h.runner.Run(context.Background(), turn.Input{ConversationID: h.conversation.ID, Message: continuo.Text("go")}) {
+		if event.Kind == turn.TextDelta {
+			break
+		}
+	}
+	if log := h.entries(); len(log) != 2 || log[1].Error == nil || log[1].Error.Reason != continuo.ReasonCancelled {
+		t.Errorf("log: %+v", log)
+	}
+}
+
+func TestAKeyMakesATurnHappenOnce(t *testing.T) {
+	h := newHouse(t, says("the answer"))
+	in := turn.Input{Message: continuo.Text("go"), Key: "k1"}
+	first, err := h.run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := h.run(context.Background(), in)
+	if err != nil || second.Kind != turn.Finished || second.Entry.ID != first.Entry.ID || second.TurnID != first.TurnID {
+		t.Errorf("second: %+v, %v", second, err)
+	}
+	if len(h.model.bodies) != 1 || len(h.entries()) != 2 {
+		t.Errorf("%d requests, %d entries", len(h.model.bodies), len(h.entries()))
+	}
+	in.Message = continuo.Text("something else")
+	if _, err := h.run(context.Background(), in); !errors.Is(err, continuo.ErrKeyReused) {
+		t.Errorf("the key with another message: %v", err)
+	}
+}
+
+func TestAMessageThatCannotFitIsRefusedBeforeItIsKept(t *testing.T) {
+	h := newHouse(t)
+	_, err := h.run(context.Background(), turn.Input{Message: continuo.Text(strings.Repeat("word ", 20_000))})
+	var overflow *continuo.OverflowError
+	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens < 20_000 {
+		t.Errorf("got %v", err)
+	}
+	if log := h.entries(); len(log) != 0 {
+		t.Errorf("%d entries were kept", len(log))
+	}
+}
+
+func TestAnOpenCallOfADeadProgramIsClosed(t *testing.T) {
+	h := newHouse(t, says("ok"))
+	_, err := h.log.Append(context.Background(), h.conversation.ID, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("go")},
+		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "echo", "{}"), continuo.FunctionCall("b", "echo", "{}")}},
+		{Role: continuo.Tool, ToolCallID: "b", Content: continuo.Text("done")},
+	}, continuo.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := h.say("still there?"); last.Kind != turn.Finished {
+		t.Fatalf("last event: %+v", last)
+	}
+	if closed := h.entries()[3]; closed.ToolCallID != "a" || !strings.Contains(closed.Content.String(), "interrupted") {
+		t.Errorf("closing entry: %+v", closed)
+	}
+}
+
+func TestTheLastRoundOffersNoTools(t *testing.T) {
+	h := newHouse(t, asks("echo {}"), says("enough"))
+	h.runner.Tools = tool.Set{echo{name: "echo"}}
+	h.runner.Limits.Rounds = 2
+	if last := h.say("go"); last.Kind != turn.Finished {
+		t.Fatalf("last event: %+v", last)
+	}
+	if !strings.Contains(h.model.bodies[0], `"tools"`) || strings.Contains(h.model.bodies[1], `"tools"`) {
+		t.Errorf("requests: %q", h.model.bodies)
+	}
+	h = newHouse(t, asks("echo {}"), asks("echo {}"))
+	h.runner.Tools = tool.Set{echo{name: "echo"}}
+	h.runner.Limits.Rounds = 2
+	if last := h.say("go"); last.Kind != turn.Failed || !strings.Contains(last.Entry.Error.Message, "2 rounds") {
+		t.Errorf("a model that does not stop: %+v", last)
+	}
+}
+
+func TestAToolThatPanicsFailsItsCallOnly(t *testing.T) {
+	h := newHouse(t, asks("echo {}"), says("I see."))
+	h.runner.Tools = tool.Set{echo{name: "echo", begin: func() { panic("boom") }}}
+	if last := h.say("go"); last.Kind != turn.Finished {
+		t.Fatalf("last event: %+v", last)
+	}
+	if text := h.entries()[2].Content.String(); !strings.Contains(text, "boom") {
+		t.Errorf("result: %s", text)
+	}
+}
+
+// TestAnyRequestCanBeShownAgain makes every request of a long conversation again, after the window has
+// moved several times, and compares bytes.
+func TestAnyRequestCanBeShownAgain(t *testing.T) {
+	var answers [][]any
+	for i := range 60 {
+		if i%4 == 3 {
+			answers = append(answers, asks(fmt.Sprintf(`echo {"n":"%s"}`, strings.Repeat("x", i*100))))
+		} else {
+			answers = append(answers, says(strings.Repeat(fmt.Sprintf("answer %d. ", i), 20)))
+		}
+	}
+	h := newHouse(t, answers...)
+	h.runner.Tools = tool.Set{echo{name: "echo"}}
+	h.runner.View.Limits = window.Limits{Messages: 16, Tokens: 1200}
+	for len(h.model.bodies) < len(answers)-1 {
+		h.say(fmt.Sprintf("question %d", len(h.model.bodies)))
+	}
+	conversation, err := h.log.Conversation(context.Background(), h.conversation.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, epochs := 0, map[int64]bool{}
+	for _, entry := range h.entries() {
+		if entry.Round == nil {
+			continue
+		}
+		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !same || string(request.Body) != h.model.bodies[seen] {
+			t.Errorf("the request of entry %d is not what was sent", entry.Seq)
+		}
+		epochs[entry.Round.Window.Epoch] = true
+		seen++
+	}
+	if seen != len(h.model.bodies) || len(epochs) < 3 {
+		t.Errorf("%d of %d requests, %d epochs", seen, len(h.model.bodies), len(epochs))
+	}
+}
