@@ -1,0 +1,86 @@
+// Package anthropic holds the wire types of Anthropic's Messages API, which the server reads and the
+// renderer and the model client write.
+//
+// Names and meanings are those of the official SDK's types (anthropics/anthropic-sdk-typescript,
+// src/resources/messages). Members stand in the order in which the API builds its cache prefix, tools,
+// system, messages, after the few settings, so that a longer conversation only adds bytes at the end.
+package anthropic
+
+import "encoding/json"
+
+// Request is the body of POST /v1/messages.
+type Request struct {
+	Model string `json:"model"`
+	// MaxTokens bounds the answer; the API wants it in every request.
+	MaxTokens   int         `json:"max_tokens"`
+	Stream      bool        `json:"stream,omitempty"`
+	Temperature *float64    `json:"temperature,omitempty"`
+	Tools       []Tool      `json:"tools,omitempty"`
+	System      []TextBlock `json:"system,omitempty"`
+	// Messages are InputMessage objects, kept raw because blocks that are not known are kept too.
+	Messages []json.RawMessage `json:"messages"`
+}
+
+// InputMessage is one message of a request. Its blocks are objects with a type.
+type InputMessage struct {
+	Role    string            `json:"role"` // "user" or "assistant"
+	Content []json.RawMessage `json:"content"`
+}
+
+// CacheControl marks the end of a prefix that the API is to keep. At most four in a request.
+type CacheControl struct {
+	Type string `json:"type"` // always "ephemeral"
+}
+
+// Tool is one tool that the model may call. InputSchema is a JSON Schema of an object.
+type Tool struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	CacheControl *CacheControl   `json:"cache_control,omitempty"`
+}
+
+// TextBlock is text, in messages and in the system prompt. It must say something.
+type TextBlock struct {
+	Type         string        `json:"type"` // always "text"
+	Text         string        `json:"text"`
+	CacheControl *CacheControl `json:"cache_control,omitempty"`
+}
+
+// ThinkingBlock is a model's thinking, which must go back unchanged.
+type ThinkingBlock struct {
+	Type      string `json:"type"` // always "thinking"
+	Thinking  string `json:"thinking"`
+	Signature string `json:"signature"`
+}
+
+// ToolUseBlock is a call in an assistant message. Input is a JSON object.
+type ToolUseBlock struct {
+	Type  string          `json:"type"` // always "tool_use"
+	ID    string          `json:"id"`   // letters, digits, "_" and "-"
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// ToolResultBlock answers a call, in the user message that follows it. Content is a string or a list of
+// blocks.
+type ToolResultBlock struct {
+	Type      string          `json:"type"` // always "tool_result"
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+}
+
+// MediaBlock is an image or a document in a user message or a tool result.
+type MediaBlock struct {
+	Type   string      `json:"type"` // "image" or "document"
+	Source MediaSource `json:"source"`
+}
+
+// MediaSource holds the bytes (type "base64") or names them (type "url").
+type MediaSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      string `json:"data,omitempty"`
+	URL       string `json:"url,omitempty"`
+}

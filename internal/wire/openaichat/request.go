@@ -1,0 +1,72 @@
+// Package openaichat holds the wire types of OpenAI's chat completions, which the server reads and the
+// renderer and the model client write.
+//
+// Field names and meanings are those of the published OpenAPI document (openai/openai-openapi,
+// CreateChatCompletionRequest). Members stand in the order in which requests are written: what stays the
+// same from one request to the next comes first and messages come last, so that a longer conversation
+// only adds bytes at the end.
+package openaichat
+
+import "encoding/json"
+
+// Request is the body of POST /chat/completions.
+type Request struct {
+	Model         string         `json:"model"`
+	Stream        bool           `json:"stream,omitempty"`
+	StreamOptions *StreamOptions `json:"stream_options,omitempty"`
+	// MaxCompletionTokens is OpenAI's name for the limit, which its reasoning models insist on; MaxTokens is
+	// the older name, which is the one that most compatible servers know. 0: no limit given.
+	MaxCompletionTokens int      `json:"max_completion_tokens,omitempty"`
+	MaxTokens           int      `json:"max_tokens,omitempty"`
+	Temperature         *float64 `json:"temperature,omitempty"`
+	Tools               []Tool   `json:"tools,omitempty"`
+	// Messages are InputMessage objects, kept raw because members that are not known are kept too.
+	Messages []json.RawMessage `json:"messages"`
+}
+
+// StreamOptions says what a stream carries besides the answer.
+type StreamOptions struct {
+	// IncludeUsage asks for a last chunk with the usage.
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// Tool is one tool that the model may call.
+type Tool struct {
+	Type     string       `json:"type"` // always "function"
+	Function ToolFunction `json:"function"`
+}
+
+// ToolFunction describes a function tool. Parameters is a JSON Schema; without one the function takes
+// no arguments.
+type ToolFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// InputMessage is one message of a request. Content is a string, null or a list of parts; ToolCalls are
+// objects {"id", "type", "function" or "custom"}.
+type InputMessage struct {
+	Role       string            `json:"role"`
+	Content    json.RawMessage   `json:"content"`
+	Name       string            `json:"name,omitempty"`
+	ToolCalls  []json.RawMessage `json:"tool_calls,omitempty"`
+	ToolCallID string            `json:"tool_call_id,omitempty"`
+}
+
+// TextPart is a part of a content list.
+type TextPart struct {
+	Type string `json:"type"` // always "text"
+	Text string `json:"text"`
+}
+
+// ImagePart is a part of a user message's content list.
+type ImagePart struct {
+	Type     string   `json:"type"` // always "image_url"
+	ImageURL ImageURL `json:"image_url"`
+}
+
+// ImageURL names an image by an http address or holds it as a data URL.
+type ImageURL struct {
+	URL string `json:"url"`
+}

@@ -1,0 +1,165 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+)
+
+// Texts that stand where the API wants some text and the log has none.
+const (
+	emptyMessage = "(empty message)"
+	leadIn       = "(The conversation goes on from here.)"
+)
+
+// Anthropic writes messages as those of a Messages API request, and returns the texts of the system
+// messages that stand before all others, which belong to the request's system prompt. System messages
+// further down become text of the user, in <system> tags. Messages of one role that follow each other are
+// merged; results come first in theirs, in the order of the calls. A list that would begin with the
+// assistant gets a short user message in front of it.
+func Anthropic(messages []continuo.Message, o Options) (rendered []json.RawMessage, leadingSystem []string, err error) {
+	w, err := writeAnthropic(messages, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range w.out {
+		raw, err := m.marshal()
+		if err != nil {
+			return nil, nil, err
+		}
+		rendered = append(rendered, raw)
+	}
+	return rendered, w.system, nil
+}
+
+// blockMessage is a message whose blocks can still be added to.
+type blockMessage struct {
+	role   string
+	blocks []json.RawMessage
+}
+
+func (m blockMessage) marshal() (json.RawMessage, error) {
+	raw, err := rawjson.Marshal(anthropic.InputMessage{Role: m.role, Content: m.blocks})
+	if err != nil {
+		return nil, fmt.Errorf("render for Anthropic: %w", err)
+	}
+	return mendSurrogates(raw), nil
+}
+
+// anthropicWriter collects rendered messages.
+type anthropicWriter struct {
+	options Options
+	ids     callIDs
+	begun   bool // something other than a system message was seen
+	system  []string
+	out     []blockMessage
+}
+
+func writeAnthropic(messages []continuo.Message, o Options) (*anthropicWriter, error) {
+	groups, err := groupsOf(messages)
+	if err != nil {
+		return nil, fmt.Errorf("render for Anthropic: %w", err)
+	}
+	w := &anthropicWriter{options: o}
+	for _, g := range groups {
+		if err := w.group(g); err != nil {
+			return nil, fmt.Errorf("render seq %d for Anthropic: %w", g.head.Seq, err)
+		}
+	}
+	w.finish()
+	return w, nil
+}
+
+func (w *anthropicWriter) group(g group) error {
+	if g.head.Role == continuo.System {
+		w.addSystem(g.head)
+		return nil
+	}
+	w.begun = true
+	if g.head.Role == continuo.User {
+		blocks, err := w.userBlocks(g.head)
+		w.add("user", blocks)
+		return err
+	}
+	ids := make(map[string]string, len(g.head.ToolCalls))
+	for _, call := range g.head.ToolCalls {
+		ids[call.ID] = w.ids.take(anthropicCallID(call.ID))
+	}
+	blocks, err := w.assistantBlocks(g.head, ids)
+	if err != nil {
+		return err
+	}
+	w.add("assistant", blocks)
+	for _, m := range g.callOrder() {
+		block, err := w.resultBlock(m, ids[m.ToolCallID])
+		if err != nil {
+			return err
+		}
+		w.add("user", []json.RawMessage{block})
+	}
+	return nil
+}
+
+func (w *anthropicWriter) addSystem(m *continuo.Message) {
+	text := m.Content.String()
+	switch {
+	case isBlank(text):
+	case !w.begun:
+		w.system = append(w.system, text)
+	default:
+		w.add("user", []json.RawMessage{textBlock("<system>\n" + text + "\n</system>")})
+	}
+}
+
+// add appends blocks to the last message, or as a new one when the role changes.
+func (w *anthropicWriter) add(role string, blocks []json.RawMessage) {
+	if len(blocks) == 0 {
+		return
+	}
+	if len(w.out) == 0 && role == "assistant" {
+		w.out = append(w.out, blockMessage{role: "user", blocks: []json.RawMessage{textBlock(leadIn)}})
+	}
+	if n := len(w.out); n > 0 && w.out[n-1].role == role {
+		w.out[n-1].blocks = append(w.out[n-1].blocks, blocks...)
+		return
+	}
+	w.out = append(w.out, blockMessage{role: role, blocks: blocks})
+}
+
+// finish takes the white space off the end of an assistant text that stands last, where the API would go
+// on writing from it.
+func (w *anthropicWriter) finish() {
+	n := len(w.out)
+	if n == 0 || w.out[n-1].role != "assistant" {
+		return
+	}
+	last := &w.out[n-1]
+	end := len(last.blocks) - 1
+	object, err := rawjson.ParseObject(last.blocks[end])
+	if err != nil || blockType(object) != "text" {
+		return
+	}
+	text, _ := rawjson.String(object.Get("text"))
+	trimmed := strings.TrimRightFunc(text, unicode.IsSpace)
+	if trimmed != text {
+		object.Set("text", rawjson.MustMarshal(trimmed))
+		last.blocks[end] = object.Raw()
+	}
+}
+
+// isBlank reports whether the API would refuse a text as empty.
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+func textBlock(text string) json.RawMessage {
+	return rawjson.MustMarshal(anthropic.TextBlock{Type: "text", Text: text})
+}
+
+func blockType(object rawjson.Object) string {
+	text, _ := rawjson.String(object.Get("type"))
+	return text
+}

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"encoding/json"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+)
+
+// assistantBlocks writes an assistant message; ids are those that its calls have in the request. Nothing
+// comes of a message that says nothing and calls nothing.
+func (w *anthropicWriter) assistantBlocks(m *continuo.Message, ids map[string]string) ([]json.RawMessage, error) {
+	own := w.vendorBlocks(m)
+	if own != nil && shownWhole(m) && sameCalls(own, m) {
+		return withoutLastThinking(ownBlocks(own, m, ids)), nil
+	}
+	var blocks []json.RawMessage
+	for _, block := range own {
+		switch blockType(block) {
+		case "thinking", "redacted_thinking", "compaction":
+			blocks = append(blocks, block.Raw())
+		}
+	}
+	if own == nil && w.options.owns(m) && m.Entry.Reasoning != nil && m.Entry.Reasoning.Signature != "" {
+		blocks = append(blocks, rawjson.MustMarshal(anthropic.ThinkingBlock{
+			Type: "thinking", Thinking: m.Entry.Reasoning.Text, Signature: m.Entry.Reasoning.Signature,
+		}))
+	}
+	blocks = append(blocks, contentBlocks(m)...)
+	for _, call := range m.ToolCalls {
+		block, err := rawjson.Marshal(anthropic.ToolUseBlock{
+			Type: "tool_use", ID: ids[call.ID], Name: ToolName(call.Name), Input: inputObject(call.Arguments),
+		})
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, block)
+	}
+	return withoutLastThinking(blocks), nil
+}
+
+// withoutLastThinking drops thinking that nothing came of: a message must not end with it.
+func withoutLastThinking(blocks []json.RawMessage) []json.RawMessage {
+	for len(blocks) > 0 {
+		object, err := rawjson.ParseObject(blocks[len(blocks)-1])
+		if kind := blockType(object); err != nil || kind != "thinking" && kind != "redacted_thinking" {
+			break
+		}
+		blocks = blocks[:len(blocks)-1]
+	}
+	return blocks
+}
+
+// sameCalls reports whether the tool_use blocks are the message's calls, in order.
+func sameCalls(blocks []rawjson.Object, m *continuo.Message) bool {
+	n := 0
+	for _, block := range blocks {
+		if blockType(block) != "tool_use" {
+			continue
+		}
+		id, _ := rawjson.String(block.Get("id"))
+		if n == len(m.ToolCalls) || n == len(m.Entry.ToolCalls) || m.ToolCalls[n].ID != id {
+			return false
+		}
+		n++
+	}
+	return n == len(m.ToolCalls)
+}
+
+// ownBlocks writes the provider's own blocks. A call gets its id in the request, and its arguments as the
+// plan shows them if it cut them down.
+func ownBlocks(own []rawjson.Object, m *continuo.Message, ids map[string]string) []json.RawMessage {
+	var blocks, calls []json.RawMessage // calls wait for the end of their segment
+	n := 0
+	for _, block := range own {
+		switch blockType(block) {
+		case "tool_use":
+			call := m.ToolCalls[n]
+			block.Set("id", rawjson.MustMarshal(ids[call.ID]))
+			if call.Arguments != m.Entry.ToolCalls[n].Arguments || !isObject(block.Get("input")) {
+				block.Set("input", inputObject(call.Arguments))
+			}
+			calls = append(calls, block.Raw())
+			n++
+		case "thinking", "redacted_thinking":
+			blocks = append(append(blocks, calls...), block.Raw())
+			calls = nil
+		default:
+			blocks = append(blocks, block.Raw())
+		}
+	}
+	return append(blocks, calls...)
+}
+
+// inputObject makes the input of a tool_use block: the arguments if they are a JSON object, else an object
+// that holds their text.
+func inputObject(arguments string) json.RawMessage {
+	if isObject(json.RawMessage(arguments)) {
+		return json.RawMessage(arguments)
+	}
+	return rawjson.MustMarshal(struct {
+		Arguments string `json:"arguments"`
+	}{arguments})
+}
+
+func isObject(value json.RawMessage) bool {
+	_, err := rawjson.ParseObject(value)
+	return err == nil && json.Valid(value)
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+)
+
+func (w *anthropicWriter) userBlocks(m *continuo.Message) ([]json.RawMessage, error) {
+	var blocks []json.RawMessage
+	if own := w.vendorBlocks(m); own != nil && shownWhole(m) {
+		for _, block := range own {
+			if blockType(block) != "tool_result" { // results are entries of their own
+				blocks = append(blocks, block.Raw())
+			}
+		}
+	} else {
+		blocks = contentBlocks(m)
+	}
+	if len(blocks) == 0 {
+		blocks = []json.RawMessage{textBlock(emptyMessage)}
+	}
+	return blocks, nil
+}
+
+// contentBlocks writes content that came in any protocol as blocks of a user message, an assistant message
+// or a result. What says nothing is left out.
+func contentBlocks(m *continuo.Message) []json.RawMessage {
+	if !m.Content.IsParts() {
+		if text := m.Content.String(); !isBlank(text) {
+			return []json.RawMessage{textBlock(text)}
+		}
+		return nil
+	}
+	var blocks []json.RawMessage
+	for _, part := range m.Content.Parts() {
+		if block := partBlock(m.Role, part); block != nil {
+			blocks = append(blocks, block)
+		}
+	}
+	return blocks
+}
+
+func partBlock(role continuo.Role, part continuo.Part) json.RawMessage {
+	switch {
+	case part.IsText() && isBlank(part.Text):
+		return nil
+	case part.IsText():
+		return textBlock(part.Text)
+	case role == continuo.Assistant && isThinking(part.Type):
+		return nil
+	case role == continuo.Assistant:
+		return textBlock(unsupported(part.Type))
+	}
+	if media := mediaBlock(part); media != nil {
+		return media
+	}
+	return textBlock(unsupported(part.Type))
+}
+
+// mediaBlock writes an image or a PDF of either protocol; nil when the part is none.
+func mediaBlock(part continuo.Part) json.RawMessage {
+	switch part.Type {
+	case "image", "document", "search_result":
+		object, err := rawjson.ParseObject(part.Raw)
+		if err != nil {
+			return nil
+		}
+		return object.Without("cache_control").Raw()
+	case "image_url":
+		var image struct {
+			ImageURL struct {
+				URL string `json:"url"`
+			} `json:"image_url"`
+		}
+		if json.Unmarshal(part.Raw, &image) == nil {
+			return sourceBlock("image", image.ImageURL.URL)
+		}
+	case "file":
+		var file struct {
+			File struct {
+				Data string `json:"file_data"`
+			} `json:"file"`
+		}
+		if json.Unmarshal(part.Raw, &file) == nil {
+			return sourceBlock("document", file.File.Data)
+		}
+	}
+	return nil
+}
+
+// mediaTypes returns the kinds that the API takes by value in a block of a type.
+func mediaTypes(block string) []string {
+	if block == "document" {
+		return []string{"application/pdf"}
+	}
+	return []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+}
+
+// sourceBlock makes a block of a data URL or an http address; nil when it is neither.
+func sourceBlock(kind, url string) json.RawMessage {
+	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+		return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Source: anthropic.MediaSource{Type: "url", URL: url}})
+	}
+	for _, mediaType := range mediaTypes(kind) {
+		if data, ok := strings.CutPrefix(url, "data:"+mediaType+";base64,"); ok {
+			return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Source: anthropic.MediaSource{Type: "base64", MediaType: mediaType, Data: data}})
+		}
+	}
+	return nil
+}
+
+// resultBlock writes a tool result under the id that its call has in the request.
+func (w *anthropicWriter) resultBlock(m *continuo.Message, id string) (json.RawMessage, error) {
+	vendor := w.options.vendor(m)
+	own, err := rawjson.ParseObject(vendor.Get("block"))
+	if err != nil || blockType(own) != "tool_result" {
+		own = nil
+	}
+	block := anthropic.ToolResultBlock{Type: "tool_result", ToolUseID: id, IsError: failed(m, vendor, own)}
+	if own != nil && shownWhole(m) {
+		own.Set("tool_use_id", rawjson.MustMarshal(id))
+		if content := cleanBlocks(own.Get("content")); content != nil {
+			own.Set("content", rawjson.MustMarshal(content))
+		}
+		return own.Without("cache_control").Raw(), nil
+	}
+	switch blocks := w.vendorBlocks(m); {
+	case len(blocks) > 0 && shownWhole(m):
+		block.Content = rawjson.MustMarshal(blocks)
+	case m.Content.IsParts():
+		if content := contentBlocks(m); len(content) > 0 {
+			block.Content = rawjson.MustMarshal(content)
+		}
+	case m.Content.String() != "":
+		block.Content = rawjson.MustMarshal(m.Content.String())
+	}
+	return rawjson.Marshal(block)
+}
+
+// failed reports whether the tool said that its call failed.
+func failed(m *continuo.Message, vendor, own rawjson.Object) bool {
+	if isTrue(vendor.Get("is_error")) || isTrue(own.Get("is_error")) {
+		return true
+	}
+	if m.Entry == nil {
+		return false
+	}
+	extra, _ := rawjson.ParseObject(m.Entry.Extra)
+	return m.Entry.PartType == "tool_error" || m.Entry.Error != nil || isTrue(extra.Get("is_error"))
+}
+
+// vendorBlocks returns the provider's own blocks of a message, nil when it has none.
+func (w *anthropicWriter) vendorBlocks(m *continuo.Message) []rawjson.Object {
+	return cleanBlocks(w.options.vendor(m).Get("content"))
+}
+
+// cleanBlocks reads a list of blocks, without cache marks and without texts that say nothing; nil when it
+// is no list of blocks.
+func cleanBlocks(list json.RawMessage) []rawjson.Object {
+	var raws []json.RawMessage
+	if json.Unmarshal(list, &raws) != nil || raws == nil {
+		return nil
+	}
+	blocks := make([]rawjson.Object, 0, len(raws))
+	for _, raw := range raws {
+		block, err := rawjson.ParseObject(raw)
+		if err != nil || blockType(block) == "" {
+			return nil
+		}
+		text, _ := rawjson.String(block.Get("text"))
+		if blockType(block) == "text" && isBlank(text) {
+			continue
+		}
+		blocks = append(blocks, block.Without("cache_control"))
+	}
+	return blocks
+}

@@ -1,0 +1,120 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+)
+
+// DefaultMaxTokens bounds an Anthropic answer when the envelope gives no limit, in tokens: the API wants one.
+const DefaultMaxTokens = 4096
+
+// AnthropicRequest writes the whole body of a Messages API request, messages last. It fails when there is
+// nothing to send.
+//
+// Cache marks (cache_control ephemeral) stand on the last tool, on the last system block and on the last
+// block of the last message that may carry one. They are put on here and nowhere else; marks in stored
+// blocks are dropped, so that there are never more than four. The mark on the last message is the only
+// byte that the next request takes back: the mark is no part of what the API compares, so its cache
+// hits all the same, but two successive bodies are equal only up to the end of the block that it stood
+// on. The API looks for earlier entries 20 blocks back; when the newest messages add more than that,
+// a second mark stands where the request before had its own.
+func AnthropicRequest(env continuo.Envelope, messages []continuo.Message, o Options) ([]byte, error) {
+	w, err := writeAnthropic(messages, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(w.out) == 0 {
+		return nil, fmt.Errorf("render for Anthropic: %w: no message to send: append a user message first", continuo.ErrInvalid)
+	}
+	if err := checkTools(env.Tools); err != nil {
+		return nil, fmt.Errorf("render for Anthropic: %w", err)
+	}
+	request := anthropic.Request{
+		Model: env.Model, MaxTokens: env.MaxOutputTokens, Stream: env.Stream, Temperature: env.Temperature,
+		Tools: anthropicTools(env.Tools), System: systemBlocks(slices.Concat(env.System, w.system)),
+	}
+	if request.MaxTokens == 0 {
+		request.MaxTokens = DefaultMaxTokens
+	}
+	markCached(w.out)
+	for _, m := range w.out {
+		raw, err := m.marshal()
+		if err != nil {
+			return nil, err
+		}
+		request.Messages = append(request.Messages, raw)
+	}
+	return rawjson.Marshal(request)
+}
+
+func anthropicTools(specs []continuo.ToolSpec) []anthropic.Tool {
+	var tools []anthropic.Tool
+	for _, spec := range specs {
+		schema := spec.Parameters
+		if rawjson.IsNull(schema) {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		tools = append(tools, anthropic.Tool{Name: ToolName(spec.Name), Description: spec.Description, InputSchema: schema})
+	}
+	if n := len(tools); n > 0 {
+		tools[n-1].CacheControl = ephemeral()
+	}
+	return tools
+}
+
+func systemBlocks(texts []string) []anthropic.TextBlock {
+	var blocks []anthropic.TextBlock
+	for _, text := range texts {
+		if !isBlank(text) {
+			blocks = append(blocks, anthropic.TextBlock{Type: "text", Text: text})
+		}
+	}
+	if n := len(blocks); n > 0 {
+		blocks[n-1].CacheControl = ephemeral()
+	}
+	return blocks
+}
+
+func ephemeral() *anthropic.CacheControl { return &anthropic.CacheControl{Type: "ephemeral"} }
+
+// cacheLookback is how many blocks before a mark the API looks for an earlier entry.
+const cacheLookback = 20
+
+// markCached marks the end of the messages, and the end of the last request's when that is too far back.
+func markCached(messages []blockMessage) {
+	last := len(messages) - 1
+	mark(&messages[last])
+	added := len(messages[last].blocks)
+	for i := last - 1; i >= 0; i-- {
+		if messages[i].role == "user" {
+			if added >= cacheLookback {
+				mark(&messages[i])
+			}
+			return
+		}
+		added += len(messages[i].blocks)
+	}
+}
+
+// mark puts a cache mark on the last block that may carry one.
+func mark(m *blockMessage) {
+	for i, raw := range slices.Backward(m.blocks) {
+		var block struct {
+			Type string `json:"type"`
+		}
+		if json.Unmarshal(raw, &block) != nil {
+			return
+		}
+		switch block.Type {
+		case "text", "image", "document", "tool_use", "tool_result":
+			marked := append(slices.Clone(raw[:len(raw)-1]), `,"cache_control":`...)
+			m.blocks[i] = append(append(marked, rawjson.MustMarshal(ephemeral())...), '}')
+			return
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package render
+
+import (
+	"encoding/json"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// CheckOpenAIChatStrict is CheckOpenAIChat with rule C12, for upstreams whose chat templates are strict
+// (Mistral's API, many of vLLM's models): system messages only at the beginning, user and assistant in
+// turn, and no user message right after a tool message.
+func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
+	f := findings(CheckOpenAIChat(messages))
+	before := "system"
+	for i, raw := range messages {
+		m, err := rawjson.ParseObject(raw)
+		if err != nil {
+			continue
+		}
+		role := stringOf(m.Get("role"))
+		switch role {
+		case "developer":
+			role = "system"
+		case "function":
+			role = "tool"
+		}
+		switch {
+		case role == "system" && before != "system":
+			f.hard(i, "C12 late_system", "a system message stands after a %s message", before)
+			continue // the turns go on as if it were not there
+		case role == before && (role == "user" || role == "assistant"):
+			f.hard(i, "C12 not_alternating", "two %s messages follow each other", role)
+		case role == "user" && before == "tool":
+			f.hard(i, "C12 user_after_tool", "a user message follows a tool message")
+		case role == "assistant" && before == "system":
+			f.hard(i, "C12 not_alternating", "the first message after the system messages is the assistant's")
+		}
+		before = role
+	}
+	return f
+}

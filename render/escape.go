@@ -1,0 +1,101 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escape puts a backslash before each line of a text that a reader, or a model, could take for a part of
+// the transcript's structure, or for a line that was escaped.
+func escape(text string) string {
+	return mapLines(text, func(line string) (string, bool) {
+		return `\` + line, looksStructural(strings.TrimLeft(line, `\`))
+	})
+}
+
+// unescape takes back what escape did.
+func unescape(text string) string {
+	return mapLines(text, func(line string) (string, bool) {
+		return strings.TrimPrefix(line, `\`), looksStructural(strings.TrimLeft(line, `\`))
+	})
+}
+
+// mapLines replaces the lines for which replace says so. Whatever any program takes for a line end ends a
+// line here.
+func mapLines(text string, replace func(line string) (string, bool)) string {
+	var out strings.Builder
+	done := 0 // what stands before is in out
+	for start := 0; start < len(text); {
+		length, width := lineEnd(text[start:])
+		end := start + length
+		if line, ok := replace(text[start:end]); ok {
+			out.WriteString(text[done:start])
+			out.WriteString(line)
+			done = end
+		}
+		start = end + width
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// lineEnd returns the length in bytes of the first line of text and of what ends it. Lines end where some
+// program ends one: the list is that of Unicode's mandatory breaks (UAX #14) and of the separators at which
+// Python splits lines.
+func lineEnd(text string) (length, width int) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= '\n' && c <= '\r', c >= 0x1c && c <= 0x1e:
+			return i, 1
+		case c == 0xc2 && strings.HasPrefix(text[i:], "\u0085"):
+			return i, 2
+		case c == 0xe2 && (strings.HasPrefix(text[i:], "\u2028") || strings.HasPrefix(text[i:], "\u2029")):
+			return i, 3
+		}
+	}
+	return len(text), 0
+}
+
+// looksStructural reports whether a line could be taken for an event, of this form or of the streaming
+// one with §, for a section, or for the count line. It is generous: what no strict reader would accept,
+// such as blanks before the word or capitals, is met too, because models read generously.
+func looksStructural(line string) bool {
+	line = strings.TrimLeftFunc(line, isInvisible)
+	first, width := utf8.DecodeRuneInString(line)
+	switch first {
+	case '$', '§':
+		return looksLikeEvent(line[width:])
+	case '=':
+		word := strings.ToUpper(strings.TrimFunc(line, func(r rune) bool { return r == '=' || isInvisible(r) }))
+		return word == "HISTORY" || word == "CURRENT"
+	case '(':
+		return strings.HasPrefix(line, "(showing last ")
+	}
+	return false
+}
+
+func looksLikeEvent(line string) bool {
+	word, _, found := strings.Cut(line, ":")
+	word = strings.ToLower(strings.TrimFunc(word, isInvisible))
+	if !found {
+		return false
+	}
+	for _, kind := range eventKinds() {
+		if word == string(kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// isInvisible reports whether a character takes no ink: white space, controls and formats.
+func isInvisible(r rune) bool {
+	if r > ' ' && r < 0x7f {
+		return false
+	}
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf)
+}

@@ -1,0 +1,61 @@
+package render
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+)
+
+// replacementEscape is U+FFFD as a JSON escape.
+const replacementEscape = `\ufffd`
+
+// mendSurrogates replaces each escaped half of a surrogate pair that stands alone, such as \ud83d, by the
+// replacement character: APIs refuse the whole request for one. Text that went through Go strings has
+// none, but parts, arguments and vendor data are sent as they came. data must be valid JSON.
+func mendSurrogates(data []byte) []byte {
+	at := loneSurrogate(data, 0)
+	if at < 0 {
+		return data
+	}
+	mended := bytes.Clone(data)
+	for ; at >= 0; at = loneSurrogate(mended, at) {
+		copy(mended[at:], replacementEscape)
+	}
+	return mended
+}
+
+// loneSurrogate returns where the first lone surrogate escape at or after from begins, -1 when there is
+// none. from must not stand inside an escape.
+func loneSurrogate(data []byte, from int) int {
+	if !bytes.Contains(data[from:], []byte(`\ud`)) && !bytes.Contains(data[from:], []byte(`\uD`)) {
+		return -1
+	}
+	for i := from; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		unit, ok := unicodeEscape(data[i:])
+		switch {
+		case !ok:
+			i++ // the escaped character
+		case !utf16.IsSurrogate(unit):
+			i += 5
+		default:
+			low, ok := unicodeEscape(data[i+6:])
+			if !ok || utf16.DecodeRune(unit, low) == '\uFFFD' {
+				return i
+			}
+			i += 11
+		}
+	}
+	return -1
+}
+
+// unicodeEscape reads an escape like \u00e9 at the beginning of data.
+func unicodeEscape(data []byte) (unit rune, ok bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	value, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return rune(value), err == nil
+}

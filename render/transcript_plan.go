@@ -1,0 +1,143 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// noResult is the result of a call that has none.
+const noResult = "[No result: the call never ended.]"
+
+// TranscriptOf makes the transcript of a plan: what stands before plan.Cycle is history, the rest is the
+// current cycle; when plan.Cycle is 0 there is no cycle to go on with and all is history. System messages
+// and markers are left out, thinking in the history too. Each call is followed by its own result. The count
+// is of user, assistant and tool messages in the history, shown and dropped.
+func TranscriptOf(plan *continuo.Plan) Transcript {
+	var t Transcript
+	for at := 0; at < len(plan.Messages); {
+		m := &plan.Messages[at]
+		results := resultsAfter(plan.Messages, at)
+		at += 1 + len(results)
+		if m.Role == continuo.System || m.Seq == 0 && m.Entry == nil {
+			continue
+		}
+		if plan.Cycle > 0 && m.Seq >= plan.Cycle {
+			t.Current = append(t.Current, eventsOf(m, results, true)...)
+			continue
+		}
+		t.History = append(t.History, eventsOf(m, results, false)...)
+		t.Shown += 1 + int64(storedResults(results))
+	}
+	if dropped := droppedBefore(plan); dropped > 0 {
+		t.Total = t.Shown + dropped
+	} else {
+		t.Shown = 0
+	}
+	return t
+}
+
+// resultsAfter returns the tool messages that follow an assistant message with calls.
+func resultsAfter(messages []continuo.Message, at int) []continuo.Message {
+	if messages[at].Role != continuo.Assistant || len(messages[at].ToolCalls) == 0 {
+		return nil
+	}
+	end := at + 1
+	for end < len(messages) && messages[end].Role == continuo.Tool {
+		end++
+	}
+	return messages[at+1 : end]
+}
+
+// storedResults counts the results that are entries, not made up by the plan.
+func storedResults(results []continuo.Message) int {
+	n := 0
+	for _, result := range results {
+		if result.Entry != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// droppedBefore counts the entries of the history that the plan left out for want of room, read or unread.
+func droppedBefore(plan *continuo.Plan) int64 {
+	var dropped int64
+	for _, item := range plan.Items {
+		if item.Verdict != continuo.Dropped || item.Role == continuo.System {
+			continue
+		}
+		through := max(item.Seq, item.Through)
+		if plan.Cycle > 0 {
+			through = min(through, plan.Cycle-1)
+		}
+		dropped += max(0, through-item.Seq+1)
+	}
+	return dropped
+}
+
+// eventsOf writes a message, and the results of its calls, as events.
+func eventsOf(m *continuo.Message, results []continuo.Message, thinking bool) []Event {
+	switch m.Role {
+	case continuo.User:
+		return []Event{{EventUser, plainText(m.Content)}}
+	case continuo.Tool:
+		return []Event{{EventResult, resultText(m)}}
+	}
+	var events []Event
+	if thinking && m.Entry != nil && m.Entry.Reasoning != nil && m.Entry.Reasoning.Text != "" {
+		events = append(events, Event{EventThink, m.Entry.Reasoning.Text})
+	}
+	if text := plainText(m.Content); text != "" {
+		events = append(events, Event{EventRespond, text})
+	}
+	for _, call := range m.ToolCalls {
+		result := noResult
+		at := slices.IndexFunc(results, func(r continuo.Message) bool { return r.ToolCallID == call.ID })
+		if at >= 0 {
+			result = resultText(&results[at])
+		}
+		events = append(events, Event{EventCall, callText(call)}, Event{EventResult, result})
+	}
+	return events
+}
+
+// callText writes a call as the streaming protocol has it. Arguments that are JSON stay as they are.
+func callText(call continuo.ToolCall) string {
+	args := call.Arguments
+	if call.Type == "custom" || !json.Valid([]byte(args)) {
+		args = string(rawjson.MustMarshal(args))
+	}
+	return `{"name": ` + string(rawjson.MustMarshal(call.Name)) + `, "args": ` + args + `}`
+}
+
+// resultText is a tool's outcome line and its content, with an empty line between.
+func resultText(m *continuo.Message) string {
+	content := plainText(m.Content)
+	if m.Entry == nil || m.Entry.Outcome == "" {
+		return content
+	}
+	if content == "" {
+		return m.Entry.Outcome
+	}
+	return m.Entry.Outcome + "\n\n" + content
+}
+
+// plainText is the text of content; parts that are none are named.
+func plainText(content continuo.Content) string {
+	if !content.IsParts() {
+		return content.String()
+	}
+	texts := make([]string, 0, len(content.Parts()))
+	for _, part := range content.Parts() {
+		if part.IsText() {
+			texts = append(texts, part.Text)
+		} else {
+			texts = append(texts, "["+part.Type+"]")
+		}
+	}
+	return strings.Join(texts, "\n")
+}

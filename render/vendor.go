@@ -1,0 +1,57 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Options says whom a rendering is for.
+type Options struct {
+	// Provider is the name of the provider that the request goes to: the key of Entry.Vendor. With the
+	// empty name no vendor data is given back.
+	Provider string
+}
+
+// vendor returns the provider's own data on a message, nil when there is none or it is no object.
+func (o Options) vendor(m *continuo.Message) rawjson.Object {
+	if o.Provider == "" || m.Entry == nil {
+		return nil
+	}
+	object, err := rawjson.ParseObject(m.Entry.Vendor[o.Provider])
+	if err != nil {
+		return nil
+	}
+	return object
+}
+
+// owns reports whether the provider made the message, or wrote its data on it.
+func (o Options) owns(m *continuo.Message) bool {
+	return o.Provider != "" && m.Entry != nil && m.Entry.Vendor[o.Provider] != nil
+}
+
+// shownWhole reports whether the plan shows an entry's content as it was stored, so that the vendor's own
+// form of it may stand for it.
+func shownWhole(m *continuo.Message) bool {
+	if m.Entry == nil {
+		return false
+	}
+	shown, stored := m.Content, m.Entry.Content
+	if !shown.IsParts() || !stored.IsParts() {
+		return shown.IsParts() == stored.IsParts() && shown.IsText() == stored.IsText() && shown.String() == stored.String()
+	}
+	if len(shown.Parts()) != len(stored.Parts()) {
+		return false
+	}
+	for i, part := range shown.Parts() {
+		if !bytes.Equal(part.Raw, stored.Parts()[i].Raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// isTrue reports whether a JSON value is true.
+func isTrue(value json.RawMessage) bool { return string(bytes.TrimSpace(value)) == "true" }
