@@ -2,7 +2,7 @@
 // a [Set] of tools that finds them by the names that providers allow.
 //
 // A tool's own name has dots, such as fs.read; providers allow letters, digits, "_" and "-" only, so
-// that a request names it fs_read and the log keeps what the protocol said.
+// that a rendering names it fs_read and the log keeps what the protocol said.
 //
 // Pitfalls: Run gets the arguments as the model wrote them, which may be no JSON at all. A tool that
 // fails says so in its result; only a program error panics.
@@ -11,7 +11,6 @@ package tool
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -49,25 +48,11 @@ func Failure(format string, args ...any) Result {
 // Set is the tools of one turn, in the order in which a model is told of them.
 type Set []Tool
 
-// Specs returns the tools' specifications under the names that requests use.
+// Specs returns the tools' specifications, in order.
 func (s Set) Specs() []continuo.ToolSpec {
 	specs := make([]continuo.ToolSpec, len(s))
 	for i, tool := range s {
 		specs[i] = tool.Spec()
-		specs[i].Name = WireName(specs[i].Name)
 	}
 	return specs
 }
-
-// Find returns the tool that a request names, by its own name or the one for providers.
-func (s Set) Find(name string) (Tool, bool) {
-	for _, tool := range s {
-		if own := tool.Spec().Name; own == name || WireName(own) == name {
-			return tool, true
-		}
-	}
-	return nil, false
-}
-
-// WireName turns a tool's name into one that every provider takes.
-func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }

@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -125,7 +126,7 @@ func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversat
 		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: result.Outcome,
 		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
 	}
-	if found, ok := c.Tools.Find(call.Name); ok {
+	if found, ok := c.find(call.Name); ok {
 		entry.ToolName = found.Spec().Name
 	}
 	if result.Failed {
@@ -136,7 +137,7 @@ func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversat
 
 // runTool calls the tool that a call names; a program error in it becomes a result like any failure.
 func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result) {
-	found, ok := c.Tools.Find(call.Name)
+	found, ok := c.find(call.Name)
 	if !ok {
 		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.Tools))
 	}
@@ -150,10 +151,20 @@ func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversati
 	return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
 }
 
+// find returns the tool that a call names as the rendering named it to the model.
+func (c *cycle) find(name string) (tool.Tool, bool) {
+	for _, candidate := range c.Tools {
+		if render.ToolName(candidate.Spec().Name) == name {
+			return candidate, true
+		}
+	}
+	return nil, false
+}
+
 func names(tools tool.Set) []string {
 	var names []string
 	for _, spec := range tools.Specs() {
-		names = append(names, spec.Name)
+		names = append(names, render.ToolName(spec.Name))
 	}
 	return names
 }

@@ -69,7 +69,9 @@ func (l *entries) add(e continuo.Entry) *continuo.Entry {
 	return &l.list[len(l.list)-1]
 }
 
-func (l *entries) user(text string) { l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}) }
+func (l *entries) user(text string) {
+	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(text)})
+}
 func (l *entries) assistant(text string) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
 }
@@ -401,4 +403,3 @@ func TestUnknownViewsAndImpossibleLimitsAreRefused(t *testing.T) {
 		t.Errorf("low water 0: %v", err)
 	}
 }
-
