@@ -1,0 +1,71 @@
+package interchange
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// partOf makes a part of a block; ok is false for a block that the OpenAI form has no part for.
+func partOf(b block) (part continuo.Part, ok bool) {
+	switch b.of {
+	case "text":
+		text, ok := rawjson.String(b.object.Get("text"))
+		return continuo.TextPart(text), ok
+	case "image":
+		if url := imageURL(b.object.Get("source")); url != "" {
+			raw := rawjson.MustMarshal(map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
+			return continuo.Part{Type: "image_url", Raw: raw}, true
+		}
+	}
+	if part, ok := onePart(b.raw); ok {
+		return part, false
+	}
+	return continuo.TextPart(""), false
+}
+
+// imageURL writes an image's source as a URL, empty when it has none.
+func imageURL(raw json.RawMessage) string {
+	source, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return ""
+	}
+	of, _ := rawjson.String(source.Get("type"))
+	url, _ := rawjson.String(source.Get("url"))
+	kind, _ := rawjson.String(source.Get("media_type"))
+	data, _ := rawjson.String(source.Get("data"))
+	switch {
+	case of == "url":
+		return url
+	case of == "base64" && kind != "" && data != "" && !strings.ContainsAny(kind, ";,"):
+		return "data:" + kind + ";base64," + data
+	}
+	return ""
+}
+
+// keepBlocks keeps the blocks as Anthropic's own data when the entry's fields alone would not give them
+// back, as they never do for thinking, or when always is set.
+func (d *draft) keepBlocks(always bool) {
+	plain := plainBlocks(&d.entry)
+	if !always && slices.EqualFunc(plain, d.blocks, sameJSON) {
+		d.blocks = nil
+		return
+	}
+	value := map[string]any{"content": d.blocks}
+	if d.isTool() {
+		value = map[string]any{"block": d.blocks[0]}
+	}
+	d.entry.Vendor = map[string]json.RawMessage{vendorKey: rawjson.MustMarshal(value)}
+}
+
+// forgetBlocks moves the blocks from where the provider would be given them into the record: a repair
+// gave the calls other ids.
+func (d *draft) forgetBlocks() {
+	if d.entry.Vendor[vendorKey] != nil {
+		delete(d.entry.Vendor, vendorKey)
+		d.record.Raw = d.blocks
+	}
+}

@@ -1,0 +1,112 @@
+package interchange
+
+import (
+	"encoding/json"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// readContent reads a message's content. What a list holds that is no part becomes one, with a repair.
+func readContent(raw json.RawMessage, d *draft, report *repairs) error {
+	if raw == nil {
+		return nil
+	}
+	var content continuo.Content
+	if content.UnmarshalJSON(raw) == nil {
+		d.entry.Content = content
+		return nil
+	}
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil {
+		return fmt.Errorf("field content must be a string, null or a list of parts, not %s", kind(raw))
+	}
+	parts, changed := make([]continuo.Part, len(elements)), 0
+	for i, element := range elements {
+		part, ok, err := readPart(element)
+		if err != nil {
+			return fmt.Errorf("field content, part %d, %w", i, err)
+		}
+		if !ok {
+			changed++
+		}
+		parts[i] = part
+	}
+	d.entry.Content = continuo.Parts(parts...)
+	report.decoding(d, RuleBadContent, "%d of the content's parts had no type or no text and got one.", changed)
+	return nil
+}
+
+// readPart reads one part; ok is false when it had to be changed.
+func readPart(raw json.RawMessage) (part continuo.Part, ok bool, err error) {
+	if part, ok := onePart(raw); ok {
+		return part, true, nil
+	}
+	if text, ok := rawjson.String(raw); ok {
+		return continuo.TextPart(text), false, nil
+	}
+	object, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return part, false, fmt.Errorf("must be an object or a string, not %s", kind(raw))
+	}
+	if text, ok := partText(object.Get("text")); ok {
+		return continuo.TextPart(text), false, nil
+	}
+	if part, ok := onePart(rawjson.Object{{Key: "type", Value: json.RawMessage(`"unknown"`)}, {Key: "value", Value: raw}}.Raw()); ok {
+		return part, false, nil
+	}
+	return part, false, fmt.Errorf("cannot be read")
+}
+
+// onePart reads a part as the log will read it from its store.
+func onePart(raw json.RawMessage) (continuo.Part, bool) {
+	var content continuo.Content
+	list := append(append([]byte{'['}, raw...), ']')
+	if content.UnmarshalJSON(list) != nil || len(content.Parts()) != 1 {
+		return continuo.Part{}, false
+	}
+	return content.Parts()[0], true
+}
+
+// partText reads the text of a part: a string, or an object that holds it as its value.
+func partText(raw json.RawMessage) (string, bool) {
+	if object, err := rawjson.ParseObject(raw); err == nil {
+		raw = object.Get("value")
+	}
+	return rawjson.String(raw)
+}
+
+// complete gives an entry the content that its role must have.
+func complete(d *draft, message rawjson.Object, report *repairs) {
+	e := &d.entry
+	switch {
+	case e.Role == continuo.Assistant:
+		completeAssistant(d, message, report)
+	case e.Content.IsNull(), e.Content.IsParts() && len(e.Content.Parts()) == 0:
+		e.Content = continuo.Text("")
+		report.decoding(d, continuo.RuleNullContent, "The content was null, missing or an empty list and became an empty text.")
+	}
+}
+
+// completeAssistant finds what an assistant message says that has no content: a refusal or speech.
+func completeAssistant(d *draft, message rawjson.Object, report *repairs) {
+	e := &d.entry
+	if refusal, _ := rawjson.String(message.Get("refusal")); refusal != "" && e.Content.IsEmpty() {
+		raw := rawjson.MustMarshal(map[string]string{"type": "refusal", "refusal": refusal})
+		e.Content = continuo.Parts(continuo.Part{Type: "refusal", Text: refusal, Raw: raw})
+		return
+	}
+	if !e.Content.IsNull() {
+		return
+	}
+	if audio, err := rawjson.ParseObject(message.Get("audio")); err == nil {
+		transcript, _ := rawjson.String(audio.Get("transcript"))
+		e.Content = continuo.Text(transcript)
+		return
+	}
+	if len(e.ToolCalls) == 0 && e.Reasoning == nil {
+		report.decoding(d, continuo.RuleEmptyAssistant, "The assistant's message says nothing: it was kept, but hidden.")
+		e.Hidden, d.hidden = true, true
+	}
+}

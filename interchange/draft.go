@@ -1,0 +1,202 @@
+package interchange
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// recordKey is the name of the record in Entry.Vendor.
+const recordKey = "interchange"
+
+// record says of an imported entry what its own fields cannot: enough to write the source's message again
+// exactly. It is stored in Entry.Vendor["interchange"].
+type record struct {
+	Index int `json:"index"` // of the message in the source, from 0
+	// Added marks an entry that the source does not have: a result that stands in for a missing one.
+	Added bool `json:"added,omitempty"`
+	// Blocks are the positions of the content blocks that became this entry, when a message became several.
+	Blocks []int `json:"blocks,omitempty"`
+	// String says that Anthropic content of an assistant was a string.
+	String bool `json:"string,omitempty"`
+	// Legacy says that the call was a function_call, or the result a message of the role function.
+	Legacy bool `json:"legacy,omitempty"`
+	// Reasoning names the field that held the reasoning, when it was not reasoning_content.
+	Reasoning string `json:"reasoning,omitempty"`
+	// Repairs are those of an entry that is hidden by its source. They do not stand on the entry, because the
+	// log takes a hidden entry with repairs for one that cannot be part of a group.
+	Repairs []string `json:"repairs,omitempty"`
+	// Raw are the Anthropic blocks as they came, when a repair changed their ids.
+	Raw []json.RawMessage `json:"raw,omitempty"`
+	// Fields are fields of the message that the entry would write differently, as they came; Absent are
+	// fields that it would write and the message does not have. Both stand on a message's first entry.
+	Fields json.RawMessage `json:"fields,omitempty"`
+	Absent []string        `json:"absent,omitempty"`
+}
+
+// recordOf reads the record of an entry; ok is false when it was not imported.
+func recordOf(e *continuo.Entry) (r record, ok bool) {
+	raw := e.Vendor[recordKey]
+	return r, raw != nil && json.Unmarshal(raw, &r) == nil
+}
+
+// restore puts back what the entry could not say.
+func (r record) restore(message rawjson.Object) rawjson.Object {
+	message = message.Without(r.Absent...)
+	fields, err := rawjson.ParseObject(r.Fields)
+	if err != nil {
+		return message
+	}
+	for _, field := range fields {
+		message.Set(field.Key, field.Value)
+	}
+	return message
+}
+
+// compare fills Fields and Absent with the difference between a message and what would be written for it.
+func (r *record) compare(source, written rawjson.Object) {
+	var fields rawjson.Object
+	for _, field := range source {
+		if !sameJSON(field.Value, written.Get(field.Key)) {
+			fields = append(fields, field)
+		}
+	}
+	r.Fields = fields.Raw()
+	for _, field := range written {
+		if source.Get(field.Key) == nil {
+			r.Absent = append(r.Absent, field.Key)
+		}
+	}
+}
+
+// draft is an entry on its way into a log.
+type draft struct {
+	entry  continuo.Entry
+	record record
+	// sourceIDs are the ids of the entry's calls as they came, which its results name.
+	sourceIDs []string
+	// blocks are the Anthropic blocks that the entry's own fields would not give back as they came.
+	blocks []json.RawMessage
+	// imported says that the entry came from a source and has a record.
+	imported bool
+	taken    bool // a result that stands behind its call already
+	hidden   bool // by a repair, not by the source
+}
+
+// mark notes on the entry that a rule made the import change it.
+func (d *draft) mark(rule continuo.Rule) {
+	if !slices.Contains(d.entry.Repairs, string(rule)) {
+		d.entry.Repairs = append(d.entry.Repairs, string(rule))
+	}
+}
+
+func (d *draft) isTool() bool { return d.entry.Role == continuo.Tool }
+
+// hide keeps an entry that could not be shown where it stands.
+func (r *repairs) hide(d *draft, rule continuo.Rule, why string) {
+	d.entry.Hidden, d.hidden = true, true
+	r.add(d, rule, "The message was kept, but hidden: %s.", why)
+}
+
+// settle writes each draft's record and returns the entries.
+func settle(speech dialect, messages []rawjson.Object, drafts []*draft) []continuo.Entry {
+	parts := make([][]*draft, len(messages))
+	for _, d := range drafts {
+		if d.entry.Hidden && !d.hidden {
+			d.record.Repairs, d.entry.Repairs = d.entry.Repairs, nil
+		}
+		if !d.record.Added {
+			parts[d.record.Index] = append(parts[d.record.Index], d)
+		}
+	}
+	for i, message := range messages {
+		written := speech.encode(sorted(parts[i]))
+		parts[i][0].record.compare(message, written)
+	}
+	entries := make([]continuo.Entry, len(drafts))
+	for i, d := range drafts {
+		if d.entry.Vendor == nil {
+			d.entry.Vendor = map[string]json.RawMessage{}
+		}
+		d.entry.Vendor[recordKey] = rawjson.MustMarshal(d.record)
+		entries[i] = d.entry
+	}
+	return entries
+}
+
+// sorted puts the entries of one message into the order of their blocks.
+func sorted(parts []*draft) []*draft {
+	slices.SortStableFunc(parts, func(a, b *draft) int { return slices.Compare(a.record.Blocks, b.record.Blocks) })
+	return parts
+}
+
+// byIndex puts imported entries into the order of the source; those without a record come last.
+func byIndex(drafts []*draft) {
+	place := func(d *draft) int {
+		if !d.imported {
+			return math.MaxInt
+		}
+		return d.record.Index
+	}
+	slices.SortStableFunc(drafts, func(a, b *draft) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// sameJSON compares values, not spellings; numbers are the same when they are written the same.
+func sameJSON(a, b json.RawMessage) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	if textA, ok := rawjson.String(a); ok {
+		textB, ok := rawjson.String(b)
+		return ok && textA == textB
+	}
+	if string(a) == string(b) {
+		return true
+	}
+	valueA, errA := decodeJSON(a)
+	valueB, errB := decodeJSON(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(valueA, valueB)
+}
+
+func decodeJSON(raw json.RawMessage) (value any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// timeFields are the fields that may say when a message was made, and timeForms how: RFC 3339 and the
+// forms of ISO 8601 close to it. A time without a zone is taken as UTC.
+var (
+	timeFields = []string{"ts", "timestamp", "createdAt", "created_at"}
+	timeForms  = []string{
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+		"2006-01-02 15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
+	}
+)
+
+// createdAt reads when a message was made, zero when it does not say so in a form that is known.
+func createdAt(message rawjson.Object) time.Time {
+	for _, field := range timeFields {
+		text, ok := rawjson.String(message.Get(field))
+		if !ok {
+			continue
+		}
+		for _, form := range timeForms {
+			if t, err := time.Parse(form, text); err == nil && storable(t) {
+				return t.UTC()
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// storable reports whether a time can be written as RFC 3339 in UTC.
+func storable(t time.Time) bool { return t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 }

@@ -1,0 +1,183 @@
+package interchange
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Export writes a conversation with the entries given, in their order.
+//
+// FormatContinuo is lossless and can be imported again; only ids, and the tokens counted with another
+// tokenizer, are made anew. FormatOpenAI is one JSON list of messages that an API accepts, and
+// FormatOpenAIJSONL the same as one line {"id", "messages"}: entries that are not shown to models and
+// fields that the protocol does not have are left out. FormatSource, also the empty format, writes the
+// protocol that the conversation came in, message for message as it came, repairs undone and unknown
+// fields included, and what was appended since in the same protocol; a conversation that did not come
+// from elsewhere is written as OpenAI chat with its unknown fields. It holds one conversation in memory,
+// the others one entry.
+func Export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error]) error {
+	out := bufio.NewWriter(w)
+	var err error
+	switch format {
+	case FormatContinuo:
+		err = exportOwn(out, conversation, entries)
+	case FormatOpenAI:
+		err = exportOpenAI(out, "[\n", ",\n", "\n]\n", entries)
+	case FormatOpenAIJSONL:
+		begin := `{"messages":[`
+		if conversation.ID != "" {
+			begin = fmt.Sprintf(`{"id":%s,"messages":[`, rawjson.MustMarshal(conversation.ID))
+		}
+		err = exportOpenAI(out, begin, ",", "]}\n", entries)
+	case FormatSource, "":
+		err = exportSource(out, conversation, entries)
+	default:
+		err = invalid("unknown format %q: use %s, %s, %s or %s", format, FormatContinuo, FormatOpenAI, FormatOpenAIJSONL, FormatSource)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("export conversation %s: %w", conversation.ID, err)
+	}
+	return nil
+}
+
+// exportOpenAI writes what a model may be sent.
+func exportOpenAI(w io.Writer, begin, between, end string, entries iter.Seq2[continuo.Entry, error]) error {
+	if _, err := io.WriteString(w, begin); err != nil {
+		return err
+	}
+	first := true
+	for entry, err := range entries {
+		if err != nil {
+			return err
+		}
+		if entry.Hidden {
+			continue
+		}
+		if !first {
+			_, _ = io.WriteString(w, between) // a bufio.Writer keeps its error
+		}
+		first = false
+		data, err := rawjson.Marshal(strict(&entry))
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", entry.Seq, err)
+		}
+	}
+	_, err := io.WriteString(w, end)
+	return err
+}
+
+// strict makes a message of the fields that the protocol has.
+func strict(e *continuo.Entry) rawjson.Object {
+	plain := continuo.Entry{Role: e.Role, Content: e.Content, Name: e.Name, ToolCallID: e.ToolCallID}
+	for _, call := range e.ToolCalls {
+		call.Extra = nil
+		plain.ToolCalls = append(plain.ToolCalls, call)
+	}
+	switch {
+	case e.Content.IsNull() && e.HasCalls():
+		plain.Content = continuo.Null()
+	case e.Content.IsNull(), e.Content.IsParts() && len(e.Content.Parts()) == 0:
+		plain.Content = continuo.Text("")
+	case e.Vendor[vendorKey] != nil && e.Content.IsParts():
+		plain.Content = knownParts(e.Content)
+	}
+	return openAI{}.encode([]*draft{{entry: plain}})
+}
+
+// knownParts puts a line of text in the place of blocks that only Anthropic knows.
+func knownParts(content continuo.Content) continuo.Content {
+	parts := slices.Clone(content.Parts())
+	for i, part := range parts {
+		switch part.Type {
+		case "text", "image_url", "input_audio", "file", "refusal":
+		default:
+			parts[i] = continuo.TextPart("[" + part.Type + "]")
+		}
+	}
+	return continuo.Parts(parts...)
+}
+
+// exportSource writes the protocol that the conversation came in.
+func exportSource(w io.Writer, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error]) error {
+	from := originOf(conversation)
+	var drafts []*draft
+	for entry, err := range entries {
+		if err != nil {
+			return err
+		}
+		r, imported := recordOf(&entry)
+		if r.Added || entry.Hidden && !imported {
+			continue
+		}
+		drafts = append(drafts, &draft{entry: entry, record: r, imported: imported})
+	}
+	if from.Format == FormatOpenAILegacy {
+		markLegacy(drafts)
+	}
+	messages, err := rawjson.Marshal(sourceMessages(dialectOf(from.Format), drafts))
+	if err != nil {
+		return err
+	}
+	if from.List != "" {
+		fields, err := rawjson.ParseObject(from.Fields)
+		if err != nil {
+			fields = nil
+		}
+		fields.Set(from.List, messages)
+		messages = rawjson.MustMarshal(fields)
+	}
+	_, err = w.Write(append(messages, '\n'))
+	return err
+}
+
+// originOf reads where a conversation came from; OpenAI chat when it did not.
+func originOf(conversation continuo.Conversation) origin {
+	var metadata struct {
+		Source origin `json:"source"`
+	}
+	if json.Unmarshal(conversation.Metadata, &metadata) != nil || !slices.Contains(readable, metadata.Source.Format) {
+		return origin{Format: FormatOpenAI}
+	}
+	return metadata.Source
+}
+
+// sourceMessages writes the messages, imported ones in the order of the source and restored.
+func sourceMessages(speech dialect, drafts []*draft) []rawjson.Object {
+	byIndex(drafts)
+	messages := []rawjson.Object{}
+	for i := 0; i < len(drafts); {
+		end := i + 1
+		for end < len(drafts) && together(speech, drafts[end-1], drafts[end]) {
+			end++
+		}
+		parts := sorted(slices.Clone(drafts[i:end]))
+		message := speech.encode(parts)
+		for _, d := range parts {
+			message = d.record.restore(message)
+		}
+		messages = append(messages, message)
+		i = end
+	}
+	return messages
+}
+
+// together reports whether two entries belong to one message.
+func together(speech dialect, a, b *draft) bool {
+	if a.imported || b.imported {
+		return a.imported && b.imported && a.record.Index == b.record.Index && len(a.record.Blocks) > 0
+	}
+	return speech.joins(&a.entry, &b.entry)
+}

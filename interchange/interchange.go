@@ -1,0 +1,112 @@
+package interchange
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// The formats. FormatSource and FormatOpenAIJSONL are for Export; the others are read and recognised.
+const (
+	FormatOpenAI       = "openai"        // OpenAI chat messages
+	FormatOpenAILegacy = "openai-legacy" // the same with function_call and the role function
+	FormatAnthropic    = "anthropic"     // Anthropic messages: content blocks
+	FormatUnified      = "unified"       // the unified log's predecessor, camelCase
+	FormatPipeline     = "pipeline"      // chat_<id>.json of the multi-role pipeline
+	FormatContinuo     = "continuo"      // Continuo's own lossless form
+	FormatOpenAIJSONL  = "openai-jsonl"  // OpenAI chat messages, one conversation a line
+	FormatSource       = "source"        // the protocol that the conversation came in
+)
+
+var readable = []string{FormatOpenAI, FormatOpenAILegacy, FormatAnthropic, FormatUnified, FormatPipeline, FormatContinuo}
+
+// Document is one conversation that was read, ready for continuo.Log.Import.
+type Document struct {
+	// Conversation has Title, ActiveMode, Metadata and Key. The key is made from the source's bytes, white
+	// space aside, so that a second import of the same conversation can be known by it.
+	Conversation continuo.Conversation
+	Entries      []continuo.Entry
+	Repairs      []Repair // by index
+	Source       string   // where it stood, such as "a.jsonl, line 3"
+	Format       string   // one of the formats that are read
+}
+
+// Repair is one change that an import made because the log could not have taken the message as it was.
+type Repair struct {
+	Index  int           `json:"index"` // of the message in the source, from 0; -1 for the conversation's own fields
+	Rule   continuo.Rule `json:"rule"`
+	Action string        `json:"action"` // what was done, one sentence
+}
+
+// The rules of repairs that are not rules of the log.
+const (
+	RuleLateResult         continuo.Rule = "late_result"
+	RuleWrongGroup         continuo.Rule = "wrong_group"
+	RuleUnansweredAtEnd    continuo.Rule = "unanswered_at_end"
+	RuleOrphanFunction     continuo.Rule = "orphan_function"
+	RuleEmptyToolCalls     continuo.Rule = "empty_tool_calls"
+	RuleLegacyFunctionCall continuo.Rule = "legacy_function_call"
+	RuleLoneSurrogate      continuo.Rule = "lone_surrogate"
+	RuleBadContent         continuo.Rule = "bad_content"
+	RuleSplitGroup         continuo.Rule = "split_group" // a call is shown to models and its result is not, or the reverse
+)
+
+// NoResult is what the tool entry says that stands in for a result the source does not have.
+const NoResult = "No result was recorded for this call."
+
+// Options says how to read. The zero value recognises the format.
+type Options struct {
+	// Format forces one of the formats that are read. Default: recognised for each conversation.
+	Format string
+	// MaxBytes bounds the source of one conversation. Default 256 MiB.
+	MaxBytes int
+}
+
+func (o Options) filled() (Options, error) {
+	if o.Format == FormatOpenAIJSONL {
+		o.Format = FormatOpenAI
+	}
+	if o.Format != "" && !slices.Contains(readable, o.Format) {
+		return o, invalid("unknown format %q: use one of %s", o.Format, strings.Join(readable, ", "))
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 256 << 20
+	}
+	return o, nil
+}
+
+// Messages reads one list of messages. An empty format is recognised.
+func Messages(list json.RawMessage, format string) (Document, error) {
+	o, err := Options{Format: format, MaxBytes: len(list) + 1}.filled()
+	if err != nil {
+		return Document{}, fmt.Errorf("read messages: %w", err)
+	}
+	if o.Format == FormatContinuo {
+		return Document{}, fmt.Errorf("read messages: %w", invalid("the format continuo is a file of lines, not a list of messages"))
+	}
+	document, err := readMessages(list, o)
+	if err != nil {
+		return Document{}, fmt.Errorf("read messages: %w", err)
+	}
+	return document, nil
+}
+
+func readMessages(list json.RawMessage, o Options) (Document, error) {
+	if err := checkJSON(list, o.MaxBytes); err != nil {
+		return Document{}, err
+	}
+	source, err := parseList(list)
+	if err != nil {
+		return Document{}, err
+	}
+	source.place = "messages"
+	return source.document(o)
+}
+
+// invalid makes an error about what came in.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,207 @@
+package interchange
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// source is one conversation as it came.
+type source struct {
+	place    string
+	list     string         // the field that held the messages; empty for a bare list
+	fields   rawjson.Object // the conversation's other fields
+	messages []json.RawMessage
+	key      string
+}
+
+// listNames are the fields that may hold a conversation's messages.
+var listNames = []string{"messages", "conversation"}
+
+// parseSource takes a conversation apart.
+func parseSource(raw []byte) (*source, error) {
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '[' {
+		return parseList(trimmed)
+	}
+	object, err := parseObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range listNames {
+		list := object.Get(name)
+		if rawjson.IsNull(list) {
+			continue
+		}
+		s := &source{list: name, fields: object.Without(name), key: keyOf(raw)}
+		if err := json.Unmarshal(list, &s.messages); err != nil {
+			return nil, s.named(invalid("field %s must be a list of messages, not %s", name, kind(list)))
+		}
+		return s, nil
+	}
+	hint := ""
+	if object.Get("role") != nil {
+		hint = ": it looks like one message; put the messages of a conversation into one list"
+	}
+	return nil, invalid("the conversation has no messages field%s", hint)
+}
+
+func parseList(raw []byte) (*source, error) {
+	s := &source{}
+	if err := json.Unmarshal(raw, &s.messages); err != nil {
+		return nil, invalid("messages must be a JSON list: %v", err)
+	}
+	s.key = keyOf(raw)
+	return s, nil
+}
+
+// keyOf makes a conversation's key from its JSON values, white space aside.
+func keyOf(values ...[]byte) string {
+	hash := sha256.New()
+	for _, raw := range values {
+		var compact bytes.Buffer
+		if json.Compact(&compact, raw) != nil {
+			compact.Write(raw)
+		}
+		compact.WriteByte('\n')
+		hash.Write(compact.Bytes())
+	}
+	return "import-" + hex.EncodeToString(hash.Sum(nil))[:24]
+}
+
+// named says which conversation an error is about, when it has an id.
+func (s *source) named(err error) error {
+	if id := s.text("id"); id != "" {
+		return fmt.Errorf("conversation %q: %w", id, err)
+	}
+	return err
+}
+
+// text returns a string field of the conversation, empty when there is none.
+func (s *source) text(field string) string {
+	text, _ := rawjson.String(s.fields.Get(field))
+	return text
+}
+
+// document reads the conversation into entries that a log accepts.
+func (s *source) document(o Options) (Document, error) {
+	document := Document{Source: s.place}
+	report := &repairs{}
+	messages, err := s.objects(report)
+	if err != nil {
+		return document, s.named(err)
+	}
+	document.Format = cmp.Or(o.Format, detect(s, messages))
+	if document.Format == FormatContinuo {
+		return document, s.named(invalid("this is not an export of the format continuo: such a file begins with a line that has the field %q", ownKey))
+	}
+	speech := dialectOf(document.Format)
+	drafts, err := decode(speech, messages, report)
+	if err != nil {
+		return document, s.named(err)
+	}
+	drafts = pair(drafts, report)
+	document.Entries = settle(speech, messages, drafts)
+	document.Repairs = report.sorted()
+	if document.Conversation, err = s.conversation(document.Format); err != nil {
+		return document, s.named(err)
+	}
+	return document, nil
+}
+
+// objects parses the messages, with text made valid.
+func (s *source) objects(report *repairs) ([]rawjson.Object, error) {
+	for i := range s.fields {
+		s.fields[i].Value = report.clean(-1, s.fields[i].Value)
+		s.fields[i].Key = string(validUTF8([]byte(s.fields[i].Key)))
+	}
+	messages := make([]rawjson.Object, len(s.messages))
+	for i, raw := range s.messages {
+		object, err := rawjson.ParseObject(report.clean(i, raw))
+		if errors.Is(err, rawjson.ErrNotObject) {
+			err = fmt.Errorf("must be an object, not %s", kind(raw))
+		}
+		if err != nil {
+			return nil, invalid("message %d: %v", i, err)
+		}
+		messages[i] = object
+	}
+	return messages, nil
+}
+
+// decode reads each message into drafts.
+func decode(speech dialect, messages []rawjson.Object, report *repairs) ([]*draft, error) {
+	var drafts []*draft
+	for i, message := range messages {
+		report.index = i
+		made, err := speech.decode(message, report)
+		if err != nil {
+			return nil, invalid("message %d: %v", i, err)
+		}
+		created := createdAt(message)
+		for _, d := range made {
+			d.record.Index, d.imported = i, true
+			d.entry.CreatedAt = created
+			for _, rule := range report.rules(i) {
+				d.mark(rule)
+			}
+			drafts = append(drafts, d)
+		}
+	}
+	return drafts, nil
+}
+
+// origin is what a conversation's metadata say of where it came from.
+type origin struct {
+	Format string          `json:"format"`
+	List   string          `json:"list,omitempty"`
+	Fields json.RawMessage `json:"fields,omitempty"`
+}
+
+// conversation makes the conversation's own fields.
+func (s *source) conversation(format string) (continuo.Conversation, error) {
+	metadata, err := rawjson.Marshal(map[string]origin{"source": {Format: format, List: s.list, Fields: s.fields.Raw()}})
+	if err != nil {
+		return continuo.Conversation{}, fmt.Errorf("write the conversation's fields: %w", err)
+	}
+	conversation := continuo.Conversation{Title: s.text("title"), Metadata: metadata, Key: s.key}
+	for _, field := range []string{"activeType", "activeMode", "active_mode"} {
+		if mode := continuo.Mode(s.text(field)); knownMode(mode) {
+			conversation.ActiveMode = mode
+		}
+	}
+	return conversation, nil
+}
+
+func knownMode(mode continuo.Mode) bool {
+	return slices.Contains([]continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun}, mode)
+}
+
+// kind names a JSON value's type for messages.
+func kind(raw json.RawMessage) string {
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 {
+		return "nothing"
+	}
+	switch trimmed[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// readBody reads a request's body, which must be JSON, and checks its text. An absent body is nil.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	data, err := s.readRaw(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if at := loneSurrogate(data); at >= 0 {
+		return nil, &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8",
+			message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character"}
+	}
+	return data, nil
+}
+
+// readRaw is readBody for text that may have escapes without a meaning.
+func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	contentType := r.Header.Get("Content-Type")
+	if contentType != "" {
+		if err := checkContentType(contentType); err != nil {
+			return nil, err
+		}
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, unsupported("Content-Encoding", "bodies must not be compressed: leave out the header Content-Encoding")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "body_too_large",
+			message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server"}
+	case err != nil:
+		return nil, refuse("", "the body could not be read to its end")
+	case len(data) == 0:
+		return nil, nil
+	case contentType == "":
+		return nil, checkContentType("")
+	}
+	if at := invalidUTF8(data); at >= 0 {
+		return nil, &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8", message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
+	}
+	return data, nil
+}
+
+func checkContentType(value string) error {
+	kind, parameters, err := mime.ParseMediaType(value)
+	charset := parameters["charset"]
+	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return unsupported("Content-Type", "the body must be JSON in UTF-8: send the header Content-Type: application/json")
+	}
+	return nil
+}
+
+func unsupported(header, message string) *problem {
+	return &problem{status: http.StatusUnsupportedMediaType, kind: invalidRequest, code: "unsupported_media_type", param: header, message: message}
+}
+
+// invalidUTF8 returns where data stops being UTF-8, -1 when it does not.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// loneSurrogate returns where JSON text has a \u escape for half of a character, which a decoder would
+// replace without a word; -1 when there is none. The text need not be valid JSON.
+func loneSurrogate(data []byte) int {
+	for at := 0; at < len(data); at++ {
+		if data[at] != '\\' {
+			continue
+		}
+		unit, ok := escapedUnit(data[at:])
+		switch {
+		case !ok:
+			at++ // a backslash and what it escapes
+		case unit < 0xd800 || unit > 0xdfff:
+			at += 5
+		default:
+			low, ok := escapedUnit(data[at+6:])
+			if unit > 0xdbff || !ok || low < 0xdc00 || low > 0xdfff {
+				return at
+			}
+			at += 11
+		}
+	}
+	return -1
+}
+
+// escapedUnit reads \uXXXX at the start of data.
+func escapedUnit(data []byte) (unit uint64, ok bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return unit, err == nil
+}

@@ -1,0 +1,240 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// chatRequest is the body of POST /chat.
+type chatRequest struct {
+	Message   continuo.Content `json:"message"`
+	SessionID string           `json:"session_id"`
+	Mode      continuo.Mode    `json:"mode"`
+	Model     string           `json:"model"`
+	View      string           `json:"view"`
+	Stream    *bool            `json:"stream"`
+	OnBusy    engine.OnBusy    `json:"on_busy"`
+}
+
+// chatIDs says which turn of which conversation an answer is of.
+type chatIDs struct {
+	// SessionID is what the client called the conversation, or its id.
+	SessionID      string `json:"session_id"`
+	ConversationID string `json:"conversation_id"`
+	TurnID         string `json:"turn_id"`
+}
+
+// chatAnswer is what a turn gives.
+type chatAnswer struct {
+	chatIDs
+	Response string         `json:"response"`
+	Usage    continuo.Usage `json:"usage"`
+	Context  *chatContext   `json:"context"`
+}
+
+// chatContext says what the turn's last request showed of the conversation.
+type chatContext struct {
+	View string `json:"view"`
+	// At is the newest seq that the request could see.
+	At int64 `json:"at"`
+	continuo.PlanTotals
+	Epoch int64 `json:"epoch"`
+	Moved bool  `json:"moved"`
+}
+
+func contextOf(plan *continuo.Plan) *chatContext {
+	if plan == nil {
+		return nil
+	}
+	return &chatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
+}
+
+// chat begins a turn. The turn goes on when the client goes away: its answer is in the log then.
+func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
+	request, err := s.readChat(w, r)
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	chat, err := s.engine.Chat(r.Context(), engine.ChatRequest{
+		ProjectID: s.options.Project, SessionID: request.SessionID, Message: request.Message,
+		Mode: request.Mode, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
+		Key: key, Detached: true,
+	})
+	if err != nil {
+		return aboutSession(err)
+	}
+	p := &progress{server: s, ids: chatIDs{SessionID: request.SessionID, ConversationID: chat.Conversation.ID}}
+	if p.ids.SessionID == "" {
+		p.ids.SessionID = chat.Conversation.ID
+	}
+	streamed := accepts(r, "text/event-stream")
+	if request.Stream != nil {
+		streamed = *request.Stream
+	}
+	if streamed {
+		return s.streamChat(w, r, chat, p)
+	}
+	for event, err := range chat.Events {
+		if err != nil {
+			return p.failure(err)
+		}
+		p.take(event)
+	}
+	answer, failure := p.end(r)
+	if failure != nil {
+		return failure
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// aboutSession says that an error which a request can help is about the conversation: all else was checked.
+func aboutSession(err error) error {
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) {
+		return at("session_id", err)
+	}
+	return err
+}
+
+// readChat reads and checks the body of POST /chat.
+func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatRequest, err error) {
+	if _, err := parseQuery(r); err != nil {
+		return request, err
+	}
+	body, err := s.readBody(w, r)
+	if err != nil {
+		return request, err
+	}
+	if err := decode(body, &request); err != nil {
+		return request, err
+	}
+	for _, err := range []error{
+		oneOf("mode", request.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun),
+		oneOf("view", request.View, window.Names()...),
+		oneOf("model", request.Model, s.engine.Models()...),
+		oneOf("on_busy", request.OnBusy, engine.Wait, engine.Reject, engine.Interrupt),
+	} {
+		if err != nil {
+			return request, err
+		}
+	}
+	if isBlank(request.Message) {
+		return request, refuse("message", "message must be a string or a list of parts that says something")
+	}
+	return request, nil
+}
+
+// isBlank reports whether a message has nothing in it but white space.
+func isBlank(message continuo.Content) bool {
+	for _, part := range message.Parts() {
+		if !part.IsText() {
+			return false
+		}
+	}
+	return strings.TrimSpace(message.String()) == ""
+}
+
+// progress is what has come of a turn so far.
+type progress struct {
+	server *server
+	ids    chatIDs
+	plan   *continuo.Plan
+	begun  bool            // the user's entry stands in the log
+	rounds int             // answers that came while we listened; 0 at the end for a turn that had ended before
+	text   strings.Builder // what the newest round said, for when it cannot be kept
+	last   *continuo.Entry // the final answer, whole or not
+	usage  continuo.Usage
+}
+
+// take notes an event.
+func (p *progress) take(event turn.Event) {
+	p.ids.TurnID = event.TurnID
+	switch event.Kind {
+	case turn.Started:
+		p.begun = true
+	case turn.Planned:
+		p.plan = event.Plan
+		p.text.Reset()
+	case turn.TextDelta:
+		p.text.WriteString(event.Text)
+	case turn.Answered:
+		p.rounds++
+	case turn.Finished, turn.Failed:
+		p.last, p.usage = event.Entry, event.Usage
+	}
+}
+
+// end returns the answer of a turn that is over, or why there is none.
+func (p *progress) end(r *http.Request) (*chatAnswer, error) {
+	if p.last == nil {
+		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
+	}
+	if p.last.Error != nil {
+		return nil, p.failure(modelFailure(p.last.Error))
+	}
+	if p.plan == nil {
+		p.plan = p.planOf(r, p.last)
+	}
+	return &chatAnswer{chatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}, nil
+}
+
+// planOf makes the plan again by which the request of an earlier answer was built; nil when that cannot
+// be done.
+func (p *progress) planOf(r *http.Request, entry *continuo.Entry) *continuo.Plan {
+	conversation, err := p.server.engine.Log.Conversation(r.Context(), p.ids.ConversationID)
+	if err != nil {
+		return nil
+	}
+	request, err := p.server.engine.Request(r.Context(), conversation, entry.Seq)
+	if err != nil {
+		return nil
+	}
+	return request.Plan
+}
+
+// failure tells, beside an error, what the turn had come to: nothing that the model said is lost.
+func (p *progress) failure(err error) error {
+	failed := problemOf(err)
+	if !p.begun {
+		if failed.kind == invalidRequest && failed.param == "" {
+			failed.param = "message"
+		}
+		return failed
+	}
+	response := p.text.String()
+	if p.last != nil {
+		response = p.last.Content.String()
+	}
+	failed.beside = members("session_id", p.ids.SessionID, "conversation_id", p.ids.ConversationID, "turn_id", p.ids.TurnID,
+		"response", response, "usage", p.usage)
+	return failed
+}
+
+// modelFailure is the problem of a turn whose model gave no whole answer. The turn is in the log: only the
+// same Idempotency-Key asks for it again without saying everything twice.
+func modelFailure(failure *continuo.TurnError) *problem {
+	p := &problem{status: http.StatusBadGateway, kind: upstreamError, code: "llm_error", message: failure.Message,
+		details: members("reason", failure.Reason, "retryable", failure.Retryable)}
+	if failure.ProviderStatus != 0 {
+		p.details = append(p.details, members("provider_status", failure.ProviderStatus)...)
+	}
+	switch failure.Reason {
+	case continuo.ReasonTimeout:
+		p.status = http.StatusGatewayTimeout
+	case continuo.ReasonRateLimit:
+		p.status, p.kind = http.StatusTooManyRequests, rateLimit
+	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // not the model's doing: somebody stopped the turn
+		p.status, p.kind = http.StatusConflict, conflict
+	}
+	return p
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// conversation finds the conversation that a path names by its id or key.
+func (s *server) conversation(r *http.Request) (continuo.Conversation, error) {
+	id := r.PathValue("id")
+	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
+		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound)
+	}
+	return s.engine.Log.Find(r.Context(), s.options.Project, id)
+}
+
+func (s *server) getConversation(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, conversation)
+}
+
+// conversationPlace is a cursor of the list of conversations.
+type conversationPlace struct {
+	UpdatedAt time.Time `json:"updated_at"`
+	ID        string    `json:"id"`
+}
+
+func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	limit, err := q.whole("limit", 1, 100, 20)
+	if err != nil {
+		return err
+	}
+	query := continuo.ConversationQuery{ProjectID: s.options.Project, Limit: int(limit) + 1}
+	if q.has("cursor") {
+		var place conversationPlace
+		if err := q.cursor(&place); err != nil {
+			return err
+		}
+		query.Before = continuo.ConversationCursor(place)
+	}
+	found, err := s.engine.Log.Conversations(r.Context(), query)
+	if err != nil {
+		return err
+	}
+	page := list[continuo.Conversation]{Data: append([]continuo.Conversation{}, found...)}
+	if len(found) > int(limit) {
+		page.Data, page.HasMore = page.Data[:limit], true
+		last := page.Data[limit-1]
+		page.NextCursor = writeCursor(conversationPlace{last.UpdatedAt, last.ID})
+	}
+	return writeJSON(w, http.StatusOK, page)
+}
+
+// conversationFields are what a client may say of a conversation.
+type conversationFields struct {
+	Title    *string         `json:"title"`
+	Metadata json.RawMessage `json:"metadata"`
+	Mode     *continuo.Mode  `json:"mode"`
+}
+
+// The bounds of what a client may say of a conversation.
+const (
+	maxTitle         = 500      // Unicode characters
+	maxMetadataBytes = 16 << 10 // of JSON
+)
+
+func (f conversationFields) check() error {
+	if f.Title != nil && utf8.RuneCountInString(*f.Title) > maxTitle {
+		return refuse("title", "title must have at most %d characters", maxTitle)
+	}
+	if len(f.Metadata) > maxMetadataBytes {
+		return refuse("metadata", "metadata must have at most %d bytes of JSON", maxMetadataBytes)
+	}
+	if f.Mode == nil {
+		return at("metadata", continuo.CheckMetadata(f.Metadata))
+	}
+	if *f.Mode == "" {
+		return refuse("mode", "mode must be one of chat, agent, run")
+	}
+	if err := oneOf("mode", *f.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
+		return err
+	}
+	return at("metadata", continuo.CheckMetadata(f.Metadata))
+}
+
+func (s *server) createConversation(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		Title    *string         `json:"title"`
+		Key      *string         `json:"key"`
+		Metadata json.RawMessage `json:"metadata"`
+		Mode     *continuo.Mode  `json:"mode"`
+	}
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	fields := conversationFields{request.Title, request.Metadata, request.Mode}
+	if err := fields.check(); err != nil {
+		return err
+	}
+	conversation := continuo.Conversation{ProjectID: s.options.Project, Metadata: request.Metadata}
+	if request.Key != nil {
+		if err := engine.CheckKey(*request.Key); err != nil {
+			return at("key", err)
+		}
+		conversation.Key = *request.Key
+	}
+	if request.Title != nil {
+		conversation.Title = *request.Title
+	}
+	if request.Mode != nil {
+		conversation.ActiveMode = *request.Mode
+	}
+	created, err := s.engine.Log.Create(r.Context(), conversation)
+	if errors.Is(err, continuo.ErrExists) {
+		return at("key", fmt.Errorf("key %q: %w: it is another conversation's", conversation.Key, continuo.ErrExists))
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, created)
+}
+
+// readOptional decodes a body that may be absent.
+func (s *server) readOptional(w http.ResponseWriter, r *http.Request, into any) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	body, err := s.readBody(w, r)
+	if err != nil || body == nil {
+		return err
+	}
+	return decode(body, into)
+}
+
+func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) error {
+	var fields conversationFields
+	if err := s.readOptional(w, r, &fields); err != nil {
+		return err
+	}
+	if fields.Title == nil && fields.Metadata == nil && fields.Mode == nil {
+		return refuse("", "there is nothing to change: give title, metadata or mode")
+	}
+	if err := fields.check(); err != nil {
+		return err
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	changed, err := s.engine.Log.Update(r.Context(), conversation.ID, continuo.ConversationChange{
+		Title: fields.Title, Metadata: fields.Metadata, ActiveMode: fields.Mode,
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, changed)
+}
+
+func (s *server) deleteConversation(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Log.Delete(r.Context(), conversation.ID); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *server) forkConversation(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		At    *int64  `json:"at"`
+		Title *string `json:"title"`
+	}
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	if err := (conversationFields{Title: request.Title}).check(); err != nil {
+		return err
+	}
+	parent, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	var place int64 // the newest
+	if request.At != nil {
+		if place = *request.At; place < 1 {
+			return refuse("at", "at must be a seq from 1 to %d; leave it out for the newest", parent.LastSeq)
+		}
+	}
+	var fork continuo.Conversation
+	if request.Title != nil {
+		fork.Title = *request.Title
+	}
+	created, err := s.engine.Log.Fork(r.Context(), parent.ID, place, fork)
+	if err != nil {
+		return at("at", err)
+	}
+	return writeJSON(w, http.StatusCreated, created)
+}

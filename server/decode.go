@@ -1,0 +1,130 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+)
+
+// decode reads a JSON object to a struct. It refuses what encoding/json would let pass: members that the
+// struct does not have, members that come twice, and names in another case. Absent and null are the same.
+func decode(data []byte, into any) error {
+	target := reflect.ValueOf(into).Elem()
+	fields, names := fieldsOf(target.Type())
+	return eachMember(data, func(name string, value json.RawMessage) error {
+		index, ok := fields[name]
+		if !ok {
+			return refuse(name, "unknown field %q%s", name, suggestion(name, names))
+		}
+		if err := json.Unmarshal(value, target.Field(index).Addr().Interface()); err != nil {
+			return wrongValue(name, err)
+		}
+		return nil
+	})
+}
+
+// fieldsOf returns the places of a struct's fields by their JSON names, and the names in order.
+func fieldsOf(t reflect.Type) (fields map[string]int, names []string) {
+	fields = map[string]int{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[name] = i
+		names = append(names, name)
+	}
+	return fields, names
+}
+
+// eachMember visits the members of the JSON object that a body must be, until visit fails.
+func eachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
+	var whole json.RawMessage
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return invalidJSON(data, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+		return refuse("", "the body must be a JSON object")
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return invalidJSON(data, err)
+		}
+		name, _ := token.(string)
+		if seen[name] {
+			return refuse(name, "the field %q comes twice", name)
+		}
+		seen[name] = true
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return invalidJSON(data, err)
+		}
+		if err := visit(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func invalidJSON(data []byte, err error) error {
+	p := &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_json", message: "the body is not valid JSON"}
+	var syntax *json.SyntaxError
+	switch {
+	case len(data) == 0:
+		p.message = "the body is empty: send a JSON object"
+	case errors.As(err, &syntax):
+		p.message = fmt.Sprintf("the body is not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
+	}
+	return p
+}
+
+// wrongValue says what a member should have been.
+func wrongValue(name string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return refuse(name, "%s: %s", name, err.Error())
+	}
+	if wrong.Field != "" {
+		name += "." + wrong.Field
+	}
+	return refuse(name, "%s must be %s, not %s", name, expected(wrong.Type), wrong.Value)
+}
+
+// expected names the JSON value that a Go type is read from.
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+// oneOf checks a name against those that are known; "" stands for the default and is fine.
+func oneOf[T ~string](param string, name T, known ...T) error {
+	names := make([]string, len(known))
+	for i, k := range known {
+		if name == k {
+			return nil
+		}
+		names[i] = string(k)
+	}
+	if name == "" {
+		return nil
+	}
+	return refuse(param, "unknown %s %q: known are %s", param, name, joined(names))
+}
+
+func joined(names []string) string { return strings.Join(names, ", ") }

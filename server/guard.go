@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// guard keeps other web sites out. A page of another origin may not change anything (CrossOriginProtection),
+// and a name that is not this server's is refused: a site whose name is made to resolve to this machine
+// would count as the same origin otherwise (DNS rebinding).
+type guard struct {
+	origins *http.CrossOriginProtection
+	hosts   []string
+}
+
+func newGuard(allowedHosts []string) *guard {
+	g := &guard{origins: http.NewCrossOriginProtection()}
+	for _, host := range allowedHosts {
+		g.hosts = append(g.hosts, plainHost(host))
+	}
+	return g
+}
+
+// check refuses a request that may come from another site. The probes are open to any name: they tell nothing.
+func (g *guard) check(r *http.Request) error {
+	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+		return nil
+	}
+	if !g.knows(r.Host) {
+		return &problem{status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
+			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost, or add the name to its allowed hosts", bounded(r.Host))}
+	}
+	if err := g.origins.Check(r); err != nil {
+		return &problem{status: http.StatusForbidden, kind: invalidRequest, code: "cross_origin", param: "Origin",
+			message: "a page of another origin may not send this request"}
+	}
+	return nil
+}
+
+// knows reports whether a Host header names this server.
+func (g *guard) knows(hostport string) bool {
+	host := hostport
+	if name, _, err := net.SplitHostPort(hostport); err == nil {
+		host = name
+	}
+	host = plainHost(host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.hosts, host) {
+		return host != ""
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// plainHost writes a host name or address without brackets, a last dot, and capitals.
+func plainHost(host string) string {
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// importConversation makes a conversation of a list of messages. What the log could not take as it is
+// gets repaired, so that text with half characters is let in here: that is one of the repairs.
+func (s *server) importConversation(w http.ResponseWriter, r *http.Request) error {
+	document, err := s.readImport(w, r)
+	if err != nil {
+		return err
+	}
+	imported, err := s.engine.Import(r.Context(), s.options.Project, document)
+	if err != nil {
+		return at("messages", err)
+	}
+	status := http.StatusCreated
+	if imported.Existed {
+		status = http.StatusOK
+	}
+	return writeJSON(w, status, struct {
+		Conversation continuo.Conversation `json:"conversation"`
+		Existed      bool                  `json:"existed"`
+		Entries      int                   `json:"entries"`
+		Repairs      []interchange.Repair  `json:"repairs"`
+		Format       string                `json:"format"`
+	}{imported.Conversation, imported.Existed, imported.Entries, append([]interchange.Repair{}, imported.Repairs...), imported.Format})
+}
+
+// readImport reads the body of an import to a document that a log accepts.
+func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, err error) {
+	if _, err := parseQuery(r); err != nil {
+		return document, err
+	}
+	body, err := s.readRaw(w, r)
+	if err != nil {
+		return document, err
+	}
+	var request struct {
+		Messages json.RawMessage `json:"messages"`
+		Title    *string         `json:"title"`
+		Format   string          `json:"format"`
+	}
+	if err := decode(body, &request); err != nil {
+		return document, err
+	}
+	if rawjson.IsNull(request.Messages) || request.Messages[0] != '[' {
+		return document, refuse("messages", "messages must be a list of messages")
+	}
+	if err := (conversationFields{Title: request.Title}).check(); err != nil {
+		return document, err
+	}
+	if err := oneOf("format", request.Format, interchange.FormatOpenAI, interchange.FormatOpenAILegacy,
+		interchange.FormatAnthropic, interchange.FormatUnified, interchange.FormatPipeline); err != nil {
+		return document, err
+	}
+	document, err = interchange.Messages(request.Messages, request.Format)
+	if request.Title != nil {
+		document.Conversation.Title = *request.Title
+	}
+	return document, at("messages", err)
+}
+
+// exportConversation writes a conversation out, entry by entry.
+func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "format")
+	if err != nil {
+		return err
+	}
+	format := q.text("format")
+	if format == "" {
+		format = interchange.FormatContinuo
+	}
+	if err := oneOf("format", format, interchange.FormatContinuo, interchange.FormatOpenAI, interchange.FormatOpenAIJSONL, interchange.FormatSource); err != nil {
+		return err
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	contentType, extension := "application/json", ".json"
+	if format == interchange.FormatContinuo || format == interchange.FormatOpenAIJSONL {
+		contentType, extension = "application/jsonl", ".jsonl"
+	}
+	file := &download{response: w, contentType: contentType, name: conversation.ID + extension}
+	err = interchange.Export(file, format, conversation, s.engine.Log.Read(r.Context(), conversation, continuo.Range{}))
+	if err != nil && file.began {
+		if r.Context().Err() == nil {
+			s.logCause(w, r, &problem{code: "export_broke_off", cause: err})
+		}
+		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+	}
+	return err
+}
+
+// download is a file that is written as it is made. Until its first byte, an error can still be answered.
+type download struct {
+	response          http.ResponseWriter
+	contentType, name string
+	began             bool
+}
+
+func (d *download) Write(data []byte) (int, error) {
+	if !d.began {
+		d.began = true
+		d.response.Header().Set("Content-Type", d.contentType)
+		d.response.Header().Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
+	}
+	return d.response.Write(data)
+}

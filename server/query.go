@@ -1,0 +1,102 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// query is the query of a request: every parameter known, and there once.
+type query struct{ values url.Values }
+
+// parseQuery reads a request's query, which may have the known parameters.
+func parseQuery(r *http.Request, known ...string) (query, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return query{}, refuse("", "the query cannot be read: %s", err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name):
+			return query{}, refuse(name, "unknown query parameter %q%s", name, suggestion(name, known))
+		case len(values[name]) > 1:
+			return query{}, refuse(name, "the query parameter %s comes twice", name)
+		case !utf8.ValidString(values[name][0]):
+			return query{}, refuse(name, "the query parameter %s is not valid UTF-8", name)
+		}
+	}
+	return query{values}, nil
+}
+
+// has reports whether a parameter was given.
+func (q query) has(name string) bool { return q.values.Has(name) }
+
+// text returns a parameter, "" when it was not given.
+func (q query) text(name string) string { return q.values.Get(name) }
+
+// whole returns a parameter that is a whole number between two bounds, or what is taken without one.
+func (q query) whole(name string, least, most, without int64) (int64, error) {
+	if !q.has(name) {
+		return without, nil
+	}
+	number, err := strconv.ParseInt(q.text(name), 10, 64)
+	if err != nil || number < least || number > most {
+		return 0, refuse(name, "%s must be a whole number from %d to %d, not %q", name, least, most, q.text(name))
+	}
+	return number, nil
+}
+
+// maxSeq is more than any conversation has entries; it bounds numbers that a query may give.
+const maxSeq = 1 << 53
+
+// maxCount bounds figures that are counts of messages, characters or tokens.
+const maxCount = 1<<31 - 1
+
+// count returns a parameter that is a count, nil when it was not given.
+func (q query) count(name string) (*int, error) {
+	if !q.has(name) {
+		return nil, nil
+	}
+	number, err := q.whole(name, 0, maxCount, 0)
+	count := int(number)
+	return &count, err
+}
+
+// flag returns a parameter that is true or false, false when it was not given.
+func (q query) flag(name string) (bool, error) {
+	switch q.text(name) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	if !q.has(name) {
+		return false, nil
+	}
+	return false, refuse(name, "%s must be true or false, not %q", name, q.text(name))
+}
+
+// cursor reads the parameter cursor, which writeCursor wrote, to a value.
+func (q query) cursor(into any) error {
+	data, err := base64.RawURLEncoding.DecodeString(q.text("cursor"))
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return refuse("cursor", "the cursor is none that this list gave out")
+	}
+	return nil
+}
+
+// writeCursor makes a text of a place in a list.
+func writeCursor(place any) *string {
+	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
+	return &text
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// list is the form of every list.
+type list[T any] struct {
+	Data    []T  `json:"data"`
+	HasMore bool `json:"has_more"`
+	// NextCursor continues after this page; null on the last one.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// writeJSON answers with a value. An error means that nothing has been written.
+func writeJSON(w http.ResponseWriter, status int, value any) error {
+	body, err := rawjson.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return writeBody(w, status, "application/json", append(body, '\n'))
+}
+
+func writeText(w http.ResponseWriter, text []byte) error {
+	return writeBody(w, http.StatusOK, "text/plain; charset=utf-8", text)
+}
+
+// writeBody answers in one piece. That the client is gone is nobody's error.
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+	return nil
+}

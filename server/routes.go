@@ -1,0 +1,101 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// route is one call of the API.
+type route struct {
+	method, path string
+	summary      string // for the page at /
+	serve        func(w http.ResponseWriter, r *http.Request) error
+}
+
+// routes lists every call that the server answers.
+func (s *server) routes() []route {
+	const conversations, one = "/api/conversations", "/api/conversations/{id}"
+	return []route{
+		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
+		{"GET", "/api/models", "list the models", s.listModels},
+		{"GET", conversations, "list conversations, the newest change first", s.listConversations},
+		{"POST", conversations, "begin an empty conversation", s.createConversation},
+		{"POST", conversations + "/import", "make a conversation of a list of messages", s.importConversation},
+		{"GET", one, "show a conversation", s.getConversation},
+		{"PATCH", one, "change its title, metadata or mode", s.changeConversation},
+		{"DELETE", one, "delete it", s.deleteConversation},
+		{"POST", one + "/fork", "begin a conversation with its entries", s.forkConversation},
+		{"GET", one + "/export", "write it out", s.exportConversation},
+		{"GET", one + "/entries", "list its entries", s.listEntries},
+		{"POST", one + "/entries", "append entries", s.appendEntries},
+		{"GET", one + "/entries/{seq}/request", "show the request that an answer came of", s.showRequest},
+		{"GET", one + "/context", "show what a model would be sent, and why", s.showContext},
+		{"GET", one + "/transcript", "show it as text", s.showTranscript},
+		{"GET", "/healthz", "tell whether the program runs", s.health},
+		{"GET", "/readyz", "tell whether the store answers", s.ready},
+		{"GET", "/metrics", "figures for Prometheus", s.showMetrics},
+		{"GET", "/openapi.json", "this API as an OpenAPI document", s.showOpenAPI},
+		{"GET", "/{$}", "this page", s.showIndex},
+	}
+}
+
+// shownPath is a route's path as people write it.
+func (r route) shownPath() string {
+	if r.path == "/{$}" {
+		return "/"
+	}
+	return r.path
+}
+
+// indexPage writes the page at /.
+func indexPage(version string, routes []route) []byte {
+	var page bytes.Buffer
+	fmt.Fprintf(&page, "Continuo %s\n\nA conversation log and context engine for LLM agents. This is its HTTP API:\n\n", version)
+	for _, route := range routes {
+		fmt.Fprintf(&page, "  %-6s %-46s %s\n", route.method, route.shownPath(), route.summary)
+	}
+	return page.Bytes()
+}
+
+func (s *server) showIndex(w http.ResponseWriter, r *http.Request) error {
+	example := fmt.Sprintf("\nTry it:\n\n  curl -s http://%s/chat -H 'Content-Type: application/json' -d '{\"message\": \"hello\"}'\n", r.Host)
+	return writeText(w, append(bytes.Clone(s.index), example...))
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, struct {
+		Status  string `json:"status"`
+		Version string `json:"version"`
+	}{"ok", s.options.Version})
+}
+
+func (s *server) showMetrics(w http.ResponseWriter, r *http.Request) error {
+	promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	return nil
+}
+
+func (s *server) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	document, err := s.openAPI()
+	if err != nil {
+		return err
+	}
+	return writeBody(w, http.StatusOK, "application/json", document)
+}
+
+func (s *server) listModels(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	type model struct {
+		Name    string `json:"name"`
+		Default bool   `json:"default"`
+	}
+	models := []model{}
+	for i, name := range s.engine.Models() {
+		models = append(models, model{name, i == 0})
+	}
+	return writeJSON(w, http.StatusOK, list[model]{Data: models})
+}

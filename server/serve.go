@@ -1,0 +1,119 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"time"
+)
+
+// ServeHTTP answers a request: it gives it an id, guards, routes, recovers, logs and counts.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	begin := time.Now()
+	answer := &recorder{ResponseWriter: w}
+	header := answer.Header()
+	header.Set(requestIDHeader, s.engine.Log.NewID("req"))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	pattern := "none"
+	defer func() {
+		cause, half := recover(), answer.began
+		if cause != nil && cause != http.ErrAbortHandler {
+			s.recovered(answer, r, cause)
+		}
+		s.logRequest(r, pattern, answer, time.Since(begin))
+		if cause == http.ErrAbortHandler || cause != nil && half {
+			panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
+		}
+	}()
+	if err := s.guard.check(r); err != nil {
+		s.fail(answer, r, err)
+		return
+	}
+	handler, found := s.mux.Handler(r)
+	if found == "" || path.Clean(r.URL.Path) != r.URL.Path {
+		s.fail(answer, r, s.noRoute(handler, r))
+		return
+	}
+	pattern = found
+	s.mux.ServeHTTP(answer, r)
+}
+
+const requestIDHeader = "X-Request-Id"
+
+// requestID is the id that the answer carries.
+func requestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
+
+// recovered turns a program error into the answer of any internal error.
+func (s *server) recovered(w *recorder, r *http.Request, cause any) {
+	s.options.Logger.ErrorContext(r.Context(), "request_panicked", "request_id", requestID(w), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if !w.began {
+		s.fail(w, r, problemOf(fmt.Errorf("panic: %v", cause)))
+	}
+}
+
+// noRoute says why nothing answers a request: the mux's own handler knows which methods there are.
+func (s *server) noRoute(handler http.Handler, r *http.Request) error {
+	probe := headerOnly{http.Header{}}
+	handler.ServeHTTP(probe, r)
+	allowed := probe.header.Get("Allow")
+	if allowed == "" {
+		return &problem{status: http.StatusNotFound, kind: notFound, code: "not_found",
+			message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path)}
+	}
+	return &problem{status: http.StatusMethodNotAllowed, kind: invalidRequest, code: "method_not_allowed", allow: allowed,
+		message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed)}
+}
+
+// headerOnly is a response that nobody reads but its header.
+type headerOnly struct{ header http.Header }
+
+func (h headerOnly) Header() http.Header          { return h.header }
+func (headerOnly) Write(data []byte) (int, error) { return len(data), nil }
+func (headerOnly) WriteHeader(int)                {}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	began  bool
+	status int
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// WriteHeader notes the status.
+func (r *recorder) WriteHeader(status int) {
+	if !r.began {
+		r.began, r.status = true, status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes that the status is 200 unless another was set.
+func (r *recorder) Write(data []byte) (int, error) {
+	if !r.began {
+		r.began, r.status = true, http.StatusOK
+	}
+	return r.ResponseWriter.Write(data)
+}
+
+// logRequest writes the line of a request, and counts it.
+func (s *server) logRequest(r *http.Request, pattern string, answer *recorder, took time.Duration) {
+	status := answer.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	s.metrics.answered(r.Method, pattern, status, took)
+	level := slog.LevelInfo
+	switch {
+	case status >= http.StatusInternalServerError:
+		level = slog.LevelWarn
+	case pattern == "GET /healthz" || pattern == "GET /readyz" || pattern == "GET /metrics":
+		level = slog.LevelDebug
+	}
+	s.options.Logger.Log(r.Context(), level, "request",
+		"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer))
+}

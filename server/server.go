@@ -1,0 +1,95 @@
+// Package server speaks Continuo's own HTTP API: it decodes a request, calls the engine, and encodes
+// what comes back. It decides nothing about conversations.
+//
+// Every route is in one table (routes.go), every error in one other (problem.go), and both are described
+// by openapi.yaml, which tests hold against the routes and against real responses.
+//
+// Pitfalls: turns that a request began go on when the client goes away, so that engine.Close must be
+// called, and waited for, after the HTTP server has stopped. Requests are only answered under a loopback
+// name or one of Options.AllowedHosts. The caller's http.Server should set ReadHeaderTimeout and must not
+// set WriteTimeout, which would cut streams; the streams bound each write themselves.
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// Options configures a server. The zero value works.
+type Options struct {
+	// Project is whose conversations are served. Default continuo.DefaultProject.
+	Project string
+	// MaxBodyBytes bounds a request's body. Default 32 MiB.
+	MaxBodyBytes int64
+	// KeepAlive is how long a stream may be silent before it carries a comment. Default 15 s.
+	KeepAlive time.Duration
+	// Logger gets one line for each request, never with message text. Default: none are logged.
+	Logger *slog.Logger
+	// Registry is what /metrics shows; the server adds its own series to it. Default: a new one.
+	Registry *prometheus.Registry
+	// Version is the program's. Default "dev".
+	Version string
+	// AllowedHosts are the host names, without port, under which the server may be asked besides
+	// localhost and the loopback addresses. Default none.
+	AllowedHosts []string
+}
+
+func (o Options) orDefaults() Options {
+	if o.Project == "" {
+		o.Project = continuo.DefaultProject
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = 32 << 20
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	return o
+}
+
+// server is what the handlers share.
+type server struct {
+	engine  *engine.Engine
+	options Options
+	metrics *metrics
+	guard   *guard
+	mux     *http.ServeMux
+	index   []byte
+	openAPI func() ([]byte, error)
+}
+
+// New makes the handler of an engine's HTTP API. It is safe for concurrent use and has nothing to close.
+func New(engine *engine.Engine, options Options) http.Handler {
+	options = options.orDefaults()
+	s := &server{
+		engine: engine, options: options,
+		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
+	}
+	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
+	routes := s.routes()
+	s.index = indexPage(options.Version, routes)
+	for _, route := range routes {
+		s.mux.HandleFunc(route.method+" "+route.path, func(w http.ResponseWriter, r *http.Request) {
+			if err := route.serve(w, r); err != nil {
+				s.fail(w, r, err)
+			}
+		})
+	}
+	return s
+}

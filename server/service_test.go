@@ -1,0 +1,299 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// lister is a store whose list of conversations does what a test wants.
+type lister struct {
+	continuo.Store
+	list func() ([]continuo.Conversation, error)
+}
+
+func (l *lister) Conversations(context.Context, continuo.ConversationQuery) ([]continuo.Conversation, error) {
+	return l.list()
+}
+
+// logged is the log of a server, as JSON lines. It is safe for concurrent use.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(data)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// line finds the log's only line with a message.
+func (l *logged) line(t *testing.T, message string) map[string]any {
+	t.Helper()
+	var found map[string]any
+	for text := range strings.Lines(l.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line["msg"] == message {
+			if found != nil {
+				t.Fatalf("two lines %s:\n%s", message, l)
+			}
+			found = line
+		}
+	}
+	if found == nil {
+		t.Fatalf("no line %s:\n%s", message, l)
+	}
+	return found
+}
+
+// What goes wrong inside is logged under the answer's request id, and told to nobody else.
+func TestInternalErrors(t *testing.T) {
+	for name, list := range map[string]func() ([]continuo.Conversation, error){
+		"error": func() ([]continuo.Conversation, error) { return nil, errors.New("secret: /var/lib/x is gone") },
+		"panic": func() ([]continuo.Conversation, error) { panic("secret: nil map") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &logged{}
+			store := &lister{storetest.NewMemory(), list}
+			handler := New(engineOver(t, store, engine.Options{}), Options{Logger: log.logger()})
+			answer := ask(t, handler, "GET", "/api/conversations", "")
+			answer.failed(500, "internal", "")
+			if strings.Contains(string(answer.body), "secret") {
+				t.Errorf("the answer tells of the inside: %s", answer.body)
+			}
+			line := log.line(t, "request_failed")
+			if line["request_id"] != answer.header.Get("X-Request-Id") || !strings.Contains(fmt.Sprint(line["error"]), "secret") {
+				t.Errorf("logged %v", line)
+			}
+		})
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	store := &lister{storetest.NewMemory(), func() ([]continuo.Conversation, error) { return nil, errors.New("secret") }}
+	handler := New(engineOver(t, store, engine.Options{}), Options{})
+	answer := ask(t, handler, "GET", "/readyz", "")
+	if answer.failed(503, "not_ready", ""); strings.Contains(string(answer.body), "secret") {
+		t.Errorf("the answer tells of the inside: %s", answer.body)
+	}
+	ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
+}
+
+// A request's line has what an operator needs, and no word of the conversation.
+func TestRequestLog(t *testing.T) {
+	log := &logged{}
+	e := newEngine(t, engine.Options{Logger: log.logger()})
+	handler := New(e, Options{Logger: log.logger()})
+	answer := ask(t, handler, "POST", "/chat", `{"message": "my secret plan", "session_id": "s"}`)
+	line := log.line(t, "request")
+	if line["method"] != "POST" || line["route"] != "POST /chat" || line["status"] != 200.0 || line["duration_ms"] == nil || line["request_id"] != answer.header.Get("X-Request-Id") {
+		t.Errorf("logged %v", line)
+	}
+	log.line(t, "conversation_context_loaded")
+	if strings.Contains(log.String(), "secret plan") {
+		t.Errorf("the log has message text:\n%s", log)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := engine.NewMetrics(registry)
+	made, err := engine.New(continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), withModel(&fakeModel{"gpt-4o", obedient}), metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close(t.Context())
+	handler := New(made, Options{Registry: registry})
+	say(t, handler, "s", "hello")
+	ask(t, handler, "GET", "/api/conversations/nobody", "")
+	ask(t, handler, "BREW", "/nowhere", "")
+	New(made, Options{Registry: registry}) // a second server shares the series
+	text := string(ask(t, handler, "GET", "/metrics", "").body)
+	for _, want := range []string{
+		`continuo_turns_total{outcome="finished"} 1`,
+		`continuo_http_requests_total{method="POST",route="POST /chat",status="200"} 1`,
+		`continuo_http_requests_total{method="GET",route="GET /api/conversations/{id}",status="404"} 1`,
+		`continuo_http_requests_total{method="other",route="none",status="404"} 1`,
+		`continuo_http_request_seconds_count{route="POST /chat"} 1`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{}), Options{AllowedHosts: []string{"Continuo.Example", "10.1.2.3"}})
+	for host, allowed := range map[string]bool{
+		"localhost": true, "LOCALHOST:8787": true, "localhost.": true, "app.localhost:1": true,
+		"127.0.0.1": true, "127.8.9.1:80": true, "[::1]:8787": true, "[::1]": true, "[::ffff:127.0.0.1]:8787": true,
+		"continuo.example": true, "continuo.example.:443": true, "10.1.2.3:8787": true,
+		"": false, "evil.example": false, "localhost.evil.example": false, "evil-localhost": false, "127.0.0.1.evil.example": false,
+		"10.0.0.1": false, "[2001:db8::1]:8787": false, "sub.continuo.example": false,
+	} {
+		answer := ask(t, handler, "GET", "/api/models", "", "Host", host)
+		if allowed != (answer.status == 200) {
+			t.Errorf("host %q: status %d", host, answer.status)
+		}
+	}
+}
+
+// A page of another origin may not change anything; the server's own pages, and programs, may.
+func TestOrigins(t *testing.T) {
+	handler := newServer(t)
+	for _, test := range []struct {
+		header []string
+		status int
+	}{
+		{nil, 200},
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Origin", "http://localhost:8787"}, 200},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-site"}, 403},
+		{[]string{"Origin", "http://evil.example"}, 403},
+		{[]string{"Origin", "null"}, 403},
+	} {
+		answer := ask(t, handler, "POST", "/chat", `{"message": "hello"}`, test.header...)
+		if answer.status != test.status {
+			t.Errorf("%v: status %d: %s", test.header, answer.status, answer.body)
+		}
+		for name := range answer.header {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("the answer has %s", name)
+			}
+		}
+	}
+}
+
+func TestAnswersAreNotKept(t *testing.T) {
+	handler := newServer(t)
+	for _, target := range []string{"/", "/api/models", "/nowhere", "/openapi.json", "/healthz"} {
+		answer := ask(t, handler, "GET", target, "")
+		if answer.header.Get("Cache-Control") != "no-store" || answer.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", target, answer.header)
+		}
+	}
+}
+
+// reader is a store that fails to read entries beyond a seq.
+type reader struct {
+	continuo.Store
+	until int64
+}
+
+func (r *reader) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+	if query.From > r.until {
+		return nil, errors.New("secret: a bad sector")
+	}
+	return r.Store.Entries(ctx, id, query)
+}
+
+// A file that breaks off half way must not look whole; one that fails at once is an ordinary error.
+func TestExportThatBreaksOff(t *testing.T) {
+	for until, broken := range map[int64]bool{0: false, 64: true} {
+		store, log := &reader{storetest.NewMemory(), 1000}, &logged{}
+		handler := New(engineOver(t, store, engine.Options{}), Options{Logger: log.logger()})
+		ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
+		many := strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "`+strings.Repeat("words ", 50)+`"},`, 100), ",")
+		ask(t, handler, "POST", "/api/conversations/s/entries", `{"entries": [`+many+`]}`)
+		store.until = until
+		remote := httptest.NewServer(handler)
+		response, err := http.Get(remote.URL + "/api/conversations/s/export?format=openai")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		remote.Close()
+		if broken != errors.Is(err, io.ErrUnexpectedEOF) || broken != (response.StatusCode == 200) || strings.Contains(string(body), "secret") {
+			t.Errorf("until %d: status %d, %v, %d bytes", until, response.StatusCode, err, len(body))
+		}
+		log.line(t, "request_failed")
+	}
+}
+
+// Every sentinel of the log has its row in the table of errors.
+func TestProblems(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{continuo.ErrNotFound, 404, "not_found"},
+		{continuo.ErrInvalid, 400, "invalid_request"},
+		{continuo.ErrBadRange, 400, "bad_range"},
+		{continuo.ErrExists, 409, "exists"},
+		{continuo.ErrKeyReused, 409, "idempotency_conflict"},
+		{continuo.ErrBusy, 409, "conversation_busy"},
+		{continuo.ErrClosed, 503, "closing"},
+		{continuo.ErrReadOnly, 503, "read_only"},
+		{continuo.ErrFull, 507, "disk_full"},
+		{engine.ErrClosing, 503, "closing"},
+		{context.DeadlineExceeded, 504, "timeout"},
+		{&continuo.RuleError{Rule: continuo.RuleOrphanTool}, 422, "orphan_tool"},
+		{&continuo.ConflictError{Want: 1, Have: 2}, 409, "conflict"},
+		{&continuo.OverflowError{}, 413, "context_overflow"},
+		{continuo.ErrNewerSchema, 500, "internal"},
+		{&model.Error{Reason: continuo.ReasonNetwork}, 500, "internal"},
+		{errors.New("anything"), 500, "internal"},
+		{refuse("x", "y"), 400, "invalid_request"},
+	} {
+		p := problemOf(at("field", fmt.Errorf("outer: %w", test.err)))
+		if p.status != test.status || p.code != test.code {
+			t.Errorf("%v: %d %s, want %d %s", test.err, p.status, p.code, test.status, test.code)
+		}
+	}
+	if at("x", nil) != nil {
+		t.Error("nothing became an error")
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"message", "session_id", "stream", "mode", "model", "view"}
+	for text, want := range map[string]string{
+		"sesion_id": "session_id", "Message": "message", "steam": "stream", "mod": "mode", "agent_id": "", "": "", "x": "",
+		strings.Repeat("m", 1000): "",
+	} {
+		if got := nearest(text, known); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The zero options must do.
+func TestZeroOptions(t *testing.T) {
+	var handler http.Handler = New(newEngine(t, engine.Options{}), Options{})
+	if answer := say(t, handler, "", "hello"); answer.SessionID != answer.ConversationID {
+		t.Errorf("got %+v", answer)
+	}
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/tool"
+)
+
+// schemaOf names the schema of each event's data.
+var schemaOf = map[string]string{
+	"turn": "TurnEvent", "context": "ChatContext", "reasoning": "TextEvent", "delta": "TextEvent",
+	"tool_call": "ToolCallEvent", "tool_result": "ToolResultEvent", "done": "ChatAnswer", "error": "ChatFailure",
+}
+
+// readEvents reads a stream, checks its form, and holds its events against openapi.yaml.
+func readEvents(t *testing.T, answer *reply) []sse.Event {
+	t.Helper()
+	if answer.status != 200 || answer.header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("status %d, %s: %s", answer.status, answer.header.Get("Content-Type"), answer.body)
+	}
+	events, err := allEvents(bytes.NewReader(answer.body))
+	if err != nil || len(events) == 0 || events[0].Type != "turn" {
+		t.Fatalf("%v: the stream does not begin with turn: %s", err, answer.body)
+	}
+	d, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, event := range events {
+		if terminal := event.Type == "done" || event.Type == "error"; terminal != (i == len(events)-1) {
+			t.Errorf("event %d of %d is %s", i+1, len(events), event.Type)
+		}
+		if schemaOf[event.Type] == "" || event.Cut {
+			t.Fatalf("event %d is %q, cut: %v", i+1, event.Type, event.Cut)
+		}
+		if err := d.validate("/components/schemas/"+schemaOf[event.Type], event.Data); err != nil {
+			t.Errorf("event %s: %v\n%s", event.Type, err, event.Data)
+		}
+	}
+	return events
+}
+
+func allEvents(source io.Reader) ([]sse.Event, error) {
+	reader := sse.NewReader(source, 0)
+	var events []sse.Event
+	for {
+		event, err := reader.Next()
+		if err == io.EOF {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+		event.Data = bytes.Clone(event.Data)
+		events = append(events, event)
+	}
+}
+
+// A stream must read the same however its bytes are split on the way.
+func TestStreamSplitAnywhere(t *testing.T) {
+	answer := ask(t, newServer(t), "POST", "/chat", `{"message": "use the tool: höhe 🎯 and much", "stream": true}`)
+	want := readEvents(t, answer)
+	same := func(got []sse.Event) bool {
+		return slices.EqualFunc(got, want, func(a, b sse.Event) bool { return a.Type == b.Type && bytes.Equal(a.Data, b.Data) })
+	}
+	if got, err := allEvents(iotest.OneByteReader(bytes.NewReader(answer.body))); err != nil || !same(got) {
+		t.Errorf("byte by byte: %v, %d events", err, len(got))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.IntRange(0, len(answer.body)).Draw(t, "at")
+		length := rapid.IntRange(0, len(answer.body)-at).Draw(t, "length")
+		pieces := io.MultiReader(bytes.NewReader(answer.body[:at]), bytes.NewReader(answer.body[at:at+length]), bytes.NewReader(answer.body[at+length:]))
+		if got, err := allEvents(pieces); err != nil || !same(got) {
+			t.Fatalf("%v, %d events", err, len(got))
+		}
+	})
+}
+
+// A tool's output is bounded in events and whole in the log.
+func TestStreamBoundsToolOutput(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}}), Options{})
+	events := readEvents(t, ask(t, handler, "POST", "/chat", `{"message": "use the tool: much", "session_id": "s", "stream": true}`))
+	at := slices.IndexFunc(events, func(event sse.Event) bool { return event.Type == "tool_result" })
+	var result toolResultEvent
+	if at < 0 || json.Unmarshal(events[at].Data, &result) != nil {
+		t.Fatalf("no tool_result among %d events", len(events))
+	}
+	if len(result.Content) != maxShownOutput || !result.Truncated || result.OutputRef == "" {
+		t.Errorf("%d characters, truncated %v, %q", len(result.Content), result.Truncated, result.OutputRef)
+	}
+	entries := entriesOf(t, handler, "s")
+	if checkLog(t, entries); len(entries[2].Content.String()) != 5000 {
+		t.Errorf("the log has %d characters of the output", len(entries[2].Content.String()))
+	}
+}
+
+// A silent stream must carry comments, each written out at once.
+func TestStreamKeepsAlive(t *testing.T) {
+	gate := newGate()
+	remote := httptest.NewServer(New(newEngine(t, withModel(gate.model())), Options{KeepAlive: time.Millisecond}))
+	defer remote.Close()
+	response, err := http.Post(remote.URL+"/chat", "application/json", strings.NewReader(`{"message": "tell", "stream": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var whole bytes.Buffer
+	lines := bufio.NewScanner(io.TeeReader(response.Body, &whole))
+	comments := 0
+	for lines.Scan() {
+		if lines.Text() == ": keep-alive" {
+			if comments++; comments == 3 { // the model is let on by the comments alone
+				close(gate.open)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	events := readEvents(t, &reply{t, 200, response.Header, whole.Bytes()})
+	if comments < 3 || events[len(events)-1].Type != "done" {
+		t.Errorf("%d comments; the stream ends with %s", comments, events[len(events)-1].Type)
+	}
+}
+
+// After a stream, the connection must serve the next request: no deadline may stay behind.
+func TestStreamLeavesTheConnectionUsable(t *testing.T) {
+	remote := httptest.NewServer(newServer(t))
+	defer remote.Close()
+	client := remote.Client()
+	for range 3 {
+		response, err := client.Post(remote.URL+"/chat", "application/json", strings.NewReader(`{"message": "hello", "session_id": "s", "stream": true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || !strings.Contains(string(body), "event: done") {
+			t.Fatalf("%v: %s", err, body)
+		}
+	}
+}
+
+// Whatever ends a stream, it has a last event, and only one.
+func TestStreamAlwaysEnds(t *testing.T) {
+	for _, last := range []string{"", "done", "error"} {
+		recorder := httptest.NewRecorder()
+		out := newEventStream(recorder, time.Hour)
+		out.send("turn", chatIDs{"s", "c", "t"})
+		if last != "" {
+			out.send(last, struct{}{})
+		}
+		out.close()
+		events, err := allEvents(recorder.Body)
+		if err != nil || len(events) != 2 || events[1].Type != cmp.Or(last, "error") {
+			t.Errorf("after %q: %v, %d events", last, err, len(events))
+		}
+	}
+}
