@@ -190,7 +190,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(wire)
 }
 
-// UnmarshalJSON reads the snake_case form. Keys that Continuo does not know are kept in Extra.
+// UnmarshalJSON reads the snake_case form. Keys that are no field of an entry are passed over; who reads
+// foreign bytes keeps them in Extra, as the interchange room does.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var wire entryJSON
 	if err := json.Unmarshal(data, &wire); err != nil {

@@ -307,8 +307,8 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 			return Group{}, err
 		case at == 0:
 			return Group{}, nil
-		case entry.Hidden:
-			continue
+		case entry.Hidden && len(entry.Repairs) > 0:
+			continue // outside of the protocol, as Accept has it
 		case entry.Role == Tool:
 			answers = append(answers, entry.ToolCallID)
 			continue
@@ -320,9 +320,10 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 			return Group{}, err
 		}
 		for _, answer := range answers {
-			if err := group.answer(answer); err != nil {
+			if err := group.answerable(answer); err != nil {
 				return Group{}, err
 			}
+			group.answer(answer)
 		}
 		return group, nil
 	}

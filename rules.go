@@ -23,6 +23,7 @@ const (
 	RuleOrphanTool      Rule = "orphan_tool"
 	RuleUnknownCallID   Rule = "unknown_call_id"
 	RuleDuplicateAnswer Rule = "duplicate_answer"
+	RuleHiddenResult    Rule = "hidden_result"
 	RuleUnanswered      Rule = "unanswered"
 	RuleInvalidUTF8     Rule = "invalid_utf8"
 	RuleTooLarge        Rule = "too_large"
@@ -33,8 +34,9 @@ const (
 // Group is the state of the newest group at some point of a log: which calls an assistant entry made,
 // and which of them still wait for their result. The zero value is a log with nothing open.
 type Group struct {
-	Calls []string // ids of the last assistant entry's calls, in order
-	Open  []string // those without a result yet, in order
+	Calls  []string // ids of the last assistant entry's calls, in order
+	Open   []string // those without a result yet, in order
+	hidden bool     // the calls are for people only
 }
 
 // Accept checks an entry against the rules and moves the state past it. An entry that an import
@@ -44,17 +46,23 @@ func (g *Group) Accept(e *Entry) *RuleError {
 	if err := checkShape(e); err != nil {
 		return err
 	}
-	if e.Hidden && len(e.Repairs) > 0 {
-		return nil
-	}
 	switch {
+	case e.Hidden && len(e.Repairs) > 0:
+		return nil
 	case e.Role == Tool:
-		return g.answer(e.ToolCallID)
+		if err := g.answerable(e.ToolCallID); err != nil {
+			return err
+		}
+		if e.Hidden != g.hidden {
+			return broken(RuleHiddenResult, "a result is hidden if and only if its call is: a group is shown together or not at all")
+		}
+		g.answer(e.ToolCallID)
+		return nil
 	case len(g.Open) > 0:
 		return broken(RuleUnanswered, "a %s entry cannot come while calls are open: append a tool entry for %s first",
 			e.Role, strings.Join(g.Open, ", "))
 	case e.HasCalls():
-		*g = Group{}
+		*g = Group{hidden: e.Hidden}
 		for _, call := range e.ToolCalls {
 			g.Calls = append(g.Calls, call.ID)
 		}
@@ -65,11 +73,10 @@ func (g *Group) Accept(e *Entry) *RuleError {
 	return nil
 }
 
-func (g *Group) answer(callID string) *RuleError {
-	at := slices.Index(g.Open, callID)
+// answerable says why a result cannot be one of an open call.
+func (g *Group) answerable(callID string) *RuleError {
 	switch {
-	case at >= 0:
-		g.Open = slices.Delete(slices.Clone(g.Open), at, at+1)
+	case slices.Contains(g.Open, callID):
 		return nil
 	case slices.Contains(g.Calls, callID):
 		return broken(RuleDuplicateAnswer, "the call %q has its result already", callID)
@@ -78,6 +85,12 @@ func (g *Group) answer(callID string) *RuleError {
 	default:
 		return broken(RuleOrphanTool, "no call is open that %q could answer", callID)
 	}
+}
+
+// answer closes an open call.
+func (g *Group) answer(callID string) {
+	at := slices.Index(g.Open, callID)
+	g.Open = slices.Delete(slices.Clone(g.Open), at, at+1)
 }
 
 // checkShape checks what can be said of an entry by itself.

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -108,7 +109,10 @@ func (e *Engine) prepare(request ChatRequest) (*turn.Runner, OnBusy, error) {
 		return nil, "", ErrClosing
 	}
 	runner, err := e.runner(upstream, view, continuo.ModeChat)
-	return runner, policy, err
+	if err != nil {
+		return nil, "", err
+	}
+	return runner, policy, runner.CheckFits(request.Message)
 }
 
 // withMode gives a runner the system messages of a mode.
@@ -205,6 +209,13 @@ func (e *Engine) start(ctx context.Context, runner *turn.Runner, input turn.Inpu
 		defer e.turns.Done()
 		defer f.close()
 		defer done()
+		defer func() {
+			if cause := recover(); cause != nil {
+				err := fmt.Errorf("the turn failed inside: %v", cause)
+				e.options.Logger.ErrorContext(ctx, "turn_panicked", "conversation_id", input.ConversationID, "error", err.Error(), "stack", string(debug.Stack()))
+				f.put(eventOrError{err: err})
+			}
+		}()
 		for event, err := range runner.Run(ctx, input) {
 			e.observe(ctx, input, event, err, begin)
 			f.put(eventOrError{event, err})

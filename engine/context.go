@@ -43,7 +43,7 @@ type ContextRequest struct {
 type Context struct {
 	View     string            `json:"view"`
 	Format   Format            `json:"format"`
-	Messages []json.RawMessage `json:"messages,omitempty"`
+	Messages []json.RawMessage `json:"messages,omitzero"`
 	Text     string            `json:"text,omitempty"`
 	Plan     *continuo.Plan    `json:"plan"`
 }

@@ -24,7 +24,7 @@ type Imported struct {
 func (e *Engine) Import(ctx context.Context, projectID string, document interchange.Document) (Imported, error) {
 	conversation := document.Conversation
 	conversation.ProjectID = projectID
-	result := Imported{Entries: len(document.Entries), Repairs: document.Repairs, Source: document.Source, Format: document.Format}
+	result := Imported{Entries: len(document.Entries), Repairs: append([]interchange.Repair{}, document.Repairs...), Source: document.Source, Format: document.Format}
 	if conversation.Key != "" {
 		found, err := e.Log.Find(ctx, projectID, conversation.Key)
 		if err == nil {

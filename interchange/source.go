@@ -171,7 +171,11 @@ func (s *source) conversation(format string) (continuo.Conversation, error) {
 	if err != nil {
 		return continuo.Conversation{}, fmt.Errorf("write the conversation's fields: %w", err)
 	}
-	conversation := continuo.Conversation{Title: s.text("title"), Metadata: metadata, Key: s.key}
+	title := s.text("title")
+	if title == "" {
+		title = s.text("id")
+	}
+	conversation := continuo.Conversation{Title: title, Metadata: metadata, Key: s.key}
 	for _, field := range []string{"activeType", "activeMode", "active_mode"} {
 		if mode := continuo.Mode(s.text(field)); knownMode(mode) {
 			conversation.ActiveMode = mode

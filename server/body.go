@@ -25,8 +25,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 
 // readRaw is readBody for text that may have escapes without a meaning.
 func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	contentType := r.Header.Get("Content-Type")
-	if contentType != "" {
+	if contentType := r.Header.Get("Content-Type"); contentType != "" {
 		if err := checkContentType(contentType); err != nil {
 			return nil, err
 		}
@@ -44,8 +43,6 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		return nil, refuse("", "the body could not be read to its end")
 	case len(data) == 0:
 		return nil, nil
-	case contentType == "":
-		return nil, checkContentType("")
 	}
 	if at := invalidUTF8(data); at >= 0 {
 		return nil, &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8", message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
@@ -53,10 +50,12 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	return data, nil
 }
 
+// checkContentType takes JSON, and the type that curl -d gives to whatever it sends. That a page of
+// another origin could send the latter does no harm: requests of other origins are refused.
 func checkContentType(value string) error {
 	kind, parameters, err := mime.ParseMediaType(value)
 	charset := parameters["charset"]
-	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if err != nil || kind != "application/json" && kind != "application/x-www-form-urlencoded" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return unsupported("Content-Type", "the body must be JSON in UTF-8: send the header Content-Type: application/json")
 	}
 	return nil

@@ -278,18 +278,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"message", "session_id", "stream", "mode", "model", "view"}
-	for text, want := range map[string]string{
-		"sesion_id": "session_id", "Message": "message", "steam": "stream", "mod": "mode", "agent_id": "", "": "", "x": "",
-		strings.Repeat("m", 1000): "",
-	} {
-		if got := nearest(text, known); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
 // The zero options must do.
 func TestZeroOptions(t *testing.T) {
 	var handler http.Handler = New(newEngine(t, engine.Options{}), Options{})

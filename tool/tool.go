@@ -56,3 +56,13 @@ func (s Set) Specs() []continuo.ToolSpec {
 	}
 	return specs
 }
+
+// Find returns the tool of a name.
+func (s Set) Find(name string) (Tool, bool) {
+	for _, tool := range s {
+		if tool.Spec().Name == name {
+			return tool, true
+		}
+	}
+	return nil, false
+}

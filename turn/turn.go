@@ -152,7 +152,7 @@ func (c *cycle) run() error {
 
 // begin appends the user's entry. It reports true when the turn was over before: its key was used.
 func (c *cycle) begin() (over bool, err error) {
-	if err := c.checkFits(); err != nil {
+	if err := c.CheckFits(c.in.Message); err != nil {
 		return false, err
 	}
 	if err := c.closeOpenCalls(); err != nil {
@@ -202,10 +202,9 @@ func (c *cycle) closeOpenCalls() error {
 	return nil
 }
 
-// checkFits refuses a message that no request could hold, before it is appended.
-func (c *cycle) checkFits() error {
-	envelope := c.envelope(false)
-	return window.CheckFits(c.View, windowInput(0, envelope, c.Model.Info()), c.in.Message)
+// CheckFits refuses, with a *continuo.OverflowError, a message that no request could hold.
+func (r *Runner) CheckFits(message continuo.Content) error {
+	return window.CheckFits(r.View, windowInput(0, r.envelope(false), r.Model.Info()), message)
 }
 
 // replay gives the end of a turn that ran before, if it has one.
@@ -261,12 +260,13 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 	return c.append(answer)
 }
 
-func (c *cycle) envelope(last bool) continuo.Envelope {
+// envelope is what the requests hold besides the log; the last one of a turn offers no tools.
+func (r *Runner) envelope(last bool) continuo.Envelope {
 	envelope := continuo.Envelope{
-		Model: c.Model.Info().Name, System: c.System, MaxOutputTokens: c.MaxOutputTokens, Temperature: c.Temperature, Stream: true,
+		Model: r.Model.Info().Name, System: r.System, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, Stream: true,
 	}
-	if !last && len(c.Tools) > 0 {
-		envelope.Tools = c.Tools.Specs()
+	if !last && len(r.Tools) > 0 {
+		envelope.Tools = r.Tools.Specs()
 	}
 	return envelope
 }

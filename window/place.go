@@ -181,6 +181,9 @@ func (b *build) move(epoch int64) error {
 	for _, markers := range []bool{true, false} {
 		w, target, filled := b.fill(limits, need, opener, markers)
 		w.Epoch = epoch
+		if markers && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
+			continue // a marker is worth less than the newest message
+		}
 		b.cutDown(&w, target, need)
 		if b.allowed(w, limits) {
 			if w.Limit = filled; filled == "" {

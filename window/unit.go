@@ -81,7 +81,7 @@ const (
 // exclude returns why a view never shows an entry, or "".
 func exclude(view View, e *continuo.Entry) string {
 	switch {
-	case e.Hidden && e.Role == continuo.Tool:
+	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
 		return reasonOrphan
 	case e.Hidden:
 		return reasonUIOnly

@@ -52,7 +52,7 @@ func TestImportsOnlyGoDown(t *testing.T) {
 				continue // reported for the room itself
 			case below > floor:
 				t.Errorf("%s (floor %d) imports %s (floor %d): move the word that it needs down to the root, or take it as a parameter", room.path, floor, imported, below)
-			case below == floor && floor > 0:
+			case below == floor && floor > 0 && !sameRoom(room.path, imported):
 				t.Errorf("%s imports its sibling %s: take what it needs as a parameter, or move the word down a floor", room.path, imported)
 			}
 		}
@@ -68,6 +68,13 @@ func TestTheWordsStandOnTheStandardLibrary(t *testing.T) {
 			t.Errorf("%q imports %s: the rooms that decide use the standard library only; do this in a room that does I/O", room.path, outside)
 		}
 	}
+}
+
+// sameRoom reports whether one package is an internal part of the other's room.
+func sameRoom(a, b string) bool {
+	a, _, _ = strings.Cut(a, "/internal")
+	b, _, _ = strings.Cut(b, "/internal")
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 type room struct {
@@ -120,13 +127,17 @@ func roomOf(path string, imports []string) room {
 	return r
 }
 
-// floorOf returns a room's floor; internal packages and generators stand in the cellar, floor 0.
+// floorOf returns a room's floor; what all rooms share stands in the cellar, floor 0.
 func floorOf(path string) (int, bool) {
 	if floor, ok := floors[path]; ok {
 		return floor, true
 	}
-	if strings.HasPrefix(path, "internal/") || strings.Contains(path, "/internal/") {
+	if strings.HasPrefix(path, "internal/") {
 		return 0, true
+	}
+	path, _, _ = strings.Cut(path, "/internal/") // a part of the room that it stands in
+	if floor, ok := floors[path]; ok {
+		return floor, true
 	}
 	floor, ok := floors[filepath.ToSlash(filepath.Join(filepath.Dir(path), "*"))]
 	return floor, ok

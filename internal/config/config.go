@@ -13,6 +13,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/continuo-log/continuo/internal/nearest"
 	"log/slog"
 	"maps"
 	"slices"
@@ -138,7 +139,7 @@ func withDemo(models map[string]ModelConfig) map[string]ModelConfig {
 
 // modelAdvice tells what names there are instead of name.
 func modelAdvice(name string, names []string) string {
-	if near := nearest(name, names); near != "" {
+	if near := nearest.Name(name, names); near != "" {
 		return "did you mean " + word(near) + "?"
 	}
 	if len(names) == 1 {

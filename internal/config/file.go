@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"github.com/continuo-log/continuo/internal/nearest"
 	"io"
 	"io/fs"
 	"os"
@@ -159,9 +160,9 @@ func (l *loader) advice(key string) string {
 	}
 	keys = append(keys, "models")
 	section, last := splitKey(key)
-	near := nearest(key, keys)
+	near := nearest.Name(key, keys)
 	if near == "" {
-		near = byLast[nearest(last, lasts)]
+		near = byLast[nearest.Name(last, lasts)]
 	}
 	return meant(near, l.listed(section))
 }

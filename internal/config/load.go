@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/continuo-log/continuo/internal/nearest"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -114,7 +115,7 @@ func (l *loader) loadEnv() {
 		case strings.HasPrefix(variable, envPrefix+"MODELS"):
 			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
 		default:
-			near := nearest(strings.TrimPrefix(variable, envPrefix), names)
+			near := nearest.Name(strings.TrimPrefix(variable, envPrefix), names)
 			if near != "" {
 				near = envPrefix + near
 			}

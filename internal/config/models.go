@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/continuo-log/continuo/internal/nearest"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,7 +88,7 @@ func (m *modelRows) advice(prefix, key string) string {
 	for _, row := range m.rows {
 		names = append(names, strings.TrimPrefix(row.key, prefix))
 	}
-	if near := nearest(key, names); near != "" {
+	if near := nearest.Name(key, names); near != "" {
 		return meant(prefix+near, "")
 	}
 	slices.Sort(names)

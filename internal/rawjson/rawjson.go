@@ -57,6 +57,7 @@ func ParseObject(data []byte) (Object, error) {
 		return nil, ErrNotObject
 	}
 	var object Object
+	places := map[string]int{}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
@@ -66,7 +67,13 @@ func ParseObject(data []byte) (Object, error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, err
 		}
-		object.Set(key.(string), value)
+		name := key.(string)
+		if at, again := places[name]; again {
+			object[at].Value = value
+			continue
+		}
+		places[name] = len(object)
+		object = append(object, Field{Key: name, Value: value})
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, err

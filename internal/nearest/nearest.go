@@ -1,11 +1,12 @@
-package config
+// Package nearest finds the name that was probably meant, for error messages.
+package nearest
 
 import "strings"
 
-// nearest returns the candidate with the smallest edit distance to text, letter case aside, or "" when
+// Name returns the candidate with the smallest edit distance to text, letter case aside, or "" when
 // none is near enough to be meant: at most 2 edits, or a third of the text's length; fewer for texts of
 // up to 3 letters.
-func nearest(text string, candidates []string) string {
+func Name(text string, candidates []string) string {
 	allowed := max(1, min(len(text)-2, max(2, len(text)/3)))
 	best, bound := "", allowed+1
 	for _, candidate := range candidates {

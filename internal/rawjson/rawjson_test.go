@@ -1,0 +1,62 @@
+package rawjson_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+func TestObjectsKeepTheirOrderAndTheirValues(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: `{}`,
+		` { "b" : 1.0e5 , "a" : [ 1, "<&>" ] } `: `{"b":1.0e5,"a":[1,"<&>"]}`,
+		`{"a":1,"b":2,"a":3}`:                    `{"a":3,"b":2}`,
+		`{"":null}`:                              `{"":null}`,
+	} {
+		object, err := rawjson.ParseObject([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := string(rawjson.MustMarshal(object)); got != want {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+	for _, text := range []string{``, `[]`, `"x"`, `{`, `{"a"}`, `{} {}`, `null`} {
+		if _, err := rawjson.ParseObject([]byte(text)); err == nil {
+			t.Errorf("%q was read as an object", text)
+		}
+	}
+}
+
+// A hundred thousand keys came in one request body once; reading them must not compare each with all.
+func TestManyKeysAreRead(t *testing.T) {
+	var text strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&text, `,"k%d":%d`, i, i)
+	}
+	object, err := rawjson.ParseObject([]byte("{" + text.String()[1:] + "}"))
+	if err != nil || len(object) != 200_000 || string(object.Get("k199999")) != "199999" {
+		t.Errorf("%d members, %v", len(object), err)
+	}
+}
+
+func FuzzParseObject(f *testing.F) {
+	f.Add(`{"a":{"b":[1,2]},"c":"\u2028<"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		object, err := rawjson.ParseObject([]byte(text))
+		if err != nil {
+			return
+		}
+		var want, got map[string]any
+		if json.Unmarshal([]byte(text), &want) != nil {
+			return
+		}
+		if err := json.Unmarshal(rawjson.MustMarshal(object), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q became %s", text, rawjson.MustMarshal(object))
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package model
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Answer adds up the deltas of one answer. The zero value is ready; it is not safe for concurrent use.
+type Answer struct {
+	// Provider is the name under which vendor data is kept, Info.Provider. With an empty one it is dropped.
+	Provider string
+
+	text      strings.Builder
+	reasoning strings.Builder
+	signature string
+	signed    int // how many signatures came
+	calls     map[int]*callInProgress
+	newest    int  // index of the call that a delta came for last
+	returned  bool // a delta came for a call after a delta for a later one
+	finish    string
+	usage     *continuo.Usage
+	model     string
+	vendor    json.RawMessage
+}
+
+type callInProgress struct {
+	continuo.ToolCall
+	arguments strings.Builder
+	done      bool
+}
+
+// Add takes the next delta.
+func (a *Answer) Add(delta Delta) {
+	a.text.WriteString(delta.Text)
+	a.reasoning.WriteString(delta.Reasoning)
+	if delta.Signature != "" {
+		a.signature = delta.Signature
+		a.signed++
+	}
+	if delta.ToolCall != nil {
+		a.addCall(delta.ToolCall)
+	}
+	if delta.Finish != "" {
+		a.finish = delta.Finish
+	}
+	if delta.Usage != nil {
+		a.usage = delta.Usage
+	}
+	if delta.Model != "" {
+		a.model = delta.Model
+	}
+	if delta.Vendor != nil {
+		a.vendor = delta.Vendor
+	}
+}
+
+func (a *Answer) addCall(delta *ToolCallDelta) {
+	if a.calls == nil {
+		a.calls = map[int]*callInProgress{}
+	}
+	call := a.calls[delta.Index]
+	switch {
+	case call == nil:
+		call = &callInProgress{}
+		a.calls[delta.Index] = call
+		a.newest = delta.Index
+	case delta.Arguments != "" && delta.Index != a.newest:
+		a.returned = true
+		a.newest = delta.Index
+	}
+	setIfEmpty(&call.ID, delta.ID)
+	setIfEmpty(&call.Type, delta.Type)
+	setIfEmpty(&call.Name, delta.Name)
+	call.arguments.WriteString(delta.Arguments)
+	if delta.Extra != nil {
+		call.Extra = delta.Extra
+	}
+	call.done = call.done || delta.Done
+}
+
+func setIfEmpty(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// Finish returns why the answer ended, empty while it has not.
+func (a *Answer) Finish() string { return a.finish }
+
+// Usage returns what the provider counted, nil when it did not say.
+func (a *Answer) Usage() *continuo.Usage { return a.usage }
+
+// Model returns the provider's name for what answered, empty when it did not say.
+func (a *Answer) Model() string { return a.model }
+
+// Empty reports whether nothing that could be shown has come: no text, no reasoning, no call.
+func (a *Answer) Empty() bool {
+	return a.text.Len() == 0 && a.reasoning.Len() == 0 && len(a.calls) == 0
+}
+
+// Entry makes the assistant entry of what has come so far. With a failure it has an Error, and calls
+// whose arguments may have been cut off are in its PartialToolCalls. The entry always satisfies the
+// rules of the log: missing and repeated call ids are replaced as
+// [CallIDs] says, and calls without a name count as partial, which makes the answer a failed one.
+func (a *Answer) Entry(failure error) continuo.Entry {
+	entry := continuo.Entry{Role: continuo.Assistant, Content: a.content(failure != nil)}
+	if a.reasoning.Len() > 0 || a.signature != "" {
+		entry.Reasoning = &continuo.Reasoning{Text: valid(a.reasoning.String())}
+		if a.signed == 1 {
+			entry.Reasoning.Signature = valid(a.signature)
+		}
+	}
+	complete, partial := a.splitCalls(failure != nil)
+	entry.ToolCalls = complete
+	if failure == nil && len(partial) > 0 {
+		failure = &Error{Reason: continuo.ReasonUpstream, Retryable: true, Message: "the model called a tool without naming it"}
+	}
+	if failure != nil {
+		entry.Error = turnError(AsError(failure), partial)
+	}
+	if a.vendor != nil && a.Provider != "" {
+		entry.Vendor = map[string]json.RawMessage{a.Provider: a.vendor}
+	}
+	return entry
+}
+
+// content is null where calls or an error say all there is.
+func (a *Answer) content(failed bool) continuo.Content {
+	if a.text.Len() == 0 && (failed || len(a.calls) > 0) {
+		return continuo.Null()
+	}
+	return continuo.Text(valid(a.text.String()))
+}
+
+// splitCalls returns the calls in the order of their index. Of a broken stream those are complete that
+// are done or whose successor began, unless deltas of several calls came mixed.
+func (a *Answer) splitCalls(failed bool) (complete []continuo.ToolCall, partial []continuo.PartialToolCall) {
+	ids := CallIDs{}
+	for _, index := range slices.Sorted(maps.Keys(a.calls)) {
+		inProgress := a.calls[index]
+		call := inProgress.ToolCall
+		call.Name, call.Arguments = valid(call.Name), valid(inProgress.arguments.String())
+		cut := failed && !inProgress.done && (index == a.newest || a.returned)
+		if cut || call.Name == "" {
+			partial = append(partial, continuo.PartialToolCall{ID: valid(call.ID), Name: call.Name, Arguments: call.Arguments})
+			continue
+		}
+		call.ID = ids.Take(valid(call.ID), index)
+		if call.Type != "custom" {
+			call.Type = "function"
+		}
+		complete = append(complete, call)
+	}
+	return complete, partial
+}
+
+func turnError(failure *Error, partial []continuo.PartialToolCall) *continuo.TurnError {
+	return &continuo.TurnError{
+		Code: continuo.LLMError, Reason: failure.Reason, Message: valid(failure.Message), Retryable: failure.Retryable,
+		ProviderStatus: failure.Status, PartialToolCalls: partial,
+	}
+}
+
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -1,0 +1,269 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	wire "github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/model"
+)
+
+// answer turns the events of a message into deltas.
+type answer struct {
+	give    func(model.Delta) bool
+	stopped bool // the consumer wants no more
+	finish  string
+	usage   wire.Usage
+	blocks  []*block
+	calls   int // tool_use blocks so far
+	ids     model.CallIDs
+	text    bool // there has been text
+	thought bool // there has been thinking
+}
+
+func newAnswer(give func(model.Delta) bool) *answer {
+	return &answer{give: give, ids: model.CallIDs{}}
+}
+
+func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
+
+// add takes an event of a stream; unknown ones are passed over, as the protocol asks.
+func (a *answer) add(event *wire.Event) error {
+	switch event.Type {
+	case wire.EventMessageStart:
+		if event.Message == nil {
+			return fmt.Errorf("%s without a message", event.Type)
+		}
+		a.begin(event.Message)
+	case wire.EventContentBlockStart:
+		return a.open(event)
+	case wire.EventContentBlockDelta, wire.EventContentBlockStop:
+		block, err := a.block(event)
+		if err != nil {
+			return err
+		}
+		if event.Type == wire.EventContentBlockStop {
+			a.close(block)
+			return nil
+		}
+		return a.extend(block, event.Delta)
+	case wire.EventMessageDelta:
+		return a.addMessageDelta(event)
+	}
+	return nil
+}
+
+// addWhole takes an answer that did not stream.
+func (a *answer) addWhole(response *wire.Response) error {
+	a.begin(response)
+	for _, raw := range response.Content {
+		index := len(a.blocks)
+		if err := a.open(&wire.Event{Type: wire.EventContentBlockStart, Index: &index, ContentBlock: raw}); err != nil {
+			return err
+		}
+		a.close(a.blocks[index])
+	}
+	if response.StopReason != nil {
+		a.finish = finishName(*response.StopReason)
+	} else {
+		a.finish = "stop"
+	}
+	a.giveUsage()
+	return nil
+}
+
+func (a *answer) begin(message *wire.Response) {
+	if message.Model != "" {
+		a.yield(model.Delta{Model: message.Model})
+	}
+	a.usage = message.Usage
+	a.giveUsage()
+}
+
+// open begins a block and tells what it begins with.
+func (a *answer) open(event *wire.Event) error {
+	if event.Index == nil || *event.Index != len(a.blocks) {
+		return fmt.Errorf("a block begins that is not number %d", len(a.blocks))
+	}
+	block, err := newBlock(event.ContentBlock)
+	if err != nil {
+		return err
+	}
+	follows := len(a.blocks) > 0 && a.blocks[len(a.blocks)-1].kind == block.kind
+	if block.kind == "text" && a.text && !follows || block.kind == "thinking" && a.thought {
+		block.gap = "\n\n"
+	}
+	a.blocks = append(a.blocks, block)
+	switch block.kind {
+	case "text":
+		a.giveText(block, block.text("text"))
+	case "thinking":
+		a.giveReasoning(block, block.text("thinking"))
+	case "tool_use":
+		block.call = a.calls
+		a.calls++
+		delta := &model.ToolCallDelta{
+			Index: block.call, ID: a.ids.Take(block.text("id"), block.call), Type: "function", Name: block.text("name"),
+		}
+		if delta.Name == "" {
+			return fmt.Errorf("a tool_use without a name")
+		}
+		a.yield(model.Delta{ToolCall: delta})
+	}
+	return nil
+}
+
+func (a *answer) block(event *wire.Event) (*block, error) {
+	if event.Index == nil || *event.Index < 0 || *event.Index >= len(a.blocks) {
+		return nil, fmt.Errorf("%s of a block that has not begun", event.Type)
+	}
+	return a.blocks[*event.Index], nil
+}
+
+// extend adds a delta to a block and tells it.
+func (a *answer) extend(block *block, raw json.RawMessage) error {
+	var delta wire.BlockDelta
+	if err := json.Unmarshal(raw, &delta); err != nil {
+		return err
+	}
+	switch {
+	case delta.Text != nil:
+		block.append("text", *delta.Text)
+		a.giveText(block, *delta.Text)
+	case delta.Thinking != nil:
+		block.append("thinking", *delta.Thinking)
+		a.giveReasoning(block, *delta.Thinking)
+	case delta.Signature != nil:
+		block.append("signature", *delta.Signature)
+	case delta.PartialJSON != nil:
+		block.input = append(block.input, *delta.PartialJSON...)
+		if block.kind == "tool_use" && *delta.PartialJSON != "" {
+			a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: block.call, Arguments: *delta.PartialJSON}})
+		}
+	case delta.Citation != nil:
+		block.addCitation(delta.Citation)
+	default:
+		return block.addUnknown(raw)
+	}
+	return nil
+}
+
+func (a *answer) giveText(block *block, text string) {
+	if text == "" {
+		return
+	}
+	a.text = true
+	a.yield(model.Delta{Text: block.gap + text})
+	block.gap = ""
+}
+
+func (a *answer) giveReasoning(block *block, text string) {
+	if text == "" {
+		return
+	}
+	a.thought = true
+	a.yield(model.Delta{Reasoning: block.gap + text})
+	block.gap = ""
+}
+
+// close ends a block and tells what is only known now.
+func (a *answer) close(block *block) {
+	if block.closed {
+		return
+	}
+	block.closed = true
+	switch block.kind {
+	case "thinking":
+		if signature := block.text("signature"); signature != "" {
+			a.yield(model.Delta{Signature: signature})
+		}
+	case "tool_use":
+		delta := &model.ToolCallDelta{Index: block.call, Done: true}
+		if len(block.input) == 0 { // it came with the block's start, or there is none
+			delta.Arguments = string(block.start.Get("input"))
+		}
+		a.yield(model.Delta{ToolCall: delta})
+	}
+}
+
+func (a *answer) addMessageDelta(event *wire.Event) error {
+	var delta wire.MessageDelta
+	if err := json.Unmarshal(event.Delta, &delta); err != nil {
+		return err
+	}
+	if delta.StopReason != nil && a.finish == "" {
+		a.finish = finishName(*delta.StopReason)
+	}
+	if event.Usage != nil {
+		update(&a.usage.InputTokens, event.Usage.InputTokens)
+		update(&a.usage.CacheCreationInputTokens, event.Usage.CacheCreationInputTokens)
+		update(&a.usage.CacheReadInputTokens, event.Usage.CacheReadInputTokens)
+		update(&a.usage.OutputTokens, event.Usage.OutputTokens)
+		a.giveUsage()
+	}
+	return nil
+}
+
+func update(count *int, value *int) {
+	if value != nil {
+		*count = *value
+	}
+}
+
+// giveUsage tells the counts so far, if the upstream counts at all. What Anthropic calls input leaves out
+// what the cache had and got.
+func (a *answer) giveUsage() {
+	if a.usage == (wire.Usage{}) {
+		return
+	}
+	a.yield(model.Delta{Usage: &continuo.Usage{
+		InputTokens:  a.usage.InputTokens + a.usage.CacheReadInputTokens + a.usage.CacheCreationInputTokens,
+		OutputTokens: a.usage.OutputTokens, CachedTokens: a.usage.CacheReadInputTokens,
+		CacheWriteTokens: a.usage.CacheCreationInputTokens,
+	}})
+}
+
+// finishName gives a stop reason OpenAI's name, if it has one.
+func finishName(reason string) string {
+	switch reason {
+	case "end_turn", "stop_sequence":
+		return "stop"
+	case "tool_use":
+		return "tool_calls"
+	case "max_tokens", "model_context_window_exceeded":
+		return "length"
+	case "refusal":
+		return "content_filter"
+	}
+	return reason
+}
+
+// end gives what can only be told when all has come.
+func (a *answer) end() {
+	for _, block := range a.blocks {
+		a.close(block)
+	}
+	a.yield(model.Delta{Finish: a.finish})
+	a.giveVendor()
+}
+
+// giveVendor gives the blocks, those that are whole and text, unless they say nothing more than the
+// deltas did: one text, and calls behind it.
+func (a *answer) giveVendor() {
+	var content []json.RawMessage
+	plain := true
+	for i, block := range a.blocks {
+		if block.closed || block.kind == "text" {
+			content = append(content, block.raw())
+		}
+		plain = plain && block.isPlain() && (block.kind == "tool_use" || i == 0)
+	}
+	if plain || len(content) == 0 {
+		return
+	}
+	a.yield(model.Delta{Vendor: rawjson.MustMarshal(struct {
+		Content []json.RawMessage `json:"content"`
+	}{content})})
+}

@@ -1,0 +1,139 @@
+package anthropic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/continuo-log/continuo/internal/sse"
+	wire "github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/upstream"
+)
+
+// Stream posts the body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		response, err := m.client.Post(ctx, body)
+		if err != nil {
+			yield(model.Delta{}, model.AsError(err))
+			return
+		}
+		defer response.Close()
+		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		err = read(response, answer)
+		if err != nil {
+			answer.giveVendor()
+		}
+		if err != nil && !answer.stopped {
+			yield(model.Delta{}, model.AsError(err))
+		}
+	}
+}
+
+// read passes the upstream's answer on, in whichever form it comes.
+func read(response *upstream.Response, answer *answer) error {
+	isJSON, err := response.IsJSON()
+	if err != nil {
+		return err
+	}
+	if isJSON {
+		return readJSON(response, answer)
+	}
+	events := response.Events()
+	for !answer.stopped {
+		event, err := events.Next()
+		switch {
+		case err != nil && answer.finish != "":
+			answer.end() // the answer is whole, only its message_stop is missing
+			return nil
+		case err == io.EOF:
+			return response.Unfinished()
+		case err != nil:
+			return response.Broken(err)
+		case len(bytes.TrimSpace(event.Data)) == 0:
+			continue // a keep-alive
+		}
+		over, err := readEvent(response, answer, event)
+		if err != nil {
+			return err
+		}
+		if over {
+			answer.end()
+			response.Drain()
+			return nil
+		}
+	}
+	return nil
+}
+
+// readEvent takes one event; over reports whether it was the last.
+func readEvent(response *upstream.Response, answer *answer, event sse.Event) (over bool, err error) {
+	var data wire.Event
+	err = json.Unmarshal(event.Data, &data)
+	if err != nil && isUnknown(event.Data) {
+		return false, nil
+	}
+	if event.Type == wire.EventError || data.Type == wire.EventError {
+		if failure, ok := response.Failed(event.Data); ok {
+			return false, failure
+		}
+	}
+	if err == nil && data.Type == wire.EventMessageStop {
+		if answer.finish == "" {
+			return false, response.Unfinished()
+		}
+		return true, nil
+	}
+	if err == nil {
+		err = answer.add(&data)
+	}
+	switch {
+	case err != nil && answer.finish != "":
+		return false, nil
+	case err != nil && event.Cut:
+		return false, response.Unfinished()
+	case err != nil:
+		return false, response.Malformed(event.Data, err)
+	}
+	return false, nil
+}
+
+// isUnknown reports whether an event is of a type that the client does not know and must pass over.
+func isUnknown(data []byte) bool {
+	var event struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(data, &event) != nil {
+		return false
+	}
+	switch event.Type {
+	case wire.EventMessageStart, wire.EventContentBlockStart, wire.EventContentBlockDelta, wire.EventContentBlockStop,
+		wire.EventMessageDelta, wire.EventMessageStop, wire.EventPing, wire.EventError, "":
+		return false
+	}
+	return true
+}
+
+// readJSON reads an answer that did not stream.
+func readJSON(response *upstream.Response, answer *answer) error {
+	var whole wire.Response
+	data, err := response.JSON(&whole)
+	if err != nil {
+		return err
+	}
+	if whole.Content == nil {
+		if failure, ok := response.Failed(data); ok {
+			return failure
+		}
+		return response.Malformed(data, errors.New("there is no content"))
+	}
+	if err := answer.addWhole(&whole); err != nil {
+		return response.Malformed(data, err)
+	}
+	answer.end()
+	return nil
+}

@@ -1,0 +1,49 @@
+// Package demo is the built-in model: it needs no key and no network, says that it is no real model, and
+// answers only from the request that it was given, so that one can see what a model is shown.
+//
+// It reads a chat completions body and streams its answer word by word. What it does, in this order:
+//
+//   - After tool results it tells what each tool returned, shortened.
+//   - Where the newest user message says "call NAME {json}" or "use NAME {json}", it makes that call, with
+//     the arguments as they are written; several such words make calls side by side. Without the object
+//     the arguments are {}. NAME is a tool that the request offers, with "_" or with "." (fs_read, fs.read);
+//     of a tool that is not offered it says so. With tool_choice "none" it calls nothing.
+//   - It answers a question with the sentence of an earlier user message that shares the most words with
+//     it, the newest of equals: "Earlier you said: …". It understands nothing.
+//   - It tells how many messages it was shown, the first and the newest of the user's, the one before the
+//     newest ("You said before: …"), and whether a marker says that earlier ones were left out: a user
+//     message whose first line stands in square brackets and speaks of earlier messages, or of what is truncated,
+//     omitted or left out.
+//
+// The same body gives the same answer. Usage is a rough count, four characters a token. There are no
+// other words that it obeys.
+package demo
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/continuo-log/continuo/model"
+)
+
+// Options says how the model behaves. The zero value answers at once.
+type Options struct {
+	// Name is the model's name. Default "demo".
+	Name string
+	// WordDelay is how long it waits before each word, to look like a model at work. Default 0.
+	WordDelay time.Duration
+}
+
+// Model is the built-in model. It is safe for concurrent use.
+type Model struct{ options Options }
+
+// New makes the model.
+func New(options Options) *Model {
+	options.Name = cmp.Or(options.Name, "demo")
+	return &Model{options: options}
+}
+
+// Info says what the model is. It has no limit of its own.
+func (m *Model) Info() model.Info {
+	return model.Info{Provider: "demo", Name: m.options.Name, Protocol: model.ProtocolOpenAIChat, Demo: true}
+}

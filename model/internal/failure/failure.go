@@ -1,0 +1,47 @@
+// Package failure is how the clients of upstreams say what went wrong, before package model gives it the
+// log's words. It stands below package model, so that what the clients share can use it.
+package failure
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// The reasons, which are those of the log (continuo.FailureReason).
+const (
+	Timeout       = "timeout"
+	Network       = "network"
+	RateLimit     = "rate_limit"
+	Upstream      = "upstream"
+	ContentFilter = "content_filter"
+	Cancelled     = "cancelled"
+)
+
+// Failure is a failed or broken answer; its members are those of model.Error.
+type Failure struct {
+	Reason     string
+	Status     int
+	Retryable  bool
+	RetryAfter time.Duration
+	Message    string
+	Err        error
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// OfContext says that ctx ended a call: as timeout when its time ran out, or when whoever cancelled it
+// gave context.DeadlineExceeded as the cause, else as cancelled. It returns nil while ctx lives.
+func OfContext(ctx context.Context) *Failure {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return &Failure{Reason: Timeout, Retryable: true, Message: "the time for the answer ran out", Err: context.DeadlineExceeded}
+	}
+	return &Failure{Reason: Cancelled, Message: "the request was cancelled", Err: err}
+}

@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/model/internal/failure"
+)
+
+// statusFailure explains a status that is not good.
+func (r *Response) statusFailure() *failure.Failure {
+	body, _ := io.ReadAll(io.LimitReader(r, maxErrorBody))
+	if failed := failure.OfContext(r.call.ctx); failed != nil {
+		return failed
+	}
+	status := r.http.StatusCode
+	said := parseMessage(body)
+	if said.text == "" {
+		said.text = string(body)
+	}
+	if location := r.http.Header.Get("Location"); location != "" {
+		said.text = fmt.Sprintf("it redirects to %s; if that is right, make it the base URL", location)
+	}
+	failed := &failure.Failure{Status: status, RetryAfter: retryAfter(r.http.Header)}
+	failed.Reason, failed.Retryable = classify(status, said.words)
+	if should, err := strconv.ParseBool(r.http.Header.Get("X-Should-Retry")); err == nil {
+		failed.Retryable = should
+	}
+	answered := strings.TrimSpace(fmt.Sprintf("%s answered %d %s", r.call.host, status, http.StatusText(status)))
+	failed.Message = fmt.Sprintf("%s: %s", answered, cmp.Or(r.call.clean(said.text, maxMessage), "it gave no reason"))
+	return failed
+}
+
+// Failed explains an error that came in place of an answer although the status was good, or in the
+// middle of a stream. ok is false when data is no error.
+func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
+	said := parseMessage(data)
+	if said.text == "" && len(said.words) == 0 && said.status == 0 {
+		return nil, false
+	}
+	failed = &failure.Failure{Status: said.status}
+	failed.Reason, failed.Retryable = classify(said.status, said.words)
+	text := cmp.Or(said.text, strings.Join(said.words, " "))
+	failed.Message = fmt.Sprintf("%s ended the answer: %s", r.call.host, r.call.clean(text, maxMessage))
+	return failed, true
+}
+
+// classify finds the reason for a failure from its status and the types and codes that came with it,
+// and whether to try again. A status of 0 is an error inside a stream, where mostly the upstream broke.
+func classify(status int, words []string) (reason string, retryable bool) {
+	said := func(parts ...string) bool {
+		for _, word := range words {
+			for _, part := range parts {
+				if strings.Contains(strings.ToLower(word), part) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	switch {
+	case said("content_filter", "content_policy", "contentfilter", "moderation", "responsibleai", "safety"):
+		return failure.ContentFilter, false
+	case said("insufficient_quota"):
+		return failure.RateLimit, false
+	case status == http.StatusTooManyRequests, status == 0 && said("rate_limit", "resource_exhausted", "too_many_requests"):
+		return failure.RateLimit, true
+	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout, status == 0 && said("timeout"):
+		return failure.Timeout, true
+	case status == http.StatusConflict, status == http.StatusTooEarly, status >= 500:
+		return failure.Upstream, true
+	case status == 0:
+		return failure.Upstream, !said("invalid_request", "authentication", "permission", "not_found", "too_large", "billing", "context_length")
+	}
+	return failure.Upstream, false
+}
+
+// retryAfter reads how long to wait: retry-after-ms, or Retry-After in seconds or as a date, which is
+// compared with the answer's own date where there is one.
+func retryAfter(header http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
+		return positive(time.Duration(ms * float64(time.Millisecond)))
+	}
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		return positive(time.Duration(seconds * float64(time.Second)))
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return positive(at.Sub(now))
+}
+
+func positive(wait time.Duration) time.Duration { return max(wait, 0) }
+
+// clean takes the call's secrets out of a text, and only then shortens it to at most limit bytes and one
+// line: half a key is a secret too.
+func (c *call) clean(text string, limit int) string {
+	for _, secret := range c.secrets {
+		if len(secret) >= minSecret {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return shorten(text, limit)
+}
+
+// minSecret keeps header values such as "1" from being taken out of every text.
+const minSecret = 6
+
+// shorten cuts a text at the end of a character.
+func shorten(text string, limit int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 2*limit)], "\uFFFD")), " ")
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

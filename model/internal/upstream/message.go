@@ -1,0 +1,113 @@
+package upstream
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// message is what an error's body says.
+type message struct {
+	text   string
+	words  []string // types and codes
+	status int      // a code that is an HTTP status, 0 for none
+}
+
+// parseMessage reads the bodies that upstreams send with an error:
+//
+//	{"error": {"message", "type", "code", …}}   OpenAI, Anthropic, Gemini, OpenRouter
+//	{"error": "text"}                           Ollama and others
+//	{"message", "type", "code"}                 vLLM, Mistral, gateways
+//	{"detail": "text" or [{"msg", …}]}          FastAPI
+//	{"errors": [{"message"}, …]}                Cloudflare
+//	[{"error": …}]                              Gemini's streams
+//
+// The text is empty when the body is none of them.
+func parseMessage(body []byte) message {
+	body = bytes.TrimSpace(body)
+	var list []json.RawMessage
+	if bytes.HasPrefix(body, []byte("[")) && json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	object, err := rawjson.ParseObject(body)
+	if err != nil {
+		return message{}
+	}
+	if inner := object.Get("error"); !rawjson.IsNull(inner) {
+		return parseInner(inner, object)
+	}
+	if text := firstOf(object.Get("errors")); text != "" {
+		return message{text: text}
+	}
+	if detail := object.Get("detail"); detail != nil {
+		if text, ok := rawjson.String(detail); ok {
+			return message{text: text}
+		}
+		return message{text: firstOf(detail)}
+	}
+	if text, ok := rawjson.String(object.Get("message")); ok {
+		said := message{text: text}
+		said.addWords(object)
+		return said
+	}
+	return message{}
+}
+
+func parseInner(inner json.RawMessage, outer rawjson.Object) message {
+	if text, ok := rawjson.String(inner); ok {
+		said := message{text: text}
+		said.addWords(outer)
+		return said
+	}
+	object, err := rawjson.ParseObject(inner)
+	if err != nil {
+		return message{text: string(inner)}
+	}
+	var said message
+	said.text, _ = rawjson.String(object.Get("message"))
+	said.addWords(object)
+	if nested, err := rawjson.ParseObject(object.Get("innererror")); err == nil {
+		said.addWords(nested) // Azure's content filter
+	}
+	if metadata, err := rawjson.ParseObject(object.Get("metadata")); err == nil {
+		said.addMetadata(metadata)
+	}
+	return said
+}
+
+// addWords takes types and codes. A numeric code of an HTTP error is the status.
+func (m *message) addWords(object rawjson.Object) {
+	for _, key := range []string{"type", "code", "status", "error_type"} {
+		value := object.Get(key)
+		var number int
+		if word, ok := rawjson.String(value); ok {
+			m.words = append(m.words, word)
+		} else if json.Unmarshal(value, &number) == nil && number >= 400 && number <= 599 {
+			m.status = number
+		}
+	}
+}
+
+// addMetadata takes what OpenRouter says about the provider behind it.
+func (m *message) addMetadata(metadata rawjson.Object) {
+	if raw, ok := rawjson.String(metadata.Get("raw")); ok && !strings.Contains(m.text, raw) {
+		m.text += ": " + raw
+	}
+	if metadata.Get("flagged_input") != nil {
+		m.words = append(m.words, "moderation")
+	}
+}
+
+// firstOf returns the message of a list's first element.
+func firstOf(list json.RawMessage) string {
+	var elements []struct {
+		Message string `json:"message"`
+		Msg     string `json:"msg"`
+	}
+	if json.Unmarshal(list, &elements) != nil || len(elements) == 0 {
+		return ""
+	}
+	return elements[0].Message + elements[0].Msg
+}

@@ -1,0 +1,126 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/continuo-log/continuo/model/internal/failure"
+)
+
+// Post sends body and returns the upstream's answer when its status is 200 to 299; else the error is a
+// *failure.Failure. The caller must close the answer.
+func (c *Client) Post(ctx context.Context, body []byte) (*Response, error) {
+	call := &call{ctx: ctx, host: "the upstream"}
+	request, err := c.request(ctx, call, body)
+	if err != nil {
+		return nil, call.failure("prepare the request", err)
+	}
+	call.watch(cmp.Or(c.IdleTimeout, DefaultIdleTimeout))
+	call.resume()
+	answer, err := c.client().Do(request.WithContext(call.request))
+	call.pause()
+	if err != nil {
+		defer call.end()
+		return nil, call.failure("post the request", err)
+	}
+	response := &Response{call: call, http: answer}
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		defer response.Close()
+		return nil, response.statusFailure()
+	}
+	return response, nil
+}
+
+func (c *Client) client() *http.Client {
+	client := http.Client{}
+	if c.HTTP != nil {
+		client = *c.HTTP
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client
+}
+
+func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Request, error) {
+	endpoint, err := url.Parse(c.BaseURL)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, invalidError{"the base URL must be an http or https address such as https://api.example.com/v1"}
+	}
+	call.host = endpoint.Host
+	request, err := http.NewRequest(http.MethodPost, endpoint.JoinPath(c.Path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, invalidError{err.Error()}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "text/event-stream, application/json")
+	request.Header.Set("Accept-Encoding", "identity") // packed streams arrive in lumps
+	request.Header.Set("User-Agent", "continuo")
+	for name, value := range c.Standing {
+		request.Header.Set(name, value)
+	}
+	if c.Key != nil {
+		key, err := c.Key(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("get the API key: %w", err)
+		}
+		if key != "" {
+			c.SetKey(request.Header, key)
+			call.secrets = append(call.secrets, key)
+		}
+	}
+	for name, value := range c.Headers {
+		request.Header.Set(name, value)
+		call.secrets = append(call.secrets, value)
+	}
+	return request, nil
+}
+
+// invalidError is a fault in how the client was set up.
+type invalidError struct{ message string }
+
+func (e invalidError) Error() string { return e.message }
+
+// call is one request and its answer: its context, its time limit, its secrets.
+type call struct {
+	ctx     context.Context // the caller's
+	request context.Context // ends with ctx, by the time limit, or at the end
+	host    string
+	secrets []string
+	watchdog
+}
+
+// end gives up whatever is still under way. It may be called twice.
+func (c *call) end() {
+	c.pause()
+	c.cancel(nil)
+}
+
+// failure explains what ended the call.
+func (c *call) failure(tried string, err error) *failure.Failure {
+	if failed := failure.OfContext(c.ctx); failed != nil {
+		failed.Message = fmt.Sprintf("%s: %s: %s", tried, c.host, failed.Message)
+		return failed
+	}
+	failed := &failure.Failure{Reason: failure.Network, Retryable: true}
+	var invalid invalidError
+	switch {
+	case c.request != nil && context.Cause(c.request) == errIdle:
+		failed.Reason = failure.Timeout
+		failed.Message = fmt.Sprintf("%s: %s sent nothing for %v", tried, c.host, c.limit)
+		return failed
+	case errors.As(err, &invalid):
+		failed.Reason, failed.Retryable = failure.Upstream, false
+	case isTooLong(err):
+		failed.Reason, failed.Retryable = failure.Upstream, false
+	case isTimeout(err):
+		failed.Reason = failure.Timeout
+	case isCertificate(err):
+		failed.Retryable = false
+	}
+	failed.Message = fmt.Sprintf("%s: %s: %s", tried, c.host, c.clean(innerText(err), maxMessage))
+	return failed
+}

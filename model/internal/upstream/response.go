@@ -1,0 +1,145 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/model/internal/failure"
+)
+
+var errTooLong = errors.New("the answer is too long")
+
+// Response is an upstream's answer with a good status.
+type Response struct {
+	call *call
+	http *http.Response
+	peek []byte // read already, to see what it is
+}
+
+// Read reads the body and lets the watchdog run meanwhile.
+func (r *Response) Read(p []byte) (int, error) {
+	if len(r.peek) > 0 {
+		n := copy(p, r.peek)
+		r.peek = r.peek[n:]
+		return n, nil
+	}
+	r.call.resume()
+	defer r.call.pause()
+	return r.http.Body.Read(p)
+}
+
+// Close ends the request, whether or not all of the answer was read.
+func (r *Response) Close() {
+	r.call.end()
+	_ = r.http.Body.Close()
+}
+
+// drainTime and drainBytes bound how long and how much is read after the end of an answer.
+const (
+	drainTime  = 100 * time.Millisecond
+	drainBytes = 4 << 10
+)
+
+// Drain reads what little comes after the end of an answer, so that the connection can be used again.
+func (r *Response) Drain() {
+	r.call.limit = drainTime
+	_, _ = io.CopyN(io.Discard, r, drainBytes)
+}
+
+// IsJSON reports whether the answer is one JSON value rather than a stream of events. Where the
+// Content-Type says neither, the first byte decides.
+func (r *Response) IsJSON() (bool, error) {
+	kind, _, _ := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
+	switch {
+	case kind == "text/event-stream":
+		return false, nil
+	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
+		return true, nil
+	}
+	start := make([]byte, 1)
+	n, err := io.ReadFull(r, start)
+	if err != nil && err != io.EOF {
+		return false, r.Broken(err)
+	}
+	r.peek = start[:n]
+	switch string(r.peek) {
+	case "{":
+		return true, nil
+	case "<":
+		page, _ := io.ReadAll(io.LimitReader(r, maxQuote))
+		return false, r.Failure(fmt.Sprintf("the answer is neither an event stream nor JSON but %s: %s", kind, r.quote(page)))
+	}
+	return false, nil
+}
+
+// Events reads the answer as a stream.
+func (r *Response) Events() *sse.Reader { return sse.NewReader(r, sse.DefaultMaxBytes) }
+
+// JSON reads the whole answer into value and returns its bytes. The error of an answer that is cut off
+// is the one of [Response.Unfinished]; of others that cannot be read, the one of [Response.Malformed]
+// or, when it is an error in place of an answer, of [Response.Failed].
+func (r *Response) JSON(value any) ([]byte, error) {
+	data, err := r.all()
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(data, value)
+	if err == nil {
+		return data, nil
+	}
+	if failed, ok := r.Failed(data); ok {
+		return nil, failed
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) {
+		return nil, r.Unfinished()
+	}
+	return nil, r.Malformed(data, err)
+}
+
+func (r *Response) all() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxJSONAnswer+1))
+	if err == nil && len(data) > maxJSONAnswer {
+		err = fmt.Errorf("%w: more than %d bytes", errTooLong, maxJSONAnswer)
+	}
+	if err != nil {
+		return nil, r.Broken(err)
+	}
+	return data, nil
+}
+
+// Broken explains an error of reading the answer.
+func (r *Response) Broken(err error) *failure.Failure { return r.call.failure("read the answer", err) }
+
+// Unfinished is the error of a stream that ended before the answer did.
+func (r *Response) Unfinished() *failure.Failure {
+	return &failure.Failure{
+		Reason: failure.Network, Retryable: true,
+		Message: fmt.Sprintf("read the answer: %s: the stream ended without its end", r.call.host),
+	}
+}
+
+// Malformed is the error of data that is not what the protocol says.
+func (r *Response) Malformed(data []byte, cause error) *failure.Failure {
+	return r.Failure(fmt.Sprintf("this cannot be read (%s): %s", r.call.clean(cause.Error(), maxQuote), r.quote(data)))
+}
+
+// Failure is the error of an answer that cannot be used, for the reason that message gives.
+func (r *Response) Failure(message string) *failure.Failure {
+	return &failure.Failure{
+		Reason: failure.Upstream, Retryable: true,
+		Message: fmt.Sprintf("read the answer: %s: %s", r.call.host, message),
+	}
+}
+
+func (r *Response) quote(data []byte) string {
+	return strconv.Quote(r.call.clean(string(data), maxQuote))
+}

@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/upstream"
+)
+
+// Stream posts the body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		response, err := m.client.Post(ctx, body)
+		if err != nil {
+			yield(model.Delta{}, model.AsError(err))
+			return
+		}
+		defer response.Close()
+		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		if err := read(response, answer); err != nil && !answer.stopped {
+			yield(model.Delta{}, model.AsError(err))
+		}
+	}
+}
+
+// read passes the upstream's answer on, in whichever form it comes.
+func read(response *upstream.Response, answer *answer) error {
+	isJSON, err := response.IsJSON()
+	if err != nil {
+		return err
+	}
+	if isJSON {
+		return readJSON(response, answer)
+	}
+	return readEvents(response, answer)
+}
+
+// readEvents reads a stream up to its end. Once there is a finish reason the answer is whole, and what
+// breaks afterwards does not matter.
+func readEvents(response *upstream.Response, answer *answer) error {
+	events := response.Events()
+	for !answer.stopped {
+		event, err := events.Next()
+		switch {
+		case err != nil && answer.finish != "":
+			return answer.end(response)
+		case err == io.EOF:
+			return response.Unfinished()
+		case err != nil:
+			return response.Broken(err)
+		case len(bytes.TrimSpace(event.Data)) == 0:
+			continue // a keep-alive
+		case string(bytes.TrimSpace(event.Data)) == openaichat.Done:
+			if answer.finish == "" {
+				return response.Unfinished()
+			}
+			if err := answer.end(response); err != nil {
+				return err
+			}
+			response.Drain()
+			return nil
+		}
+		if err := readEvent(response, answer, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readEvent(response *upstream.Response, answer *answer, event sse.Event) error {
+	var chunk openaichat.Chunk
+	err := json.Unmarshal(event.Data, &chunk)
+	isError := event.Type == "error" || !rawjson.IsNull(chunk.Error) || chunk.Choices == nil
+	if failure, ok := response.Failed(event.Data); ok && isError {
+		return failure
+	}
+	switch {
+	case err != nil && answer.finish != "":
+		return nil
+	case err != nil && event.Cut:
+		return response.Unfinished()
+	case err != nil:
+		return response.Malformed(event.Data, err)
+	}
+	answer.addModel(chunk.Model)
+	answer.addUsage(chunk.Usage)
+	for _, choice := range chunk.Choices {
+		if choice.Index == 0 {
+			answer.addMessage(choice.Delta)
+			answer.addUsage(choice.Usage)
+			answer.addFinish(choice.FinishReason)
+		}
+	}
+	return nil
+}
+
+// readJSON reads an answer that did not stream.
+func readJSON(response *upstream.Response, answer *answer) error {
+	var whole openaichat.Response
+	data, err := response.JSON(&whole)
+	if err != nil {
+		return err
+	}
+	if len(whole.Choices) == 0 {
+		if failure, ok := response.Failed(data); ok {
+			return failure
+		}
+		return response.Malformed(data, errors.New("there are no choices"))
+	}
+	answer.addModel(whole.Model)
+	answer.addUsage(whole.Usage)
+	for _, choice := range whole.Choices {
+		if choice.Index == 0 {
+			for i := range choice.Message.ToolCalls {
+				choice.Message.ToolCalls[i].Index = &i
+			}
+			answer.addMessage(choice.Message)
+			answer.addUsage(choice.Usage)
+			answer.addFinish(choice.FinishReason)
+		}
+	}
+	if answer.finish == "" { // the answer is whole all the same: its JSON is
+		answer.finish = "stop"
+	}
+	return answer.end(response)
+}
