@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
+)
+
+type chatCommand struct {
+	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
+	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
+	View    string  `default:"continuity" enum:"${views}" help:"What the model is shown: ${allviews}."`
+	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: as the conversation is."`
+	Model   *string `placeholder:"NAME" help:"Who answers (model)."`
+	JSON    bool    `help:"With --message: write JSON as POST /chat does, with error when the answer is not whole."`
+}
+
+func (chatCommand) Help() string {
+	return `Talks with a model over the local store; without a configured model the built-in demo answers. Below each answer stands what the model was shown of the conversation. Ctrl-C stops an answer and keeps what there is of it; at the prompt it leaves. /help lists the commands.
+
+When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
+
+Examples:
+
+    continuo chat
+    continuo chat s1 --mode agent
+    continuo chat s1 --message "What did I say first?"
+    git diff | continuo chat review --message -
+    printf 'Hello\nWhat did I say?\n' | continuo chat s1`
+}
+
+// Run talks until the input ends.
+func (c *chatCommand) Run(ctx context.Context, a *app) error {
+	if c.JSON && c.Message == nil {
+		return usage("--json needs --message: a talk is no document")
+	}
+	w, err := a.wire(ctx, flag{"model", "model", c.Model})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	t, err := c.begin(ctx, a, w)
+	if err != nil {
+		return err
+	}
+	t.signals = make(chan os.Signal, 2)
+	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(t.signals)
+	if c.Message != nil {
+		return c.once(ctx, t)
+	}
+	return t.run(ctx)
+}
+
+// begin finds the conversation, or makes sure that it can be begun.
+func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error) {
+	view, err := w.views.View(c.View)
+	if err != nil {
+		return nil, err
+	}
+	t := &talk{app: a, wired: w, view: view, plain: !a.inTerminal || !a.outTerminal}
+	if c.Mode != nil {
+		t.mode = continuo.Mode(*c.Mode)
+	}
+	if c.Session == "" {
+		return t, nil
+	}
+	conversation, err := w.find(ctx, c.Session)
+	switch {
+	case err == nil:
+		t.conversation = conversation
+		t.session = conversation.ID
+	case errors.Is(err, continuo.ErrNotFound) && engine.CheckKey(c.Session) == nil:
+		t.session = c.Session
+	case errors.Is(err, continuo.ErrNotFound) && !isReference(c.Session):
+		return nil, engine.CheckKey(c.Session)
+	default:
+		return nil, err
+	}
+	return t, nil
+}
+
+// isReference reports whether a name can only be that of a conversation which is there already.
+func isReference(name string) bool {
+	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "conv_")
+}
+
+// once says one message and prints the answer.
+func (c *chatCommand) once(ctx context.Context, t *talk) error {
+	message := *c.Message
+	if message == "-" {
+		text, err := io.ReadAll(io.LimitReader(t.in, maxLine+1))
+		if err != nil {
+			return fmt.Errorf("read the message: %w", err)
+		}
+		if len(text) > maxLine {
+			return usage("the message on standard input is longer than %s", byteSize(maxLine))
+		}
+		message = strings.TrimRight(string(text), "\r\n")
+	}
+	t.plain, t.quiet = !t.outTerminal, c.JSON
+	err := t.say(ctx, message)
+	if err == nil && t.stopping {
+		err = &saidError{context.Canceled}
+	}
+	if !c.JSON || t.answer == nil {
+		return err
+	}
+	return errors.Join(err, t.json(t.answer))
+}
+
+// maxLine is the longest message that is taken from standard input, in bytes.
+const maxLine = 32 << 20
+
+// answerJSON is the answer to one message, in the words of POST /chat.
+type answerJSON struct {
+	SessionID      string              `json:"session_id"`
+	ConversationID string              `json:"conversation_id"`
+	TurnID         string              `json:"turn_id"`
+	Response       string              `json:"response"`
+	Usage          continuo.Usage      `json:"usage"`
+	Context        *contextJSON        `json:"context"`
+	Error          *continuo.TurnError `json:"error,omitempty"`
+}
+
+// contextJSON says what the last request showed of the conversation.
+type contextJSON struct {
+	View string `json:"view"`
+	At   int64  `json:"at"`
+	continuo.PlanTotals
+	Epoch int64 `json:"epoch"`
+	Moved bool  `json:"moved"`
+}
+
+// limits are those of the talk's view.
+func (t *talk) limits() window.Limits { return t.view.Limits }

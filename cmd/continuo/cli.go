@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/window"
+)
+
+// cli is the grammar of the command line: kong reads it, each command has its own file.
+type cli struct {
+	globals
+
+	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
+	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
+	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork and delete conversations."`
+	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
+	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
+	Import        importCommand        `cmd:"" help:"Add conversations from files."`
+	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
+	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
+	Version       versionCommand       `cmd:"" help:"Say which version this is."`
+	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
+}
+
+// globals are the flags that every command has.
+type globals struct {
+	Config  string            `placeholder:"FILE" group:"Global flags:" help:"Settings file. Default: ./continuo.yaml, else ~/.config/continuo/continuo.yaml."`
+	Store   *string           `placeholder:"PATH" group:"Global flags:" help:"SQLite file of the logs (store.path)."`
+	Project *string           `placeholder:"NAME" group:"Global flags:" help:"Project of the conversations (project)."`
+	Set     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" group:"Global flags:" help:"Any setting, such as context.max_messages=40; may be repeated. continuo doctor lists them."`
+
+	ShowVersion kong.VersionFlag `name:"version" group:"Global flags:" help:"Print the version and leave."`
+}
+
+// app is one run of the program.
+type app struct {
+	*console
+	env     []string
+	globals *globals
+	parser  *kong.Kong
+}
+
+// run parses a command line and runs the command that it names. env is as os.Environ gives it.
+func run(ctx context.Context, c *console, args, env []string) error {
+	var grammar cli
+	parser, err := newParser(&grammar, c)
+	if err != nil {
+		return fmt.Errorf("read the command line: %w", err)
+	}
+	if len(args) == 0 {
+		c.text(overview)
+		return nil
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return &usageError{explain(err)}
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	return parsed.Run(&app{console: c, env: env, globals: &grammar.globals, parser: parser})
+}
+
+func newParser(grammar *cli, c *console) (*kong.Kong, error) {
+	parser, err := kong.New(grammar,
+		kong.Name("continuo"),
+		kong.Description(about+"\n\nExit codes:\n\n"+exitHelp()),
+		kong.Writers(c.out, c.err),
+		kong.Exit(os.Exit),
+		kong.Vars{"views": strings.Join(window.Names(), ","), "allviews": strings.Join(window.Names(), ", "), "version": "continuo " + readVersion().Version},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+	)
+	if err == nil {
+		parser.Model.HelpFlag.Group = &kong.Group{Key: "Global flags:", Title: "Global flags:"}
+	}
+	return parser, err
+}
+
+// explain adds to what kong says of a command line where to read more.
+func explain(err error) error {
+	command := "continuo"
+	var parsing *kong.ParseError
+	if errors.As(err, &parsing) && parsing.Context != nil {
+		if selected := parsing.Context.Selected(); selected != nil {
+			command = selected.FullPath()
+		}
+	}
+	return fmt.Errorf("%s; see %s --help", strings.TrimSuffix(err.Error(), "."), command)
+}
+
+const about = `Continuo keeps one append-only log per conversation and builds every model request from it, under a budget, with a plan that says what was kept, shortened or left out, and why.
+
+Settings come from continuo.yaml, then from variables CONTINUO_…, then from flags; the later one wins.`
+
+const overview = `Continuo keeps one log per conversation and builds every model request from it.
+
+  continuo chat                       talk in the terminal; works without any key
+  continuo serve                      run the server on http://127.0.0.1:8787
+  continuo import FILE…               add conversations that you have
+  continuo conversations list         see what there is
+  continuo context show CONV          see what a model is shown, and why
+  continuo doctor                     check settings, store and models
+
+All commands and exit codes: continuo --help. One command: continuo COMMAND --help.
+`
+
+// flag is a setting that a command's own flag gives; a nil value means that it was not given.
+type flag struct {
+	key, name string
+	value     *string
+}
+
+// loadSettings loads the settings; flags are those of the command.
+func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
+	options := config.Options{File: a.globals.Config, Env: a.env, Flags: map[string]string{}, FlagNames: map[string]string{}}
+	for key, value := range a.globals.Set {
+		options.Flags[key] = value
+	}
+	all := append([]flag{{"store.path", "store", a.globals.Store}, {"project", "project", a.globals.Project}}, flags...)
+	for _, f := range all {
+		if f.value != nil {
+			options.Flags[f.key], options.FlagNames[f.key] = *f.value, f.name
+		}
+	}
+	settings, err := config.Load(options)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return settings, nil
+}

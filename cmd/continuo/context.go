@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
+)
+
+type contextCommand struct {
+	Show contextShowCommand `cmd:"" help:"Show a view of a conversation: the plan and the rendering."`
+}
+
+type contextShowCommand struct {
+	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
+	View         string  `default:"continuity" enum:"${views}" help:"Which view to build: ${allviews}."`
+	Format       *string `enum:"openai,anthropic,transcript" help:"Show the rendering too, in this form: openai, anthropic or transcript."`
+	At           int64   `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
+	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
+	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
+	MaxTokens    *int    `placeholder:"N" help:"Another limit on tokens; 0 for none."`
+	Model        string  `placeholder:"NAME" help:"Who would read it; its tokenizer counts. Default: the default model."`
+	System       bool    `help:"Put the mode's system messages into the rendering."`
+	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
+	Raw          bool    `help:"Write the rendering alone, byte for byte."`
+	Request      int64   `placeholder:"SEQ" help:"Show the request again that this answer came of, and whether it has the same bytes."`
+	JSON         bool    `help:"Write JSON: {view, format, messages or text, plan}; with --request {body, sha256, same, round, plan}."`
+}
+
+func (contextShowCommand) Help() string {
+	return `The context audit: what a model would be shown of a conversation now, or was shown earlier, and for every entry why it is in or out. No model is called and nothing is changed. With --request it makes the request again that an earlier answer came of, and compares its hash with the one in the log; exit code 1 says that they differ.
+
+Examples:
+
+    continuo context show s1
+    continuo context show s1 --view codex --max-tokens 2000
+    continuo context show s1 --view replay --raw
+    continuo context show s1 --at 40 --format anthropic --system
+    continuo context show s1 --request 12
+    continuo context show s1 --json | jq .plan.totals`
+}
+
+// Run shows the context or an earlier request.
+func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	conversation, err := w.find(ctx, c.Conversation)
+	if err != nil {
+		return err
+	}
+	if c.Request != 0 {
+		return c.request(ctx, a, w, conversation)
+	}
+	request := engine.ContextRequest{
+		View: c.View, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System,
+	}
+	if c.Format != nil {
+		request.Format = engine.Format(*c.Format)
+	}
+	shown, err := w.engine.Context(ctx, conversation, request)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Raw:
+		return a.rawContext(shown)
+	case c.JSON:
+		return a.json(shown)
+	}
+	return c.show(ctx, a, w, conversation, shown)
+}
+
+// show prints the summary, the plan, and the rendering when it was asked for.
+func (c *contextShowCommand) show(ctx context.Context, a *app, w *wired, conversation continuo.Conversation, shown *engine.Context) error {
+	limits, err := c.limits(w)
+	if err != nil {
+		return err
+	}
+	a.print("%s", a.paint.bold(titleOf(conversation)))
+	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", shown.View, number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan, limits))))
+	a.print("")
+	a.showUse(shown.Plan, limits)
+	a.print("")
+	if err := a.showPlan(ctx, w, conversation, shown.Plan); err != nil {
+		return err
+	}
+	if !c.Rendering && c.Format == nil {
+		return nil
+	}
+	a.print("\n%s", a.paint.dim("rendering: "+string(shown.Format)))
+	return a.showRendering(shown.Messages, shown.Text)
+}
+
+// limits returns the view's limits with the flags' in their place.
+func (c *contextShowCommand) limits(w *wired) (window.Limits, error) {
+	view, err := w.views.View(c.View)
+	if err != nil {
+		return window.Limits{}, err
+	}
+	for _, change := range []struct{ from, to *int }{
+		{c.MaxMessages, &view.Limits.Messages}, {c.MaxChars, &view.Limits.Chars}, {c.MaxTokens, &view.Limits.Tokens},
+	} {
+		if change.from != nil {
+			*change.to = *change.from
+		}
+	}
+	return view.Limits, nil
+}
+
+// rawContext writes a rendering alone.
+func (a *app) rawContext(shown *engine.Context) error {
+	if shown.Messages == nil {
+		a.text(shown.Text)
+		return nil
+	}
+	var list strings.Builder
+	for i, message := range shown.Messages {
+		if i > 0 {
+			list.WriteByte(',')
+		}
+		list.Write(message)
+	}
+	a.text("[" + list.String() + "]\n")
+	return nil
+}
+
+// request shows the request of an earlier round again.
+func (c *contextShowCommand) request(ctx context.Context, a *app, w *wired, conversation continuo.Conversation) error {
+	replayed, err := w.engine.Request(ctx, conversation, c.Request)
+	if err != nil {
+		return err
+	}
+	differs := error(nil)
+	if !replayed.Same {
+		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent", c.Request)
+	}
+	switch {
+	case c.Raw:
+		a.text(string(replayed.Body))
+		return differs
+	case c.JSON:
+		if err := a.json(replayed); err != nil {
+			return err
+		}
+		return differs
+	}
+	round := replayed.Round
+	a.print("%s  %s", a.paint.bold(fmt.Sprintf("the request that entry %s came of", number(c.Request))), a.paint.dim(contextLine(replayed.Plan, window.Limits{})))
+	a.print("%s", a.paint.dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, number(round.At), roundWords(round))))
+	if replayed.Same {
+		a.print("%s the same bytes: %s, sha256 %s", a.paint.green("✔"), byteSize(int64(len(replayed.Body))), replayed.SHA256)
+	} else {
+		a.print("%s other bytes: sent were %s, sha256 %s", a.paint.red("✘"), byteSize(int64(round.RequestBytes)), round.RequestSHA256)
+		a.print("  now there are %s, sha256 %s", byteSize(int64(len(replayed.Body))), replayed.SHA256)
+	}
+	a.print("")
+	if err := a.showPlan(ctx, w, conversation, replayed.Plan); err != nil {
+		return err
+	}
+	if c.Rendering || c.Format != nil {
+		a.print("")
+		if err := a.json(replayed.Body); err != nil {
+			return err
+		}
+	}
+	return differs
+}
+
+// whoAnswered names the provider and the model, once when both have one name.
+func whoAnswered(round *continuo.Round) string {
+	if round.Provider == round.Model {
+		return oneLine(round.Model, 60)
+	}
+	return oneLine(round.Provider+" "+round.Model, 100)
+}
+
+// roundWords says what a model request took.
+func roundWords(round *continuo.Round) string {
+	words := []string{number(round.LatencyMS) + " ms"}
+	if round.Usage != nil {
+		words = append(words, number(round.Usage.InputTokens)+" tokens in", number(round.Usage.OutputTokens)+" out")
+		if round.Usage.CachedTokens > 0 {
+			words = append(words, number(round.Usage.CachedTokens)+" cached")
+		}
+	}
+	if round.FinishReason != "" {
+		words = append(words, "ended by "+oneLine(round.FinishReason, 40))
+	}
+	return strings.Join(words, " · ")
+}

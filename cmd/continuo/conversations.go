@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+type conversationsCommand struct {
+	List   listCommand   `cmd:"" help:"List conversations, the newest change first."`
+	Show   showCommand   `cmd:"" help:"Show a conversation and its entries."`
+	Rename renameCommand `cmd:"" help:"Give a conversation another title."`
+	Fork   forkCommand   `cmd:"" help:"Begin a conversation with the entries of another."`
+	Delete deleteCommand `cmd:"" help:"Delete conversations."`
+}
+
+type listCommand struct {
+	Limit int  `default:"30" help:"How many to list at most; 0 for all."`
+	JSON  bool `help:"Write JSON: {data, has_more}."`
+}
+
+func (listCommand) Help() string {
+	return `Lists the conversations of the project, the newest change first. The first column is a short name that every command takes instead of the id.
+
+Examples:
+
+    continuo conversations list
+    continuo conversations list --limit 0 --json | jq -r '.data[].id'`
+}
+
+// Run prints the list.
+func (l *listCommand) Run(ctx context.Context, a *app) error {
+	if l.Limit < 0 {
+		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, more, err := w.list(ctx, l.Limit)
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return a.json(map[string]any{"data": found, "has_more": more})
+	}
+	if len(found) == 0 {
+		a.note("No conversations in project %s yet. Begin one with: continuo chat", w.settings.Project)
+		return nil
+	}
+	t := table{right: []bool{true, false, false, true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head(""), head("conversation"), head("mode"), head("entries"), head("updated"), head("title"))
+	for i, conversation := range found {
+		t.add(
+			cell{"@" + strconv.Itoa(i+1), a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
+			plain(string(conversation.ActiveMode)), plain(number(conversation.LastSeq)),
+			plain(when(conversation.UpdatedAt)), plain(oneLine(conversation.Title, 200)),
+		)
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+	if more {
+		a.note("There are more: --limit 0 lists all.")
+	}
+	return nil
+}
+
+// nameOf is what people call a conversation by: its key, or else its id.
+func nameOf(conversation continuo.Conversation) string {
+	if conversation.Key != "" {
+		return conversation.Key
+	}
+	return conversation.ID
+}
+
+// when writes a time in local time, to the minute.
+func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
+
+// listPage is how many conversations one query asks for.
+const listPage = 200
+
+// list returns the conversations of the project, newest change first, at most limit (0: all), and
+// whether there are more.
+func (w *wired) list(ctx context.Context, limit int) (found []continuo.Conversation, more bool, err error) {
+	found = []continuo.Conversation{}
+	query := continuo.ConversationQuery{ProjectID: w.settings.Project, Limit: listPage}
+	for {
+		page, err := w.log.Conversations(ctx, query)
+		if err != nil {
+			return nil, false, fmt.Errorf("list conversations: %w", err)
+		}
+		found = append(found, page...)
+		if limit > 0 && len(found) > limit {
+			return found[:limit], true, nil
+		}
+		if len(page) < listPage {
+			return found, false, nil
+		}
+		last := page[len(page)-1]
+		query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+	}
+}
+
+// find finds the conversation that an argument names.
+func (w *wired) find(ctx context.Context, name string) (continuo.Conversation, error) {
+	if place, ok := strings.CutPrefix(name, "@"); ok {
+		return w.nth(ctx, name, place)
+	}
+	conversation, err := w.log.Find(ctx, w.settings.Project, name)
+	if err != nil {
+		return continuo.Conversation{}, fmt.Errorf("%w in project %s; continuo conversations list shows what there is", err, w.settings.Project)
+	}
+	return conversation, nil
+}
+
+// nth finds the conversation that stands at a place of the list, from 1.
+func (w *wired) nth(ctx context.Context, name, place string) (continuo.Conversation, error) {
+	n, err := strconv.Atoi(place)
+	if err != nil || n < 1 {
+		return continuo.Conversation{}, usage("conversation %q: after @ stands a place in the list of conversations, such as @1", name)
+	}
+	found, _, err := w.list(ctx, n)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	if len(found) < n {
+		return continuo.Conversation{}, fmt.Errorf("conversation %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "conversation"))
+	}
+	return found[n-1], nil
+}
+
+type renameCommand struct {
+	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
+	Title        string `arg:"" help:"The new title."`
+	JSON         bool   `help:"Write the conversation as JSON."`
+}
+
+func (renameCommand) Help() string {
+	return `Changes the title and nothing else; the key and the id stay.
+
+Examples:
+
+    continuo conversations rename s1 "Refund for order 4411"
+    continuo conversations rename @1 "The one from this morning"`
+}
+
+// Run changes the title.
+func (r *renameCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	conversation, err := w.find(ctx, r.Conversation)
+	if err != nil {
+		return err
+	}
+	if conversation, err = w.log.Update(ctx, conversation.ID, continuo.ConversationChange{Title: &r.Title}); err != nil {
+		return err
+	}
+	if r.JSON {
+		return a.json(conversation)
+	}
+	a.print("%s is now called %q", nameOf(conversation), conversation.Title)
+	return nil
+}
+
+type forkCommand struct {
+	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
+	At           int64  `placeholder:"SEQ" help:"The last entry that both share. Default: the newest."`
+	Title        string `placeholder:"TEXT" help:"Title of the fork. Default: the same."`
+	Key          string `placeholder:"KEY" help:"Session id of the fork. Default: none."`
+	JSON         bool   `help:"Write the fork as JSON."`
+}
+
+func (forkCommand) Help() string {
+	return `A fork begins with the entries of its parent up to --at and then goes its own way. Nothing is copied, so it costs the same however long the parent is. It may not cut a tool call from its result.
+
+Examples:
+
+    continuo conversations fork s1
+    continuo conversations fork s1 --at 12 --title "What if we had refunded"`
+}
+
+// Run makes the fork.
+func (f *forkCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if f.Key != "" {
+		if err := engine.CheckKey(f.Key); err != nil {
+			return err
+		}
+	}
+	parent, err := w.find(ctx, f.Conversation)
+	if err != nil {
+		return err
+	}
+	fork, err := w.log.Fork(ctx, parent.ID, f.At, continuo.Conversation{Title: f.Title, Key: f.Key})
+	if err != nil {
+		return err
+	}
+	if f.JSON {
+		return a.json(fork)
+	}
+	a.print("%s", fork.ID)
+	a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), count(fork.ForkSeq, "entry"), nameOf(fork))
+	return nil
+}
+
+type deleteCommand struct {
+	Conversations []string `arg:"" name:"conv" help:"Which ones: ids, keys or @1."`
+	Yes           bool     `short:"y" help:"Do not ask."`
+}
+
+func (deleteCommand) Help() string {
+	return `Deletes conversations with all their entries, for good. Forks keep what they began with. It asks first; where nobody can be asked, it needs --yes.
+
+Examples:
+
+    continuo conversations delete s1
+    continuo conversations delete --yes s1 s2`
+}
+
+// Run deletes after asking.
+func (d *deleteCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var found []continuo.Conversation
+	for _, name := range d.Conversations {
+		conversation, err := w.find(ctx, name)
+		if err != nil {
+			return err
+		}
+		found = append(found, conversation)
+	}
+	for _, conversation := range found {
+		what := fmt.Sprintf("%s %q with %s", nameOf(conversation), oneLine(conversation.Title, 60), count(conversation.LastSeq, "entry"))
+		if !d.Yes {
+			yes, err := a.ask("Delete " + what + " for good?")
+			if err != nil {
+				return err
+			}
+			if !yes {
+				a.note("Kept %s.", nameOf(conversation))
+				continue
+			}
+		}
+		if err := w.log.Delete(ctx, conversation.ID); err != nil {
+			return err
+		}
+		a.print("deleted %s", what)
+	}
+	return nil
+}

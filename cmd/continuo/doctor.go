@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/config"
+)
+
+type doctorCommand struct {
+	Online bool `help:"Ask every configured model's server for its models, to see whether it answers and takes the key."`
+	JSON   bool `help:"Write JSON: {ok, version, checks, settings}."`
+}
+
+func (doctorCommand) Help() string {
+	return `Checks what Continuo stands on and prints every setting with its value and where it comes from: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given. The exit code is 1 when something is wrong.
+
+A real model is named in continuo.yaml; its key stays in the environment:
+
+` + indent(modelExample, "    ") + `
+
+Examples:
+
+    continuo doctor
+    continuo doctor --online
+    continuo doctor --json | jq -r '.settings[] | select(.origin != "default") | .key'`
+}
+
+// status says how a check went.
+type status string
+
+const (
+	good    status = "ok"
+	warning status = "warning"
+	bad     status = "failed"
+)
+
+// check is one finding.
+type check struct {
+	Name   string `json:"name"`
+	Status status `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// settingJSON is one setting in the JSON form.
+type settingJSON struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+	Doc    string `json:"doc"`
+}
+
+// diagnosis is everything that doctor found.
+type diagnosis struct {
+	OK       bool          `json:"ok"`
+	Version  versionInfo   `json:"version"`
+	Checks   []check       `json:"checks"`
+	Settings []settingJSON `json:"settings"`
+}
+
+func (d *diagnosis) add(name string, how status, format string, args ...any) {
+	d.Checks = append(d.Checks, check{name, how, fmt.Sprintf(format, args...)})
+	d.OK = d.OK && how != bad
+}
+
+// Run checks everything and prints it.
+func (c *doctorCommand) Run(ctx context.Context, a *app) error {
+	d := &diagnosis{OK: true, Version: readVersion(), Settings: []settingJSON{}}
+	d.add("version", good, "continuo %s, %s, %s", d.Version.Version, d.Version.Go, d.Version.Platform)
+	settings, err := a.loadSettings()
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			d.add("settings", bad, "%s", line)
+		}
+	} else {
+		d.settings(settings)
+		d.store(ctx, settings.Store.Path)
+		d.models(ctx, settings, a.env, c.Online)
+	}
+	if !c.JSON {
+		d.print(a)
+	} else if err := a.json(d); err != nil {
+		return err
+	}
+	if !d.OK {
+		return errSilent
+	}
+	return nil
+}
+
+// settings notes where the settings come from, and each of them.
+func (d *diagnosis) settings(settings *config.Config) {
+	from := "no settings file; ./continuo.yaml or ~/.config/continuo/continuo.yaml would be read"
+	if settings.File != "" {
+		from = settings.File
+	}
+	d.add("settings", good, "%s", from)
+	for _, hint := range settings.Hints() {
+		d.add("settings", warning, "%s", hint)
+	}
+	for _, setting := range settings.Settings() {
+		d.Settings = append(d.Settings, settingJSON{setting.Key, setting.Value, setting.Origin.String(), setting.Doc})
+	}
+}
+
+func (d *diagnosis) print(a *app) {
+	for _, found := range d.Checks {
+		sign := a.paint.green("✔")
+		switch found.Status {
+		case warning:
+			sign = a.paint.yellow("!")
+		case bad:
+			sign = a.paint.red("✘")
+		case good:
+		}
+		a.print("%s %s %s", sign, pad(found.Name, 8, false), a.shown(found.Detail))
+	}
+	if len(d.Settings) == 0 {
+		return
+	}
+	a.print("")
+	t := table{}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("setting"), head("value"), head("from"))
+	for _, setting := range d.Settings {
+		value := cell{oneLine(setting.Value, 60), nil}
+		if setting.Value == "" {
+			value = cell{"–", a.paint.dim}
+		}
+		origin := cell{oneLine(setting.Origin, 80), a.paint.cyan}
+		if setting.Origin == "default" {
+			origin.paint = a.paint.dim
+		}
+		t.add(plain(setting.Key), value, origin)
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+}

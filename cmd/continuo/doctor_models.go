@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/model/anthropic"
+)
+
+// models checks what is configured, and with online whether it answers.
+func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []string, online bool) {
+	for _, name := range settings.ModelNames() {
+		m, err := settings.Model(name)
+		if err != nil {
+			d.add("model", bad, "%s: %s", name, err)
+			continue
+		}
+		words := name
+		if name == settings.DefaultModel || settings.DefaultModel == "" && name == config.DemoModel {
+			words += " (the default)"
+		}
+		if m.Protocol == config.ProtocolDemo {
+			d.add("model", good, "%s: built in, needs no key and no network; it is no real model", words)
+			continue
+		}
+		words += fmt.Sprintf(": %s, %s at %s", m.Protocol, m.Model, m.BaseURL)
+		switch {
+		case m.APIKeyEnv == "":
+			d.add("model", good, "%s; without a key", words)
+		case m.APIKeySet:
+			d.add("model", good, "%s; the key in %s is set", words, m.APIKeyEnv)
+		case name == settings.DefaultModel:
+			d.add("model", bad, "%s; the key in %s is not set: set it where continuo starts", words, m.APIKeyEnv)
+		default:
+			d.add("model", warning, "%s; the key in %s is not set", words, m.APIKeyEnv)
+		}
+		if online {
+			d.askModel(ctx, name, m, envValue(env, m.APIKeyEnv))
+		}
+	}
+}
+
+// askTimeout is how long a model's server may take to list its models.
+const askTimeout = 15 * time.Second
+
+// askModel asks a model's server for its list of models, which costs nothing.
+func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelConfig, key string) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	path := "/models"
+	if m.Protocol == config.ProtocolAnthropicMessages {
+		path = "/v1/models"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.BaseURL+path, nil)
+	if err != nil {
+		d.add("online", bad, "%s: %s", name, err)
+		return
+	}
+	if m.Protocol == config.ProtocolAnthropicMessages {
+		request.Header.Set("Anthropic-Version", anthropic.Version)
+		request.Header.Set("X-Api-Key", key)
+	} else if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for header, value := range m.Headers {
+		request.Header.Set(header, value)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a key goes nowhere else
+	begin := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		d.add("online", bad, "%s: %s does not answer: %s", name, m.BaseURL, err)
+		return
+	}
+	_ = response.Body.Close() // only the status matters
+	took := time.Since(begin).Round(time.Millisecond)
+	switch status := response.StatusCode; {
+	case status == http.StatusOK:
+		d.add("online", good, "%s: %s answers in %s and takes the key", name, m.BaseURL, took)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		d.add("online", bad, "%s: %s refuses the key (status %d)", name, m.BaseURL, status)
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		d.add("online", warning, "%s: %s answers but lists no models (status %d); whether it takes the key is not known", name, m.BaseURL, status)
+	default:
+		d.add("online", bad, "%s: %s answers with status %d", name, m.BaseURL, status)
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// exitRule maps a kind of error to the code that the program ends with.
+type exitRule struct {
+	code    int
+	meaning string
+	of      func(error) bool // nil for code 0
+}
+
+// exitTable is the one place that knows the codes; the first rule that matches an error counts.
+func exitTable() []exitRule {
+	return []exitRule{
+		{code: 0, meaning: "done"},
+		{code: 130, meaning: "stopped by Ctrl-C or a signal", of: is(context.Canceled)},
+		{code: 2, meaning: "wrong usage: arguments, settings or values", of: func(err error) bool {
+			return as[*usageError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
+		}},
+		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
+		{code: 4, meaning: "conflict: busy, already there, or changed meanwhile", of: func(err error) bool {
+			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused)(err)
+		}},
+		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
+		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},
+	}
+}
+
+// exitCode is the code that an error ends the program with.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	for _, rule := range exitTable() {
+		if rule.of != nil && rule.of(err) {
+			return rule.code
+		}
+	}
+	return 1
+}
+
+// exitHelp is the table as the help shows it.
+func exitHelp() string {
+	var text strings.Builder
+	rules := exitTable()
+	slices.SortFunc(rules, func(x, y exitRule) int { return cmp.Compare(x.code, y.code) })
+	for _, rule := range rules {
+		fmt.Fprintf(&text, "    %-3d  %s\n", rule.code, rule.meaning)
+	}
+	return text.String()
+}
+
+func is(targets ...error) func(error) bool {
+	return func(err error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func as[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}
+
+// usageError says that the program was called in a way that cannot work.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// errSilent ends the program with code 1 when everything has been said already.
+var errSilent = errors.New("failed")
+
+// report writes an error for a person: each line of it after the program's name.
+func report(c *console, err error) {
+	if err == nil || errors.Is(err, errSilent) || as[*saidError](err) {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
+		c.note("%s %s", c.notePaint.red("continuo:"), harmless(line))
+	}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/interchange"
+)
+
+type importCommand struct {
+	Files   []string `arg:"" name:"file" help:"Files and folders; - is standard input."`
+	Format  *string  `enum:"openai,openai-legacy,anthropic,unified,pipeline,continuo" help:"Read every file as openai, openai-legacy, anthropic, unified, pipeline or continuo. Default: recognised for each conversation."`
+	DryRun  bool     `name:"dry-run" help:"Read and report, but add nothing."`
+	Repairs bool     `help:"List every repair: conversation, message index, rule, what was done."`
+	JSON    bool     `help:"Write the report as JSON, with every repair and every error."`
+}
+
+func (importCommand) Help() string {
+	return `Adds conversations from files: OpenAI chat JSON and JSON lines (also gzip-packed, also the older function_call form), Anthropic messages, the pipeline's chat_<id>.json, the unified log's predecessor (a folder with index.json), and Continuo's own export. What a log could not show, such as a tool result without its call, is repaired, and every repair is reported. A conversation that is there already is not added again. What is broken is reported, the rest goes on, and the exit code is 1.
+
+Examples:
+
+    continuo import conversations.jsonl.gz
+    continuo import --dry-run --repairs old/
+    cat chat.json | continuo import -`
+}
+
+// Run imports all files and prints the report.
+func (i *importCommand) Run(ctx context.Context, a *app) error {
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	sources, err := i.sources(a)
+	if err != nil {
+		return err
+	}
+	add, closeStore, err := i.adder(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	run := &importRun{add: add, progress: newProgress(a.console, sources), stop: stop}
+	report := importReport{DryRun: i.DryRun}
+	report.Files = run.all(ctx, sources)
+	run.progress.close()
+	if err := report.write(a, i); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("stopped: %w; what was imported stays, and the same command goes on", context.Cause(ctx))
+	case report.broken() > 0:
+		return errSilent
+	}
+	return nil
+}
+
+// adder returns what to do with each document: add it, or for a dry run only look whether it is there.
+func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeStore func(), err error) {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return nil, nil, err
+	}
+	if i.DryRun {
+		if _, err := os.Stat(settings.Store.Path); errors.Is(err, fs.ErrNotExist) {
+			return lookUp(nil), func() {}, nil // a dry run makes no store
+		}
+	}
+	w, err := a.wireWith(ctx, settings, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if i.DryRun {
+		return lookUp(w), w.Close, nil
+	}
+	add = func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
+		return w.engine.Import(ctx, settings.Project, document)
+	}
+	return add, w.Close, nil
+}
+
+type addFunc func(context.Context, interchange.Document) (engine.Imported, error)
+
+// lookUp tells what adding would do; w is nil when there is no store.
+func lookUp(w *wired) addFunc {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	return func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
+		key := document.Conversation.Key
+		mu.Lock()
+		existed := seen[key]
+		seen[key] = key != ""
+		mu.Unlock()
+		result := engine.Imported{
+			Conversation: document.Conversation, Existed: existed, Entries: len(document.Entries),
+			Repairs: document.Repairs, Source: document.Source, Format: document.Format,
+		}
+		if w == nil || existed || key == "" {
+			return result, nil
+		}
+		found, err := w.log.Find(ctx, w.settings.Project, key)
+		switch {
+		case errors.Is(err, continuo.ErrNotFound):
+			return result, nil
+		case err != nil:
+			return engine.Imported{}, err
+		}
+		result.Conversation, result.Existed = found, true
+		return result, nil
+	}
+}
+
+// importSource is one argument: a file, a folder or standard input.
+type importSource struct {
+	name string
+	size int64 // in bytes, 0 when it is not known
+	read func(wrap func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error]
+}
+
+// sources looks at every argument before anything is read.
+func (i *importCommand) sources(a *app) ([]importSource, error) {
+	options := interchange.Options{}
+	if i.Format != nil {
+		options.Format = *i.Format
+	}
+	var sources []importSource
+	for _, name := range i.Files {
+		if name == "-" {
+			sources = append(sources, importSource{name: "standard input", read: func(wrap func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error] {
+				return interchange.Read("standard input", wrap(a.in), options)
+			}})
+			continue
+		}
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("import %s: %w: there is no such file", name, continuo.ErrNotFound)
+		case err != nil:
+			return nil, fmt.Errorf("import: %w", err)
+		case info.IsDir():
+			found, err := folderSources(name, options)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, found...)
+		default:
+			sources = append(sources, fileSource(name, info.Size(), options))
+		}
+	}
+	return sources, nil
+}
+
+func fileSource(name string, size int64, options interchange.Options) importSource {
+	return importSource{name: name, size: size, read: func(wrap func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error] {
+		return func(yield func(interchange.Document, error) bool) {
+			file, err := os.Open(name)
+			if err != nil {
+				yield(interchange.Document{Source: name}, fmt.Errorf("read: %w", err))
+				return
+			}
+			defer file.Close()
+			for document, err := range interchange.Read(name, wrap(file), options) {
+				if !yield(document, err) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// folderSources lists the files of a folder one by one, so that each is reported; a folder that is the
+// store of the unified log's predecessor, or has no such files, is left to interchange as a whole.
+func folderSources(folder string, options interchange.Options) ([]importSource, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	var files []importSource
+	isIndex := func(entry os.DirEntry) bool { return entry.Name() == "index.json" }
+	if !slices.ContainsFunc(entries, isIndex) {
+		for _, entry := range entries {
+			path, name := filepath.Join(folder, entry.Name()), strings.TrimSuffix(entry.Name(), ".gz")
+			info, err := os.Stat(path)
+			if err == nil && info.Mode().IsRegular() && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl")) {
+				files = append(files, fileSource(path, info.Size(), options))
+			}
+		}
+	}
+	if len(files) > 0 {
+		return files, nil
+	}
+	whole := func(func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error] {
+		return interchange.ReadFolder(folder, options)
+	}
+	return []importSource{{name: folder, read: whole}}, nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// fileReport says what an import did with one file.
+type fileReport struct {
+	File     string       `json:"file"`
+	New      int          `json:"new"`
+	Existing int          `json:"existing"`
+	Messages int          `json:"messages"` // of the new conversations
+	Repairs  []repairLine `json:"repairs"`  // of the new conversations
+	Errors   []errorLine  `json:"errors"`
+}
+
+func newFileReport(name string, results []*imported) fileReport {
+	report := fileReport{File: name, Repairs: []repairLine{}, Errors: []errorLine{}}
+	for _, one := range results {
+		switch {
+		case is(errNotDone, context.Canceled, continuo.ErrFull, continuo.ErrReadOnly, continuo.ErrClosed)(one.err): // told once, by the whole import
+		case one.err != nil:
+			report.Errors = append(report.Errors, errorLine{Source: one.source, Error: one.err.Error()})
+		case one.result.Existed:
+			report.Existing++
+		default:
+			report.New++
+			report.Messages += one.result.Entries
+			for _, repair := range one.result.Repairs {
+				report.Repairs = append(report.Repairs, repairLine{Source: one.source, Title: one.result.Conversation.Title, Repair: repair})
+			}
+		}
+	}
+	return report
+}
+
+// byRule counts repairs by rule, the most frequent first.
+func (f *fileReport) byRule() string {
+	counts := map[continuo.Rule]int{}
+	for _, repair := range f.Repairs {
+		counts[repair.Rule]++
+	}
+	rules := slices.SortedFunc(maps.Keys(counts), func(x, y continuo.Rule) int {
+		return cmp.Or(cmp.Compare(counts[y], counts[x]), cmp.Compare(x, y))
+	})
+	words := make([]string, len(rules))
+	for i, rule := range rules {
+		words[i] = fmt.Sprintf("%s %d", rule, counts[rule])
+	}
+	return strings.Join(words, ", ")
+}
+
+// importReport is the report of a whole import.
+type importReport struct {
+	DryRun bool         `json:"dry_run"`
+	Files  []fileReport `json:"files"`
+}
+
+// total sums the files up.
+func (r *importReport) total() fileReport {
+	total := fileReport{File: "all"}
+	for _, file := range r.Files {
+		total.New += file.New
+		total.Existing += file.Existing
+		total.Messages += file.Messages
+		total.Repairs = append(total.Repairs, file.Repairs...)
+		total.Errors = append(total.Errors, file.Errors...)
+	}
+	return total
+}
+
+// broken is how many conversations could not be imported.
+func (r *importReport) broken() int {
+	total := r.total()
+	return len(total.Errors)
+}
+
+// write prints the report, and the errors to the side channel.
+func (r *importReport) write(a *app, command *importCommand) error {
+	total := r.total()
+	for _, broken := range total.Errors {
+		report(a.console, errors.New(broken.Error))
+	}
+	if command.JSON {
+		return a.json(r)
+	}
+	r.table(a, total)
+	if command.Repairs {
+		r.repairs(a)
+	} else if len(total.Repairs) > 0 {
+		a.note("%s; --repairs lists each: %s", count(len(total.Repairs), "repair"), total.byRule())
+	}
+	switch {
+	case r.DryRun:
+		a.note("A dry run: nothing was added.")
+	case total.New == 0 && total.Existing > 0:
+		a.note("Nothing was added: everything is there already.")
+	}
+	return nil
+}
+
+func (r *importReport) table(a *app, total fileReport) {
+	t := table{right: []bool{false, true, true, true, true, true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("file"), head("new"), head("there already"), head("messages"), head("repairs"), head("broken"))
+	rows := r.Files
+	if len(rows) != 1 {
+		rows = append(rows[:len(rows):len(rows)], total)
+	}
+	for _, file := range rows {
+		broken := plain(number(len(file.Errors)))
+		if len(file.Errors) > 0 {
+			broken.paint = a.paint.red
+		}
+		t.add(plain(oneLine(file.File, 60)), plain(number(file.New)), plain(number(file.Existing)), plain(number(file.Messages)), plain(number(len(file.Repairs))), broken)
+	}
+	for _, line := range t.lines(0) {
+		a.print("%s", line)
+	}
+}
+
+// repairs prints every repair.
+func (r *importReport) repairs(a *app) {
+	for _, file := range r.Files {
+		if len(file.Repairs) == 0 {
+			continue
+		}
+		a.print("\n%s  %s", a.paint.bold(file.File), a.paint.dim(file.byRule()))
+		t := table{right: []bool{false, true}}
+		for _, repair := range file.Repairs {
+			index := number(repair.Index)
+			if repair.Index < 0 {
+				index = "–"
+			}
+			t.add(cell{oneLine(repair.Source, 60), a.paint.dim}, plain(index), cell{string(repair.Rule), a.paint.yellow}, plain(oneLine(repair.Action, 200)))
+		}
+		for _, line := range t.lines(a.width) {
+			a.print("%s", line)
+		}
+	}
+}

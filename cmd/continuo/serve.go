@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/server"
+)
+
+type serveCommand struct {
+	Listen *string `placeholder:"ADDR" help:"host:port to listen on (listen); port 0 takes a free one. Only this machine's own addresses."`
+	Model  *string `placeholder:"NAME" help:"The default model (model)."`
+}
+
+func (serveCommand) Help() string {
+	return `Runs the HTTP server: POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns under way (server.shutdown_timeout); a second one ends at once.
+
+Examples:
+
+    continuo serve
+    continuo serve --listen 127.0.0.1:9000 --set log.format=json
+    curl -s localhost:8787/chat -H content-type:application/json -d '{"session_id": "s1", "message": "Hello"}'`
+}
+
+// Run serves until a signal comes.
+func (s *serveCommand) Run(ctx context.Context, a *app) error {
+	settings, err := a.loadSettings(flag{"listen", "listen", s.Listen}, flag{"model", "model", s.Model})
+	if err != nil {
+		return err
+	}
+	if err := checkLoopback(ctx, settings.Listen); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	logger := newLogger(settings.Log, a.console)
+	w, err := a.wireWith(ctx, settings, logger, engine.NewMetrics(registry))
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	listener, err := listen(ctx, settings.Listen)
+	if err != nil {
+		return err
+	}
+	handler := server.New(w.engine, server.Options{
+		Project: settings.Project, MaxBodyBytes: settings.Server.MaxBodyBytes,
+		Logger: logger, Registry: registry, Version: readVersion().Version,
+	})
+	a.serveBanner(w, listener.Addr().String())
+	return serve(ctx, listener, handler, w.engine, settings.Server.ShutdownTimeout, logger)
+}
+
+// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, patience time.Duration, logger *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	httpServer := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- httpServer.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	stop() // a second signal ends the program at once
+	logger.Info("shutting_down", "timeout", patience.String())
+	stopping, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := httpServer.Shutdown(stopping)
+	_ = turns.Close(stopping) // never fails; what still runs at the end of patience is interrupted
+	if err != nil {
+		err = lastWords(httpServer)
+	}
+	<-failed
+	logger.Info("stopped")
+	return err
+}
+
+// lastWords gives streams of interrupted turns a moment for their last events, and then hangs up.
+func lastWords(httpServer *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if httpServer.Shutdown(ctx) == nil {
+		return nil
+	}
+	if err := httpServer.Close(); err != nil {
+		return fmt.Errorf("close connections: %w", err)
+	}
+	return nil
+}
+
+// checkLoopback refuses addresses that other machines can reach: there are no API keys yet.
+func checkLoopback(ctx context.Context, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return usage("listen on %s: %w", address, err)
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil && host != "" {
+		return usage("listen on %s: %w", address, err)
+	}
+	if len(addresses) == 0 {
+		addresses = []netip.Addr{netip.IPv6Unspecified()}
+	}
+	for _, found := range addresses {
+		if !found.Unmap().IsLoopback() {
+			return usage("listen on %s: other machines could reach it, and the server has no API keys yet: listen on 127.0.0.1 or [::1], and let a proxy that knows its users stand before it", address)
+		}
+	}
+	return nil
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var by net.ListenConfig
+	listener, err := by.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: another program has this port; choose another with --listen 127.0.0.1:PORT (port 0 takes a free one)", address)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listen on %s: not allowed to use this port; choose one above 1023 with --listen", address)
+	case err != nil:
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return listener, nil
+}
+
+// serveBanner says where the server is and what to try.
+func (a *app) serveBanner(w *wired, address string) {
+	p := a.notePaint
+	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))
+	t := table{}
+	t.add(cell{"  store", p.dim}, plain(w.settings.Store.Path))
+	t.add(cell{"  model", p.dim}, plain(modelWords(w.settings, "")))
+	if w.settings.File != "" {
+		t.add(cell{"  settings", p.dim}, plain(w.settings.File))
+	}
+	for _, line := range t.lines(0) {
+		a.note("%s", line)
+	}
+	if w.settings.DefaultModel == config.DemoModel && len(w.settings.Models) == 0 {
+		a.note("\nThe demo model answers from what it is shown. For a real one, write to continuo.yaml:\n%s", p.dim(indent(modelExample, "  ")))
+	}
+	for _, hint := range w.settings.Hints() {
+		a.note("%s %s", p.yellow("note:"), hint)
+	}
+	a.note("\nTry:")
+	for _, message := range []string{"Hello, I am Ada.", "What did I say first?"} {
+		a.note("  curl -s http://%s/chat -H content-type:application/json -d '{\"session_id\": \"s1\", \"message\": \"%s\"}'", address, message)
+	}
+	a.note("")
+}
+
+// modelExample is a section of continuo.yaml that names a real model.
+const modelExample = `model: main
+models:
+  main:
+    protocol: openai-chat
+    model: gpt-4o-mini
+    api_key_env: OPENAI_API_KEY`

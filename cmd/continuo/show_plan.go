@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// contextLine sums up in one line what a request held; limits are the view's own.
+func contextLine(plan *continuo.Plan, limits window.Limits) string {
+	totals := plan.Totals
+	parts := []string{
+		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries, "message")),
+		ofLimit(totals.Tokens, limits.Tokens, "token"),
+	}
+	if left := totals.Dropped + totals.Excluded; left > 0 {
+		parts = append(parts, number(left)+" left out")
+	}
+	if totals.Previewed+totals.Truncated > 0 {
+		parts = append(parts, number(totals.Previewed+totals.Truncated)+" shortened")
+	}
+	parts = append(parts, "epoch "+number(plan.Window.Epoch))
+	if plan.Moved {
+		parts = append(parts, "moved")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// showUse prints how much of each limit a plan uses, and where its window stands.
+func (a *app) showUse(plan *continuo.Plan, limits window.Limits) {
+	const barWidth = 24
+	t := table{right: []bool{false, true}}
+	row := func(name string, used, limit int) {
+		if limit == 0 {
+			t.add(cell{name, a.paint.dim}, plain(number(used)), cell{"no limit", a.paint.dim})
+			return
+		}
+		paint := a.paint.green
+		if used*10 >= limit*9 {
+			paint = a.paint.yellow
+		}
+		t.add(cell{name, a.paint.dim}, plain(number(used)), plain("of "+number(limit)), cell{bar(used, limit, barWidth), paint})
+	}
+	row("messages", plan.Totals.Messages, limits.Messages)
+	row("characters", plan.Totals.Chars, limits.Chars)
+	row("tokens", plan.Totals.Tokens, limits.Tokens)
+	for _, line := range t.lines(0) {
+		a.print("%s", line)
+	}
+	more := func(name, words string) { a.print("%s  %s", a.paint.dim(pad(name, len("characters"), false)), words) }
+	if prompt := plan.Totals.PromptSize; prompt.Tokens > 0 {
+		more("besides", count(prompt.Tokens, "token")+" of system messages and tools")
+	}
+	more("window", windowWords(plan))
+	if shared := plan.Totals.SharedBytes; shared >= 0 {
+		more("cache", "begins with the same "+count(shared, "byte")+" as the request before")
+	}
+}
+
+// windowWords says where a view's window stands.
+func windowWords(plan *continuo.Plan) string {
+	words := "epoch " + number(plan.Window.Epoch)
+	if plan.Window.Start > 1 {
+		words += ", from entry " + number(plan.Window.Start) + " on"
+	}
+	if plan.Window.Limit != "" {
+		words += ", placed by the limit on " + plan.Window.Limit
+	}
+	if plan.Moved {
+		words += ", moves with this request"
+	}
+	return words
+}
+
+// maxPlanRows bounds the rows of a plan that are printed without being asked for; more are still in --json.
+const maxPlanRows = 2000
+
+// showPlan prints a plan's verdicts as a table.
+func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conversation, plan *continuo.Plan) error {
+	t := table{right: []bool{true, false, false, false, true, true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("entry"), head("role"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
+	rows := planRows{app: a, table: &t, messages: plan.Messages}
+	for i, item := range plan.Items {
+		if i == maxPlanRows {
+			t.add(head("…"), head(""), head(count(len(plan.Items)-i, "more row")))
+			break
+		}
+		entry, err := rows.entry(ctx, w, conversation, item.Seq)
+		if err != nil {
+			return err
+		}
+		rows.markersBefore(item.Seq)
+		rows.item(item, entry)
+	}
+	rows.markersBefore(plan.At + 1)
+	for _, line := range t.lines(a.tableWidth()) {
+		a.print("%s", line)
+	}
+	return nil
+}
+
+// planRows turns a plan's items and messages, both in order, into rows of a table.
+type planRows struct {
+	*app
+	table    *table
+	messages []continuo.Message // those that were not passed yet
+}
+
+// entry returns the entry at seq: from the plan's messages, or from the log.
+func (r *planRows) entry(ctx context.Context, w *wired, conversation continuo.Conversation, seq int64) (*continuo.Entry, error) {
+	for i := range r.messages {
+		if r.messages[i].Seq == seq && r.messages[i].Entry != nil {
+			return r.messages[i].Entry, nil
+		}
+		if r.messages[i].Seq > seq {
+			break
+		}
+	}
+	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		return &entry, err
+	}
+	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// markersBefore adds rows for what the plan put in that is no entry, up to the message of seq.
+func (r *planRows) markersBefore(seq int64) {
+	for len(r.messages) > 0 && (r.messages[0].Seq == 0 || r.messages[0].Seq < seq) {
+		message := r.messages[0]
+		r.messages = r.messages[1:]
+		if message.Seq != 0 {
+			continue
+		}
+		what := "marker"
+		if message.Role == continuo.Tool {
+			what = "made up"
+		}
+		r.table.add(
+			cell{"·", r.paint.dim}, r.roleCell(message.Role), cell{what, r.paint.yellow}, plain(""),
+			plain(number(message.Size.Chars)), plain(number(message.Size.Tokens)), cell{contentWords(message.Content, 300), r.paint.dim},
+		)
+	}
+}
+
+// item adds the row of an item, which begins with entry.
+func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
+	words := r.wordsOf(entry)
+	if item.Through > item.Seq {
+		run := count(item.Through-item.Seq+1, "entry")
+		if words.text != "" {
+			run += ", the first: " + words.text
+		}
+		r.table.add(
+			cell{number(item.Seq) + "–" + number(item.Through), r.paint.dim}, plain(""), r.verdictCell(item.Verdict), plain(item.Reason),
+			plain(""), plain(""), cell{run, r.paint.dim},
+		)
+		return
+	}
+	if item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded {
+		words.paint = r.paint.dim
+	}
+	chars, tokens := sizeCells(item)
+	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
+}
+
+// sizeCells shows how much of an entry is shown: 8 120 → 1 240 where that is not all.
+func sizeCells(item continuo.PlanItem) (chars, tokens cell) {
+	switch {
+	case item.Before == nil && item.After == nil:
+		return plain(""), plain("")
+	case item.After == nil && item.Before.Chars == 0 && item.Before.Tokens == 0:
+		return plain("0"), plain("0")
+	case item.After == nil:
+		return plain(number(item.Before.Chars) + " → 0"), plain(number(item.Before.Tokens) + " → 0")
+	case item.Before == nil || item.Verdict == continuo.Kept:
+		return plain(number(item.After.Chars)), plain(number(item.After.Tokens))
+	}
+	return plain(number(item.Before.Chars) + " → " + number(item.After.Chars)), plain(number(item.Before.Tokens) + " → " + number(item.After.Tokens))
+}
+
+func (a *app) verdictCell(verdict continuo.Verdict) cell {
+	switch verdict {
+	case continuo.Kept:
+		return cell{string(verdict), a.paint.green}
+	case continuo.Dropped, continuo.Excluded:
+		return cell{string(verdict), a.paint.dim}
+	}
+	return cell{string(verdict), a.paint.yellow}
+}
+
+// showMessages prints a rendering's messages as JSON, each on its own, or a text.
+func (a *app) showRendering(messages []json.RawMessage, text string) error {
+	if text != "" {
+		a.text(strings.TrimRight(text, "\n") + "\n")
+	}
+	if messages == nil {
+		return nil
+	}
+	return a.json(messages)
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// talk is a chat in the terminal or over pipes.
+type talk struct {
+	*app
+	*wired
+	conversation continuo.Conversation // the zero value until it is begun
+	session      string                // id or key, "" for a new conversation without a key
+	title        string                // to be given once the conversation is begun
+	mode         continuo.Mode         // to be switched to with the next message; "" for none
+	view         window.View
+	plain        bool // no terminal: answers to out, everything else to err
+	quiet        bool // only collect the answer
+	signals      chan os.Signal
+
+	answer *answerJSON    // to the last message, once its turn is over
+	plan   *continuo.Plan // of the last request; nil before the first
+
+	stopping bool  // a signal came during this turn
+	leaving  bool  // a signal said to leave
+	failure  error // of the first message that failed, for the exit code of a script
+}
+
+// errLeave ends a talk.
+var errLeave = errors.New("leave")
+
+// run talks until the input ends.
+func (t *talk) run(ctx context.Context) error {
+	lines := t.newLines(ctx)
+	defer lines.close()
+	if err := t.welcome(ctx); err != nil {
+		return err
+	}
+	for {
+		line, err := t.next(lines)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
+			if !t.plain {
+				t.print("") // the prompt stands there
+			}
+			return t.goodbye()
+		case err != nil:
+			return err
+		case strings.TrimSpace(line) == "":
+			continue
+		}
+		if err := t.take(ctx, line); err != nil {
+			if errors.Is(err, errLeave) {
+				return t.goodbye()
+			}
+			report(t.console, err)
+			if t.failure == nil {
+				t.failure = err
+			}
+		}
+		if t.leaving {
+			return t.goodbye()
+		}
+	}
+}
+
+// goodbye says how to go on and gives the exit of the talk: a script's is that of its first failure.
+func (t *talk) goodbye() error {
+	if t.plain {
+		if t.leaving {
+			return fmt.Errorf("stopped: %w", context.Canceled)
+		}
+		if t.failure != nil {
+			return &saidError{t.failure}
+		}
+		return nil
+	}
+	if t.conversation.ID != "" {
+		t.remark("Go on with: continuo chat %s", nameOf(t.conversation))
+	}
+	return nil
+}
+
+// remark writes what is no part of an answer: dim, and apart from it in a pipe.
+func (t *talk) remark(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if t.plain {
+		if !t.quiet {
+			t.note("%s", t.notePaint.dim(text))
+		}
+		return
+	}
+	t.print("%s", t.paint.dim(text))
+}
+
+// typed is a line as it was read.
+type typed struct {
+	line string
+	err  error
+}
+
+// next waits for a line or a signal.
+func (t *talk) next(lines lineReader) (string, error) {
+	got := make(chan typed, 1)
+	go func() { // after a signal it is left behind: the program ends
+		line, err := lines.read()
+		got <- typed{line, err}
+	}()
+	select {
+	case line := <-got:
+		return line.line, line.err
+	case <-t.signals:
+		t.leaving = true
+		return "", errLeave
+	}
+}
+
+// take carries out a command or says a message.
+func (t *talk) take(ctx context.Context, line string) error {
+	if done, err := t.command(ctx, line); done {
+		return err
+	}
+	if strings.HasPrefix(line, "//") {
+		line = line[1:]
+	}
+	return t.say(ctx, line)
+}
+
+// welcome says who answers and shows how the conversation stands.
+func (t *talk) welcome(ctx context.Context) error {
+	if t.plain {
+		return nil
+	}
+	t.print("%s  %s", t.paint.bold("continuo chat"), t.paint.dim(modelWords(t.settings, "")))
+	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
+		t.remark("continuo doctor --help shows how to use a real model.")
+	}
+	if t.conversation.ID == "" {
+		t.remark("A new conversation. /help lists commands, Ctrl-D leaves.")
+		return nil
+	}
+	t.remark("%s · %s · mode %s. /help lists commands, Ctrl-D leaves.",
+		oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"), t.conversation.ActiveMode)
+	t.print("")
+	return t.history(ctx, 6)
+}
+
+// history shows the newest entries.
+func (t *talk) history(ctx context.Context, limit int64) error {
+	if t.conversation.ID == "" {
+		t.remark("Nothing has been said yet.")
+		return nil
+	}
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
+	entries, err := t.newest(ctx, t.conversation, limit)
+	if err != nil {
+		return err
+	}
+	t.showEntries(entries)
+	return nil
+}
+
+// refresh reads how the conversation stands now.
+func (t *talk) refresh(ctx context.Context) error {
+	conversation, err := t.log.Conversation(ctx, t.conversation.ID)
+	if err == nil {
+		t.conversation = conversation
+	}
+	return err
+}
+
+// say begins a turn and shows it until its end.
+func (t *talk) say(ctx context.Context, message string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.stopping = false
+	done := make(chan struct{})
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		t.watch(done, cancel)
+	}()
+	defer func() { close(done); <-watching }()
+
+	request := engine.ChatRequest{
+		ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view.Name,
+	}
+	chat, err := t.engine.Chat(ctx, request)
+	if err != nil {
+		return err
+	}
+	if err := t.begun(ctx, chat.Conversation); err != nil {
+		return err
+	}
+	stream := t.newStream()
+	for event, err := range chat.Events {
+		if err != nil {
+			stream.endLine()
+			return err
+		}
+		stream.show(event)
+	}
+	return stream.failure
+}
+
+// watch stops the turn at the first signal, and has the talk end at the second or at one that is not
+// Ctrl-C.
+func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
+	for {
+		select {
+		case <-done:
+			return
+		case got := <-t.signals:
+			t.leaving = t.leaving || got != os.Interrupt || t.plain || t.stopping
+			t.stopping = true
+			cause := error(nil)
+			if got != os.Interrupt {
+				cause = turn.ErrInterrupted
+			}
+			cancel(cause)
+		}
+	}
+}
+
+// begun keeps what is known of the conversation once a turn runs in it.
+func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) error {
+	t.conversation, t.session, t.mode = conversation, conversation.ID, ""
+	if t.title == "" {
+		return nil
+	}
+	title := t.title
+	t.title = ""
+	changed, err := t.log.Update(context.WithoutCancel(ctx), conversation.ID, continuo.ConversationChange{Title: &title})
+	if err == nil {
+		t.conversation = changed
+	}
+	return err
+}
+
+// saidError is an error that has been reported; only its exit code is wanted.
+type saidError struct{ err error }
+
+func (e *saidError) Error() string { return e.err.Error() }
+func (e *saidError) Unwrap() error { return e.err }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// slashCommand is a command of a talk.
+type slashCommand struct {
+	name, argument, help string
+	run                  func(*talk, context.Context, string) error
+}
+
+// slashCommands lists them as /help does.
+func slashCommands() []slashCommand {
+	return []slashCommand{
+		{"/context", "", "what the next request will show of this conversation, in short", (*talk).showContextNow},
+		{"/plan", "", "the same with a verdict and a reason for every entry", (*talk).showPlanNow},
+		{"/history", "[N]", "the newest N entries of the log (default 20)", (*talk).showHistory},
+		{"/mode", "chat|agent|run", "switch the mode with the next message", (*talk).switchMode},
+		{"/title", "TEXT", "give the conversation a title", (*talk).retitle},
+		{"/new", "", "begin a new conversation", (*talk).startNew},
+		{"/help", "", "this list", (*talk).help},
+		{"/quit", "", "leave; Ctrl-D does too", func(*talk, context.Context, string) error { return errLeave }},
+	}
+}
+
+// command carries out a line that is a command and reports whether it was one. What begins with another
+// word after a slash is refused in the terminal, where it is a slip, and is a message in a script.
+func (t *talk) command(ctx context.Context, line string) (done bool, err error) {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "/") || strings.HasPrefix(line, "//") {
+		return false, nil
+	}
+	name, argument, _ := strings.Cut(line, " ")
+	for _, command := range slashCommands() {
+		if command.name == name {
+			return true, command.run(t, ctx, strings.TrimSpace(argument))
+		}
+	}
+	if t.plain {
+		return false, nil
+	}
+	return true, usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", oneLine(name, 40))
+}
+
+func (t *talk) help(context.Context, string) error {
+	list := table{}
+	for _, command := range slashCommands() {
+		list.add(cell{command.name + " " + command.argument, t.paint.cyan}, plain(command.help))
+	}
+	for _, line := range list.lines(0) {
+		t.print("%s", line)
+	}
+	t.remark("Ctrl-C stops an answer. Pasted lines stay together until Enter. // begins a message with a slash.")
+	return nil
+}
+
+// upcoming is what a request would show now.
+func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
+	if t.conversation.ID == "" {
+		return nil, nil
+	}
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return t.engine.Context(ctx, t.conversation, engine.ContextRequest{View: t.view.Name})
+}
+
+func (t *talk) showContextNow(ctx context.Context, _ string) error {
+	shown, err := t.upcoming(ctx)
+	if err != nil {
+		return err
+	}
+	if shown == nil {
+		t.remark("Nothing has been said yet.")
+		return nil
+	}
+	t.showUse(shown.Plan, t.limits())
+	list := table{right: []bool{true}}
+	for _, message := range shown.Plan.Messages {
+		seq := "·"
+		if message.Seq > 0 {
+			seq = number(message.Seq)
+		}
+		words := contentWords(message.Content, 300)
+		for _, call := range message.ToolCalls {
+			words += " → " + callWords(call, 200)
+		}
+		list.add(cell{seq, t.paint.dim}, t.roleCell(message.Role), plain(strings.TrimSpace(words)))
+	}
+	for _, line := range list.lines(t.tableWidth()) {
+		t.print("%s", line)
+	}
+	return nil
+}
+
+func (t *talk) showPlanNow(ctx context.Context, _ string) error {
+	shown, err := t.upcoming(ctx)
+	if err != nil {
+		return err
+	}
+	if shown == nil {
+		t.remark("Nothing has been said yet.")
+		return nil
+	}
+	t.remark("view %s · %s", shown.View, contextLine(shown.Plan, t.limits()))
+	return t.showPlan(ctx, t.wired, t.conversation, shown.Plan)
+}
+
+func (t *talk) showHistory(ctx context.Context, argument string) error {
+	limit := int64(20)
+	if argument != "" {
+		given, err := strconv.ParseInt(argument, 10, 64)
+		if err != nil || given < 1 {
+			return usage("/history %s: give a positive number", oneLine(argument, 40))
+		}
+		limit = given
+	}
+	return t.history(ctx, limit)
+}
+
+func (t *talk) switchMode(_ context.Context, argument string) error {
+	switch mode := continuo.Mode(argument); mode {
+	case continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
+		t.mode = mode
+		t.remark("Mode %s from the next message on.", mode)
+		return nil
+	}
+	return usage("/mode %s: known are chat, agent, run", oneLine(argument, 40))
+}
+
+func (t *talk) retitle(ctx context.Context, argument string) error {
+	switch {
+	case argument == "":
+		return usage("/title needs a text")
+	case t.conversation.ID == "":
+		t.title = argument
+	default:
+		changed, err := t.log.Update(ctx, t.conversation.ID, continuo.ConversationChange{Title: &argument})
+		if err != nil {
+			return err
+		}
+		t.conversation = changed
+	}
+	t.remark("The conversation is called %s.", fmt.Sprintf("%q", oneLine(argument, 100)))
+	return nil
+}
+
+func (t *talk) startNew(context.Context, string) error {
+	if t.conversation.ID != "" {
+		t.remark("%s stays as it is.", nameOf(t.conversation))
+	}
+	t.conversation, t.session, t.title, t.plan = continuo.Conversation{}, "", "", nil
+	t.remark("A new conversation.")
+	return nil
+}

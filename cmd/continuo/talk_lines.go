@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// lineReader gives what a person or a script says, one message at a time; io.EOF when that is all.
+type lineReader interface {
+	read() (string, error)
+	// close leaves the terminal as it was. It may be called while read waits, which then never returns.
+	close()
+}
+
+// newLines chooses how to read: with line editing from a terminal, plainly from a pipe.
+func (t *talk) newLines(ctx context.Context) lineReader {
+	file, isFile := t.in.(*os.File)
+	if t.plain || !isFile {
+		scanner := bufio.NewScanner(t.in)
+		scanner.Buffer(nil, maxLine)
+		return pipeLines{scanner}
+	}
+	editor := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{file, t.out}, t.paint.cyan("› "))
+	editor.AutoCompleteCallback = completeSlash
+	for _, line := range t.said(ctx) {
+		editor.History.Add(line)
+	}
+	return &editedLines{file: file, editor: editor}
+}
+
+// said returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
+func (t *talk) said(ctx context.Context) []string {
+	if t.conversation.ID == "" {
+		return nil
+	}
+	entries, err := t.newest(ctx, t.conversation, 100)
+	if err != nil {
+		return nil // the arrow keys then know less, nothing else
+	}
+	var lines []string
+	for _, entry := range entries {
+		if text := entry.Content.String(); entry.Role == continuo.User && text != "" && harmless(text) == text && !strings.Contains(text, "\n") {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+// pipeLines reads a message per line.
+type pipeLines struct{ scanner *bufio.Scanner }
+
+func (p pipeLines) read() (string, error) {
+	if p.scanner.Scan() {
+		return p.scanner.Text(), nil
+	}
+	err := p.scanner.Err()
+	switch {
+	case err == nil:
+		return "", io.EOF
+	case errors.Is(err, bufio.ErrTooLong):
+		return "", usage("a line on standard input is longer than %s", byteSize(maxLine))
+	}
+	return "", fmt.Errorf("read standard input: %w", err)
+}
+
+func (pipeLines) close() {}
+
+// editedLines reads from a terminal with line editing. The terminal is in raw mode only while a line is
+// being read, so that Ctrl-C is a signal while an answer comes.
+type editedLines struct {
+	file   *os.File
+	editor *term.Terminal
+
+	mu     sync.Mutex
+	before *term.State // nil while the terminal is as it was
+	closed bool
+}
+
+func (e *editedLines) read() (string, error) {
+	if err := e.raw(); err != nil {
+		return "", err
+	}
+	defer e.restore()
+	if width, height, err := term.GetSize(int(e.file.Fd())); err == nil {
+		_ = e.editor.SetSize(width, height) // at worst lines wrap in the wrong place
+	}
+	e.editor.SetBracketedPasteMode(true)
+	defer e.editor.SetBracketedPasteMode(false)
+	var lines []string // pasted ones, which wait for the line that Enter ends
+	for {
+		line, err := e.editor.ReadLine()
+		if line != "" || err == nil || errors.Is(err, term.ErrPasteIndicator) {
+			lines = append(lines, line)
+		}
+		if errors.Is(err, term.ErrPasteIndicator) {
+			continue
+		}
+		return strings.Join(lines, "\n"), err
+	}
+}
+
+func (e *editedLines) raw() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return io.EOF
+	}
+	before, err := term.MakeRaw(int(e.file.Fd()))
+	if err != nil {
+		return fmt.Errorf("prepare the terminal: %w", err)
+	}
+	e.before = before
+	return nil
+}
+
+func (e *editedLines) restore() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.before != nil {
+		_ = term.Restore(int(e.file.Fd()), e.before) // nothing could be done about it
+		e.before = nil
+	}
+}
+
+func (e *editedLines) close() {
+	e.restore()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+}
+
+// completeSlash completes the name of a command when Tab is pressed.
+func completeSlash(line string, position int, key rune) (string, int, bool) {
+	if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
+		return "", 0, false
+	}
+	var found string
+	for _, command := range slashCommands() {
+		if strings.HasPrefix(command.name, line) {
+			if found != "" {
+				return line, position, true // more than one: say nothing
+			}
+			found = command.name + " "
+		}
+	}
+	if found == "" {
+		return line, position, true
+	}
+	return found, len(found), true
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// stream shows one turn as it goes.
+type stream struct {
+	*talk
+	inLine   bool // something stands on the current line
+	thinking bool // and it is thinking
+	waiting  bool // the sign of waiting stands there
+	wrap     *wrapper
+	text     strings.Builder
+	failure  error
+}
+
+// newStream gets ready for one turn.
+func (t *talk) newStream() *stream {
+	s := &stream{talk: t, wrap: &wrapper{out: t.out}}
+	if !t.plain {
+		t.measure()
+		s.wrap.width = t.width
+	}
+	return s
+}
+
+// show shows one event.
+func (s *stream) show(event turn.Event) {
+	switch event.Kind {
+	case turn.Planned:
+		s.plan = event.Plan
+		s.wait()
+	case turn.ReasoningDelta:
+		s.reasoning(event.Text)
+	case turn.TextDelta:
+		s.answerText(event.Text)
+	case turn.Answered:
+		s.endLine()
+		for _, call := range event.Entry.ToolCalls {
+			s.remark("%s", s.clip("→ "+callWords(call, 300)))
+		}
+	case turn.ToolDone:
+		s.remark("%s", s.clip(resultWords(event.Entry)))
+	case turn.Finished:
+		s.finish(event)
+	case turn.Failed:
+		s.fail(event)
+	case turn.Started:
+	}
+}
+
+// resultWords says in one line what a tool gave.
+func resultWords(entry *continuo.Entry) string {
+	words := toolWords(entry) + " · " + count(entry.Chars, "character")
+	if entry.DurationMS > 0 {
+		words += " · " + number(entry.DurationMS) + " ms"
+	}
+	return words
+}
+
+// clip fits a remark to the terminal.
+func (s *stream) clip(text string) string {
+	if s.plain {
+		return text
+	}
+	return fit(text, max(s.width-1, 20))
+}
+
+// wait shows that an answer is on its way.
+func (s *stream) wait() {
+	s.clearWait()
+	if !s.plain && !s.inLine && bool(s.paint) {
+		_, _ = io.WriteString(s.out, s.paint.dim("…"))
+		s.waiting = true
+	}
+}
+
+func (s *stream) clearWait() {
+	if s.waiting {
+		_, _ = io.WriteString(s.out, "\r\x1b[K")
+		s.waiting = false
+	}
+}
+
+// endLine ends the line that stands there, if one does.
+func (s *stream) endLine() {
+	s.clearWait()
+	if s.inLine && !s.quiet {
+		s.wrap.flush()
+		s.wrap.write("\n")
+	}
+	if s.thinking && bool(s.paint) {
+		_, _ = io.WriteString(s.out, "\x1b[0m")
+	}
+	s.inLine, s.thinking = false, false
+}
+
+// reasoning shows thinking, dim and in the terminal only.
+func (s *stream) reasoning(text string) {
+	if s.plain || text == "" {
+		return
+	}
+	s.clearWait()
+	if !s.thinking {
+		s.endLine()
+		if s.paint {
+			_, _ = io.WriteString(s.out, "\x1b[2m")
+		}
+	}
+	s.wrap.write(harmless(text))
+	s.inLine, s.thinking = !strings.HasSuffix(text, "\n"), true
+}
+
+// answerText shows what the model says.
+func (s *stream) answerText(text string) {
+	if text == "" {
+		return
+	}
+	s.clearWait()
+	if s.thinking {
+		s.endLine()
+	}
+	s.text.WriteString(text)
+	if !s.quiet {
+		s.wrap.write(s.shown(text))
+	}
+	s.inLine = !strings.HasSuffix(text, "\n")
+}
+
+// finish ends an answer with what the model was shown.
+func (s *stream) finish(event turn.Event) {
+	if s.text.Len() == 0 { // a turn that ran before gives its answer whole
+		s.answerText(event.Entry.Content.String())
+	}
+	s.endLine()
+	s.keep(event)
+	s.showContext()
+}
+
+// keep keeps the end of a turn for the JSON form.
+func (s *stream) keep(event turn.Event) {
+	s.answer = &answerJSON{
+		SessionID: nameOf(s.conversation), ConversationID: s.conversation.ID, TurnID: event.TurnID,
+		Response: event.Entry.Content.String(), Usage: event.Usage, Error: event.Entry.Error,
+	}
+	if plan := s.plan; plan != nil {
+		s.answer.Context = &contextJSON{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
+	}
+}
+
+func (s *stream) showContext() {
+	if s.plan != nil {
+		s.remark("%s", s.clip("context: "+contextLine(s.plan, s.limits())))
+	}
+	if !s.plain {
+		s.print("")
+	}
+}
+
+// fail ends an answer that is not whole.
+func (s *stream) fail(event turn.Event) {
+	s.endLine()
+	s.keep(event)
+	failure := event.Entry.Error
+	kept := "nothing of an answer had come"
+	if !event.Entry.Content.IsEmpty() {
+		kept = fmt.Sprintf("what there is of the answer is kept as entry %d", event.Entry.Seq)
+	}
+	if failure.Reason == continuo.ReasonCancelled && !s.plain {
+		s.print("%s", s.paint.yellow("Stopped: "+kept+"."))
+		s.showContext()
+		return
+	}
+	s.failure = &turnFailed{reason: failure.Reason, message: fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)}
+	s.showContext()
+}
+
+// turnFailed says that a model gave no whole answer.
+type turnFailed struct {
+	reason  continuo.FailureReason
+	message string
+}
+
+func (e *turnFailed) Error() string { return e.message }
+
+// Is tells an answer that was stopped from one that failed.
+func (e *turnFailed) Is(target error) bool {
+	return target == context.Canceled && (e.reason == continuo.ReasonCancelled || e.reason == continuo.ReasonInterrupted)
+}

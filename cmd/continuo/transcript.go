@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"strings"
+)
+
+type transcriptCommand struct {
+	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
+	At           int64  `placeholder:"SEQ" help:"Write it as it was up to this entry. Default: the newest."`
+	History      *int   `xor:"history" placeholder:"N" help:"How many messages of the history to show. Default: transcript.history_messages."`
+	All          bool   `xor:"history" help:"Show the whole history."`
+}
+
+func (transcriptCommand) Help() string {
+	return `Writes a conversation as a text of events: $user, $respond, $think, $call, $result. The history is cut to its newest messages; the cycle that is still under way is whole. Reading the text back gives what was written.
+
+Examples:
+
+    continuo transcript s1
+    continuo transcript s1 --all > s1.txt
+    continuo transcript s1 --history 5 --at 40`
+}
+
+// Run writes the transcript.
+func (t *transcriptCommand) Run(ctx context.Context, a *app) error {
+	history := t.History
+	if t.All {
+		history = new(int)
+	} else if history != nil && *history < 1 {
+		return usage("--history %d: give a positive number, or --all", *history)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	conversation, err := w.find(ctx, t.Conversation)
+	if err != nil {
+		return err
+	}
+	text, _, err := w.engine.Transcript(ctx, conversation, t.At, history)
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	a.text(text)
+	return nil
+}
