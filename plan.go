@@ -12,6 +12,9 @@ type Plan struct {
 	// when the newest entry is a user message or a final answer.
 	Cycle  int64      `json:"cycle,omitempty"`
 	Totals PlanTotals `json:"totals"`
+	// Limits are those in force, 0 for none: the view's, its tokens tightened where the model's window or
+	// what the provider reported asks for it.
+	Limits Size       `json:"limits"`
 	Items  []PlanItem `json:"items"`
 	// Messages are what is shown, in order, already shaped.
 	Messages []Message `json:"-"`

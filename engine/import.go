@@ -24,6 +24,9 @@ type Imported struct {
 func (e *Engine) Import(ctx context.Context, projectID string, document interchange.Document) (Imported, error) {
 	conversation := document.Conversation
 	conversation.ProjectID = projectID
+	if conversation.Title == "" {
+		conversation.Title = firstWords(document.Entries)
+	}
 	result := Imported{Entries: len(document.Entries), Repairs: append([]interchange.Repair{}, document.Repairs...), Source: document.Source, Format: document.Format}
 	if conversation.Key != "" {
 		found, err := e.Log.Find(ctx, projectID, conversation.Key)
@@ -43,4 +46,14 @@ func (e *Engine) Import(ctx context.Context, projectID string, document intercha
 	}
 	result.Conversation = created
 	return result, err
+}
+
+// firstWords makes a title of the first user entry.
+func firstWords(entries []continuo.Entry) string {
+	for _, entry := range entries {
+		if title := titleOf(entry.Content); entry.Role == continuo.User && title != "" {
+			return title
+		}
+	}
+	return ""
 }

@@ -102,14 +102,22 @@ func TestAnthropicRepairs(t *testing.T) {
 		name, list string
 		entries    []string
 	}{
-		{"same id twice, blocks that must be kept", `[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{},"caller":1},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[]},{"type":"tool_result","tool_use_id":"a","content":[]},{"type":"tool_result","tool_use_id":"z"}]}]`,
-			[]string{`assistant null call a=f({}) call a_2=f({}) [duplicate_call_id]`, `tool for a ""`, `tool for a_2 "" [duplicate_call_id]`, `tool for z "" hidden [unknown_call_id]`}},
-		{"no name, no input, no id", `[{"role":"assistant","content":[{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result","content":"x"},{"type":"text","text":"y"}]}]`,
-			[]string{`assistant null call call_import_0_0=unknown({}) [bad_function missing_call_id]`, `tool for call_import_0_0 "x" [tool_missing_id]`, `user [{"type":"text","text":"y"}]`}},
-		{"role tool", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"q"}]},{"role":"tool","content":"x"}]`,
-			[]string{`tool for q "" hidden [orphan_tool]`, `user "x" [unknown_role]`}},
-		{"redacted thinking", `[{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"s"},{"type":"redacted_thinking","data":"zz"},{"type":"thinking","thinking":"b","signature":"t"}]}]`,
-			[]string{`assistant`}},
+		{
+			"same id twice, blocks that must be kept", `[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{},"caller":1},{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[]},{"type":"tool_result","tool_use_id":"a","content":[]},{"type":"tool_result","tool_use_id":"z"}]}]`,
+			[]string{`assistant null call a=f({}) call a_2=f({}) [duplicate_call_id]`, `tool for a ""`, `tool for a_2 "" [duplicate_call_id]`, `tool for z "" hidden [unknown_call_id]`},
+		},
+		{
+			"no name, no input, no id", `[{"role":"assistant","content":[{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result","content":"x"},{"type":"text","text":"y"}]}]`,
+			[]string{`assistant null call call_import_0_0=unknown({}) [bad_function missing_call_id]`, `tool for call_import_0_0 "x" [tool_missing_id]`, `user [{"type":"text","text":"y"}]`},
+		},
+		{
+			"role tool", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"q"}]},{"role":"tool","content":"x"}]`,
+			[]string{`tool for q "" hidden [orphan_tool]`, `user "x" [unknown_role]`},
+		},
+		{
+			"redacted thinking", `[{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"s"},{"type":"redacted_thinking","data":"zz"},{"type":"thinking","thinking":"b","signature":"t"}]}]`,
+			[]string{`assistant`},
+		},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {

@@ -69,9 +69,11 @@ func TestOwnFormKeepsEveryField(t *testing.T) {
 		Title: "Ünïcode <b>", ActiveMode: continuo.ModeRun, Key: "mine", Metadata: json.RawMessage(`{"a":1}`),
 	}, []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("hi <b>\u2028"), CreatedAt: at, Mode: continuo.ModeAgent, RunID: "r", WorkflowID: "w", NodeID: "n", AgentID: "g", TurnID: "t"},
-		{Role: continuo.Assistant, Content: continuo.Null(), CreatedAt: at, ToolCalls: []continuo.ToolCall{{ID: "a", Type: "custom", Name: "f", Arguments: "x", Extra: json.RawMessage(`{"index":0}`)}},
+		{
+			Role: continuo.Assistant, Content: continuo.Null(), CreatedAt: at, ToolCalls: []continuo.ToolCall{{ID: "a", Type: "custom", Name: "f", Arguments: "x", Extra: json.RawMessage(`{"index":0}`)}},
 			Reasoning: &continuo.Reasoning{Text: "hm", Signature: "sig"}, Round: &continuo.Round{View: "chat", At: 1, Window: continuo.Window{Epoch: 1, Start: 1, Pins: []int64{1}}, Usage: &continuo.Usage{InputTokens: 3}},
-			Vendor: map[string]json.RawMessage{"openai": json.RawMessage(`{"id":"x"}`)}},
+			Vendor: map[string]json.RawMessage{"openai": json.RawMessage(`{"id":"x"}`)},
+		},
 		{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("out"), CreatedAt: at, ToolName: "f", Outcome: "Did f", DurationMS: 12, PartType: "tool", IsCollapsed: true, Widget: json.RawMessage(`{"w":[1]}`), Extra: json.RawMessage(`{"ts":"x"}`)},
 		{Role: continuo.Assistant, Content: continuo.Text("half"), CreatedAt: at, Author: &continuo.Author{RoleName: "dev"}, Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Message: "slow", Retryable: true, PartialToolCalls: []continuo.PartialToolCall{{ID: "p", Arguments: "{"}}}},
 		{Role: continuo.User, Content: continuo.Text("for people"), CreatedAt: at, Hidden: true},

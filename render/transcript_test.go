@@ -137,8 +137,10 @@ func TestTranscriptCountsWhatWasLeftOut(t *testing.T) {
 		{Seq: 63, Role: continuo.User, Content: continuo.Text("b")},
 	}
 	plan := &continuo.Plan{Messages: wholeMessages(entries), Cycle: 63, Items: []continuo.PlanItem{
-		{Seq: 1, Through: 55, Verdict: continuo.Dropped}, {Seq: 56, Verdict: continuo.Excluded},
-		{Seq: 57, Role: continuo.System, Verdict: continuo.Dropped}, {Seq: 58, Through: 59, Verdict: continuo.Dropped},
+		{Seq: 1, Through: 55, Verdict: continuo.Dropped},
+		{Seq: 56, Verdict: continuo.Excluded},
+		{Seq: 57, Role: continuo.System, Verdict: continuo.Dropped},
+		{Seq: 58, Through: 59, Verdict: continuo.Dropped},
 		{Seq: 64, Through: 70, Verdict: continuo.Dropped}, // of the cycle, not of the history
 	}}
 	plan.Messages = append([]continuo.Message{{Role: continuo.User, Content: continuo.Text("[marker]")}}, plan.Messages...)
@@ -164,9 +166,12 @@ func TestTranscriptPairsParallelCalls(t *testing.T) {
 		{Seq: 2, Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("of a")},
 	}
 	want := []Event{
-		{EventCall, "{\"name\": \"f\", \"args\": {\"n\":\n1}}"}, {EventResult, "of a"},
-		{EventCall, `{"name": "f", "args": ""}`}, {EventResult, noResult},
-		{EventCall, `{"name": "f", "args": 1}`}, {EventResult, "of c"},
+		{EventCall, "{\"name\": \"f\", \"args\": {\"n\":\n1}}"},
+		{EventResult, "of a"},
+		{EventCall, `{"name": "f", "args": ""}`},
+		{EventResult, noResult},
+		{EventCall, `{"name": "f", "args": 1}`},
+		{EventResult, "of c"},
 	}
 	if got := TranscriptOf(&continuo.Plan{Messages: messages}).History; !slices.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

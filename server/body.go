@@ -17,8 +17,10 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		return nil, err
 	}
 	if at := loneSurrogate(data); at >= 0 {
-		return nil, &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8",
-			message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character"}
+		return nil, &problem{
+			status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8",
+			message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character",
+		}
 	}
 	return data, nil
 }
@@ -37,8 +39,10 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "body_too_large",
-			message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server"}
+		return nil, &problem{
+			status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "body_too_large",
+			message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
+		}
 	case err != nil:
 		return nil, refuse("", "the body could not be read to its end")
 	case len(data) == 0:

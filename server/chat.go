@@ -72,7 +72,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 		Key: key, Detached: true,
 	})
 	if err != nil {
-		return aboutSession(err)
+		return aboutRequest(err)
 	}
 	p := &progress{server: s, ids: chatIDs{SessionID: request.SessionID, ConversationID: chat.Conversation.ID}}
 	if p.ids.SessionID == "" {
@@ -98,10 +98,13 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-// aboutSession says that an error which a request can help is about the conversation: all else was checked.
-func aboutSession(err error) error {
+// aboutRequest says which field an error is about that a request can help: all but these were checked.
+func aboutRequest(err error) error {
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) {
 		return at("session_id", err)
+	}
+	if overflow := new(continuo.OverflowError); errors.As(err, &overflow) {
+		return at("message", err)
 	}
 	return err
 }
@@ -223,8 +226,10 @@ func (p *progress) failure(err error) error {
 // modelFailure is the problem of a turn whose model gave no whole answer. The turn is in the log: only the
 // same Idempotency-Key asks for it again without saying everything twice.
 func modelFailure(failure *continuo.TurnError) *problem {
-	p := &problem{status: http.StatusBadGateway, kind: upstreamError, code: "llm_error", message: failure.Message,
-		details: members("reason", failure.Reason, "retryable", failure.Retryable)}
+	p := &problem{
+		status: http.StatusBadGateway, kind: upstreamError, code: "llm_error", message: failure.Message,
+		details: members("reason", failure.Reason, "retryable", failure.Retryable),
+	}
 	if failure.ProviderStatus != 0 {
 		p.details = append(p.details, members("provider_status", failure.ProviderStatus)...)
 	}

@@ -31,12 +31,16 @@ func (g *guard) check(r *http.Request) error {
 		return nil
 	}
 	if !g.knows(r.Host) {
-		return &problem{status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
-			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost, or add the name to its allowed hosts", bounded(r.Host))}
+		return &problem{
+			status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
+			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost, or add the name to its allowed hosts", bounded(r.Host)),
+		}
 	}
 	if err := g.origins.Check(r); err != nil {
-		return &problem{status: http.StatusForbidden, kind: invalidRequest, code: "cross_origin", param: "Origin",
-			message: "a page of another origin may not send this request"}
+		return &problem{
+			status: http.StatusForbidden, kind: invalidRequest, code: "cross_origin", param: "Origin",
+			message: "a page of another origin may not send this request",
+		}
 	}
 	return nil
 }

@@ -109,11 +109,15 @@ func problemWithout(err error) *problem {
 	case errors.As(err, &rule):
 		return &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: string(rule.Rule), message: rule.Error()}
 	case errors.As(err, &lost):
-		return &problem{status: http.StatusConflict, kind: conflict, code: "conflict", message: lost.Error(),
-			details: members("expect_seq", lost.Want, "next_seq", lost.Have)}
+		return &problem{
+			status: http.StatusConflict, kind: conflict, code: "conflict", message: lost.Error(),
+			details: members("expect_seq", lost.Want, "next_seq", lost.Have),
+		}
 	case errors.As(err, &overflow):
-		return &problem{status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "context_overflow", message: overflow.Error(),
-			details: members("view", overflow.View, "limits", overflow.Limits, "prompt", overflow.Prompt, "newest_user", overflow.NewestUser, "open_group", overflow.OpenGroup)}
+		return &problem{
+			status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "context_overflow", message: overflow.Error(),
+			details: members("view", overflow.View, "limits", overflow.Limits, "prompt", overflow.Prompt, "newest_user", overflow.NewestUser, "open_group", overflow.OpenGroup),
+		}
 	}
 	for _, row := range sentinels {
 		if !errors.Is(err, row.err) {
@@ -128,8 +132,10 @@ func problemWithout(err error) *problem {
 		}
 		return p
 	}
-	return &problem{status: http.StatusInternalServerError, kind: serverError, code: "internal",
-		message: "the server failed; its log has the reason under the request id of this response", cause: err}
+	return &problem{
+		status: http.StatusInternalServerError, kind: serverError, code: "internal",
+		message: "the server failed; its log has the reason under the request id of this response", cause: err,
+	}
 }
 
 // members makes JSON members of names and values in turn.

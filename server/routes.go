@@ -61,7 +61,7 @@ func indexPage(version string, routes []route) []byte {
 }
 
 func (s *server) showIndex(w http.ResponseWriter, r *http.Request) error {
-	example := fmt.Sprintf("\nTry it:\n\n  curl -s http://%s/chat -H 'Content-Type: application/json' -d '{\"message\": \"hello\"}'\n", r.Host)
+	example := fmt.Sprintf("\nTry it:\n\n  curl -s http://%s/chat -d '{\"message\": \"hello\"}'\n", r.Host)
 	return writeText(w, append(bytes.Clone(s.index), example...))
 }
 

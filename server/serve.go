@@ -60,11 +60,15 @@ func (s *server) noRoute(handler http.Handler, r *http.Request) error {
 	handler.ServeHTTP(probe, r)
 	allowed := probe.header.Get("Allow")
 	if allowed == "" {
-		return &problem{status: http.StatusNotFound, kind: notFound, code: "not_found",
-			message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path)}
+		return &problem{
+			status: http.StatusNotFound, kind: notFound, code: "not_found",
+			message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path),
+		}
 	}
-	return &problem{status: http.StatusMethodNotAllowed, kind: invalidRequest, code: "method_not_allowed", allow: allowed,
-		message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed)}
+	return &problem{
+		status: http.StatusMethodNotAllowed, kind: invalidRequest, code: "method_not_allowed", allow: allowed,
+		message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed),
+	}
 }
 
 // headerOnly is a response that nobody reads but its header.

@@ -21,7 +21,7 @@ func TestName(t *testing.T) {
 		if got := get().Name(); got != want {
 			t.Errorf("Name() = %q, want %q", got, want)
 		}
-		if get() != get() {
+		if first, again := get(), get(); first != again {
 			t.Errorf("%s is unpacked twice", want)
 		}
 	}

@@ -64,8 +64,11 @@ func (s *script) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta,
 
 // says is an answer in two pieces.
 func says(text string) []any {
-	return []any{model.Delta{Text: text[:len(text)/2]}, model.Delta{Text: text[len(text)/2:]},
-		model.Delta{Finish: "stop", Usage: &continuo.Usage{InputTokens: 10, OutputTokens: 5}}}
+	return []any{
+		model.Delta{Text: text[:len(text)/2]},
+		model.Delta{Text: text[len(text)/2:]},
+		model.Delta{Finish: "stop", Usage: &continuo.Usage{InputTokens: 10, OutputTokens: 5}},
+	}
 }
 
 // asks is an answer that calls tools, each given as "name arguments".
@@ -116,8 +119,10 @@ func newHouse(t *testing.T, answers ...[]any) *house {
 		t.Fatal(err)
 	}
 	scripted := &script{answers: answers}
-	return &house{t: t, log: log, conversation: conversation, model: scripted,
-		runner: &turn.Runner{Log: log, Model: scripted, View: view, System: []string{"be brief"}}}
+	return &house{
+		t: t, log: log, conversation: conversation, model: scripted,
+		runner: &turn.Runner{Log: log, Model: scripted, View: view, System: []string{"be brief"}},
+	}
 }
 
 // run runs a turn to its end and returns its last event.

@@ -72,6 +72,7 @@ func (l *entries) add(e continuo.Entry) *continuo.Entry {
 func (l *entries) user(text string) {
 	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(text)})
 }
+
 func (l *entries) assistant(text string) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
 }

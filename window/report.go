@@ -20,6 +20,8 @@ func (b *build) plan() *continuo.Plan {
 	}
 	p.Items = fold(verdicts, b.in.At, b.dropReason())
 	p.Totals = totals(p)
+	limits := b.limits()
+	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
 	p.Totals.RowsRead = b.rowsRead
 	p.Totals.PromptSize = b.in.Prompt
 	return p

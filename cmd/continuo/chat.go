@@ -12,7 +12,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/window"
 )
 
 type chatCommand struct {
@@ -63,11 +62,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 
 // begin finds the conversation, or makes sure that it can be begun.
 func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error) {
-	view, err := w.views.View(c.View)
-	if err != nil {
-		return nil, err
-	}
-	t := &talk{app: a, wired: w, view: view, plain: !a.inTerminal || !a.outTerminal}
+	t := &talk{app: a, wired: w, view: c.View, plain: !a.inTerminal || !a.outTerminal}
 	if c.Mode != nil {
 		t.mode = continuo.Mode(*c.Mode)
 	}
@@ -140,6 +135,3 @@ type contextJSON struct {
 	Epoch int64 `json:"epoch"`
 	Moved bool  `json:"moved"`
 }
-
-// limits are those of the talk's view.
-func (t *talk) limits() window.Limits { return t.view.Limits }

@@ -7,7 +7,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/window"
 )
 
 type contextCommand struct {
@@ -78,14 +77,10 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 
 // show prints the summary, the plan, and the rendering when it was asked for.
 func (c *contextShowCommand) show(ctx context.Context, a *app, w *wired, conversation continuo.Conversation, shown *engine.Context) error {
-	limits, err := c.limits(w)
-	if err != nil {
-		return err
-	}
 	a.print("%s", a.paint.bold(titleOf(conversation)))
-	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", shown.View, number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan, limits))))
+	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", shown.View, number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
 	a.print("")
-	a.showUse(shown.Plan, limits)
+	a.showUse(shown.Plan)
 	a.print("")
 	if err := a.showPlan(ctx, w, conversation, shown.Plan); err != nil {
 		return err
@@ -95,22 +90,6 @@ func (c *contextShowCommand) show(ctx context.Context, a *app, w *wired, convers
 	}
 	a.print("\n%s", a.paint.dim("rendering: "+string(shown.Format)))
 	return a.showRendering(shown.Messages, shown.Text)
-}
-
-// limits returns the view's limits with the flags' in their place.
-func (c *contextShowCommand) limits(w *wired) (window.Limits, error) {
-	view, err := w.views.View(c.View)
-	if err != nil {
-		return window.Limits{}, err
-	}
-	for _, change := range []struct{ from, to *int }{
-		{c.MaxMessages, &view.Limits.Messages}, {c.MaxChars, &view.Limits.Chars}, {c.MaxTokens, &view.Limits.Tokens},
-	} {
-		if change.from != nil {
-			*change.to = *change.from
-		}
-	}
-	return view.Limits, nil
 }
 
 // rawContext writes a rendering alone.
@@ -151,7 +130,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *wired, conv
 		return differs
 	}
 	round := replayed.Round
-	a.print("%s  %s", a.paint.bold(fmt.Sprintf("the request that entry %s came of", number(c.Request))), a.paint.dim(contextLine(replayed.Plan, window.Limits{})))
+	a.print("%s  %s", a.paint.bold(fmt.Sprintf("the request that entry %s came of", number(c.Request))), a.paint.dim(contextLine(replayed.Plan)))
 	a.print("%s", a.paint.dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, number(round.At), roundWords(round))))
 	if replayed.Same {
 		a.print("%s the same bytes: %s, sha256 %s", a.paint.green("✔"), byteSize(int64(len(replayed.Body))), replayed.SHA256)

@@ -7,15 +7,14 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
 )
 
-// contextLine sums up in one line what a request held; limits are the view's own.
-func contextLine(plan *continuo.Plan, limits window.Limits) string {
+// contextLine sums up in one line what a request held.
+func contextLine(plan *continuo.Plan) string {
 	totals := plan.Totals
 	parts := []string{
 		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries, "message")),
-		ofLimit(totals.Tokens, limits.Tokens, "token"),
+		ofLimit(totals.Tokens, plan.Limits.Tokens, "token"),
 	}
 	if left := totals.Dropped + totals.Excluded; left > 0 {
 		parts = append(parts, number(left)+" left out")
@@ -31,7 +30,7 @@ func contextLine(plan *continuo.Plan, limits window.Limits) string {
 }
 
 // showUse prints how much of each limit a plan uses, and where its window stands.
-func (a *app) showUse(plan *continuo.Plan, limits window.Limits) {
+func (a *app) showUse(plan *continuo.Plan) {
 	const barWidth = 24
 	t := table{right: []bool{false, true}}
 	row := func(name string, used, limit int) {
@@ -45,9 +44,9 @@ func (a *app) showUse(plan *continuo.Plan, limits window.Limits) {
 		}
 		t.add(cell{name, a.paint.dim}, plain(number(used)), plain("of "+number(limit)), cell{bar(used, limit, barWidth), paint})
 	}
-	row("messages", plan.Totals.Messages, limits.Messages)
-	row("characters", plan.Totals.Chars, limits.Chars)
-	row("tokens", plan.Totals.Tokens, limits.Tokens)
+	row("messages", plan.Totals.Messages, plan.Limits.Messages)
+	row("characters", plan.Totals.Chars, plan.Limits.Chars)
+	row("tokens", plan.Totals.Tokens, plan.Limits.Tokens)
 	for _, line := range t.lines(0) {
 		a.print("%s", line)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/window"
 )
 
 // talk is a chat in the terminal or over pipes.
@@ -23,7 +22,7 @@ type talk struct {
 	session      string                // id or key, "" for a new conversation without a key
 	title        string                // to be given once the conversation is begun
 	mode         continuo.Mode         // to be switched to with the next message; "" for none
-	view         window.View
+	view         string
 	plain        bool // no terminal: answers to out, everything else to err
 	quiet        bool // only collect the answer
 	signals      chan os.Signal
@@ -195,7 +194,7 @@ func (t *talk) say(ctx context.Context, message string) error {
 	defer func() { close(done); <-watching }()
 
 	request := engine.ChatRequest{
-		ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view.Name,
+		ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view,
 	}
 	chat, err := t.engine.Chat(ctx, request)
 	if err != nil {

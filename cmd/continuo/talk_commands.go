@@ -69,7 +69,7 @@ func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
 	if err := t.refresh(ctx); err != nil {
 		return nil, err
 	}
-	return t.engine.Context(ctx, t.conversation, engine.ContextRequest{View: t.view.Name})
+	return t.engine.Context(ctx, t.conversation, engine.ContextRequest{View: t.view})
 }
 
 func (t *talk) showContextNow(ctx context.Context, _ string) error {
@@ -81,7 +81,7 @@ func (t *talk) showContextNow(ctx context.Context, _ string) error {
 		t.remark("Nothing has been said yet.")
 		return nil
 	}
-	t.showUse(shown.Plan, t.limits())
+	t.showUse(shown.Plan)
 	list := table{right: []bool{true}}
 	for _, message := range shown.Plan.Messages {
 		seq := "·"
@@ -109,7 +109,7 @@ func (t *talk) showPlanNow(ctx context.Context, _ string) error {
 		t.remark("Nothing has been said yet.")
 		return nil
 	}
-	t.remark("view %s · %s", shown.View, contextLine(shown.Plan, t.limits()))
+	t.remark("view %s · %s", shown.View, contextLine(shown.Plan))
 	return t.showPlan(ctx, t.wired, t.conversation, shown.Plan)
 }
 

@@ -157,7 +157,7 @@ func (s *stream) keep(event turn.Event) {
 
 func (s *stream) showContext() {
 	if s.plan != nil {
-		s.remark("%s", s.clip("context: "+contextLine(s.plan, s.limits())))
+		s.remark("%s", s.clip("context: "+contextLine(s.plan)))
 	}
 	if !s.plain {
 		s.print("")

@@ -30,7 +30,6 @@ type wired struct {
 	settings *config.Config
 	store    *sqlite.Store
 	log      *continuo.Log
-	views    *window.Settings
 	engine   *engine.Engine
 }
 
@@ -56,17 +55,16 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, logger *slo
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	log := continuo.NewLog(store, continuo.LogOptions{Counter: lazyCounter{}})
-	views := viewSettings(settings)
 	tools, err := allowedTools(settings.Tools.Allow, log)
 	if err == nil {
 		var all *engine.Engine
 		all, err = engine.New(log, engine.Options{
-			Models: upstreams(settings, a.env, a.demoPace()), Default: settings.DefaultModel, Views: views,
+			Models: upstreams(settings, a.env, a.demoPace()), Default: settings.DefaultModel, Views: viewSettings(settings),
 			Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: tools, Limits: turnLimits(settings.Turn),
 			Wait: settings.Turn.WaitTimeout, Logger: logger, LogText: settings.Log.MessageText,
 		}, metrics)
 		if err == nil {
-			return &wired{settings: settings, store: store, log: log, views: views, engine: all}, nil
+			return &wired{settings: settings, store: store, log: log, engine: all}, nil
 		}
 	}
 	_ = store.Close()

@@ -13,12 +13,13 @@ package config
 
 import (
 	"fmt"
-	"github.com/continuo-log/continuo/internal/nearest"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/nearest"
 
 	"github.com/continuo-log/continuo"
 )

@@ -276,14 +276,22 @@ models:
 	config := mustLoad(t, text, Options{Env: []string{"OPENAI_API_KEY=sk-canary", "GATE_KEY="}})
 	one := 1.0
 	want := map[string]ModelConfig{
-		"gpt": {Name: "gpt", Protocol: "openai-chat", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
-			Provider: "openai", Headers: map[string]string{}},
-		"claude": {Name: "claude", Protocol: "anthropic-messages", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
-			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{}},
-		"local": {Name: "local", Protocol: "openai-chat", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
-			Headers: map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"}},
-		"gate": {Name: "gate", Protocol: "openai-chat", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
-			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{}},
+		"gpt": {
+			Name: "gpt", Protocol: "openai-chat", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
+			Provider: "openai", Headers: map[string]string{},
+		},
+		"claude": {
+			Name: "claude", Protocol: "anthropic-messages", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{},
+		},
+		"local": {
+			Name: "local", Protocol: "openai-chat", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
+			Headers: map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
+		},
+		"gate": {
+			Name: "gate", Protocol: "openai-chat", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
+			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{},
+		},
 	}
 	if !reflect.DeepEqual(config.Models, want) {
 		t.Errorf("models:\n%+v\nwant:\n%+v", config.Models, want)

@@ -3,13 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
-	"github.com/continuo-log/continuo/internal/nearest"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/continuo-log/continuo/internal/nearest"
 )
 
 // loadFile finds the settings file and applies it.

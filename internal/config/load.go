@@ -2,12 +2,13 @@ package config
 
 import (
 	"fmt"
-	"github.com/continuo-log/continuo/internal/nearest"
 	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/nearest"
 )
 
 // Options says where Load looks. The zero value finds the file and reads nothing else.

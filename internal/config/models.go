@@ -2,10 +2,11 @@ package config
 
 import (
 	"fmt"
-	"github.com/continuo-log/continuo/internal/nearest"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/nearest"
 )
 
 // modelRows is one model of the file with its settings.

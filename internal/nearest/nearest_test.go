@@ -10,8 +10,15 @@ func TestEditDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"abc", "abc", 0}, {"Abc", "aBC", 0}, {"", "abc", 3}, {"abc", "", 3},
-		{"max_mesages", "max_messages", 1}, {"listne", "listen", 1}, {"kitten", "sitting", 3}, {"größe", "grösse", 2},
+		{"", "", 0},
+		{"abc", "abc", 0},
+		{"Abc", "aBC", 0},
+		{"", "abc", 3},
+		{"abc", "", 3},
+		{"max_mesages", "max_messages", 1},
+		{"listne", "listen", 1},
+		{"kitten", "sitting", 3},
+		{"größe", "grösse", 2},
 		{"ca", "abc", 3}, // one swap and no edit of what was swapped
 		{strings.Repeat("a", 101), "a", maxSuggest},
 	} {

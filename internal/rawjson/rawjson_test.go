@@ -12,7 +12,7 @@ import (
 
 func TestObjectsKeepTheirOrderAndTheirValues(t *testing.T) {
 	for text, want := range map[string]string{
-		`{}`: `{}`,
+		`{}`:                                     `{}`,
 		` { "b" : 1.0e5 , "a" : [ 1, "<&>" ] } `: `{"b":1.0e5,"a":[1,"<&>"]}`,
 		`{"a":1,"b":2,"a":3}`:                    `{"a":3,"b":2}`,
 		`{"":null}`:                              `{"":null}`,

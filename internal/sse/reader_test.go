@@ -47,8 +47,10 @@ func TestReader(t *testing.T) {
 		{"empty", "", nil},
 		{"one", "data: a\n\n", []Event{{Data: data("a")}}},
 		{"several lines of data", "data: YHOO\ndata: +2\ndata: 10\n\n", []Event{{Data: data("YHOO\n+2\n10")}}},
-		{"comments and ids", ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
-			[]Event{{ID: "1", Data: data("first event")}, {Data: data("second event")}, {Data: data(" third event")}}},
+		{
+			"comments and ids", ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+			[]Event{{ID: "1", Data: data("first event")}, {Data: data("second event")}, {Data: data(" third event")}},
+		},
 		{"an id stays in force", "id: 7\ndata: a\n\ndata: b\n\n", []Event{{ID: "7", Data: data("a")}, {ID: "7", Data: data("b")}}},
 		{"an id alone is no event", "id: 7\n\ndata: b\n\n", []Event{{ID: "7", Data: data("b")}}},
 		{"an id with NUL is ignored", "id: 7\x00\ndata: b\n\n", []Event{{Data: data("b")}}},

@@ -54,44 +54,54 @@ func TestText(t *testing.T) {
 	}{
 		{"one message", []object{user("Hello\nthere")}, honest + " I was shown 1 message. You say: “Hello there”"},
 		{
-			"continuity", []object{{"role": "system", "content": "MODE"}, user("I like tea."), assistant("Fine."), user("Good.")},
+			"continuity",
+			[]object{{"role": "system", "content": "MODE"}, user("I like tea."), assistant("Fine."), user("Good.")},
 			honest + " I was shown 3 messages and 1 system message. You said before: “I like tea.” Now you say: “Good.”",
 		},
 		{
-			"a long conversation", []object{user("First."), assistant("a"), user("Second."), assistant("b"), user(strings.Repeat("ż", 130))},
+			"a long conversation",
+			[]object{user("First."), assistant("a"), user("Second."), assistant("b"), user(strings.Repeat("ż", 130))},
 			honest + " I was shown 5 messages. You began with: “First.” You said before: “Second.” Now you say: “" + strings.Repeat("ż", 120) + "…”",
 		},
 		{
-			"a marker", []object{user("Opener."), user("[Earlier messages truncated]"), user("Newest.")},
+			"a marker",
+			[]object{user("Opener."), user("[Earlier messages truncated]"), user("Newest.")},
 			honest + " I was shown 2 messages; a marker says that earlier ones were left out: [Earlier messages truncated]. You said before: “Opener.” Now you say: “Newest.”",
 		},
 		{
-			"a marker on the first line", []object{user("[12 messages left out]\nNewest.")},
+			"a marker on the first line",
+			[]object{user("[12 messages left out]\nNewest.")},
 			honest + " I was shown 1 message; a marker says that earlier ones were left out: [12 messages left out]. You say: “Newest.”",
 		},
 		{
-			"recall", []object{user("Hi! My name is Ada. I live in Rome."), assistant("Hello."), user("What is my name?")},
+			"recall",
+			[]object{user("Hi! My name is Ada. I live in Rome."), assistant("Hello."), user("What is my name?")},
 			"Earlier you said: “My name is Ada.” " + honest + " I was shown 3 messages. You said before: “Hi! My name is Ada. I live in Rome.” Now you say: “What is my name?”",
 		},
 		{
-			"recall takes the newest of equals", []object{user("The code is 17."), user("The code is 18."), user("What was the code?")},
+			"recall takes the newest of equals",
+			[]object{user("The code is 17."), user("The code is 18."), user("What was the code?")},
 			"Earlier you said: “The code is 18.” " + honest + " I was shown 3 messages. You began with: “The code is 17.” You said before: “The code is 18.” Now you say: “What was the code?”",
 		},
 		{
-			"recall without spaces", []object{user("我的名字是小明。我喜欢茶。"), user("我叫什么名字？")},
+			"recall without spaces",
+			[]object{user("我的名字是小明。我喜欢茶。"), user("我叫什么名字？")},
 			"Earlier you said: “我的名字是小明。” " + honest + " I was shown 2 messages. You said before: “我的名字是小明。我喜欢茶。” Now you say: “我叫什么名字？”",
 		},
 		{
-			"nothing to recall", []object{user("I like tea."), user("Where is Bob?")},
+			"nothing to recall",
+			[]object{user("I like tea."), user("Where is Bob?")},
 			"Nothing that you said before, as far as I was shown it, shares a word with your question. " + honest +
 				" I was shown 2 messages. You said before: “I like tea.” Now you say: “Where is Bob?”",
 		},
 		{
-			"parts", []object{{"role": "user", "content": []object{{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": object{"url": "x"}}}}},
+			"parts",
+			[]object{{"role": "user", "content": []object{{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": object{"url": "x"}}}}},
 			honest + " I was shown 1 message. You say: “Look [image_url]”",
 		},
 		{
-			"a tool that is not offered", []object{user(`call rm {"path":"/"}`)},
+			"a tool that is not offered",
+			[]object{user(`call rm {"path":"/"}`)},
 			"I cannot call rm: I was offered only fs_read, get_time. " + honest + ` I was shown 1 message. You say: “call rm {"path":"/"}”`,
 		},
 		{"words like others", []object{user("call me, use it")}, honest + " I was shown 1 message. You say: “call me, use it”"},
@@ -150,7 +160,8 @@ func TestCallIDs(t *testing.T) {
 		_, entry := answer(t, body(user(text)))
 		return entry.ToolCalls[0].ID
 	}
-	if id("call get_time") != id("call get_time") || id("call get_time") == id("call get_time {}") {
+	first, again, other := id("call get_time"), id("call get_time"), id("call get_time {}")
+	if first != again || first == other {
 		t.Error("the ids do not follow the request")
 	}
 }

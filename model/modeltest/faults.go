@@ -65,11 +65,21 @@ func statuses(t *testing.T, options Options) {
 		reason    continuo.FailureReason
 		retryable bool
 	}{
-		{400, continuo.ReasonUpstream, false}, {401, continuo.ReasonUpstream, false}, {402, continuo.ReasonUpstream, false},
-		{403, continuo.ReasonUpstream, false}, {404, continuo.ReasonUpstream, false}, {408, continuo.ReasonTimeout, true},
-		{409, continuo.ReasonUpstream, true}, {413, continuo.ReasonUpstream, false}, {422, continuo.ReasonUpstream, false},
-		{429, continuo.ReasonRateLimit, true}, {500, continuo.ReasonUpstream, true}, {502, continuo.ReasonUpstream, true},
-		{503, continuo.ReasonUpstream, true}, {504, continuo.ReasonTimeout, true}, {529, continuo.ReasonUpstream, true},
+		{400, continuo.ReasonUpstream, false},
+		{401, continuo.ReasonUpstream, false},
+		{402, continuo.ReasonUpstream, false},
+		{403, continuo.ReasonUpstream, false},
+		{404, continuo.ReasonUpstream, false},
+		{408, continuo.ReasonTimeout, true},
+		{409, continuo.ReasonUpstream, true},
+		{413, continuo.ReasonUpstream, false},
+		{422, continuo.ReasonUpstream, false},
+		{429, continuo.ReasonRateLimit, true},
+		{500, continuo.ReasonUpstream, true},
+		{502, continuo.ReasonUpstream, true},
+		{503, continuo.ReasonUpstream, true},
+		{504, continuo.ReasonTimeout, true},
+		{529, continuo.ReasonUpstream, true},
 	} {
 		for _, body := range []string{
 			`{"error":{"message":"it went wrong","type":"some_error","code":null}}`, `{"type":"error","error":{"type":"some_error","message":"it went wrong"}}`,
@@ -90,9 +100,13 @@ func retryAfter(t *testing.T, options Options) {
 		name, value string
 		want        time.Duration
 	}{
-		{"Retry-After", "7", 7 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After-Ms", "1250", 1250 * time.Millisecond},
-		{"Retry-After", "Sat, 21 Nov 2026 10:00:30 GMT", 30 * time.Second}, {"Retry-After", "Sat, 21 Nov 2026 09:00:00 GMT", 0},
-		{"Retry-After", "soon", 0}, {"Retry-After", "-3", 0},
+		{"Retry-After", "7", 7 * time.Second},
+		{"Retry-After", "0.5", 500 * time.Millisecond},
+		{"Retry-After-Ms", "1250", 1250 * time.Millisecond},
+		{"Retry-After", "Sat, 21 Nov 2026 10:00:30 GMT", 30 * time.Second},
+		{"Retry-After", "Sat, 21 Nov 2026 09:00:00 GMT", 0},
+		{"Retry-After", "soon", 0},
+		{"Retry-After", "-3", 0},
 	} {
 		failure := ask(t, options, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", "Sat, 21 Nov 2026 10:00:00 GMT")
