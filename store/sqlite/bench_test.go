@@ -1,0 +1,197 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// bare is the driver by itself: a table of the same shape with the same indexes and settings, one
+// connection that writes, one commit for each insert. What Continuo does on top is left out: no checks,
+// no JSON to be made, no conversation to be kept up to date.
+type bare struct {
+	db           *sql.DB
+	insert, last *sql.Stmt
+	body         string
+}
+
+func openBare(b *testing.B, text string) *bare {
+	b.Helper()
+	all, err := migrations()
+	if err != nil {
+		b.Fatal(err)
+	}
+	schema := strings.ReplaceAll(strings.Join(all, "\n"), "REFERENCES conversations (id)", "")
+	db, err := sql.Open("sqlite", dataSource(filepath.Join(b.TempDir(), "bare.db"), withDefaults(Options{})))
+	if err != nil {
+		b.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	b.Cleanup(func() { _ = db.Close() })
+	for _, statement := range []string{`PRAGMA journal_mode = wal`, schema} {
+		if _, err := db.ExecContext(b.Context(), statement); err != nil {
+			b.Fatal(err)
+		}
+	}
+	body, err := someEntries("conv_0199c5f0d1a27000b8f7c2a94f1e6d3a", 1, 1, text)[0].MarshalJSON()
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := &bare{db: db, body: string(body)}
+	for text, into := range map[string]**sql.Stmt{insertEntry: &bare.insert, entriesAll + descending: &bare.last} {
+		if *into, err = db.PrepareContext(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return bare
+}
+
+func (x *bare) append(conversationID string, seq int64) error {
+	role := "user"
+	if seq%2 == 0 {
+		role = "assistant"
+	}
+	_, err := x.insert.ExecContext(context.Background(), conversationID, seq, "ent_0199c5f0d1a27000b8f7c2a94f1e6d3a", role, 0,
+		"2026-03-01T12:00:00.123456789Z", nil, 700, 175, x.body)
+	return err
+}
+
+// timed runs count operations on each of the writers at once and returns how long that took.
+func timed(b *testing.B, writers, count int, operation func(writer int) error) time.Duration {
+	start := time.Now()
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for range count {
+				if err := operation(w); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	return time.Since(start)
+}
+
+// compare runs b.N operations, and as many of the bare driver's in turns with them, so that both see the
+// same machine. From the median turn, which other users of the disk disturb least, it reports how many
+// times as fast as the bare driver Continuo is.
+func compare(b *testing.B, writers int, ours, theirs func(writer int) error) {
+	const turn = 32 // operations of each writer
+	var us, them []time.Duration
+	b.ResetTimer()
+	for done := 0; done < b.N; done += turn * writers {
+		us = append(us, timed(b, writers, turn, ours))
+		b.StopTimer()
+		them = append(them, timed(b, writers, turn, theirs))
+		b.StartTimer()
+	}
+	b.StopTimer()
+	slices.Sort(us)
+	slices.Sort(them)
+	median := us[len(us)/2].Seconds()
+	b.ReportMetric(them[len(them)/2].Seconds()/median, "x_bare")
+	b.ReportMetric(float64(turn*writers)/median, "ops/s")
+	b.ReportMetric(median*1e9/float64(turn*writers), "ns/op")
+}
+
+// BenchmarkAppend appends messages of 700 characters, durably.
+func BenchmarkAppend(b *testing.B) {
+	text := strings.Repeat("message ", 700/8)
+	ids := make([]string, 64)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("conv_%032d", i)
+	}
+	bareAppend := func(b *testing.B) func(int) error {
+		x, seqs := openBare(b, text), make([]int64, len(ids))
+		return func(w int) error { seqs[w]++; return x.append(ids[w], seqs[w]) }
+	}
+	for _, writers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("store/writers=%d", writers), func(b *testing.B) {
+			store, last := openAt(b, filepath.Join(b.TempDir(), "a.db"), Options{}), make([]int64, writers)
+			defer store.Close()
+			for _, id := range ids[:writers] {
+				newConversation(b, store, id, 0)
+			}
+			compare(b, writers, func(w int) error {
+				batch := continuo.Batch{ConversationID: ids[w], After: last[w], Entries: someEntries(ids[w], last[w]+1, last[w]+1, text)}
+				last[w]++
+				return store.Append(context.Background(), batch)
+			}, bareAppend(b))
+		})
+	}
+	for _, test := range []struct{ writers, conversations int }{{1, 1}, {64, 64}, {64, 1}} {
+		b.Run(fmt.Sprintf("log/writers=%d/conversations=%d", test.writers, test.conversations), func(b *testing.B) {
+			store := openAt(b, filepath.Join(b.TempDir(), "a.db"), Options{})
+			defer store.Close()
+			log := continuo.NewLog(store, continuo.LogOptions{})
+			made := make([]string, test.conversations)
+			for i := range made {
+				c, err := log.Create(b.Context(), continuo.Conversation{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				made[i] = c.ID
+			}
+			compare(b, test.writers, func(w int) error {
+				e := continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
+				_, err := log.Append(context.Background(), made[w%len(made)], []continuo.Entry{e}, continuo.AppendOptions{})
+				return err
+			}, bareAppend(b))
+		})
+	}
+}
+
+// BenchmarkLast80 reads the newest 80 of 100 000 entries.
+func BenchmarkLast80(b *testing.B) {
+	const rows, id = 100_000, "conv_0199c5f0d1a27000b8f7c2a94f1e6d3a"
+	text := strings.Repeat("message ", 700/8)
+	store := openAt(b, filepath.Join(b.TempDir(), "a.db"), Options{Synchronous: Normal})
+	defer store.Close()
+	newConversation(b, store, id, 0)
+	for after := int64(0); after < rows; after += 1000 {
+		if err := store.Append(b.Context(), continuo.Batch{ConversationID: id, After: after, Entries: someEntries(id, after+1, after+1000, text)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	db, err := sql.Open("sqlite", dataSource(store.path, withDefaults(Options{})))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	bareLast, err := db.PrepareContext(b.Context(), entriesAll+descending)
+	if err != nil {
+		b.Fatal(err)
+	}
+	readBare := func(int) error {
+		rows, err := bareLast.QueryContext(context.Background(), id, 1, int64(rows), 80)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var body string
+			if err := rows.Scan(&body); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+	compare(b, 1, func(int) error {
+		entries, err := store.Entries(context.Background(), id, continuo.EntryQuery{From: 1, To: rows, Backward: true, Limit: 80})
+		if err == nil && len(entries) != 80 {
+			err = fmt.Errorf("read %d entries", len(entries))
+		}
+		return err
+	}, readBare)
+}

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// connection is one connection with its prepared statements. It belongs to one goroutine at a time.
+//
+// Statements run to their end whatever becomes of the caller: they are short, and interrupting one
+// would cost a goroutine for each.
+type connection struct {
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt // by SQL text, all of which are constants of this package
+}
+
+func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn: conn, prepared: map[string]*sql.Stmt{}}, nil
+}
+
+func (c *connection) close() error {
+	var errs []error
+	for _, statement := range c.prepared {
+		errs = append(errs, statement.Close())
+	}
+	return errors.Join(append(errs, c.conn.Close())...)
+}
+
+func (c *connection) statement(text string) (*sql.Stmt, error) {
+	if statement := c.prepared[text]; statement != nil {
+		return statement, nil
+	}
+	statement, err := c.conn.PrepareContext(context.Background(), text)
+	if err != nil {
+		return nil, err
+	}
+	c.prepared[text] = statement
+	return statement, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (c *connection) exec(text string, args ...any) (int64, error) {
+	statement, err := c.statement(text)
+	if err != nil {
+		return 0, err
+	}
+	result, err := statement.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// query calls each for every row of the result.
+func (c *connection) query(text string, args []any, each func(*sql.Rows) error) error {
+	statement, err := c.statement(text)
+	if err != nil {
+		return err
+	}
+	rows, err := statement.QueryContext(context.Background(), args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// row reads one row; sql.ErrNoRows when there is none.
+func (c *connection) row(text string, args []any, into ...any) error {
+	statement, err := c.statement(text)
+	if err != nil {
+		return err
+	}
+	return statement.QueryRowContext(context.Background(), args...).Scan(into...)
+}
+
+// script runs several statements that take no arguments.
+func (c *connection) script(text string) error {
+	_, err := c.conn.ExecContext(context.Background(), text)
+	return err
+}
+
+// transact runs work between BEGIN and COMMIT. It takes the write lock at once: a transaction that
+// becomes a writer halfway can find that it read what is out of date.
+func (c *connection) transact(work func() error) error {
+	if _, err := c.exec(`BEGIN IMMEDIATE`); err != nil {
+		return &beginError{err}
+	}
+	err := work()
+	if err == nil {
+		_, err = c.exec(`COMMIT`)
+	}
+	if err != nil {
+		// After some errors SQLite has rolled back itself, and this one says so: nothing else can go wrong here.
+		_, _ = c.exec(`ROLLBACK`)
+	}
+	return err
+}
+
+// beginError says that a transaction did not even begin: trying its parts one by one is no use.
+type beginError struct{ error }
+
+func (e *beginError) Error() string { return fmt.Sprintf("begin: %v", e.error) }
+func (e *beginError) Unwrap() error { return e.error }

@@ -1,0 +1,73 @@
+package sqlite
+
+import "context"
+
+// The only statements that remove anything from the log.
+const (
+	// What is left of a conversation while forks need its entries: nothing that a person wrote.
+	buryConversation = `
+UPDATE conversations SET deleted = 1, key = NULL, title = '', metadata = NULL, lineage = NULL
+WHERE id = ? AND deleted = 0`
+
+	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
+
+	deleteLineage = `DELETE FROM lineage WHERE ancestor_id = ? AND conversation_id = ?`
+
+	countForks = `SELECT count(*), coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?`
+
+	countDeleted = `SELECT count(*) FROM conversations WHERE id = ? AND deleted = 1`
+
+	deleteEntries = `DELETE FROM entries WHERE conversation_id = ? AND seq > ?`
+
+	shortenDeleted = `UPDATE conversations SET last_seq = ? WHERE id = ? AND deleted = 1`
+
+	deleteConversation = `DELETE FROM conversations WHERE id = ? AND deleted = 1`
+)
+
+// Delete is part of continuo.ConversationStore. Entries that no fork begins with are removed at once, the
+// others with the last fork that does.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	return s.write(ctx, func(conn *connection) error {
+		conversation, err := readConversation(conn, conversationByID, id)
+		if err != nil {
+			return err
+		}
+		if _, err := conn.exec(buryConversation, id); err != nil {
+			return err
+		}
+		if _, err := conn.exec(deleteReceipts, id); err != nil {
+			return err
+		}
+		for _, segment := range conversation.Lineage {
+			if _, err := conn.exec(deleteLineage, segment.ConversationID, id); err != nil {
+				return err
+			}
+			if err := release(conn, segment.ConversationID); err != nil {
+				return err
+			}
+		}
+		return release(conn, id)
+	})
+}
+
+// release removes what a deleted conversation keeps for forks that are gone.
+func release(conn *connection, id string) error {
+	var deleted int
+	if err := conn.row(countDeleted, []any{id}, &deleted); err != nil || deleted == 0 {
+		return err
+	}
+	var forks, needed int64
+	if err := conn.row(countForks, []any{id}, &forks, &needed); err != nil {
+		return err
+	}
+	if _, err := conn.exec(deleteEntries, id, needed); err != nil {
+		return err
+	}
+	var err error
+	if forks == 0 {
+		_, err = conn.exec(deleteConversation, id)
+	} else {
+		_, err = conn.exec(shortenDeleted, needed, id)
+	}
+	return err
+}

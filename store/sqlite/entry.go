@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+const (
+	// Moves the head of a conversation, if it still is where the batch was made for.
+	moveHead = `
+UPDATE conversations SET last_seq = ?, updated_at = coalesce(?, updated_at)
+WHERE id = ? AND last_seq = ? AND deleted = 0`
+
+	selectHead = `SELECT last_seq FROM conversations WHERE id = ? AND deleted = 0`
+
+	insertEntry = `
+INSERT INTO entries (conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+// The queries name their index: should it be missing, they fail instead of reading every row.
+const (
+	entriesAll   = `SELECT body FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq BETWEEN ? AND ? `
+	entriesUsers = `SELECT body FROM entries INDEXED BY entries_of_users
+WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND role = 'user' AND hidden = 0 `
+	entriesRef = `SELECT body FROM entries INDEXED BY entries_by_output_ref
+WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND output_ref = ? `
+	entriesUsersRef = entriesRef + `AND role = 'user' AND hidden = 0 `
+
+	ascending  = `ORDER BY seq LIMIT ?`
+	descending = `ORDER BY seq DESC LIMIT ?`
+)
+
+// entryRow is an entry, ready to be inserted.
+type entryRow struct {
+	entry *continuo.Entry
+	body  string
+}
+
+// encodeEntries writes the stored form of the entries that are to follow seq after.
+func encodeEntries(conversationID string, after int64, entries []continuo.Entry) ([]entryRow, error) {
+	rows := make([]entryRow, len(entries))
+	for i := range entries {
+		entry := &entries[i]
+		if want := after + 1 + int64(i); entry.Seq != want || entry.ConversationID != conversationID {
+			return nil, fmt.Errorf("%w: entry %d is seq %d of conversation %q, but must be seq %d of %q",
+				continuo.ErrInvalid, i, entry.Seq, entry.ConversationID, want, conversationID)
+		}
+		body, err := entry.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%w: entry %d cannot be written as JSON: %w", continuo.ErrInvalid, i, err)
+		}
+		rows[i] = entryRow{entry, string(body)}
+	}
+	return rows, nil
+}
+
+func insertEntries(conn *connection, conversationID string, rows []entryRow) error {
+	for _, row := range rows {
+		e := row.entry
+		_, err := conn.exec(insertEntry, conversationID, e.Seq, e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt),
+			orNull(e.OutputRef), e.Chars, e.Tokens, row.body)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Append is part of continuo.EntryStore. It fails with continuo.ErrInvalid when the entries do not
+// follow Batch.After without a gap.
+func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
+	rows, err := encodeEntries(batch.ConversationID, batch.After, batch.Entries)
+	if err != nil {
+		return err
+	}
+	var updated any
+	if len(rows) > 0 {
+		updated = stamp(rows[len(rows)-1].entry.CreatedAt)
+	}
+	return s.write(ctx, func(conn *connection) error {
+		moved, err := conn.exec(moveHead, batch.After+int64(len(rows)), updated, batch.ConversationID, batch.After)
+		if err != nil {
+			return err
+		}
+		if moved == 0 {
+			return whyNotMoved(conn, batch)
+		}
+		if err := insertEntries(conn, batch.ConversationID, rows); err != nil {
+			return err
+		}
+		return insertReceipts(conn, batch.ConversationID, batch.Receipts)
+	})
+}
+
+func whyNotMoved(conn *connection, batch continuo.Batch) error {
+	var last int64
+	if err := conn.row(selectHead, []any{batch.ConversationID}, &last); err != nil {
+		return orNotFound(err)
+	}
+	return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
+}
+
+// Entries is part of continuo.EntryStore.
+func (s *Store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("read entries: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	statement, args := entryQuery(conversationID, query)
+	var found []continuo.Entry
+	err := s.read(ctx, func(conn *connection) error {
+		return conn.query(statement, args, func(rows *sql.Rows) error {
+			var body sql.RawBytes
+			if err := rows.Scan(&body); err != nil {
+				return err
+			}
+			found = append(found, continuo.Entry{})
+			return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+		})
+	})
+	return found, err
+}
+
+// entryQuery chooses the statement, and thereby the index.
+func entryQuery(conversationID string, query continuo.EntryQuery) (string, []any) {
+	statement, args := entriesAll, []any{conversationID, query.From, query.To}
+	switch {
+	case query.OutputRef != "" && query.UsersOnly:
+		statement, args = entriesUsersRef, append(args, query.OutputRef)
+	case query.OutputRef != "":
+		statement, args = entriesRef, append(args, query.OutputRef)
+	case query.UsersOnly:
+		statement = entriesUsers
+	}
+	if query.Backward {
+		return statement + descending, append(args, query.Limit)
+	}
+	return statement + ascending, append(args, query.Limit)
+}

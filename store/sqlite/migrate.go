@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Migrations are named NNNN_what.sql, numbered from 1 without a gap, and never changed once released.
+// PRAGMA user_version holds the number of the last one that a file has seen.
+//
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations returns the files' texts in the order of their numbers.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	texts := make([]string, len(names))
+	for i, name := range names {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		if got, err := strconv.Atoi(number); err != nil || got != i+1 {
+			return nil, fmt.Errorf("migration %s must have the number %04d", name, i+1)
+		}
+		text, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(text)
+	}
+	return texts, nil
+}
+
+// migrate brings the schema up to date, in one transaction. Another process may do the same at the
+// same time: whoever comes second finds it done.
+func migrate(conn *connection, all []string) error {
+	return conn.transact(func() error {
+		var version int
+		if err := conn.row(`PRAGMA user_version`, nil, &version); err != nil {
+			return err
+		}
+		if err := checkVersion(version, len(all)); err != nil || version == len(all) {
+			return err
+		}
+		for i, text := range all[version:] {
+			if err := conn.script(text); err != nil {
+				return fmt.Errorf("migration %d: %w", version+i+1, err)
+			}
+		}
+		return conn.script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, len(all)))
+	})
+}
+
+func checkVersion(version, known int) error {
+	if version > known {
+		return fmt.Errorf("%w: its schema has version %d, this program knows versions up to %d; install a newer continuo",
+			continuo.ErrNewerSchema, version, known)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+CREATE TABLE conversations (
+  -- A conversation, and what a person deleted but a fork still begins with (deleted = 1).
+  id          TEXT PRIMARY KEY,
+  project_id  TEXT NOT NULL,
+  key         TEXT,                      -- the caller's own name, unique in the project; NULL when none
+  title       TEXT NOT NULL,
+  active_mode TEXT NOT NULL,
+  metadata    TEXT,                      -- a JSON object
+  parent_id   TEXT,
+  fork_seq    INTEGER NOT NULL,
+  lineage     TEXT,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
+  created_at  TEXT NOT NULL,             -- RFC 3339, UTC, always nine digits of a second: sorts as text
+  updated_at  TEXT NOT NULL,
+  last_seq    INTEGER NOT NULL,          -- of a deleted conversation: up to where forks still need it
+  deleted     INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX conversations_by_key ON conversations (project_id, key) WHERE key IS NOT NULL;
+
+CREATE INDEX conversations_by_change ON conversations (project_id, updated_at, id) WHERE deleted = 0;
+
+CREATE TABLE lineage (
+  -- Which conversations begin with entries of another one: all that Delete needs to know.
+  ancestor_id     TEXT NOT NULL REFERENCES conversations (id),
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  through         INTEGER NOT NULL,      -- the last seq of the ancestor's that is used
+  PRIMARY KEY (ancestor_id, conversation_id)
+) WITHOUT ROWID;
+
+CREATE TABLE entries (
+  -- The log. Rows are added, and go only with their conversation; they are never changed.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  seq             INTEGER NOT NULL,      -- from 1 without a gap; a fork's own entries begin after fork_seq
+  id              TEXT NOT NULL,
+  role            TEXT NOT NULL,
+  hidden          INTEGER NOT NULL,      -- 1: an event for people only
+  created_at      TEXT NOT NULL,
+  output_ref      TEXT,                  -- alias path of a tool's whole output; NULL when none
+  chars           INTEGER NOT NULL,
+  tokens          INTEGER NOT NULL,
+  body            TEXT NOT NULL,         -- the whole entry as JSON, with all of the above in it
+  UNIQUE (conversation_id, seq)
+);
+
+CREATE INDEX entries_of_users ON entries (conversation_id, seq) WHERE role = 'user' AND hidden = 0;
+
+CREATE INDEX entries_by_output_ref ON entries (conversation_id, output_ref, seq) WHERE output_ref IS NOT NULL;
+
+CREATE TABLE receipts (
+  -- What each idempotency key has appended.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  key             TEXT NOT NULL,
+  fingerprint     TEXT NOT NULL,         -- of what was asked for
+  first_seq       INTEGER NOT NULL,
+  last_seq        INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, key)
+) WITHOUT ROWID;
+
+CREATE TABLE blobs (
+  -- Bytes under their own SHA-256 in hex.
+  hash TEXT NOT NULL PRIMARY KEY,
+  data BLOB NOT NULL
+);

@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	lib "modernc.org/sqlite/lib"
+)
+
+// applicationID marks a file as Continuo's, so that another program's database is never written to:
+// "Ctno" in ASCII.
+const applicationID = 0x43746e6f
+
+// changeNothing fails when the file is read-only; BEGIN IMMEDIATE does not.
+const changeNothing = `UPDATE blobs SET data = data WHERE false`
+
+// prepareFile makes the folder and the file when they are missing, and returns the absolute path.
+func prepareFile(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("open database: the path is empty; name a file")
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(absolute), 0o700); err != nil {
+		return "", fmt.Errorf("open %s: make its folder: %w", path, translate(err))
+	}
+	// SQLite itself would make the file readable for everyone. O_EXCL: a file that SQLite may have open
+	// must never be opened here, because closing it would drop SQLite's locks.
+	file, err := os.OpenFile(absolute, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return absolute, nil
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", path, translate(err))
+	}
+	return absolute, nil
+}
+
+// dataSource names the file and the settings of every connection. The journal mode is missing: it
+// changes the file, so that it is set only once the file is known to be ours.
+func dataSource(path string, options Options) string {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive letter
+	}
+	synchronous := "full"
+	if options.Synchronous == Normal {
+		synchronous = "normal"
+	}
+	settings := url.Values{"_pragma": {
+		"busy_timeout(" + strconv.FormatInt(options.BusyTimeout.Milliseconds(), 10) + ")",
+		"synchronous(" + synchronous + ")",
+		"foreign_keys(1)",
+		"journal_size_limit(67108864)", // the write-ahead log's file shrinks to this after a burst
+	}}
+	if options.maxPages > 0 {
+		settings.Add("_pragma", "max_page_count("+strconv.Itoa(options.maxPages)+")")
+	}
+	file := url.URL{Scheme: "file", Path: slashed, RawQuery: settings.Encode()}
+	return file.String()
+}
+
+// openWriter opens the one connection that writes, and brings the file up to date.
+func openWriter(ctx context.Context, db *sql.DB, path string) (*connection, error) {
+	conn, err := newConnection(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, explain(path, err))
+	}
+	if err := bringUpToDate(conn); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, explain(path, err)), conn.close())
+	}
+	return conn, nil
+}
+
+func bringUpToDate(conn *connection) error {
+	all, err := migrations()
+	if err != nil {
+		return err
+	}
+	if err := checkOwner(conn, len(all)); err != nil {
+		return err
+	}
+	if err := useWriteAheadLog(conn); err != nil {
+		return err
+	}
+	if err := migrate(conn, all); err != nil {
+		return err
+	}
+	_, err = conn.exec(changeNothing)
+	return err
+}
+
+// selectOwner is one statement, so that it sees one state of the file while another process makes it ours.
+const selectOwner = `
+SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`
+
+// checkOwner refuses files that are no database, another program's, or a newer version's.
+func checkOwner(conn *connection, known int) error {
+	var application, version, tables int
+	if err := conn.row(selectOwner, nil, &application, &version, &tables); err != nil {
+		return err
+	}
+	if application != applicationID && (application != 0 || tables > 0) {
+		return errors.New("the file is a database of another program; name another file")
+	}
+	return checkVersion(version, known)
+}
+
+// useWriteAheadLog lets readers go on while there is a write. The file remembers it.
+func useWriteAheadLog(conn *connection) error {
+	var mode string
+	if err := conn.row(`PRAGMA journal_mode = wal`, nil, &mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("its file system or its mode does not allow a write-ahead log (the journal mode stays %q); keep it on a local disk that can be written", mode)
+	}
+	return nil
+}
+
+// explain finds out what stands behind the errors with which SQLite says only that a file could not be opened.
+func explain(path string, err error) error {
+	switch primary, _ := resultCode(err); primary {
+	case lib.SQLITE_NOTADB:
+		return fmt.Errorf("the file is not an SQLite database; name another file: %w", err)
+	case lib.SQLITE_CANTOPEN:
+		if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("it is not a regular file: %w", err)
+		}
+		probe, probeErr := os.CreateTemp(filepath.Dir(path), ".continuo-probe-*")
+		if probeErr != nil {
+			return translate(fmt.Errorf("its folder: %w", probeErr))
+		}
+		_ = probe.Close()
+		_ = os.Remove(probe.Name())
+		return fmt.Errorf("%w: make it readable and writable for this user (%w)", continuo.ErrReadOnly, err)
+	}
+	return translate(err)
+}

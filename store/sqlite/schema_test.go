@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"database/sql"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/schema.sql")
+
+// TestTheSchemaIsDocumented compares docs/schema.sql with a new database.
+func TestTheSchemaIsDocumented(t *testing.T) {
+	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
+	defer store.Close()
+	all, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "-- The schema of a Continuo database (SQLite), version %d: what all of store/sqlite/migrations comes to.\n", len(all))
+	text.WriteString("-- Made from a new database by the tests of store/sqlite; rewrite it with: go test ./store/sqlite -run Schema -update\n\n")
+	fmt.Fprintf(&text, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(all))
+	err = store.read(t.Context(), func(conn *connection) error {
+		return conn.query(`SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid`, nil, func(rows *sql.Rows) error {
+			var statement string
+			err := rows.Scan(&statement)
+			text.WriteString("\n" + statement + ";\n")
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("..", "..", "docs", "schema.sql")
+	if *update {
+		if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || string(have) != text.String() {
+		t.Errorf("docs/schema.sql is not today's schema (%v): run go test ./store/sqlite -run Schema -update", err)
+	}
+}
+
+// statementsOf returns the SQL of this package by the file that it stands in: every string constant that
+// looks like SQL, and the migrations.
+func statementsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	statements := map[string][]string{}
+	all, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range all {
+		statements[fmt.Sprint("migration ", i+1)] = []string{text}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil {
+					statements[name] = append(statements[name], text)
+				}
+			}
+			return true
+		})
+	}
+	return statements
+}
+
+// rewrites finds what changes or removes rows of a table that is only added to.
+var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|REPLACE\s+INTO|INSERT\s+OR\s+\w+\s+INTO|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|ALTER\s+TABLE)\s+["'\x60\[]?(?:main\.)?(entries|receipts|blobs)\b|ON\s+CONFLICT\b.*\bDO\s+UPDATE)`)
+
+func TestTheLogIsOnlyAddedTo(t *testing.T) {
+	allowed := []string{
+		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM receipts",
+		"open.go: UPDATE blobs", // of no row: it finds out whether the file can be written
+	}
+	var found []string
+	inserts := 0
+	for file, texts := range statementsOf(t) {
+		for _, text := range texts {
+			inserts += strings.Count(text, "INSERT INTO entries")
+			for _, match := range rewrites.FindAllString(text, -1) {
+				found = append(found, file+": "+strings.Join(strings.Fields(match), " "))
+			}
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, allowed) {
+		t.Errorf("statements that change what is only added to:\n\t%s\nallowed are:\n\t%s", strings.Join(found, "\n\t"), strings.Join(allowed, "\n\t"))
+	}
+	if inserts != 1 {
+		t.Errorf("the scan sees %d statements that insert entries, want 1: does it still look at the SQL?", inserts)
+	}
+	for _, forbidden := range []string{"UPDATE entries SET body = ''", "delete from\n entries", "INSERT OR REPLACE INTO entries", "replace into `entries`", "INSERT INTO entries VALUES (1) ON CONFLICT (seq) DO UPDATE SET body = ''"} {
+		if !rewrites.MatchString(forbidden) {
+			t.Errorf("the scan would miss %q", forbidden)
+		}
+	}
+}
+
+// TestQueriesReadOnlyWhatTheyReturn looks at the plans of the hot statements: each finds its rows by an
+// index that its conversation leads, in the order in which they are wanted.
+func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
+	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
+	defer store.Close()
+	queries := map[string]string{
+		selectHead:          "(id=?)",
+		conversationByID:    "(id=?)",
+		conversationByKey:   "conversations_by_key (project_id=? AND key=?)",
+		newestConversations: "conversations_by_change (project_id=?)",
+		conversationsBefore: "conversations_by_change (project_id=? AND (updated_at,id)<(?,?))",
+		selectReceipt:       "(conversation_id=? AND key=?)",
+		selectBlob:          "(hash=?)",
+		moveHead:            "(id=?)",
+		countForks:          "(ancestor_id=?)",
+		deleteEntries:       "(conversation_id=? AND seq>?)",
+		deleteReceipts:      "(conversation_id=?)",
+	}
+	for _, backward := range []bool{false, true} {
+		for index, query := range map[string]continuo.EntryQuery{
+			"sqlite_autoindex_entries_1 (conversation_id=? AND seq>? AND seq<?)":             {},
+			"entries_of_users (conversation_id=? AND seq>? AND seq<?)":                       {UsersOnly: true},
+			"entries_by_output_ref (conversation_id=? AND output_ref=? AND seq>? AND seq<?)": {OutputRef: "r"},
+		} {
+			query.Backward = backward
+			statement, _ := entryQuery("c", query)
+			queries[statement] = index
+		}
+	}
+	for statement, want := range queries {
+		plan := planOf(t, store, statement)
+		if !strings.Contains(plan, "SEARCH") || !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "SCAN") {
+			t.Errorf("%s\n\thas the plan\t%s\n\twant\t\t%s", strings.TrimSpace(statement), plan, want)
+		}
+	}
+}
+
+func planOf(t *testing.T, store *Store, statement string) string {
+	t.Helper()
+	args := make([]any, strings.Count(statement, "?"))
+	var steps []string
+	err := store.read(t.Context(), func(conn *connection) error {
+		return conn.query("EXPLAIN QUERY PLAN "+statement, args, func(rows *sql.Rows) error {
+			var id, parent, unused int
+			var step string
+			err := rows.Scan(&id, &parent, &unused, &step)
+			steps = append(steps, step)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(steps, "; ")
+}

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Options configures a Store. The zero value works.
+type Options struct {
+	// MaxReaders bounds how many reads run at once; more wait. Default: the number of processors, at least 4.
+	MaxReaders int
+	// BusyTimeout is how long an operation waits for another process that is writing. Default 10 s.
+	BusyTimeout time.Duration
+	// Synchronous says what a commit waits for. Default Full.
+	Synchronous Synchronous
+
+	maxPages int // of the file, for tests of a full disk; 0 for no limit
+}
+
+// Synchronous says what an acknowledged write survives.
+type Synchronous int
+
+const (
+	// Full waits for the disk: a write survives the end of the machine.
+	Full Synchronous = iota
+	// Normal does not wait: a write survives the end of the process, but the newest ones may be lost with
+	// the machine. For tests and for data that can be made again.
+	Normal
+)
+
+// Store is a continuo.Store over one SQLite file. It is safe for concurrent use, and several processes
+// may have the same file open.
+type Store struct {
+	path    string
+	db      *sql.DB
+	writer  *writer
+	readers *readers
+	close   func() error
+}
+
+var _ continuo.Store = (*Store)(nil)
+
+// Open opens the database at path and brings its schema up to date. It makes the file (mode 0600) and
+// its folder (mode 0700) when they are missing. It fails with continuo.ErrReadOnly when the file or its
+// folder cannot be written, with continuo.ErrFull, and with continuo.ErrNewerSchema; the file is not
+// touched when it is no database of Continuo's. The caller must Close the store.
+func Open(ctx context.Context, path string, options Options) (*Store, error) {
+	path, err := prepareFile(path)
+	if err != nil {
+		return nil, err
+	}
+	options = withDefaults(options)
+	db, err := sql.Open("sqlite", dataSource(path, options))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	conn, err := openWriter(ctx, db, path)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{path: path, db: db, writer: newWriter(conn), readers: newReaders(db, options.MaxReaders)}
+	s.close = sync.OnceValue(s.closeAll)
+	return s, nil
+}
+
+func withDefaults(options Options) Options {
+	if options.MaxReaders == 0 {
+		options.MaxReaders = max(4, runtime.GOMAXPROCS(0))
+	}
+	if options.BusyTimeout == 0 {
+		options.BusyTimeout = 10 * time.Second
+	}
+	return options
+}
+
+// Close waits for the reads and writes under way. Later ones fail with continuo.ErrClosed.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) closeAll() error {
+	if err := errors.Join(s.readers.close(), s.writer.close(), s.db.Close()); err != nil {
+		return fmt.Errorf("close %s: %w", s.path, translate(err))
+	}
+	return nil
+}
+
+// write runs a change in a transaction that other changes may share; see change.apply.
+func (s *Store) write(ctx context.Context, apply func(*connection) error) error {
+	return s.failed(s.writer.do(ctx, apply))
+}
+
+// read runs a query on a connection of the pool.
+func (s *Store) read(ctx context.Context, query func(*connection) error) error {
+	return s.failed(s.readers.do(ctx, query))
+}
+
+// failed names the file in errors of the database; verdicts are for the caller to word.
+func (s *Store) failed(err error) error {
+	if err == nil || isVerdict(err) {
+		return err
+	}
+	return fmt.Errorf("database %s: %w", s.path, translate(err))
+}

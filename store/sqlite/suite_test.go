@@ -1,0 +1,30 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+func TestSuite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Opener {
+		path := filepath.Join(t.TempDir(), "continuo.db")
+		// No test can tell whether the disk was waited for, so that the suite need not wait.
+		return func(t *testing.T) continuo.Store { return openAt(t, path, Options{Synchronous: Normal}) }
+	})
+}
+
+// openAt opens a store that the caller closes.
+func openAt(t testing.TB, path string, options Options) *Store {
+	t.Helper()
+	store, err := Open(t.Context(), path, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+var sometime = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)

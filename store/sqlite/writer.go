@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// writer has the one connection that writes. Its goroutine takes a change, and with it all others that
+// wait at that moment, and commits them together: while the disk works, the next group gathers.
+type writer struct {
+	conn    *connection
+	changes chan *change // unbuffered: whoever waits to be taken holds its own change
+	closing chan struct{}
+	closed  sync.WaitGroup
+}
+
+// change is one caller's write.
+type change struct {
+	ctx context.Context
+	// apply makes the change inside a transaction. When it returns a verdict (see isVerdict) it has written
+	// nothing. After any other error the whole transaction is rolled back, and apply may be called again.
+	apply func(*connection) error
+	err   error
+	done  chan struct{} // closed when err is set and, if it is nil, the change is durable
+}
+
+// maxGroup bounds how many changes share a commit.
+const maxGroup = 256
+
+func newWriter(conn *connection) *writer {
+	w := &writer{conn: conn, changes: make(chan *change), closing: make(chan struct{})}
+	w.closed.Go(w.run)
+	return w
+}
+
+// close waits for the changes that were taken.
+func (w *writer) close() error {
+	close(w.closing)
+	w.closed.Wait()
+	return w.conn.close()
+}
+
+// do returns when the change is durable or refused. A caller that gives up while it waits to be taken
+// has changed nothing; once taken, a change is settled soon, and its result is worth waiting for.
+func (w *writer) do(ctx context.Context, apply func(*connection) error) error {
+	c := &change{ctx: ctx, apply: apply, done: make(chan struct{})}
+	select {
+	case <-w.closing:
+		return continuo.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case w.changes <- c:
+		<-c.done
+		return c.err
+	}
+}
+
+func (w *writer) run() {
+	for {
+		select {
+		case <-w.closing:
+			return
+		case first := <-w.changes:
+			group := w.gather(first)
+			w.commit(group)
+			for _, c := range group {
+				close(c.done)
+			}
+		}
+	}
+}
+
+// gather takes the changes that wait now.
+func (w *writer) gather(first *change) []*change {
+	group := []*change{first}
+	for len(group) < maxGroup {
+		select {
+		case c := <-w.changes:
+			group = append(group, c)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit settles a group in one transaction. When that fails, for a reason that may lie in one change
+// alone, each gets a transaction of its own.
+func (w *writer) commit(group []*change) {
+	err := w.conn.transact(func() error {
+		for _, c := range group {
+			if c.err = c.try(w.conn); c.err != nil && !isVerdict(c.err) {
+				return c.err
+			}
+		}
+		return nil
+	})
+	var begin *beginError
+	switch {
+	case err == nil:
+	case len(group) == 1 || errors.As(err, &begin):
+		for _, c := range group {
+			c.err = err
+		}
+	default:
+		for i := range group {
+			w.commit(group[i : i+1])
+		}
+	}
+}
+
+func (c *change) try(conn *connection) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	return c.apply(conn)
+}

@@ -1,0 +1,14 @@
+package storetest
+
+import (
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+func TestMemoryPassesTheSuite(t *testing.T) {
+	Run(t, func(*testing.T) Opener {
+		data := &memoryData{}
+		return func(*testing.T) continuo.Store { return &memory{memoryData: data} }
+	})
+}

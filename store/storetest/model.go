@@ -1,0 +1,260 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"pgregory.net/rapid"
+)
+
+// testModel runs random operations on an engine and on the store in memory, and expects the same
+// answers of both. All runs share one database, each in a project of its own.
+func testModel(t *testing.T, opener Opener) {
+	fewerRuns(t)
+	engine := opener(t)
+	defer func() { closeStore(t, engine) }()
+	run := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		run++
+		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run)}
+		rt.Repeat(map[string]func(*rapid.T){
+			"create": m.create,
+			"append": m.append,
+			"update": m.update,
+			"fork":   m.fork,
+			"delete": m.delete,
+			"read":   m.read,
+			"list":   m.list,
+			"blob":   m.blob,
+			"reopen": func(rt *rapid.T) {
+				if rapid.IntRange(0, 9).Draw(rt, "not now") > 0 {
+					rt.Skip("this takes long")
+				}
+				closeStore(t, engine)
+				engine = opener(t)
+				m.engine = engine
+			},
+			"": m.check,
+		})
+	})
+}
+
+// fewerRuns keeps the suite short, unless CONTINUO_LONG or a flag asks for more.
+func fewerRuns(t *testing.T) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if os.Getenv("CONTINUO_LONG") != "" || checks == nil || checks.Value.String() != checks.DefValue {
+		return
+	}
+	noError(t, flag.Set(checks.Name, "40"))
+	t.Cleanup(func() { noError(t, flag.Set(checks.Name, checks.DefValue)) })
+}
+
+type model struct {
+	engine, reference continuo.Store
+	project           string
+	made              []continuo.Conversation // all that were ever made, with what their lineage was
+	clock             int
+}
+
+// both runs an operation on the engine and on the reference.
+func both[T any](rt *rapid.T, m *model, what string, operation func(continuo.Store) (T, error)) (T, error) {
+	rt.Helper()
+	got, gotErr := operation(m.engine)
+	want, wantErr := operation(m.reference)
+	if verdict(gotErr) != verdict(wantErr) {
+		rt.Fatalf("%s: got %v, want %v", what, gotErr, wantErr)
+	}
+	if !reflect.DeepEqual(got, want) {
+		rt.Fatalf("%s: got\n\t%+v\nwant\n\t%+v", what, got, want)
+	}
+	return want, wantErr
+}
+
+// verdict reduces an error to what callers tell apart.
+func verdict(err error) string {
+	var conflict *continuo.ConflictError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &conflict):
+		return conflict.Error()
+	case errors.Is(err, continuo.ErrNotFound):
+		return "not found"
+	case errors.Is(err, continuo.ErrExists):
+		return "exists"
+	}
+	return "other: " + err.Error()
+}
+
+func (m *model) pick(rt *rapid.T) continuo.Conversation {
+	if len(m.made) == 0 {
+		rt.Skip("there is no conversation yet")
+	}
+	return rapid.SampledFrom(m.made).Draw(rt, "conversation")
+}
+
+func (m *model) create(rt *rapid.T) {
+	c := continuo.Conversation{
+		ID: fmt.Sprintf("%s_c%d", m.project, len(m.made)), ProjectID: m.project, ActiveMode: continuo.ModeChat,
+		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"), CreatedAt: day, UpdatedAt: m.time(rt),
+	}
+	c.LastSeq = rapid.Int64Range(0, 3).Draw(rt, "entries")
+	m.add(rt, c, entries(c.ID, 1, c.LastSeq))
+}
+
+func (m *model) add(rt *rapid.T, c continuo.Conversation, first []continuo.Entry) {
+	_, err := both(rt, m, "create", func(s continuo.Store) (any, error) { return nil, s.Create(context.Background(), c, first) })
+	if err == nil {
+		m.made = append(m.made, c)
+	}
+}
+
+// time makes times that often are the same, and sometimes go back.
+func (m *model) time(rt *rapid.T) time.Time {
+	m.clock += rapid.IntRange(-1, 2).Draw(rt, "seconds")
+	return at(m.clock)
+}
+
+// fork branches off at some seq, as continuo.Log does.
+func (m *model) fork(rt *rapid.T) {
+	parent, err := m.engine.Conversation(context.Background(), m.pick(rt).ID)
+	if err != nil {
+		rt.Skip("the parent is deleted")
+	}
+	c := continuo.Conversation{
+		ID: fmt.Sprintf("%s_c%d", m.project, len(m.made)), ProjectID: m.project, ActiveMode: continuo.ModeChat,
+		ParentID: parent.ID, ForkSeq: rapid.Int64Range(0, parent.LastSeq).Draw(rt, "fork seq"), CreatedAt: day, UpdatedAt: m.time(rt),
+	}
+	c.LastSeq = c.ForkSeq
+	for _, segment := range append(slices.Clip(parent.Lineage), continuo.Segment{ConversationID: parent.ID, Through: parent.LastSeq}) {
+		segment.Through = min(segment.Through, c.ForkSeq)
+		c.Lineage = append(c.Lineage, segment)
+		if segment.Through == c.ForkSeq {
+			break
+		}
+	}
+	m.add(rt, c, nil)
+}
+
+func (m *model) append(rt *rapid.T) {
+	c := m.pick(rt)
+	batch := continuo.Batch{ConversationID: c.ID, After: rapid.Int64Range(0, 12).Draw(rt, "after, when wrong")}
+	if now, err := m.reference.Conversation(context.Background(), c.ID); err == nil && rapid.IntRange(0, 4).Draw(rt, "right place") > 0 {
+		batch.After = now.LastSeq
+	}
+	batch.Entries = entries(c.ID, batch.After+1, batch.After+rapid.Int64Range(1, 4).Draw(rt, "entries"))
+	for i := range batch.Entries {
+		batch.Entries[i].CreatedAt = m.time(rt)
+		batch.Entries[i].Hidden = rapid.Bool().Draw(rt, "hidden")
+	}
+	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {
+		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}
+		_, _ = both(rt, m, "receipt", func(s continuo.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })
+		if _, err := m.reference.Receipt(context.Background(), c.ID, key); err == nil {
+			batch.Receipts = nil // engines word this refusal as they like
+		}
+	}
+	_, _ = both(rt, m, "append", func(s continuo.Store) (any, error) { return nil, s.Append(context.Background(), batch) })
+}
+
+func (m *model) update(rt *rapid.T) {
+	c := m.pick(rt)
+	change := continuo.ConversationChange{UpdatedAt: m.time(rt)}
+	if rapid.Bool().Draw(rt, "title?") {
+		title := rapid.String().Filter(func(s string) bool { return !strings.Contains(s, "\x00") }).Draw(rt, "title")
+		change.Title = &title
+	}
+	if rapid.Bool().Draw(rt, "metadata?") {
+		change.Metadata = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"b":1.0,"a":2}`}).Draw(rt, "metadata"))
+	}
+	_, _ = both(rt, m, "update", func(s continuo.Store) (continuo.Conversation, error) {
+		return s.Update(context.Background(), c.ID, change)
+	})
+}
+
+func (m *model) delete(rt *rapid.T) {
+	c := m.pick(rt)
+	_, _ = both(rt, m, "delete", func(s continuo.Store) (any, error) { return nil, s.Delete(context.Background(), c.ID) })
+}
+
+func (m *model) read(rt *rapid.T) {
+	c := m.pick(rt)
+	now, err := m.reference.Conversation(context.Background(), c.ID)
+	if err != nil {
+		rt.Skip("it is deleted")
+	}
+	query := continuo.EntryQuery{
+		From: rapid.Int64Range(0, 12).Draw(rt, "from"), To: rapid.Int64Range(0, 14).Draw(rt, "to"),
+		Backward: rapid.Bool().Draw(rt, "backward"), Limit: rapid.IntRange(1, 9).Draw(rt, "limit"),
+	}
+	switch rapid.IntRange(0, 3).Draw(rt, "kind") {
+	case 0:
+		query.UsersOnly = true
+	case 1:
+		query.OutputRef = outputRef(rapid.Int64Range(1, 12).Draw(rt, "ref"))
+	}
+	_, _ = both(rt, m, "entries", func(s continuo.Store) ([]continuo.Entry, error) { return entriesOf(s, now.ID, query) })
+}
+
+// entriesOf does not tell nil from empty.
+func entriesOf(s continuo.Store, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+	found, err := s.Entries(context.Background(), id, query)
+	return append([]continuo.Entry{}, found...), err
+}
+
+func (m *model) list(rt *rapid.T) {
+	query := continuo.ConversationQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+	for {
+		page, err := both(rt, m, "list", func(s continuo.Store) ([]continuo.Conversation, error) {
+			found, err := s.Conversations(context.Background(), query)
+			return append([]continuo.Conversation{}, found...), err
+		})
+		if err != nil || len(page) < query.Limit {
+			return
+		}
+		last := page[len(page)-1]
+		query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+	}
+}
+
+func (m *model) blob(rt *rapid.T) {
+	hash := m.project + rapid.SampledFrom([]string{"h1", "h2"}).Draw(rt, "hash")
+	_, _ = both(rt, m, "blob", func(s continuo.Store) (string, error) {
+		data, err := s.Blob(context.Background(), hash)
+		return string(data), err
+	})
+	data := rapid.SliceOf(rapid.Byte()).Draw(rt, "data")
+	_, _ = both(rt, m, "put blob", func(s continuo.Store) (any, error) { return nil, s.PutBlob(context.Background(), hash, data) })
+}
+
+// check compares one conversation whole, and what it begins with.
+func (m *model) check(rt *rapid.T) {
+	if len(m.made) == 0 || rapid.IntRange(0, 2).Draw(rt, "not each time") > 0 {
+		return
+	}
+	c := m.made[rapid.IntRange(0, len(m.made)-1).Draw(rt, "checked")]
+	now, err := both(rt, m, "conversation", func(s continuo.Store) (continuo.Conversation, error) {
+		return s.Conversation(context.Background(), c.ID)
+	})
+	if err != nil {
+		return
+	}
+	from := int64(1)
+	for _, segment := range append(slices.Clip(now.Lineage), continuo.Segment{ConversationID: now.ID, Through: now.LastSeq}) {
+		_, _ = both(rt, m, "entries of "+segment.ConversationID, func(s continuo.Store) ([]continuo.Entry, error) {
+			return entriesOf(s, segment.ConversationID, continuo.EntryQuery{From: from, To: segment.Through, Limit: 1000})
+		})
+		from = segment.Through + 1
+	}
+}
