@@ -32,6 +32,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		if len(entries[i].Repairs) > 0 {
 			return nil, atIndex(broken(RuleRepairs, "only an import may carry repairs"), i)
 		}
+		if err := checkShape(&entries[i]); err != nil {
+			return nil, atIndex(err, i)
+		}
 	}
 	request := &appendRequest{ctx: ctx, entries: entries, options: options, done: make(chan struct{}), lead: make(chan struct{})}
 	if options.Key != "" {
@@ -81,7 +84,7 @@ type tailState struct {
 	conversation Conversation
 	last         int64
 	group        Group
-	ids          map[string]bool // output refs given out by entries that are not stored yet
+	refs         map[string]bool // output refs given out since the conversation was read
 }
 
 // maxWriters bounds how many idle conversations keep their tail in memory.
@@ -198,16 +201,24 @@ func (w *writer) check(ctx context.Context, requests []*appendRequest) (Batch, [
 }
 
 // checkOne adds a request's entries to the batch. It reports true when the request is settled already:
-// its key has been used before for the same entries.
+// its key has appended the same entries before. A key that did so earlier in this very batch settles with
+// the batch.
 func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Batch) (settled bool, err error) {
 	if err := request.ctx.Err(); err != nil {
 		return false, err
 	}
 	if key := request.options.Key; key != "" {
-		stored, err := w.replay(ctx, key, request.fingerprint, batch)
-		if err != nil || stored != nil {
-			request.stored = stored
-			return stored != nil, err
+		receipt, err := w.receipt(ctx, request, batch)
+		switch {
+		case err != nil:
+			return false, err
+		case receipt.First > batch.After:
+			offset := receipt.First - batch.After - 1
+			request.stored = batch.Entries[offset : offset+receipt.Last-receipt.First+1]
+			return false, nil
+		case receipt.Key != "":
+			request.stored, err = w.log.store.Entries(ctx, w.id, EntryQuery{From: receipt.First, To: receipt.Last, Limit: int(receipt.Last - receipt.First + 1)})
+			return true, err
 		}
 	}
 	first := w.tail.last + 1
@@ -231,28 +242,23 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	return false, nil
 }
 
-// replay returns the entries that a key appended before, in the store or earlier in the same batch.
-func (w *writer) replay(ctx context.Context, key, fingerprint string, batch *Batch) ([]Entry, error) {
+// receipt finds what a request's key has appended, in the store or earlier in the same batch; its Key is
+// empty when there is nothing.
+func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Batch) (Receipt, error) {
+	key := request.options.Key
 	receipt, err := w.log.store.Receipt(ctx, w.id, key)
 	if errors.Is(err, ErrNotFound) {
-		err = nil
+		receipt, err = Receipt{}, nil
 		for _, pending := range batch.Receipts {
 			if pending.Key == key {
 				receipt = pending
 			}
 		}
 	}
-	switch {
-	case err != nil || receipt.Key == "":
-		return nil, err
-	case receipt.Fingerprint != fingerprint:
-		return nil, fmt.Errorf("%w: key %q", ErrKeyReused, key)
+	if err == nil && receipt.Key != "" && receipt.Fingerprint != request.fingerprint {
+		err = fmt.Errorf("%w: key %q", ErrKeyReused, key)
 	}
-	if receipt.First > batch.After {
-		offset := receipt.First - batch.After - 1
-		return batch.Entries[offset : offset+receipt.Last-receipt.First+1], nil
-	}
-	return w.log.store.Entries(ctx, w.id, EntryQuery{From: receipt.First, To: receipt.Last, Limit: int(receipt.Last - receipt.First + 1)})
+	return receipt, err
 }
 
 func (w *writer) loadTail(ctx context.Context) error {
@@ -268,9 +274,9 @@ func (w *writer) loadTail(ctx context.Context) error {
 	return nil
 }
 
-// prepare checks an entry against the tail, gives it its place, and moves the tail past it.
+// prepare checks an entry of a good shape against the tail, gives it its place, and moves the tail past it.
 func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) error {
-	if err := tail.group.Accept(entry); err != nil {
+	if err := tail.group.advance(entry); err != nil {
 		return err
 	}
 	if entry.CreatedAt.IsZero() {
@@ -298,26 +304,43 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 // outputRefFolder is where a conversation's tool results can be read.
 const outputRefFolder = "@state/logs/tool-results/"
 
-// outputRef names a tool result after its call. Ids may be used again by later calls: then the seq is added.
+// outputRef names a tool result after its call. Ids may be used again by later calls: then the seq is
+// added, and a number where even that is another call's id.
 func (l *Log) outputRef(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) (string, error) {
 	name := outputRefFolder + fileName(entry.ToolCallID)
-	ref := name + ".json"
-	taken := tail.ids[ref]
-	if !taken && conversation.LastSeq > 0 {
-		_, err := l.EntryByOutputRef(ctx, *conversation, ref)
-		if err != nil && !errors.Is(err, ErrNotFound) {
+	for try := 0; ; try++ {
+		ref := name + ".json"
+		switch try {
+		case 0:
+		case 1:
+			ref = fmt.Sprintf("%s-%d.json", name, entry.Seq)
+		default:
+			ref = fmt.Sprintf("%s-%d-%d.json", name, entry.Seq, try)
+		}
+		taken, err := l.refTaken(ctx, conversation, tail, ref)
+		if err != nil {
 			return "", err
 		}
-		taken = err == nil
+		if !taken {
+			tail.refs[ref] = true
+			return ref, nil
+		}
 	}
-	if taken {
-		return fmt.Sprintf("%s-%d.json", name, entry.Seq), nil
+}
+
+// refTaken reports whether an output ref names another entry, stored or about to be.
+func (l *Log) refTaken(ctx context.Context, conversation *Conversation, tail *tailState, ref string) (bool, error) {
+	if tail.refs == nil {
+		tail.refs = map[string]bool{}
 	}
-	if tail.ids == nil {
-		tail.ids = map[string]bool{}
+	if tail.refs[ref] || conversation.LastSeq == 0 {
+		return tail.refs[ref], nil
 	}
-	tail.ids[ref] = true
-	return ref, nil
+	_, err := l.EntryByOutputRef(ctx, *conversation, ref)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // fileName makes a file name of a call id: what is not a letter, a digit or one of "-_." becomes "_".

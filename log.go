@@ -84,10 +84,13 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	conversation.CreatedAt, conversation.UpdatedAt = now, now
-	tail := tailState{group: Group{}, ids: map[string]bool{}}
+	tail := tailState{}
 	prepared := make([]Entry, len(entries))
 	for i := range entries {
 		prepared[i] = entries[i]
+		if err := checkShape(&prepared[i]); err != nil {
+			return Conversation{}, atIndex(err, i)
+		}
 		if err := l.prepare(ctx, &conversation, &tail, &prepared[i]); err != nil {
 			return Conversation{}, atIndex(err, i)
 		}

@@ -1,6 +1,8 @@
 package continuo
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +28,7 @@ const (
 	RuleHiddenResult    Rule = "hidden_result"
 	RuleUnanswered      Rule = "unanswered"
 	RuleInvalidUTF8     Rule = "invalid_utf8"
+	RuleInvalidJSON     Rule = "invalid_json"
 	RuleTooLarge        Rule = "too_large"
 	RuleRepairs         Rule = "repairs_outside_import"
 	RuleModeUnknown     Rule = "unknown_mode"
@@ -46,6 +49,11 @@ func (g *Group) Accept(e *Entry) *RuleError {
 	if err := checkShape(e); err != nil {
 		return err
 	}
+	return g.advance(e)
+}
+
+// advance is Accept for an entry whose shape has been checked.
+func (g *Group) advance(e *Entry) *RuleError {
 	switch {
 	case e.Hidden && len(e.Repairs) > 0:
 		return nil
@@ -108,6 +116,9 @@ func checkShape(e *Entry) *RuleError {
 	if err := checkText(e); err != nil {
 		return err
 	}
+	if err := checkRaw(e); err != nil {
+		return err
+	}
 	if len(e.ToolCalls) > 0 && e.Role != Assistant {
 		return broken(RuleMisplacedCalls, "only an assistant entry may have tool_calls")
 	}
@@ -163,6 +174,34 @@ func checkText(e *Entry) *RuleError {
 		if !utf8.ValidString(text) {
 			return broken(RuleInvalidUTF8, "text is not valid UTF-8")
 		}
+	}
+	return nil
+}
+
+// checkRaw refuses what could not be written as JSON, and so could not be stored.
+func checkRaw(e *Entry) *RuleError {
+	raws := map[string]json.RawMessage{"widget": e.Widget, "extra": e.Extra}
+	for vendor, raw := range e.Vendor {
+		raws["vendor "+vendor] = raw
+	}
+	for i, part := range e.Content.Parts() {
+		raws[fmt.Sprintf("content part %d", i)] = part.Raw
+	}
+	for _, call := range e.ToolCalls {
+		raws["extra of the call "+call.ID] = call.Extra
+	}
+	for name, raw := range raws {
+		if raw != nil && !json.Valid(raw) {
+			return broken(RuleInvalidJSON, "%s is not valid JSON", name)
+		}
+	}
+	for _, call := range e.ToolCalls {
+		if call.Extra != nil && bytes.TrimSpace(call.Extra)[0] != '{' {
+			return broken(RuleInvalidJSON, "extra of the call %s is not a JSON object", call.ID)
+		}
+	}
+	if year := e.CreatedAt.Year(); year < 0 || year > 9999 {
+		return broken(RuleInvalidJSON, "created_at is in the year %d, which RFC 3339 cannot write", year)
 	}
 	return nil
 }
