@@ -55,15 +55,19 @@ type appendRequest struct {
 	options     AppendOptions
 	fingerprint string
 
-	stored []Entry
-	err    error
-	done   chan struct{} // closed when stored and err are set
-	lead   chan struct{} // closed when the caller is to lead the writer
+	stored  []Entry
+	err     error
+	settled bool
+	done    chan struct{} // closed when stored and err are set
+	lead    chan struct{} // closed when the caller is to lead the writer
 }
 
+// finish settles the request; only the first call counts.
 func (r *appendRequest) finish(err error) {
-	r.err = err
-	close(r.done)
+	if !r.settled {
+		r.settled, r.err = true, err
+		close(r.done)
+	}
 }
 
 // writer orders the appends to one conversation. Whoever finds it idle leads: it takes all that wait,
@@ -84,7 +88,7 @@ type tailState struct {
 	conversation Conversation
 	last         int64
 	group        Group
-	refs         map[string]bool // output refs given out since the conversation was read
+	refs         map[string]bool // output refs of entries that are not stored yet
 }
 
 // maxWriters bounds how many idle conversations keep their tail in memory.
@@ -133,8 +137,20 @@ func (w *writer) submit(request *appendRequest) {
 	requests := w.waiting // the caller's own is among them
 	w.waiting = nil
 	w.mu.Unlock()
+	defer w.handOver()
+	defer w.settle(requests)
 	w.commit(requests)
-	w.handOver()
+}
+
+// settle fails what commit left without an answer: it panicked, in a store or a counter that is not ours.
+// Whoever waits must not wait for ever; the panic goes on in the leader.
+func (w *writer) settle(requests []*appendRequest) {
+	for _, request := range requests {
+		if !request.settled {
+			w.tail = nil
+			request.finish(fmt.Errorf("append to conversation %s: the write failed inside", w.id))
+		}
+	}
 }
 
 // handOver lets the first of those who wait lead.
@@ -149,7 +165,7 @@ func (w *writer) handOver() {
 }
 
 // commitTries bounds how often a batch is checked anew after another process won the race.
-const commitTries = 16
+const commitTries = 64
 
 // commit checks and appends the requests. The leader works for others too, so that its own
 // cancellation must not end the work: only a request that was cancelled before it began is left out.
@@ -169,6 +185,8 @@ func (w *writer) commit(requests []*appendRequest) {
 		if err != nil {
 			w.tail = nil
 			err = fmt.Errorf("append to conversation %s: %w", w.id, err)
+		} else {
+			w.tail.conversation.LastSeq, w.tail.refs = w.tail.last, nil // the store knows them now
 		}
 		for _, request := range accepted {
 			request.finish(err)

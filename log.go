@@ -22,8 +22,8 @@ type Log struct {
 
 	mu      sync.Mutex
 	writers map[string]*writer
-	news    map[string]chan struct{} // closed when the conversation has grown
-	blobs   map[string]bool          // hashes of envelopes that are known to be kept
+	news    map[string]*news // of the conversations that somebody tails
+	blobs   map[string]bool  // hashes of envelopes that are known to be kept
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -57,7 +57,7 @@ func NewLog(store Store, options LogOptions) *Log {
 	if options.IDs == nil {
 		options.IDs = &IDSource{}
 	}
-	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]chan struct{}{}, blobs: map[string]bool{}}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]*news{}, blobs: map[string]bool{}}
 }
 
 // NewID makes an id with the log's clock and id source.
@@ -343,8 +343,10 @@ func (l *Log) OpenCalls(ctx context.Context, conversation Conversation) ([]strin
 // is deleted. Entries that another process appends are seen within LogOptions.Poll.
 func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		n := l.listen(id)
+		defer l.leave(id, n)
 		for {
-			grown := l.growth(id)
+			grown := l.growth(n)
 			conversation, err := l.Conversation(ctx, id)
 			if err != nil {
 				yield(Entry{}, err)
@@ -369,22 +371,45 @@ func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry,
 	}
 }
 
-// growth returns a channel that closes when this process next appends to the conversation.
-func (l *Log) growth(id string) <-chan struct{} {
+// news tells the tails of one conversation that it has grown.
+type news struct {
+	grown     chan struct{} // closed, and replaced, at each growth
+	listeners int
+}
+
+func (l *Log) listen(id string) *news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.news[id] == nil {
-		l.news[id] = make(chan struct{})
+	n := l.news[id]
+	if n == nil {
+		n = &news{grown: make(chan struct{})}
+		l.news[id] = n
 	}
-	return l.news[id]
+	n.listeners++
+	return n
+}
+
+func (l *Log) leave(id string, n *news) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n.listeners--; n.listeners == 0 {
+		delete(l.news, id)
+	}
+}
+
+// growth returns a channel that closes when this process next appends to the conversation.
+func (l *Log) growth(n *news) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return n.grown
 }
 
 func (l *Log) announce(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if grown := l.news[id]; grown != nil {
-		close(grown)
-		delete(l.news, id)
+	if n := l.news[id]; n != nil {
+		close(n.grown)
+		n.grown = make(chan struct{})
 	}
 }
 

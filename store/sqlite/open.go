@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	lib "modernc.org/sqlite/lib"
@@ -75,15 +76,35 @@ func dataSource(path string, options Options) string {
 }
 
 // openWriter opens the one connection that writes, and brings the file up to date.
-func openWriter(ctx context.Context, db *sql.DB, path string) (*connection, error) {
+func openWriter(ctx context.Context, db *sql.DB, path string, patience time.Duration) (*connection, error) {
 	conn, err := newConnection(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, explain(path, err))
 	}
-	if err := bringUpToDate(conn); err != nil {
+	if err := patiently(ctx, patience, func() error { return bringUpToDate(conn) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, explain(path, err)), conn.close())
 	}
 	return conn, nil
+}
+
+// patiently tries again while other processes open the same new file: for the change of the journal mode
+// SQLite does not wait by itself, whatever the busy timeout.
+func patiently(ctx context.Context, patience time.Duration, work func() error) error {
+	giveUp := time.NewTimer(patience)
+	defer giveUp.Stop()
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := work()
+		if primary, _ := resultCode(err); primary != lib.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-giveUp.C:
+			return err
+		case <-time.After(pause):
+		}
+	}
 }
 
 func bringUpToDate(conn *connection) error {

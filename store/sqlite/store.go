@@ -61,7 +61,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	conn, err := openWriter(ctx, db, path)
+	conn, err := openWriter(ctx, db, path, options.BusyTimeout)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
