@@ -1,0 +1,57 @@
+package prompt_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/prompt"
+)
+
+func system(t *testing.T, p prompt.Prompts, mode continuo.Mode, persona string) []string {
+	t.Helper()
+	messages, err := p.System(mode, persona)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return messages
+}
+
+func TestThePersonaStandsInAgentAndRunAndNeverInChat(t *testing.T) {
+	for mode, shown := range map[continuo.Mode]bool{continuo.ModeChat: false, continuo.ModeAgent: true, continuo.ModeRun: true} {
+		messages := system(t, prompt.Prompts{}, mode, "You are Ada.")
+		if slices.Contains(messages, "You are Ada.") != shown {
+			t.Errorf("%s: %q", mode, messages)
+		}
+		if last := messages[len(messages)-1]; last != "MODE\n- active: "+string(mode)+"\n- note: history may include other modes; follow current instructions." {
+			t.Errorf("%s: the banner is %q", mode, last)
+		}
+	}
+}
+
+func TestAFolderReplacesTheTextsOneByOne(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("system-base-rules-chat.md", "Our own rules.\n")
+	write("system-tool-policy.md", "\n")
+	messages := system(t, prompt.Prompts{Dir: dir}, continuo.ModeChat, "")
+	if len(messages) != 2 || messages[0] != "Our own rules." {
+		t.Errorf("chat: %q", messages)
+	}
+	if run := system(t, prompt.Prompts{Dir: dir}, continuo.ModeRun, ""); !strings.Contains(run[0], "workflow") {
+		t.Errorf("run, which has no file of its own there: %q", run)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "system-base-rules-run.md"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (prompt.Prompts{Dir: dir}).System(continuo.ModeRun, ""); err == nil {
+		t.Error("a folder in the place of a file was read")
+	}
+}
