@@ -1,22 +1,15 @@
-// Package fs gives models the files of a conversation.
-//
-// Paths begin with an alias. @state is what Continuo keeps of the conversation that calls: a tool's
-// whole output under @state/logs/tool-results/ and a call's whole arguments under
-// @state/logs/tool-calls/, both read from the log, so that there is no second copy that could differ.
-//
-// Pitfalls: a path is never given to the operating system. Ranges count bytes from 0 or lines from 1.
 package fs
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"io"
+	"path"
 	"strings"
-	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/tool"
@@ -26,130 +19,182 @@ import (
 var readDescription string
 
 // readParameters is the JSON Schema of fs.read's arguments.
-const readParameters = `{"type":"object","properties":{"path":{"type":"string","description":"A path below @state/logs/"},"from_line":{"type":"integer","minimum":1,"description":"First line to read, counted from 1"},"to_line":{"type":"integer","minimum":1,"description":"Last line to read"},"from_byte":{"type":"integer","minimum":0,"description":"First byte to read, counted from 0"},"length":{"type":"integer","minimum":1,"description":"How many bytes to read"}},"required":["path"],"additionalProperties":false}`
+const readParameters = `{"type":"object","properties":{"path":{"type":"string","description":"A path below @project/ or @state/"},"from_line":{"type":"integer","minimum":1,"description":"First line to read, counted from 1"},"to_line":{"type":"integer","minimum":1,"description":"Last line to read"},"from_byte":{"type":"integer","minimum":0,"description":"First byte to read, counted from 0; not together with lines"},"length":{"type":"integer","minimum":1,"description":"How many bytes to read"}},"required":["path"],"additionalProperties":false}`
 
-// Read is the tool fs.read.
+// Read is the tool fs.read. It holds no more of a file than it returns.
 type Read struct {
-	Log *continuo.Log
-	// MaxBytes is the most that one call returns. Default 6 000, so that a result is shown whole.
+	Roots
+	// MaxBytes is the most of a file that one call returns. Default 6 000, so that a result is shown whole.
 	MaxBytes int
 }
 
 // Spec tells a model about the tool.
 func (r Read) Spec() continuo.ToolSpec {
-	return continuo.ToolSpec{Name: "fs.read", Description: strings.TrimSpace(readDescription), Parameters: json.RawMessage(readParameters)}
+	return continuo.ToolSpec{Name: "fs.read", Description: r.describe(strings.TrimSpace(readDescription)), Parameters: json.RawMessage(readParameters)}
 }
 
 type readArguments struct {
 	Path     string `json:"path"`
-	FromLine int    `json:"from_line"`
-	ToLine   int    `json:"to_line"`
-	FromByte int    `json:"from_byte"`
-	Length   int    `json:"length"`
+	FromLine int64  `json:"from_line"`
+	ToLine   int64  `json:"to_line"`
+	FromByte int64  `json:"from_byte"`
+	Length   int64  `json:"length"`
+}
+
+func (a readArguments) check() error {
+	switch {
+	case a.FromLine < 0 || a.ToLine < 0 || a.FromByte < 0 || a.Length < 0:
+		return errors.New("lines are counted from 1 and bytes from 0; none is negative")
+	case (a.FromLine > 0 || a.ToLine > 0) && (a.FromByte > 0 || a.Length > 0):
+		return errors.New("give a range of lines or of bytes, not both")
+	case a.ToLine > 0 && a.ToLine < a.FromLine:
+		return fmt.Errorf("to_line %d is before from_line %d", a.ToLine, a.FromLine)
+	}
+	return nil
 }
 
 // Run reads a file or a range of it.
 func (r Read) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments readArguments
-	decoder := json.NewDecoder(strings.NewReader(call.Arguments))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&arguments); err != nil {
-		return tool.Failure("fs.read: the arguments must be a JSON object such as {\"path\": \"@state/logs/tool-results/call_1.json\"}: %v", err)
+	err := decode(call.Arguments, `{"path": "@state/logs/tool-results/call_1.json"}`, &arguments)
+	if err == nil {
+		err = arguments.check()
 	}
-	text, err := r.open(ctx, call.Conversation, arguments.Path)
 	if err != nil {
-		return tool.Failure("fs.read %s: %v", arguments.Path, err)
+		return tool.Failure("fs.read: %v", err)
 	}
-	shown, where := cut(text, arguments, r.maxBytes())
+	opened, name, err := r.open(ctx, call.Conversation, arguments.Path)
+	if err != nil {
+		return tool.Failure("fs.read %q: %v", arguments.Path, err)
+	}
+	defer opened.Close() //nolint:errcheck // nothing was written
+	shown, where, err := opened.show(ctx, arguments, path.Ext(name), orDefault(r.MaxBytes, 6000))
+	if err != nil {
+		return tool.Failure("fs.read %q: %v", arguments.Path, err)
+	}
 	return tool.Result{Outcome: fmt.Sprintf("Read %s (%s)", arguments.Path, where), Content: shown}
 }
 
-func (r Read) maxBytes() int {
-	if r.MaxBytes > 0 {
-		return r.MaxBytes
+func orDefault(number, otherwise int) int {
+	if number > 0 {
+		return number
 	}
-	return 6000
+	return otherwise
 }
 
-var callPath = regexp.MustCompile(`^@state/logs/tool-calls/(\d{1,18})-(\d{1,4})\.json$`)
-
-// open returns the whole text that a path names in the conversation.
-func (r Read) open(ctx context.Context, conversation continuo.Conversation, path string) (string, error) {
-	if match := callPath.FindStringSubmatch(path); match != nil {
-		return r.openCall(ctx, conversation, match)
+// show returns the range that was asked for, at most limit bytes of it, with a line that tells how to go
+// on; and says in words what range it is.
+func (f *file) show(ctx context.Context, a readArguments, extension string, limit int) (shown, where string, err error) {
+	begin, line, err := f.begin(ctx, a)
+	if err != nil {
+		return "", "", err
 	}
-	if !strings.HasPrefix(path, "@state/logs/tool-results/") {
-		return "", errors.New("there is no such file: paths begin with @state/logs/tool-results/ or @state/logs/tool-calls/")
+	text, err := f.part(begin, limit)
+	if err != nil {
+		return "", "", err
 	}
-	entry, err := r.Log.EntryByOutputRef(ctx, conversation, path)
-	if errors.Is(err, continuo.ErrNotFound) {
-		return "", errors.New("there is no such file in this conversation")
+	if !f.text && bytes.IndexByte(text, 0) >= 0 {
+		return "", "", fmt.Errorf("this is a binary file of %d bytes, which cannot be shown as text", f.size)
 	}
-	return entry.Content.String(), err
+	skipped := partialHead(text, begin)
+	text, begin = text[skipped:], begin+int64(skipped)
+	text = text[:a.end(text, begin+int64(len(text)) < f.size, extension)]
+	end := begin + int64(len(text))
+	shown = strings.ToValidUTF8(string(text), "\uFFFD")
+	if end < f.size {
+		shown += goOn(text, line, end, f.size)
+	}
+	return shown, fmt.Sprintf("bytes %d to %d of %d", begin, end, f.size), nil
 }
 
-func (r Read) openCall(ctx context.Context, conversation continuo.Conversation, match []string) (string, error) {
-	seq, _ := strconv.ParseInt(match[1], 10, 64)
-	index, _ := strconv.Atoi(match[2])
-	if seq < 1 || seq > conversation.LastSeq {
-		return "", errors.New("there is no such file in this conversation")
-	}
-	for entry, err := range r.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
-		if err != nil {
-			return "", err
+// goOn is the line that tells how to read what follows.
+func goOn(text []byte, line, end, size int64) string {
+	where := fmt.Sprintf("from_byte %d", end)
+	separator := "\n"
+	if bytes.HasSuffix(text, []byte("\n")) {
+		separator = ""
+		if line > 0 {
+			where = fmt.Sprintf("from_line %d", line+int64(bytes.Count(text, []byte("\n"))))
 		}
-		if index < len(entry.ToolCalls) {
-			return entry.ToolCalls[index].Arguments, nil
-		}
 	}
-	return "", errors.New("there is no such file in this conversation")
+	return fmt.Sprintf("%s[%d of %d bytes are left; go on with %s]", separator, size-end, size, where)
 }
 
-// cut returns the range that was asked for, at most limit bytes of it, never inside a character, with a
-// line that tells how to go on; and says in words what range it is.
-func cut(text string, a readArguments, limit int) (shown, where string) {
-	begin, end := 0, len(text)
+// begin returns the first byte of the range and its line, 0 when that is not known.
+func (f *file) begin(ctx context.Context, a readArguments) (begin, line int64, err error) {
 	switch {
-	case a.FromLine > 0 || a.ToLine > 0:
-		begin, end = lineRange(text, max(a.FromLine, 1), a.ToLine)
-	case a.FromByte > 0 || a.Length > 0:
-		begin = min(a.FromByte, len(text))
-		if a.Length > 0 {
-			end = min(begin+a.Length, len(text))
-		}
+	case a.FromByte > f.size:
+		return 0, 0, fmt.Errorf("from_byte %d is after the end: the file has %d bytes", a.FromByte, f.size)
+	case a.FromByte > 0:
+		return a.FromByte, 0, nil
+	case a.FromLine > 1:
+		begin, err = f.seekLine(ctx, a.FromLine)
+		return begin, a.FromLine, err
 	}
-	end = min(end, begin+limit)
-	for begin < len(text) && !utf8.RuneStart(text[begin]) {
-		begin++
-	}
-	for end > begin && end < len(text) && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	shown = text[begin:end]
-	if end < len(text) {
-		shown += fmt.Sprintf("\n[%d of %d bytes are left; go on with from_byte %d]", len(text)-end, len(text), end)
-	}
-	return shown, fmt.Sprintf("bytes %d to %d of %d", begin, end, len(text))
+	return 0, 1, nil
 }
 
-// lineRange returns where lines from and to (0: the last) begin and end in the text.
-func lineRange(text string, from, to int) (begin, end int) {
-	begin, end = len(text), len(text)
-	line := 1
-	if from == 1 {
-		begin = 0
+// seekLine returns where a line begins.
+func (f *file) seekLine(ctx context.Context, wanted int64) (int64, error) {
+	buffer := make([]byte, 64<<10)
+	line := int64(1)
+	for at := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return 0, fmt.Errorf("the file is long and the time is up at line %d; use from_byte: %w", line, err)
+		}
+		n, err := f.ReadAt(buffer, at)
+		if count := int64(bytes.Count(buffer[:n], []byte("\n"))); line+count < wanted {
+			line += count
+		} else {
+			return at + int64(afterLines(buffer[:n], wanted-line)), nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, reason(err)
+		}
+		if n == 0 || err != nil {
+			return 0, fmt.Errorf("from_line %d is after the end: the file has %d line ends", wanted, line-1)
+		}
+		at += int64(n)
 	}
-	for i := range len(text) {
-		if text[i] != '\n' {
-			continue
+}
+
+// afterLines returns where count lines of a text end, or its length when it has fewer.
+func afterLines(text []byte, count int64) int {
+	at := 0
+	for ; count > 0; count-- {
+		lineEnd := bytes.IndexByte(text[at:], '\n')
+		if lineEnd < 0 {
+			return len(text)
 		}
-		if line == to {
-			return begin, i + 1
-		}
-		line++
-		if line == from {
-			begin = i + 1
-		}
+		at += lineEnd + 1
 	}
-	return begin, max(begin, end)
+	return at
+}
+
+// part reads at most limit bytes from begin on.
+func (f *file) part(begin int64, limit int) ([]byte, error) {
+	text := make([]byte, max(0, min(int64(limit), f.size-begin)))
+	n, err := f.ReadAt(text, begin)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, reason(err)
+	}
+	return text[:n], nil
+}
+
+// end returns where the range ends in the text that begins it: where the model said, or else, when there
+// is more, where meaning ends.
+func (a readArguments) end(text []byte, more bool, extension string) int {
+	switch {
+	case a.ToLine > 0:
+		wanted := a.ToLine - max(a.FromLine, 1) + 1
+		if int64(bytes.Count(text, []byte("\n"))) >= wanted {
+			return afterLines(text, wanted)
+		}
+	case a.Length > 0 && a.Length <= int64(len(text)):
+		return wholeRunes(text, int(a.Length))
+	}
+	if !more {
+		return len(text)
+	}
+	return cutAtMeaning(text, extension)
 }

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package fs
+
+// withoutWaiting is nothing where named pipes are no files of a folder.
+const withoutWaiting = 0

@@ -1,0 +1,118 @@
+// Package fs gives models files to read, list and search, under two aliases. @project is the project's
+// folder; @state is what Continuo keeps of the conversation that calls: a tool's whole output under
+// @state/logs/tool-results/ and a call's whole arguments under @state/logs/tool-calls/, both read from
+// the log, so that there is no second copy that could differ.
+//
+// A path is checked as text first (path.go) and then opened through an [os.Root], so that neither "..",
+// a link nor a race leaves the folder. Only regular files are opened. A tool cuts its own output where
+// meaning ends and says how to ask for the rest.
+//
+// Pitfalls: links inside the project's folder are followed when a path names them, but never by a listing
+// or a search below it. Ranges count bytes from 0 and lines from 1. Paths are never decoded: %2e is
+// three characters of a name.
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Roots says where paths lead. It is safe for concurrent use.
+type Roots struct {
+	// Log serves @state.
+	Log *continuo.Log
+	// ProjectDir is the folder that @project stands for. Default none: @project is refused.
+	ProjectDir string
+}
+
+// files is what one alias stands for. Names are relative to it, checked, with "/" between folders; ""
+// is the alias itself.
+type files interface {
+	// open opens a file.
+	open(ctx context.Context, name string) (*file, error)
+	// walk yields what is below a folder, depth levels deep, each folder before what is in it, and only
+	// what comes after the name after (relative to the folder; "" for all). Of a file it yields the file.
+	// An error ends it.
+	walk(ctx context.Context, name string, depth int, after string) iter.Seq2[item, error]
+	io.Closer
+}
+
+// item is what a walk meets.
+type item struct {
+	name   string // relative to the alias
+	folder bool
+	other  string // what it is when neither a folder nor a regular file, such as "link"
+	note   string // for a listing; may be empty
+	// size in bytes and open are of files; size may cost a look at the disk.
+	size    func() (int64, error)
+	open    func(context.Context) (*file, error)
+	problem error // why a folder below could not be read
+}
+
+// file is an open file.
+type file struct {
+	io.ReaderAt
+	io.Closer
+	size int64 // bytes
+	text bool  // known to be text
+}
+
+// maxDepth bounds how deep a walk goes, so that folders that change meanwhile cannot hold it for ever.
+const maxDepth = 64
+
+// find resolves a path to the files of its alias and the name below it. The caller closes the files.
+func (r Roots) find(conversation continuo.Conversation, path string) (files, string, error) {
+	alias, name, err := splitPath(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w; %s", err, r.allowed())
+	}
+	if alias == aliasState {
+		return state{log: r.Log, conversation: conversation}, name, nil
+	}
+	if r.ProjectDir == "" {
+		return nil, "", fmt.Errorf("there is no project folder here; %s", r.allowed())
+	}
+	root, err := os.OpenRoot(r.ProjectDir)
+	if err != nil {
+		return nil, "", fmt.Errorf("the project's folder cannot be opened: %w", reason(err))
+	}
+	return project{root}, name, nil
+}
+
+// open opens the file of a path.
+func (r Roots) open(ctx context.Context, conversation continuo.Conversation, path string) (*file, string, error) {
+	below, name, err := r.find(conversation, path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer below.Close() //nolint:errcheck // nothing was written
+	opened, err := below.open(ctx, name)
+	return opened, name, err
+}
+
+// allowed says what paths there are.
+func (r Roots) allowed() string {
+	if r.ProjectDir == "" {
+		return "paths begin with @state/, such as @state/logs/tool-results/"
+	}
+	return "paths begin with @project/, the project's folder, or @state/, what is kept of this conversation"
+}
+
+// describe adds to a tool's description what is so in this place.
+func (r Roots) describe(description string) string {
+	if r.ProjectDir == "" {
+		return description + " There is no @project here, only @state."
+	}
+	return description
+}
+
+var (
+	errNoFile = errors.New("there is no such file or folder")
+	errFolder = errors.New("this is a folder; fs.list shows what is in it")
+)

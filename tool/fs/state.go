@@ -1,0 +1,213 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// state is what the log keeps of one conversation, as files. Everything is asked of the log with the
+// conversation that calls, so that no name leads to another one.
+type state struct {
+	log          *continuo.Log
+	conversation continuo.Conversation
+}
+
+const (
+	callsFolder   = "logs/tool-calls"
+	resultsFolder = "logs/tool-results"
+)
+
+// Close has nothing to close.
+func (state) Close() error { return nil }
+
+var (
+	callName    = regexp.MustCompile(`^logs/tool-calls/(\d{1,18})-(\d{1,4})\.json$`)
+	errNotState = errors.New("there is no such file in this conversation; @state/logs/ has the folders tool-results and tool-calls")
+)
+
+func (s state) open(ctx context.Context, name string) (*file, error) {
+	found, err := s.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if found.folder {
+		return nil, errFolder
+	}
+	return found.open(ctx)
+}
+
+// find returns the one item of a name.
+func (s state) find(ctx context.Context, name string) (item, error) {
+	if name == "" || name == "logs" || name == callsFolder || name == resultsFolder {
+		return item{name: name, folder: true}, nil
+	}
+	if match := callName.FindStringSubmatch(name); match != nil {
+		return s.call(ctx, match)
+	}
+	if !strings.HasPrefix(name, resultsFolder+"/") {
+		return item{}, errNotState
+	}
+	entry, err := s.log.EntryByOutputRef(ctx, s.conversation, aliasState+"/"+name)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return item{}, errNotState
+	}
+	return resultItem(&entry), err
+}
+
+func (s state) call(ctx context.Context, match []string) (item, error) {
+	seq, _ := strconv.ParseInt(match[1], 10, 64)
+	index, _ := strconv.Atoi(match[2])
+	if seq < 1 || seq > s.conversation.LastSeq {
+		return item{}, errNotState
+	}
+	for entry, err := range s.log.Read(ctx, s.conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			return item{}, err
+		}
+		if calls := callItems(&entry); index < len(calls) {
+			return calls[index], nil
+		}
+	}
+	return item{}, errNotState
+}
+
+// callItems are the files of an entry's calls. What only people are shown has none.
+func callItems(entry *continuo.Entry) []item {
+	if entry.Hidden {
+		return nil
+	}
+	items := make([]item, len(entry.ToolCalls))
+	for i, call := range entry.ToolCalls {
+		items[i] = textItem(fmt.Sprintf("%s/%d-%d.json", callsFolder, entry.Seq, i), call.Arguments, call.Name)
+	}
+	return items
+}
+
+func resultItem(entry *continuo.Entry) item {
+	note := entry.ToolName
+	if entry.Outcome != "" {
+		note += " · " + entry.Outcome
+	}
+	return textItem(strings.TrimPrefix(entry.OutputRef, aliasState+"/"), entry.Content.String(), note)
+}
+
+func textItem(name, text, note string) item {
+	return item{
+		name: name, note: note,
+		size: func() (int64, error) { return int64(len(text)), nil },
+		open: func(context.Context) (*file, error) {
+			return &file{ReaderAt: strings.NewReader(text), Closer: io.NopCloser(nil), size: int64(len(text)), text: true}, nil
+		},
+	}
+}
+
+// walk yields files in the order of the log.
+func (s state) walk(ctx context.Context, name string, depth int, after string) iter.Seq2[item, error] {
+	return func(yield func(item, error) bool) {
+		found, err := s.find(ctx, name)
+		if err != nil || !found.folder {
+			yield(found, err)
+			return
+		}
+		w := stateWalk{state: s, ctx: ctx, yield: yield, after: path.Join(name, after)}
+		if after == "" {
+			w.after = ""
+		}
+		w.folder(name, depth)
+	}
+}
+
+// stateWalk goes through the folders of a conversation.
+type stateWalk struct {
+	state
+	ctx   context.Context
+	yield func(item, error) bool
+	after string // what was yielded last; "" when everything is wanted
+}
+
+func (w *stateWalk) folder(name string, depth int) bool {
+	switch name {
+	case callsFolder, resultsFolder:
+		return w.entries(name)
+	case "logs":
+		return w.child(callsFolder, depth) && w.child(resultsFolder, depth)
+	}
+	return w.child("logs", depth)
+}
+
+// child yields a folder, unless it was before, and what is in it.
+func (w *stateWalk) child(name string, depth int) bool {
+	switch {
+	case w.after == name:
+		w.after = ""
+	case w.after == "":
+		if !w.yield(item{name: name, folder: true}, nil) {
+			return false
+		}
+	case !strings.HasPrefix(w.after, name+"/"):
+		return true // all of it was before
+	}
+	return depth <= 1 || w.folder(name, depth-1)
+}
+
+// entries yields the files of calls or of results.
+func (w *stateWalk) entries(folder string) bool {
+	begin, ok := w.begin()
+	if !ok {
+		return false
+	}
+	for entry, err := range w.log.Read(w.ctx, w.conversation, continuo.Range{From: begin}) {
+		if err != nil {
+			w.yield(item{}, err)
+			return false
+		}
+		for _, found := range filesOf(&entry, folder) {
+			if w.after != "" {
+				if found.name == w.after {
+					w.after = ""
+				}
+				continue
+			}
+			if !w.yield(found, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// begin finds the entry that holds the file after which the walk goes on.
+func (w *stateWalk) begin() (int64, bool) {
+	if w.after == "" {
+		return 1, true
+	}
+	if match := callName.FindStringSubmatch(w.after); match != nil {
+		seq, _ := strconv.ParseInt(match[1], 10, 64)
+		return max(seq, 1), true
+	}
+	entry, err := w.log.EntryByOutputRef(w.ctx, w.conversation, aliasState+"/"+w.after)
+	if err != nil {
+		w.yield(item{}, fmt.Errorf("after: %w", errNotState))
+		return 0, false
+	}
+	return entry.Seq, true
+}
+
+func filesOf(entry *continuo.Entry, folder string) []item {
+	switch {
+	case folder == callsFolder:
+		return callItems(entry)
+	case entry.OutputRef != "":
+		return []item{resultItem(entry)}
+	}
+	return nil
+}

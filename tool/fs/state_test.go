@@ -1,0 +1,78 @@
+package fs_test
+
+import (
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+func TestStateIsReadFromTheLog(t *testing.T) {
+	p := newPlace(t, nil)
+	p.calls([]string{`{"q":"one"}`, `{"q":"two"}`}, []string{"first\nline", "second"})
+	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-calls/2-0.json  11  look\nlogs/tool-calls/2-1.json  11  look\n"+
+		"logs/tool-results/\nlogs/tool-results/call_0.json  10  look · Looked\nlogs/tool-results/call_1.json  6  look · Looked")
+	p.is(p.list(path("@state/logs")), "tool-calls/\ntool-results/")
+	p.is(p.read(path("@state/logs/tool-results/call_0.json")), "first\nline")
+	p.is(p.read(path("@state/logs/tool-calls/2-1.json")), `{"q":"two"}`)
+	p.is(p.search(`{"path":"@state/","pattern":"two|line"}`), "@state/logs/tool-calls/2-1.json:1: {\"q\":\"two\"}\n@state/logs/tool-results/call_0.json:2: line")
+	p.is(p.search(`{"path":"@state/logs/tool-results/call_1.json","pattern":"sec"}`), "@state/logs/tool-results/call_1.json:1: second")
+	for _, name := range []string{"logs/tool-calls/2-2.json", "logs/tool-calls/1-0.json", "logs/tool-calls/99-0.json", "logs/tool-calls/999999999999999999-0.json", "logs/tool-results/call_2.json", "logs/x", "x", "logs/tool-results/%", "logs/tool-results/call_0.json/x"} {
+		p.fails(p.read(path("@state/"+name)), "no such file in this conversation")
+		p.fails(p.list(path("@state/"+name)), "no such file in this conversation")
+	}
+	p.fails(p.read(path("@state/logs")), "this is a folder")
+}
+
+// TestStateListGoesOn reads the listing in steps of every length and wants the same lines as at once.
+func TestStateListGoesOn(t *testing.T) {
+	p := newPlace(t, nil)
+	p.calls([]string{"a", "b", "c"}, []string{"1", "2", "3"})
+	p.calls([]string{"d", "e"}, []string{"4", "5"}) // ids come again
+	whole := p.list(`{"path":"@state/","depth":9}`).Content
+	for limit := 1; limit < 8; limit++ {
+		if got := p.steps("@state/", limit); got != whole {
+			t.Fatalf("limit %d:\n%s\nwant:\n%s", limit, got, whole)
+		}
+	}
+	p.fails(p.list(`{"path":"@state/logs/tool-results","after":"gone.json"}`), "after: there is no such file")
+}
+
+func TestStateOfAnotherConversationCannotBeReached(t *testing.T) {
+	p := newPlace(t, nil)
+	p.calls([]string{`{"q":"secret"}`}, []string{"the secret"})
+	owner := p.conversation
+	other, err := p.Log.Create(p.Context(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.conversation = other
+	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-results/")
+	p.is(p.search(`{"path":"@state/","pattern":"secret"}`), "[nothing matches in 0 files]")
+	for _, name := range []string{
+		"logs/tool-results/call_0.json", "logs/tool-calls/2-0.json", owner.ID + "/logs/tool-results/call_0.json",
+		"../" + owner.ID + "/logs/tool-results/call_0.json", "logs/../../" + owner.ID, "logs/tool-results/../tool-results/call_0.json",
+	} {
+		p.fails(p.read(path("@state/"+name)), "error")
+	}
+	fork, err := p.Log.Fork(p.Context(), owner.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.conversation = fork
+	p.is(p.read(path("@state/logs/tool-results/call_0.json")), "the secret")
+}
+
+func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
+	p := newPlace(t, nil)
+	entries := []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("hello")},
+		{Role: continuo.Assistant, Hidden: true, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("h", "look", "for people")}},
+		{Role: continuo.Tool, Hidden: true, ToolCallID: "h", Content: continuo.Text("for people")},
+	}
+	if _, err := p.Log.Append(p.Context(), p.conversation.ID, entries, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.refresh()
+	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-results/")
+	p.fails(p.read(path("@state/logs/tool-calls/2-0.json")), "no such file")
+}
