@@ -8,6 +8,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/sony/gobreaker/v2 v2.4.0
 	github.com/tiktoken-go/tokenizer v0.7.0
 	github.com/vbauerster/mpb/v8 v8.9.3
 	golang.org/x/term v0.47.0

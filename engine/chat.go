@@ -249,6 +249,10 @@ func (e *Engine) observe(ctx context.Context, input turn.Input, event turn.Event
 	case event.Kind == turn.Planned:
 		e.metrics.planned(event.Plan)
 		logContext(ctx, logger, event.Plan)
+	case event.Kind == turn.FellBack:
+		failed := event.Attempt
+		e.metrics.fellBack(failed)
+		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", failed.Error.Message)
 	case event.Kind == turn.Answered:
 		e.metrics.answered(event.Entry)
 	case event.Kind == turn.Finished:

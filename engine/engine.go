@@ -61,12 +61,20 @@ type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0: the provider's default
 	Temperature     *float64 // nil: the provider's default
+	// Fallback names the model that is asked when this one has failed before it showed anything; its own
+	// fallback is not asked then. Default none.
+	Fallback string
 }
 
 // New makes an engine over a log. Metrics may be nil.
 func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
 	if _, ok := options.Models[options.Default]; !ok {
 		return nil, fmt.Errorf("engine: %w: there is no model %q", continuo.ErrInvalid, options.Default)
+	}
+	for name, upstream := range options.Models {
+		if _, ok := options.Models[upstream.Fallback]; !ok && upstream.Fallback != "" {
+			return nil, fmt.Errorf("engine: %w: the fallback of the model %s: there is no model %q", continuo.ErrInvalid, name, upstream.Fallback)
+		}
 	}
 	if options.Views == nil {
 		settings := window.DefaultSettings()
@@ -144,10 +152,14 @@ func (e *Engine) runner(upstream Upstream, view window.View, mode continuo.Mode)
 	if err != nil {
 		return nil, err
 	}
-	return &turn.Runner{
+	runner := &turn.Runner{
 		Log: e.Log, Model: upstream.Model, Tools: e.options.Tools, View: view, System: system, Limits: e.options.Limits,
 		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature,
-	}, nil
+	}
+	if fallback, ok := e.options.Models[upstream.Fallback]; ok && upstream.Fallback != "" {
+		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature}
+	}
+	return runner, nil
 }
 
 // ErrClosing says that the program is ending.

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // Metrics counts what an engine does, for Prometheus. No series is labelled by a conversation.
@@ -18,6 +19,9 @@ type Metrics struct {
 	windowMoves  *prometheus.CounterVec
 	entriesShown *prometheus.CounterVec
 	rowsRead     prometheus.Counter
+	retries      *prometheus.CounterVec
+	fallbacks    *prometheus.CounterVec
+	breaker      *prometheus.GaugeVec
 }
 
 // NewMetrics makes the series and registers them; registry may be nil.
@@ -32,9 +36,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		windowMoves:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_window_moves_total", Help: "Requests for which a view's window moved, by view."}, []string{"view"}),
 		entriesShown: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_plan_entries_total", Help: "Entries of plans, by what became of them."}, []string{"verdict"}),
 		rowsRead:     prometheus.NewCounter(prometheus.CounterOpts{Name: "continuo_plan_rows_read_total", Help: "Rows that plans read from the log."}),
+		retries:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_retries_total", Help: "Failed model requests that were tried again, by provider and reason."}, []string{"provider", "reason"}),
+		fallbacks:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_fallbacks_total", Help: "Rounds for which the fallback was asked, by the provider that failed and the reason."}, []string{"provider", "reason"}),
+		breaker:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "continuo_breaker_state", Help: "Whether an upstream is asked: 0 yes (closed), 1 by one request to try (half open), 2 no (open)."}, []string{"upstream"}),
 	}
 	if registry != nil {
-		registry.MustRegister(m.turns, m.turnSeconds, m.firstDelta, m.rounds, m.tokens, m.windowMoves, m.entriesShown, m.rowsRead)
+		registry.MustRegister(m.turns, m.turnSeconds, m.firstDelta, m.rounds, m.tokens, m.windowMoves, m.entriesShown, m.rowsRead, m.retries, m.fallbacks, m.breaker)
 	}
 	return m
 }
@@ -60,6 +67,20 @@ func (m *Metrics) answered(entry *continuo.Entry) {
 	if entry.Round.FirstDeltaMS > 0 {
 		m.firstDelta.Observe(float64(entry.Round.FirstDeltaMS) / 1000)
 	}
+}
+
+// Retried counts a model request that failed and is tried again.
+func (m *Metrics) Retried(provider string, reason continuo.FailureReason) {
+	m.retries.WithLabelValues(provider, string(reason)).Inc()
+}
+
+// BreakerState tells of an upstream's breaker: 0 closed, 1 half open, 2 open.
+func (m *Metrics) BreakerState(upstream string, state int) {
+	m.breaker.WithLabelValues(upstream).Set(float64(state))
+}
+
+func (m *Metrics) fellBack(failed *turn.Attempt) {
+	m.fallbacks.WithLabelValues(failed.Round.Provider, string(failed.Error.Reason)).Inc()
 }
 
 func (m *Metrics) turnEnded(outcome string, begin time.Time, usage continuo.Usage) {

@@ -58,6 +58,9 @@ type Delta struct {
 	Vendor json.RawMessage
 }
 
+// Visible reports whether a reader could see something of the delta: text, reasoning, or a piece of a call.
+func (d Delta) Visible() bool { return d.Text != "" || d.Reasoning != "" || d.ToolCall != nil }
+
 // ToolCallDelta is a piece of one call. Calls are told apart by Index, which counts from 0.
 type ToolCallDelta struct {
 	Index int

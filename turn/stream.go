@@ -15,25 +15,18 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-var errIdle = errors.New("the model sent nothing for longer than the limit")
-
 // stream sends a request and makes an entry of what comes back, whole or not.
-func (c *cycle) stream(body []byte, round *continuo.Round) continuo.Entry {
-	ctx, cancel := context.WithCancelCause(c.ctx)
-	defer cancel(nil)
-	idle := time.AfterFunc(c.limits.Idle, func() { cancel(errIdle) })
-	defer idle.Stop()
+func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) continuo.Entry {
+	ctx := c.ctx
 	begin := time.Now()
-	info := c.Model.Info()
-	answer := model.Answer{Provider: info.Provider}
+	answer := model.Answer{Provider: from.Info().Provider}
 	var failure error
 	received := 0
-	for delta, err := range c.Model.Stream(ctx, body) {
+	for delta, err := range from.Stream(ctx, body) {
 		if err != nil {
 			failure = err
 			break
 		}
-		idle.Reset(c.limits.Idle)
 		if round.FirstDeltaMS == 0 {
 			round.FirstDeltaMS = max(time.Since(begin).Milliseconds(), 1)
 		}
@@ -84,7 +77,7 @@ func causeOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	failure := &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
 	switch {
-	case errors.Is(cause, errIdle), errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
 		failure = &model.Error{Reason: continuo.ReasonTimeout, Message: cause.Error(), Retryable: true}
 	case errors.Is(cause, ErrInterrupted):
 		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: "the turn was interrupted", Retryable: true}

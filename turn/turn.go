@@ -29,7 +29,8 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Runner runs turns. It is safe for concurrent use.
 type Runner struct {
-	Log    *continuo.Log
+	Log *continuo.Log
+	// Model is asked once a round: retries, and limits on the time of one request, are its own.
 	Model  model.Model
 	Tools  tool.Set
 	View   window.View
@@ -38,13 +39,26 @@ type Runner struct {
 	// MaxOutputTokens and Temperature go to the model; zero and nil leave them to it.
 	MaxOutputTokens int
 	Temperature     *float64
+	// Fallback is asked in a round whose model failed before it showed anything. Default none.
+	Fallback *Upstream
+}
+
+// Upstream is a model and what goes to it.
+type Upstream struct {
+	Model           model.Model
+	MaxOutputTokens int      // 0 leaves it to the model
+	Temperature     *float64 // nil leaves it to the model
+}
+
+// own is the runner's model as an upstream.
+func (r *Runner) own() Upstream {
+	return Upstream{Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature}
 }
 
 // Limits bound a turn.
 type Limits struct {
 	Rounds int           // model requests; the last one is offered no tools. Default 25
 	Turn   time.Duration // the whole turn. Default 10 min
-	Idle   time.Duration // the model sends nothing. Default 2 min
 	Tool   time.Duration // one call of a tool. Default 1 min
 }
 
@@ -54,9 +68,6 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.Turn == 0 {
 		l.Turn = 10 * time.Minute
-	}
-	if l.Idle == 0 {
-		l.Idle = 2 * time.Minute
 	}
 	if l.Tool == 0 {
 		l.Tool = time.Minute
@@ -89,7 +100,7 @@ func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	}
 }
 
-var errTimeout = errors.New("the turn took longer than its limit")
+var errTimeout = errors.New("the turn took longer than the limit on a whole turn")
 
 // cycle is one turn under way.
 type cycle struct {
@@ -204,7 +215,7 @@ func (c *cycle) closeOpenCalls() error {
 
 // CheckFits refuses, with a *continuo.OverflowError, a message that no request could hold.
 func (r *Runner) CheckFits(message continuo.Content) error {
-	return window.CheckFits(r.View, windowInput(0, r.envelope(false), r.Model.Info()), message)
+	return window.CheckFits(r.View, windowInput(0, r.envelope(r.own(), false), r.Model.Info()), message)
 }
 
 // replay gives the end of a turn that ran before, if it has one.
@@ -231,44 +242,6 @@ func (c *cycle) replay(after int64) (over bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-// round builds one request, streams the answer and appends it.
-func (c *cycle) round(last bool) (*continuo.Entry, error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	info := c.Model.Info()
-	request, err := Build(c.ctx, c.Log, conversation, conversation.LastSeq, c.View, c.envelope(last), info)
-	if err != nil {
-		return nil, err
-	}
-	hash, err := c.Log.PutEnvelope(c.ctx, request.Envelope)
-	if err != nil {
-		return nil, err
-	}
-	c.emit(Event{Kind: Planned, Plan: request.Plan})
-	round := &continuo.Round{
-		View: request.Plan.View, ViewHash: request.Plan.ViewHash, At: request.Plan.At, Window: request.Plan.Window,
-		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
-		Envelope: hash, RequestSHA256: request.SHA256(), RequestBytes: len(request.Body),
-		EstimatedTokens: request.Plan.Totals.Tokens + request.Plan.Totals.PromptSize.Tokens,
-	}
-	answer := c.stream(request.Body, round)
-	c.count(round)
-	return c.append(answer)
-}
-
-// envelope is what the requests hold besides the log; the last one of a turn offers no tools.
-func (r *Runner) envelope(last bool) continuo.Envelope {
-	envelope := continuo.Envelope{
-		Model: r.Model.Info().Name, System: r.System, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, Stream: true,
-	}
-	if !last && len(r.Tools) > 0 {
-		envelope.Tools = r.Tools.Specs()
-	}
-	return envelope
 }
 
 // append adds an answer to the log. It must get there even when the turn was cancelled.

@@ -27,6 +27,9 @@ func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []s
 			continue
 		}
 		words += fmt.Sprintf(": %s, %s at %s", m.Protocol, m.Model, m.BaseURL)
+		if m.Fallback != "" {
+			words += ", then " + m.Fallback
+		}
 		switch {
 		case m.APIKeyEnv == "":
 			d.add("model", good, "%s; without a key", words)

@@ -41,6 +41,8 @@ func (s *stream) show(event turn.Event) {
 		s.reasoning(event.Text)
 	case turn.TextDelta:
 		s.answerText(event.Text)
+	case turn.FellBack:
+		s.remark("%s", s.clip(fmt.Sprintf("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)))
 	case turn.Answered:
 		s.endLine()
 		for _, call := range event.Entry.ToolCalls {

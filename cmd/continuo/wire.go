@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +15,11 @@ import (
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/breaker"
 	"github.com/continuo-log/continuo/model/demo"
+	"github.com/continuo-log/continuo/model/limit"
 	"github.com/continuo-log/continuo/model/openai"
+	"github.com/continuo-log/continuo/model/retry"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/token"
@@ -54,12 +58,18 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, logger *slo
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	if metrics == nil {
+		metrics = engine.NewMetrics(nil)
+	}
 	log := continuo.NewLog(store, continuo.LogOptions{Counter: lazyCounter{}})
-	tools, err := allowedTools(settings.Tools.Allow, log)
+	tools, err := allowedTools(settings.Tools, log)
 	if err == nil {
 		var all *engine.Engine
 		all, err = engine.New(log, engine.Options{
-			Models: upstreams(settings, a.env, a.demoPace()), Default: settings.DefaultModel, Views: viewSettings(settings),
+			Models: upstreams(settings, a.env, a.demoPace(), logger, metrics), Default: settings.DefaultModel, Views: viewSettings(settings),
 			Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: tools, Limits: turnLimits(settings.Turn),
 			Wait: settings.Turn.WaitTimeout, Logger: logger, LogText: settings.Log.MessageText,
 		}, metrics)
@@ -89,14 +99,20 @@ func viewSettings(settings *config.Config) *window.Settings {
 }
 
 func turnLimits(limits config.TurnConfig) turn.Limits {
-	return turn.Limits{Rounds: limits.MaxRounds, Turn: limits.Timeout, Idle: limits.IdleTimeout, Tool: limits.ToolTimeout}
+	return turn.Limits{Rounds: limits.MaxRounds, Turn: limits.Timeout, Tool: limits.ToolTimeout}
 }
 
-// allowedTools returns the tools of the setting tools.allow.
-func allowedTools(allow []string, log *continuo.Log) (tool.Set, error) {
-	known := tool.Set{fs.Read{Log: log}}
+// allowedTools returns the tools of the setting tools.allow, over the folder of tools.project_dir.
+func allowedTools(settings config.ToolsConfig, log *continuo.Log) (tool.Set, error) {
+	if dir := settings.ProjectDir; dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
+		}
+	}
+	roots := fs.Roots{Log: log, ProjectDir: settings.ProjectDir}
+	known := tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}}
 	var allowed tool.Set
-	for _, name := range allow {
+	for _, name := range settings.Allow {
 		found, ok := known.Find(name)
 		if !ok {
 			return nil, usage("tools.allow: there is no tool %q; known are %s", name, strings.Join(toolNames(known), ", "))
@@ -124,26 +140,68 @@ func (a *app) demoPace() time.Duration {
 }
 
 // upstreams makes the models that the settings name, and the demo model.
-func upstreams(settings *config.Config, env []string, pace time.Duration) map[string]engine.Upstream {
+func upstreams(settings *config.Config, env []string, pace time.Duration, logger *slog.Logger, metrics *engine.Metrics) map[string]engine.Upstream {
 	models := map[string]engine.Upstream{config.DemoModel: {Model: demo.New(demo.Options{WordDelay: pace})}}
 	for name, m := range settings.Models {
 		models[name] = engine.Upstream{
-			Model: upstream(m, envValue(env, m.APIKeyEnv), settings.Turn), MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature,
+			Model:           guarded(upstream(m, envValue(env, m.APIKeyEnv), settings.Turn), name, settings.Turn, logger, metrics),
+			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback,
 		}
 	}
 	return models
 }
 
+// guarded puts what deals with trouble around a model, breaker(retry(limit(model))):
+//   - the limits are inside, because each attempt has its own time, and one that takes too long is retried;
+//   - the breaker is outside of the retries, so that what they mend does not count against the upstream, an
+//     open breaker answers at once, without waits, and the fallback takes over.
+//
+// The fallback is not here but in package turn, since each model gets a request of its own making.
+func guarded(m model.Model, name string, limits config.TurnConfig, logger *slog.Logger, metrics *engine.Metrics) model.Model {
+	provider := m.Info().Provider
+	m = limit.New(m, limit.Options{FirstToken: limits.FirstTokenTimeout, Idle: limits.IdleTimeout})
+	m = retry.New(m, retry.Options{
+		Attempts: limits.Retries + 1, MaxWait: limits.RetryMaxWait, MaxTotal: limits.RetryTimeout,
+		OnRetry: func(attempt int, err error, wait time.Duration) {
+			metrics.Retried(provider, model.AsError(err).Reason)
+			logger.Warn("model_retried", "model", name, "attempt", attempt, "wait_ms", wait.Milliseconds(), "error", err.Error())
+		},
+	})
+	if limits.BreakerFailures == 0 {
+		return m
+	}
+	metrics.BreakerState(name, breakerFigure(breaker.Closed))
+	return breaker.New(m, breaker.Options{
+		Name: name, Failures: limits.BreakerFailures, Cooldown: limits.BreakerCooldown,
+		OnChange: func(state breaker.State) {
+			metrics.BreakerState(name, breakerFigure(state))
+			logger.Warn("breaker_changed", "model", name, "state", state)
+		},
+	})
+}
+
+// breakerFigure is a state in the series continuo_breaker_state.
+func breakerFigure(state breaker.State) int {
+	switch state {
+	case breaker.HalfOpen:
+		return 1
+	case breaker.Open:
+		return 2
+	}
+	return 0
+}
+
 func upstream(m config.ModelConfig, key string, limits config.TurnConfig) model.Model {
+	silence := max(limits.IdleTimeout, limits.FirstTokenTimeout) // of the connection; guarded tells the two apart
 	if m.Protocol == config.ProtocolAnthropicMessages {
 		return anthropic.New(anthropic.Options{
 			BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
-			ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: limits.IdleTimeout,
+			ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
 		})
 	}
 	return openai.New(openai.Options{
 		BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
-		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: limits.IdleTimeout,
+		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
 	})
 }
 

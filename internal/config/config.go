@@ -91,9 +91,20 @@ type TranscriptConfig struct {
 type TurnConfig struct {
 	MaxRounds   int
 	Timeout     time.Duration
-	IdleTimeout time.Duration
 	WaitTimeout time.Duration
 	ToolTimeout time.Duration
+
+	// The limits on one model request.
+	ConnectTimeout    time.Duration
+	FirstTokenTimeout time.Duration
+	IdleTimeout       time.Duration
+
+	Retries      int // after the first attempt
+	RetryMaxWait time.Duration
+	RetryTimeout time.Duration
+
+	BreakerFailures int // 0: no breaker
+	BreakerCooldown time.Duration
 }
 
 // ServerConfig is the section server.
@@ -109,7 +120,8 @@ type PromptsConfig struct {
 
 // ToolsConfig is the section tools.
 type ToolsConfig struct {
-	Allow []string
+	Allow      []string
+	ProjectDir string // "": no @project
 }
 
 // Model finds a model by its name; "" means the default model. The demo model is always there, with

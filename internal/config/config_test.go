@@ -81,10 +81,18 @@ func TestDefaults(t *testing.T) {
 		"server.max_body_bytes = 33554432",
 		"server.shutdown_timeout = 10s",
 		"store.path = /home/ada/.local/share/continuo/continuo.db",
-		"tools.allow = fs.read",
+		"tools.allow = fs.read, fs.list, fs.search",
+		"tools.project_dir = ",
 		"transcript.history_messages = 15",
+		"turn.breaker_cooldown = 30s",
+		"turn.breaker_failures = 5",
+		"turn.connect_timeout = 10s",
+		"turn.first_token_timeout = 1m",
 		"turn.idle_timeout = 2m",
 		"turn.max_rounds = 25",
+		"turn.retries = 3",
+		"turn.retry_max_wait = 30s",
+		"turn.retry_timeout = 2m",
 		"turn.timeout = 10m",
 		"turn.tool_timeout = 1m",
 		"turn.wait_timeout = 1m",
@@ -96,7 +104,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("file %q, want none", config.File)
 	}
 	typed := []any{config.Listen, config.Context.MaxMessages, config.Context.LowWater, config.Turn.Timeout, config.Server.MaxBodyBytes, config.Tools.Allow}
-	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read"}}; !reflect.DeepEqual(typed, want) {
+	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read", "fs.list", "fs.search"}}; !reflect.DeepEqual(typed, want) {
 		t.Errorf("typed values %v, want %v", typed, want)
 	}
 }
@@ -133,7 +141,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.allow": "x.y", "chat.max_context_tokens": "500",
+		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "chat.max_context_tokens": "500",
 	}
 	for _, s := range Schema() {
 		if strings.HasPrefix(s.Key, "models.") {
@@ -142,7 +150,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		sample := samples[s.Key]
 		switch {
 		case sample != "":
-		case strings.HasSuffix(s.Key, "timeout"):
+		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"):
 			sample = "3s"
 		default:
 			sample = "7"
@@ -266,6 +274,7 @@ models:
   local:
     base_url: http://127.0.0.1:11434/v1/
     model: "qwen3:8b"
+    fallback: gpt
     headers: {http-referer: https://example.org, X-Title: Continuo}
   gate:
     base_url: https://gate.example.org/v1
@@ -286,7 +295,8 @@ models:
 		},
 		"local": {
 			Name: "local", Protocol: "openai-chat", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
-			Headers: map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
+			Headers:  map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
+			Fallback: "gpt",
 		},
 		"gate": {
 			Name: "gate", Protocol: "openai-chat", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
@@ -308,7 +318,7 @@ models:
 			t.Errorf("%s is shown as %q, want %q", key, got, shown)
 		}
 	}
-	if got := find(t, config, "models.local.headers").Origin.String(); got != "continuo.yaml:14" {
+	if got := find(t, config, "models.local.headers").Origin.String(); got != "continuo.yaml:15" {
 		t.Errorf("headers come from %s", got)
 	}
 	if model, err := config.Model(""); err != nil || model.Name != "claude" {

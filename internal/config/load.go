@@ -158,6 +158,7 @@ func (l *loader) finish() {
 	if _, known := c.Models[c.DefaultModel]; !known && c.DefaultModel != DemoModel && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.ModelNames()))
 	}
+	l.checkFallbacks()
 	for _, row := range l.rows {
 		c.settings = append(c.settings, row.public())
 	}
@@ -166,4 +167,21 @@ func (l *loader) finish() {
 	}
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	c.hints = hints(c, l.env)
+}
+
+// checkFallbacks refuses fallbacks that are no other models.
+func (l *loader) checkFallbacks() {
+	for _, model := range l.models {
+		name, fallback := model.config.Name, model.config.Fallback
+		if _, known := l.config.Models[fallback]; fallback == "" || known && fallback != name {
+			continue
+		}
+		row := model.row("models." + name + ".fallback")
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(l.config.Models)), func(other string) bool { return other == name })
+		advice := "there is no other model"
+		if len(others) > 0 {
+			advice = "the other models are " + strings.Join(others, ", ")
+		}
+		l.problems.add(row.origin, "%s: given %s, which is no other model; %s", row.key, quoted(fallback), advice)
+	}
 }

@@ -40,6 +40,8 @@ type ModelConfig struct {
 	MaxOutputTokens int
 	Temperature     *float64 // nil leaves it to the provider
 	Headers         map[string]string
+	// Fallback is another key of Models, "" for none.
+	Fallback string
 }
 
 // rows lists the settings of one model, their keys beginning with prefix.
@@ -82,6 +84,9 @@ func (m *ModelConfig) limitRows(prefix string) []*setting {
 	}, {
 		key: prefix + "temperature", value: temperature(&m.Temperature), phrase: "the provider's own", example: "1",
 		doc: "How freely the model chooses its words; at most 1 for anthropic-messages.",
+	}, {
+		key: prefix + "fallback", value: fallbackName(&m.Fallback), def: "",
+		doc: "The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked.",
 	}}
 }
 
@@ -139,6 +144,20 @@ func (m *ModelConfig) conflict() (key string, err error) {
 			m.ContextWindow, m.MaxOutputTokens)
 	}
 	return "", nil
+}
+
+// fallbackName is the name of a model or nothing; whether there is such a model is known once all are read.
+func fallbackName(place *string) value {
+	named := name(place, `another name under models, or "" for none`)
+	set := named.set
+	named.set = func(text string) error {
+		if text == "" {
+			*place = ""
+			return nil
+		}
+		return set(text)
+	}
+	return named
 }
 
 // hostOf returns a checked base URL's host, with its port: two upstreams on one machine are two

@@ -23,7 +23,7 @@ func TestRefused(t *testing.T) {
 		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, store, log, context, chat, transcript, turn, server, prompts, tools, models`},
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
-		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, headers, max_output_tokens, model, protocol, provider, temperature`},
+		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, headers, max_output_tokens, model, protocol, provider, temperature`},
 		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys never stand in the file: name the environment variable that holds it in models.gpt.api_key_env`},
 		{env: "CONTINUO_CONTXT_MAX_CHARS=1", want: `env CONTINUO_CONTXT_MAX_CHARS: there is no such setting; did you mean CONTINUO_CONTEXT_MAX_CHARS?`},
 		{env: "CONTINUO_QUUX=1", want: `env CONTINUO_QUUX: there is no such setting; unset it: variables that begin with CONTINUO_ are settings`},
@@ -87,6 +87,8 @@ func TestRefused(t *testing.T) {
 		{text: "log:\n  level: \"a\xff\"\n", want: `continuo.yaml:2:12: the file is not UTF-8 text`},
 		{text: "log:\n  level: \x00\n", want: `continuo.yaml:2:10: the control character U+0000 cannot stand here`},
 		{text: "p\x00r\x00o\x00", want: `continuo.yaml:1:2: the control character U+0000 cannot stand here`},
+		{text: "models:\n  a:\n    fallback: a\n  b:\n", want: `continuo.yaml:3:15: models.a.fallback: given "a", which is no other model; the other models are b`},
+		{text: "models:\n  a:\n    fallback: demo\n", want: `continuo.yaml:3:15: models.a.fallback: given "demo", which is no other model; there is no other model`},
 		{text: strings.Repeat("[", 60000), want: `continuo.yaml:1:17: values are nested too deeply for settings`},
 		{text: strings.Repeat("- ", 30000), want: `continuo.yaml:1:33: values are nested too deeply for settings`},
 	} {

@@ -8,6 +8,7 @@ func (c *Config) table(home string) []*setting {
 		c.contextRows(),
 		c.chatRows(),
 		c.turnRows(),
+		c.requestRows(),
 		c.serverRows(home),
 	)
 	for _, row := range rows {
@@ -108,13 +109,39 @@ func (c *Config) turnRows() []*setting {
 		doc: "How long a whole turn may take.",
 	}, {
 		key: "turn.idle_timeout", value: duration(&c.Turn.IdleTimeout), def: "2m",
-		doc: "How long a model may send nothing before the request is given up.",
+		doc: "How long a model that has begun to answer may send nothing before the request is given up.",
 	}, {
 		key: "turn.wait_timeout", value: duration(&c.Turn.WaitTimeout), def: "1m",
 		doc: "How long an input waits for the conversation's running turn before it is refused.",
 	}, {
 		key: "turn.tool_timeout", value: duration(&c.Turn.ToolTimeout), def: "1m",
 		doc: "How long one tool call may take; after that its result says that it took too long.",
+	}}
+}
+
+// requestRows are the part of the section turn that is about one model request.
+func (c *Config) requestRows() []*setting {
+	return []*setting{{
+		key: "turn.connect_timeout", value: duration(&c.Turn.ConnectTimeout), def: "10s",
+		doc: "How long it may take to have a connection to a model's server.",
+	}, {
+		key: "turn.first_token_timeout", value: duration(&c.Turn.FirstTokenTimeout), def: "1m",
+		doc: "How long a model may take until the first text, reasoning or tool call of its answer; after that the request has failed and may be tried again. Raise it for models that think in silence.",
+	}, {
+		key: "turn.retries", value: whole(&c.Turn.Retries, 0), def: "3",
+		doc: "How often a model request is made again that failed for a passing reason before it showed anything. 0 makes each once.",
+	}, {
+		key: "turn.retry_max_wait", value: duration(&c.Turn.RetryMaxWait), def: "30s",
+		doc: "How long is waited at most before a request is made again. A provider that asks for more in Retry-After is not asked again.",
+	}, {
+		key: "turn.retry_timeout", value: duration(&c.Turn.RetryTimeout), def: "2m",
+		doc: "How long after its first attempt a request may be made again.",
+	}, {
+		key: "turn.breaker_failures", value: whole(&c.Turn.BreakerFailures, 0), def: "5",
+		doc: "After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. 0: never.",
+	}, {
+		key: "turn.breaker_cooldown", value: duration(&c.Turn.BreakerCooldown), def: "30s",
+		doc: "How long a model that kept failing is left alone before one request tries it.",
 	}}
 }
 
@@ -129,7 +156,10 @@ func (c *Config) serverRows(home string) []*setting {
 		key: "prompts.dir", value: path(&c.Prompts.Dir, home, true), def: "",
 		doc: "A folder whose files replace the built-in prompts of the same names. Empty: the built-in ones.",
 	}, {
-		key: "tools.allow", value: nameList(&c.Tools.Allow), def: "fs.read",
+		key: "tools.allow", value: nameList(&c.Tools.Allow), def: "fs.read, fs.list, fs.search",
 		doc: "The tools that models may call; an empty list allows none.",
+	}, {
+		key: "tools.project_dir", value: path(&c.Tools.ProjectDir, home, true), def: "",
+		doc: "The folder that models may read as @project, in every conversation. Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project.",
 	}}
 }

@@ -52,6 +52,9 @@ type Options struct {
 	Headers map[string]string
 	// IdleTimeout is how long the upstream may send nothing, not even a ping. Default 10 minutes.
 	IdleTimeout time.Duration
+	// ConnectTimeout is how long it may take to have a connection: the name, TCP and TLS together. Default as
+	// HTTPClient does.
+	ConnectTimeout time.Duration
 }
 
 // Model is an upstream that speaks the Messages API. It is safe for concurrent use.
@@ -74,7 +77,7 @@ func New(options Options) *Model {
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "v1/messages",
 			HTTP: options.HTTPClient, Key: key, SetKey: setKey, Standing: map[string]string{"anthropic-version": Version},
-			Headers: options.Headers, IdleTimeout: options.IdleTimeout,
+			Headers: options.Headers, IdleTimeout: options.IdleTimeout, ConnectTimeout: options.ConnectTimeout,
 		},
 	}
 }

@@ -44,6 +44,9 @@ type Options struct {
 	Headers map[string]string
 	// IdleTimeout is how long the upstream may send nothing, not even a comment. Default 10 minutes.
 	IdleTimeout time.Duration
+	// ConnectTimeout is how long it may take to have a connection: the name, TCP and TLS together. Default as
+	// HTTPClient does.
+	ConnectTimeout time.Duration
 }
 
 // Model is an upstream that speaks chat completions. It is safe for concurrent use.
@@ -66,7 +69,7 @@ func New(options Options) *Model {
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "chat/completions",
 			HTTP: options.HTTPClient, Key: key, SetKey: setBearer,
-			Headers: options.Headers, IdleTimeout: options.IdleTimeout,
+			Headers: options.Headers, IdleTimeout: options.IdleTimeout, ConnectTimeout: options.ConnectTimeout,
 		},
 	}
 }

@@ -36,4 +36,7 @@ type Client struct {
 	Headers map[string]string
 	// IdleTimeout is how long the upstream may be silent; 0 for DefaultIdleTimeout.
 	IdleTimeout time.Duration
+	// ConnectTimeout is how long it may take to have a connection: the name, TCP and TLS together; 0 leaves
+	// it to HTTP.
+	ConnectTimeout time.Duration
 }

@@ -22,7 +22,9 @@ func (c *Client) Post(ctx context.Context, body []byte) (*Response, error) {
 	}
 	call.watch(cmp.Or(c.IdleTimeout, DefaultIdleTimeout))
 	call.resume()
+	connected := call.connecting(c.ConnectTimeout)
 	answer, err := c.client().Do(request.WithContext(call.request))
+	connected()
 	call.pause()
 	if err != nil {
 		defer call.end()
@@ -110,7 +112,11 @@ func (c *call) failure(tried string, err error) *failure.Failure {
 	switch {
 	case c.request != nil && context.Cause(c.request) == errIdle:
 		failed.Reason = failure.Timeout
-		failed.Message = fmt.Sprintf("%s: %s sent nothing for %v", tried, c.host, c.limit)
+		failed.Message = fmt.Sprintf("%s: %s sent nothing for %v, the idle limit", tried, c.host, c.limit)
+		return failed
+	case c.request != nil && context.Cause(c.request) == errConnect:
+		failed.Reason = failure.Timeout
+		failed.Message = fmt.Sprintf("%s: %s gave no connection within %v, the connect limit", tried, c.host, c.connectLimit)
 		return failed
 	case errors.As(err, &invalid):
 		failed.Reason, failed.Retryable = failure.Upstream, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -117,6 +118,29 @@ func TestIdleBeforeTheAnswer(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})
+}
+
+// The connect limit ends with the connection; what comes after is the idle limit's.
+func TestConnectTimeout(t *testing.T) {
+	for connects, want := range map[bool]string{
+		false: "post the request: upstream.invalid gave no connection within 10s, the connect limit",
+		true:  "post the request: upstream.invalid sent nothing for 1m0s, the idle limit",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(func(request *http.Request) (*http.Response, error) {
+				if connects {
+					httptrace.ContextClientTrace(request.Context()).GotConn(httptrace.GotConnInfo{})
+				}
+				<-request.Context().Done()
+				return nil, request.Context().Err()
+			})
+			c.ConnectTimeout, c.IdleTimeout = 10*time.Second, time.Minute
+			_, err := c.Post(t.Context(), nil)
+			if failed := model.AsError(err); failed.Message != want || failed.Reason != continuo.ReasonTimeout || !failed.Retryable {
+				t.Errorf("got %+v", failed)
+			}
+		})
+	}
 }
 
 // Every byte, a comment's too, gives the upstream new time; the time that the consumer takes is its own.

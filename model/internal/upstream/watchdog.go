@@ -5,13 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http/httptrace"
 	"net/url"
 	"time"
 
 	"github.com/continuo-log/continuo/internal/sse"
 )
 
-var errIdle = errors.New("the upstream was silent for too long")
+var (
+	errIdle    = errors.New("the upstream was silent for too long")
+	errConnect = errors.New("there was no connection for too long")
+)
 
 // watchdog ends a request whose upstream is silent. It runs only while somebody waits for the upstream,
 // so that a slow reader of the answer is not held against it.
@@ -19,6 +23,8 @@ type watchdog struct {
 	limit  time.Duration
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
+
+	connectLimit time.Duration
 }
 
 // watch makes the request's context; the watchdog does not run yet.
@@ -28,6 +34,21 @@ func (c *call) watch(limit time.Duration) {
 	cancel := c.cancel
 	c.timer = time.AfterFunc(limit, func() { cancel(errIdle) })
 	c.pause()
+}
+
+// connecting ends the request when there is no connection within limit, until stop is called. A limit of
+// 0 is none.
+func (c *call) connecting(limit time.Duration) (stop func()) {
+	if limit == 0 {
+		return func() {}
+	}
+	c.connectLimit = limit
+	cancel := c.cancel
+	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
+	c.request = httptrace.WithClientTrace(c.request, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { timer.Stop() },
+	})
+	return func() { timer.Stop() }
 }
 
 func (w *watchdog) resume() { w.timer.Reset(w.limit) }

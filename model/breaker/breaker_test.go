@@ -1,0 +1,151 @@
+package breaker_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/breaker"
+	"github.com/continuo-log/continuo/model/demo"
+	"github.com/continuo-log/continuo/model/modeltest"
+)
+
+var (
+	fails   = []modeltest.Step{modeltest.Fails(continuo.ReasonUpstream)}
+	breaks  = []modeltest.Step{modeltest.Text("half"), modeltest.Fails(continuo.ReasonNetwork)}
+	answers = []modeltest.Step{modeltest.Text("fine"), modeltest.Finish()}
+	refuses = []modeltest.Step{{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "bad request"}}}
+	stalls  = []modeltest.Step{{Wait: time.Hour, Delta: model.Delta{Text: "late"}}, modeltest.Finish()}
+)
+
+// house is a script behind a breaker that opens after three failures.
+type house struct {
+	*breaker.Model
+	script *modeltest.Script
+	states []breaker.State
+}
+
+func newHouse(script ...[]modeltest.Step) *house {
+	h := &house{script: &modeltest.Script{Answers: script}}
+	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, OnChange: func(state breaker.State) { h.states = append(h.states, state) }})
+	return h
+}
+
+// ask makes one request and returns its error.
+func (h *house) ask(ctx context.Context) *model.Error {
+	var failed *model.Error
+	for _, err := range h.Stream(ctx, nil) {
+		failed = model.AsError(err)
+	}
+	return failed
+}
+
+func TestItOpensTriesAndCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(fails, breaks, fails, fails, answers, answers)
+		for range 3 {
+			h.ask(t.Context())
+		}
+		time.Sleep(10 * time.Second)
+		refused := h.ask(t.Context())
+		if h.script.Requests() != 3 || refused == nil || refused.Reason != continuo.ReasonUpstream || !refused.Retryable || refused.RetryAfter != 20*time.Second {
+			t.Errorf("open: %d requests, %+v", h.script.Requests(), refused)
+		}
+		if want := "the upstream main was not asked, because it keeps failing; it is tried again in 20s"; refused.Message != want {
+			t.Errorf("open: %s", refused.Message)
+		}
+		time.Sleep(20*time.Second + 1)
+		h.ask(t.Context()) // the trial, which fails
+		if refused = h.ask(t.Context()); h.script.Requests() != 4 || refused.RetryAfter != 30*time.Second {
+			t.Errorf("open again: %d requests, %+v", h.script.Requests(), refused)
+		}
+		time.Sleep(30*time.Second + 1)
+		for range 2 {
+			if failed := h.ask(t.Context()); failed != nil {
+				t.Errorf("closed: %v", failed)
+			}
+		}
+		if want := []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen, breaker.Closed}; !slices.Equal(h.states, want) {
+			t.Errorf("states %v, want %v", h.states, want)
+		}
+	})
+}
+
+func TestWhatDoesNotCount(t *testing.T) {
+	for name, script := range map[string][][]modeltest.Step{
+		"refused for what it says": {fails, fails, refuses, fails, fails, refuses},
+		"answered between":         {fails, fails, answers, fails, fails, answers},
+	} {
+		h := newHouse(script...)
+		for range script {
+			h.ask(t.Context())
+		}
+		if h.script.Requests() != len(script) || len(h.states) != 0 {
+			t.Errorf("%s: %d requests, states %v", name, h.script.Requests(), h.states)
+		}
+	}
+}
+
+// Callers that leave, run out of time or stop reading neither open the breaker nor hide failures.
+func TestTheCallersEndSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(fails, stalls, stalls, answers, fails, fails)
+		h.ask(t.Context())
+		timed, cancelTimed := context.WithTimeout(t.Context(), time.Second)
+		defer cancelTimed()
+		h.ask(timed)
+		left, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		h.ask(left)
+		for range h.Stream(t.Context(), nil) {
+			break
+		}
+		h.ask(t.Context())
+		if len(h.states) != 0 {
+			t.Errorf("states %v after two failures", h.states)
+		}
+		h.ask(t.Context())
+		if !slices.Equal(h.states, []breaker.State{breaker.Open}) {
+			t.Errorf("states %v after three failures", h.states)
+		}
+	})
+}
+
+// While a trial waits for its answer, others are refused; a trial that its caller gives up makes room
+// for another one; and the first visible piece is enough to let everybody in.
+func TestTheTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := []modeltest.Step{{Wait: time.Second, Delta: model.Delta{Text: "a"}}, {Wait: time.Hour, Delta: model.Delta{Text: "b"}}, modeltest.Finish()}
+		h := newHouse(fails, fails, fails, stalls, long, answers)
+		for range 3 {
+			h.ask(t.Context())
+		}
+		time.Sleep(30*time.Second + 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan *model.Error)
+		go func() { given <- h.ask(ctx) }()
+		synctest.Wait()
+		if refused := h.ask(t.Context()); refused == nil || refused.Message != "the upstream main was not asked, because it keeps failing; one request is trying it just now" {
+			t.Errorf("beside the trial: %v", refused)
+		}
+		cancel()
+		<-given
+		go func() { given <- h.ask(t.Context()) }()
+		time.Sleep(2 * time.Second)
+		if failed := h.ask(t.Context()); failed != nil {
+			t.Errorf("after the trial's first text: %v", failed)
+		}
+		if failed := <-given; failed != nil {
+			t.Errorf("the trial: %v", failed)
+		}
+	})
+}
+
+func TestItIsAModel(t *testing.T) {
+	body := []byte(`{"messages":[{"role":"user","content":"hello there"}]}`)
+	modeltest.RunModel(t, breaker.New(demo.New(demo.Options{}), breaker.Options{}), body)
+}

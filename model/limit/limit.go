@@ -1,0 +1,94 @@
+// Package limit gives up a model's answer that does not begin, or does not go on, in time.
+//
+// Two limits stand on one request: until the first piece that a reader could see, and between any two
+// pieces after it. Only the time in which the model is waited for counts, not what the consumer takes.
+// The limit on a connection is the client's that makes it; the limit on a whole turn is the context's.
+//
+// Pitfalls: a retry waits between requests, so this wrapper belongs inside of it, around one request.
+package limit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+)
+
+// Options sets the limits.
+type Options struct {
+	// FirstToken is how long it may take until the first text, reasoning or call. Default 1 min.
+	FirstToken time.Duration
+	// Idle is how long the model may send nothing once it has begun. Default 2 min.
+	Idle time.Duration
+}
+
+// Model is a model whose requests have limits. It is safe for concurrent use.
+type Model struct {
+	model.Model
+	options Options
+}
+
+// New wraps a model.
+func New(inner model.Model, options Options) *Model {
+	options.FirstToken = cmp.Or(options.FirstToken, time.Minute)
+	options.Idle = cmp.Or(options.Idle, 2*time.Minute)
+	return &Model{Model: inner, options: options}
+}
+
+var (
+	errFirstToken = errors.New("no first token")
+	errIdle       = errors.New("idle")
+)
+
+// Stream sends body and yields the answer; see [model.Model]. Past a limit the error has the reason
+// timeout and names the limit.
+func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		ctx, cancel := context.WithCancelCause(caller)
+		defer cancel(nil)
+		first := time.AfterFunc(m.options.FirstToken, func() { cancel(errFirstToken) })
+		defer first.Stop()
+		idle := time.AfterFunc(m.options.Idle, func() { cancel(errIdle) })
+		defer idle.Stop()
+		idle.Stop()
+		begun := false
+		for delta, err := range m.Model.Stream(ctx, body) {
+			if err != nil {
+				yield(model.Delta{}, m.explained(caller, ctx, err))
+				return
+			}
+			if begun = begun || delta.Visible(); begun {
+				first.Stop()
+				idle.Stop()
+			}
+			if !yield(delta, nil) {
+				return
+			}
+			if begun {
+				idle.Reset(m.options.Idle)
+			}
+		}
+	}
+}
+
+// explained names the limit that ended a request, if it was one.
+func (m *Model) explained(caller, ctx context.Context, err error) error {
+	if caller.Err() != nil {
+		return err
+	}
+	timeout := &model.Error{Reason: continuo.ReasonTimeout, Retryable: true}
+	switch context.Cause(ctx) {
+	case errFirstToken:
+		timeout.Message = fmt.Sprintf("the model gave no first token within %v, the first token limit", m.options.FirstToken)
+	case errIdle:
+		timeout.Message = fmt.Sprintf("the model sent nothing for %v, the idle limit", m.options.Idle)
+	default:
+		return err
+	}
+	return timeout
+}

@@ -1,0 +1,84 @@
+package modeltest
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+)
+
+// Script is a model that gives the next of its answers to each request, and an error when there is none
+// left. It is for tests of what stands around a model, and safe for concurrent use.
+type Script struct {
+	Answers  [][]Step
+	requests atomic.Int64
+}
+
+// Step is a piece of a scripted answer: a wait, then a delta, or an error that ends the answer.
+type Step struct {
+	Wait  time.Duration
+	Delta model.Delta
+	Err   *model.Error
+}
+
+// Text is a step that gives text.
+func Text(text string) Step { return Step{Delta: model.Delta{Text: text}} }
+
+// Finish is a step that ends an answer well.
+func Finish() Step { return Step{Delta: model.Delta{Finish: "stop"}} }
+
+// Fails is a step that fails with a reason that may pass.
+func Fails(reason continuo.FailureReason) Step {
+	return Step{Err: &model.Error{Reason: reason, Retryable: true, Message: "it went wrong"}}
+}
+
+// Requests is how many were made.
+func (s *Script) Requests() int { return int(s.requests.Load()) }
+
+// Info says that the model is a script.
+func (s *Script) Info() model.Info {
+	return model.Info{Provider: "script", Name: "script", Protocol: model.ProtocolOpenAIChat}
+}
+
+// Stream plays the next answer; see [model.Model].
+func (s *Script) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		n := int(s.requests.Add(1)) - 1
+		if n >= len(s.Answers) {
+			yield(model.Delta{}, &model.Error{Reason: continuo.ReasonUpstream, Message: "the script is at its end"})
+			return
+		}
+		for _, step := range s.Answers[n] {
+			if ended := wait(ctx, step.Wait); ended != nil {
+				yield(model.Delta{}, ended)
+				return
+			}
+			if step.Err != nil {
+				yield(model.Delta{}, step.Err)
+				return
+			}
+			if !yield(step.Delta, nil) {
+				return
+			}
+		}
+	}
+}
+
+// wait returns the error of a context that ends meanwhile, or has ended.
+func wait(ctx context.Context, length time.Duration) error {
+	if length > 0 {
+		timer := time.NewTimer(length)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if ended := model.ContextError(ctx); ended != nil {
+		return ended
+	}
+	return nil
+}
