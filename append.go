@@ -19,6 +19,8 @@ type AppendOptions struct {
 	// Key makes the append happen once: a later append with the same key returns the entries of the first,
 	// or ErrKeyReused when it asks for something else. Default none.
 	Key string
+	// Identity tells a retry with the same key from another request. Default: a hash of the entries.
+	Identity string
 }
 
 // Append adds entries to a conversation, all or none, and returns them as stored. It fails with a
@@ -38,6 +40,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	}
 	request := &appendRequest{ctx: ctx, entries: entries, options: options, done: make(chan struct{}), lead: make(chan struct{})}
 	if options.Key != "" {
+		request.fingerprint = options.Identity
+	}
+	if options.Key != "" && options.Identity == "" {
 		request.fingerprint = fingerprint(entries)
 	}
 	l.writer(conversationID).submit(request)
@@ -172,7 +177,10 @@ const commitTries = 64
 func (w *writer) commit(requests []*appendRequest) {
 	ctx := context.WithoutCancel(requests[0].ctx)
 	for try := 1; ; try++ {
-		batch, accepted := w.check(ctx, requests)
+		batch, accepted, done := w.check(ctx, requests)
+		if !done {
+			continue // what was in memory was out of date
+		}
 		if len(accepted) == 0 {
 			return
 		}
@@ -181,6 +189,13 @@ func (w *writer) commit(requests []*appendRequest) {
 		if errors.As(err, &conflict) && try < commitTries {
 			w.tail, requests = nil, accepted
 			continue
+		}
+		if err != nil && len(accepted) > 1 && !isAboutTheStore(err) {
+			w.tail = nil // one of them cannot be written: the others must not suffer
+			for _, request := range accepted {
+				w.commit([]*appendRequest{request})
+			}
+			return
 		}
 		if err != nil {
 			w.tail = nil
@@ -195,27 +210,45 @@ func (w *writer) commit(requests []*appendRequest) {
 	}
 }
 
-// check settles the requests that cannot be appended and returns a batch of those that can.
-func (w *writer) check(ctx context.Context, requests []*appendRequest) (Batch, []*appendRequest) {
-	var accepted []*appendRequest
-	if w.tail == nil {
+// isAboutTheStore reports whether an error says something about the store rather than about an entry.
+func isAboutTheStore(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotFound) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// check settles the requests that cannot be appended and returns a batch of those that can. It settles
+// none and reports false when the tail in memory would refuse one: another process may have moved it, so
+// it has to be read again before anybody is told.
+func (w *writer) check(ctx context.Context, requests []*appendRequest) (batch Batch, accepted []*appendRequest, done bool) {
+	fresh := w.tail == nil
+	if fresh {
 		if err := w.loadTail(ctx); err != nil {
 			for _, request := range requests {
 				request.finish(err)
 			}
-			return Batch{}, nil
+			return Batch{}, nil, true
 		}
 	}
-	batch := Batch{ConversationID: w.id, After: w.tail.last}
+	batch = Batch{ConversationID: w.id, After: w.tail.last}
+	refused := map[*appendRequest]error{}
 	for _, request := range requests {
 		settled, err := w.checkOne(ctx, request, &batch)
 		if err != nil || settled {
-			request.finish(err)
+			refused[request] = err
 			continue
 		}
 		accepted = append(accepted, request)
 	}
-	return batch, accepted
+	for _, err := range refused {
+		if err != nil && !fresh {
+			w.tail = nil
+			return Batch{}, nil, false
+		}
+	}
+	for request, err := range refused {
+		request.finish(err)
+	}
+	return batch, accepted, true
 }
 
 // checkOne adds a request's entries to the batch. It reports true when the request is settled already:
@@ -226,11 +259,11 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 		return false, err
 	}
 	if key := request.options.Key; key != "" {
-		receipt, err := w.receipt(ctx, request, batch)
+		receipt, pending, err := w.receipt(ctx, request, batch)
 		switch {
 		case err != nil:
 			return false, err
-		case receipt.First > batch.After:
+		case pending:
 			offset := receipt.First - batch.After - 1
 			request.stored = batch.Entries[offset : offset+receipt.Last-receipt.First+1]
 			return false, nil
@@ -260,23 +293,23 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	return false, nil
 }
 
-// receipt finds what a request's key has appended, in the store or earlier in the same batch; its Key is
-// empty when there is nothing.
-func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Batch) (Receipt, error) {
+// receipt finds what a request's key has appended: in the store or, pending, earlier in the same batch.
+// Its Key is empty when there is nothing.
+func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Batch) (receipt Receipt, pending bool, err error) {
 	key := request.options.Key
-	receipt, err := w.log.store.Receipt(ctx, w.id, key)
+	receipt, err = w.log.store.Receipt(ctx, w.id, key)
 	if errors.Is(err, ErrNotFound) {
 		receipt, err = Receipt{}, nil
-		for _, pending := range batch.Receipts {
-			if pending.Key == key {
-				receipt = pending
+		for _, earlier := range batch.Receipts {
+			if earlier.Key == key {
+				receipt, pending = earlier, true
 			}
 		}
 	}
 	if err == nil && receipt.Key != "" && receipt.Fingerprint != request.fingerprint {
 		err = fmt.Errorf("%w: key %q", ErrKeyReused, key)
 	}
-	return receipt, err
+	return receipt, pending, err
 }
 
 func (w *writer) loadTail(ctx context.Context) error {

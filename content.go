@@ -139,25 +139,30 @@ func parseParts(data []byte) ([]Part, error) {
 	}
 	parts := make([]Part, len(raws))
 	for i, raw := range raws {
-		var head struct {
-			Type    string          `json:"type"`
-			Text    json.RawMessage `json:"text"`
-			Refusal json.RawMessage `json:"refusal"`
+		part, err := parsePart(raw)
+		if err != nil {
+			return nil, fmt.Errorf("content part %d %w", i, err)
 		}
-		if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
-			return nil, fmt.Errorf("content part %d must be an object with a type", i)
-		}
-		parts[i] = Part{Type: head.Type, Raw: raw}
-		switch head.Type {
-		case "text":
-			text, ok := rawjson.String(head.Text)
-			if !ok {
-				return nil, fmt.Errorf("content part %d has type text but no text", i)
-			}
-			parts[i].Text = text
-		case "refusal":
-			parts[i].Text, _ = rawjson.String(head.Refusal)
-		}
+		parts[i] = part
 	}
 	return parts, nil
+}
+
+// parsePart reads one part. Names count exactly as they are written: a provider reads them so.
+func parsePart(raw json.RawMessage) (Part, error) {
+	object, err := rawjson.ParseObject(raw)
+	kind, ok := rawjson.String(object.Get("type"))
+	if err != nil || !ok || kind == "" {
+		return Part{}, errors.New("must be an object with a type")
+	}
+	part := Part{Type: kind, Raw: raw}
+	switch kind {
+	case "text":
+		if part.Text, ok = rawjson.String(object.Get("text")); !ok {
+			return Part{}, errors.New("has type text but no text")
+		}
+	case "refusal":
+		part.Text, _ = rawjson.String(object.Get("refusal"))
+	}
+	return part, nil
 }

@@ -177,6 +177,9 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 		return Conversation{}, fmt.Errorf("fork at seq %d: %w: it would cut the calls %v from their results; choose a seq before the calls or after the results", at, ErrBadRange, group.Open)
 	}
 	now := l.now()
+	if err := CheckMetadata(conversation.Metadata); err != nil {
+		return Conversation{}, err
+	}
 	conversation.ID, conversation.ProjectID = l.NewID("conv"), parent.ProjectID
 	conversation.ParentID, conversation.ForkSeq, conversation.LastSeq = parent.ID, at, at
 	conversation.Lineage = lineageThrough(parent, at)
@@ -333,10 +336,18 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 	return Group{}, nil
 }
 
-// OpenCalls returns the ids of the calls that wait for their result, in order.
-func (l *Log) OpenCalls(ctx context.Context, conversation Conversation) ([]string, error) {
-	group, err := l.groupAt(ctx, conversation, conversation.LastSeq)
-	return group.Open, err
+// OpenGroup returns the state of the newest group: its Open calls wait for their results.
+func (l *Log) OpenGroup(ctx context.Context, conversation Conversation) (Group, error) {
+	return l.groupAt(ctx, conversation, conversation.LastSeq)
+}
+
+// KeyUsed reports whether an idempotency key has appended to a conversation.
+func (l *Log) KeyUsed(ctx context.Context, conversationID, key string) (bool, error) {
+	_, err := l.store.Receipt(ctx, conversationID, key)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Tail yields the entries after seq and then waits for new ones, until ctx is done or the conversation

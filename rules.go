@@ -1,12 +1,13 @@
 package continuo
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // Rule names one rule of the log. Imports name their repairs by the same words.
@@ -39,7 +40,7 @@ const (
 type Group struct {
 	Calls  []string // ids of the last assistant entry's calls, in order
 	Open   []string // those without a result yet, in order
-	hidden bool     // the calls are for people only
+	Hidden bool     // the calls are for people only
 }
 
 // Accept checks an entry against the rules and moves the state past it. An entry that an import
@@ -61,7 +62,7 @@ func (g *Group) advance(e *Entry) *RuleError {
 		if err := g.answerable(e.ToolCallID); err != nil {
 			return err
 		}
-		if e.Hidden != g.hidden {
+		if e.Hidden != g.Hidden {
 			return broken(RuleHiddenResult, "a result is hidden if and only if its call is: a group is shown together or not at all")
 		}
 		g.answer(e.ToolCallID)
@@ -70,7 +71,7 @@ func (g *Group) advance(e *Entry) *RuleError {
 		return broken(RuleUnanswered, "a %s entry cannot come while calls are open: append a tool entry for %s first",
 			e.Role, strings.Join(g.Open, ", "))
 	case e.HasCalls():
-		*g = Group{hidden: e.Hidden}
+		*g = Group{Hidden: e.Hidden}
 		for _, call := range e.ToolCalls {
 			g.Calls = append(g.Calls, call.ID)
 		}
@@ -146,7 +147,13 @@ func checkShape(e *Entry) *RuleError {
 	return nil
 }
 
+// maxCalls bounds the calls of one entry.
+const maxCalls = 4096
+
 func checkCalls(calls []ToolCall) *RuleError {
+	if len(calls) > maxCalls {
+		return broken(RuleTooLarge, "the entry has %d tool calls, more than the limit of %d", len(calls), maxCalls)
+	}
 	seen := make(map[string]bool, len(calls))
 	for _, call := range calls {
 		switch {
@@ -163,9 +170,18 @@ func checkCalls(calls []ToolCall) *RuleError {
 }
 
 func checkText(e *Entry) *RuleError {
-	texts := []string{e.Content.String(), e.ToolCallID, e.Name, e.PartType, e.ToolName, e.RunID, e.WorkflowID, e.NodeID, e.AgentID, e.TurnID}
+	texts := []string{e.Content.String(), e.Outcome, e.OutputRef, e.ToolCallID, e.Name, e.PartType, e.ToolName, e.RunID, e.WorkflowID, e.NodeID, e.AgentID, e.TurnID}
 	if e.Reasoning != nil {
 		texts = append(texts, e.Reasoning.Text, e.Reasoning.Signature)
+	}
+	if e.Author != nil {
+		texts = append(texts, e.Author.RoleName, e.Author.DisplayName, e.Author.AgentName)
+	}
+	if e.Error != nil {
+		texts = append(texts, e.Error.Message)
+		for _, call := range e.Error.PartialToolCalls {
+			texts = append(texts, call.ID, call.Name, call.Arguments)
+		}
 	}
 	for _, call := range e.ToolCalls {
 		texts = append(texts, call.ID, call.Name, call.Arguments)
@@ -185,7 +201,11 @@ func checkRaw(e *Entry) *RuleError {
 		raws["vendor "+vendor] = raw
 	}
 	for i, part := range e.Content.Parts() {
-		raws[fmt.Sprintf("content part %d", i)] = part.Raw
+		name := fmt.Sprintf("content part %d", i)
+		if read, err := parsePart(part.Raw); err != nil || read.Type != part.Type || read.Text != part.Text {
+			return broken(RuleInvalidJSON, "%s is not what its raw form says", name)
+		}
+		raws[name] = part.Raw
 	}
 	for _, call := range e.ToolCalls {
 		raws["extra of the call "+call.ID] = call.Extra
@@ -194,14 +214,38 @@ func checkRaw(e *Entry) *RuleError {
 		if raw != nil && !json.Valid(raw) {
 			return broken(RuleInvalidJSON, "%s is not valid JSON", name)
 		}
-	}
-	for _, call := range e.ToolCalls {
-		if call.Extra != nil && bytes.TrimSpace(call.Extra)[0] != '{' {
-			return broken(RuleInvalidJSON, "extra of the call %s is not a JSON object", call.ID)
+		if rawjson.Depth(raw) > maxRawDepth {
+			return broken(RuleInvalidJSON, "%s is nested more than %d levels deep", name, maxRawDepth)
 		}
 	}
-	if year := e.CreatedAt.Year(); year < 0 || year > 9999 {
+	for _, call := range e.ToolCalls {
+		if err := checkCallExtra(call); err != nil {
+			return err
+		}
+	}
+	if year := e.CreatedAt.UTC().Year(); year < 0 || year > 9999 {
 		return broken(RuleInvalidJSON, "created_at is in the year %d, which RFC 3339 cannot write", year)
+	}
+	return nil
+}
+
+// maxRawDepth bounds the nesting of JSON that is kept as it came: readers stop at some depth, and an
+// entry that cannot be read again is lost.
+const maxRawDepth = 500
+
+// checkCallExtra refuses fields of a call that would be read back as the call's own.
+func checkCallExtra(call ToolCall) *RuleError {
+	if call.Extra == nil {
+		return nil
+	}
+	extra, err := rawjson.ParseObject(call.Extra)
+	if err != nil {
+		return broken(RuleInvalidJSON, "extra of the call %s is not a JSON object", call.ID)
+	}
+	for _, own := range []string{"id", "type", "function", "custom"} {
+		if extra.Get(own) != nil {
+			return broken(RuleInvalidJSON, "extra of the call %s must not have the field %s", call.ID, own)
+		}
 	}
 	return nil
 }

@@ -49,43 +49,43 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(call)
 }
 
-// UnmarshalJSON reads the OpenAI form. A missing type is "function"; arguments must be a string.
+// UnmarshalJSON reads the OpenAI form. A missing type is "function"; arguments must be a string. Names
+// count exactly as they are written, so that a call is read back as what it was taken for.
 func (c *ToolCall) UnmarshalJSON(data []byte) error {
-	var wire struct {
-		ID       string `json:"id"`
-		Type     string `json:"type"`
-		Function *struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-		Custom *struct {
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		} `json:"custom"`
-	}
-	if err := json.Unmarshal(data, &wire); err != nil {
-		return fmt.Errorf("tool call: %w", err)
-	}
 	object, err := rawjson.ParseObject(data)
 	if err != nil {
 		return fmt.Errorf("tool call: %w", err)
 	}
-	call := ToolCall{ID: wire.ID, Type: wire.Type, Extra: object.Without("id", "type", "function", "custom").Raw()}
-	var arguments json.RawMessage
-	switch {
-	case wire.Type == "custom" && wire.Custom != nil:
-		call.Name, arguments = wire.Custom.Name, wire.Custom.Input
-	case (wire.Type == "function" || wire.Type == "") && wire.Function != nil:
+	call := ToolCall{Extra: object.Without("id", "type", "function", "custom").Raw()}
+	for key, field := range map[string]*string{"id": &call.ID, "type": &call.Type} {
+		if value := object.Get(key); !rawjson.IsNull(value) {
+			text, ok := rawjson.String(value)
+			if !ok {
+				return fmt.Errorf("tool call: %s must be a string", key)
+			}
+			*field = text
+		}
+	}
+	if call.Type == "" {
 		call.Type = "function"
-		call.Name, arguments = wire.Function.Name, wire.Function.Arguments
-	default:
+	}
+	argumentsKey := map[string]string{"function": "arguments", "custom": "input"}[call.Type]
+	inner, err := rawjson.ParseObject(object.Get(call.Type))
+	if argumentsKey == "" || err != nil {
 		return errors.New("tool call needs type function or custom and the object of that name")
 	}
-	text, ok := rawjson.String(arguments)
+	if name := inner.Get("name"); !rawjson.IsNull(name) {
+		text, ok := rawjson.String(name)
+		if !ok {
+			return fmt.Errorf("tool call %s: the name must be a string", call.ID)
+		}
+		call.Name = text
+	}
+	arguments, ok := rawjson.String(inner.Get(argumentsKey))
 	if !ok {
 		return fmt.Errorf("tool call %s: arguments must be a string", call.ID)
 	}
-	call.Arguments = text
+	call.Arguments = arguments
 	*c = call
 	return nil
 }

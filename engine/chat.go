@@ -56,24 +56,45 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	if request.Mode != "" && request.Mode != conversation.ActiveMode {
-		conversation, err = e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{ActiveMode: &request.Mode})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if runner, err = e.withMode(runner, conversation.ActiveMode); err != nil {
+	if err := e.admit(); err != nil {
 		return nil, err
 	}
 	turnCtx, cancel := e.turnContext(ctx, request.Detached)
-	leave, err := e.lanes.enter(ctx, conversation.ID, policy, e.options.Wait, cancel)
+	leave, err := e.lanes.enter(turnCtx, conversation.ID, policy, e.options.Wait, cancel)
 	if err != nil {
 		cancel(nil)
+		e.turns.Done()
+		if errors.Is(err, turn.ErrInterrupted) {
+			return nil, ErrClosing
+		}
+		return nil, err
+	}
+	done := func() { leave(); cancel(nil); e.turns.Done() }
+	if conversation, err = e.switchMode(turnCtx, conversation.ID, request); err == nil {
+		runner, err = e.withMode(runner, conversation.ActiveMode)
+	}
+	if err != nil {
+		done()
 		return nil, err
 	}
 	input := turn.Input{ConversationID: conversation.ID, Message: request.Message, Key: request.Key, Mode: conversation.ActiveMode}
-	events := e.start(turnCtx, runner, input, func() { leave(); cancel(nil) })
+	events := e.start(turnCtx, runner, input, done)
 	return &Chat{Conversation: conversation, Events: e.follow(events, request.Detached, cancel)}, nil
+}
+
+// switchMode gives the conversation the mode that a request asks for, unless the request is a retry of
+// one that was carried out before.
+func (e *Engine) switchMode(ctx context.Context, id string, request ChatRequest) (continuo.Conversation, error) {
+	conversation, err := e.Log.Conversation(ctx, id)
+	if err != nil || request.Mode == "" || request.Mode == conversation.ActiveMode {
+		return conversation, err
+	}
+	if request.Key != "" {
+		if used, err := e.Log.KeyUsed(ctx, id, request.Key); used || err != nil {
+			return conversation, err
+		}
+	}
+	return e.Log.Update(ctx, id, continuo.ConversationChange{ActiveMode: &request.Mode})
 }
 
 // prepare checks everything that can be checked before a conversation is touched.
@@ -105,8 +126,11 @@ func (e *Engine) prepare(request ChatRequest) (*turn.Runner, OnBusy, error) {
 	if !utf8.ValidString(request.Message.String()) {
 		return nil, "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
-	if e.closing.Err() != nil {
-		return nil, "", ErrClosing
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		return nil, "", ErrClosing // before a conversation is begun for it
 	}
 	runner, err := e.runner(upstream, view, continuo.ModeChat)
 	if err != nil {
@@ -204,9 +228,7 @@ type eventOrError struct {
 func (e *Engine) start(ctx context.Context, runner *turn.Runner, input turn.Input, done func()) *feed {
 	f := newFeed()
 	begin := time.Now()
-	e.turns.Add(1)
 	go func() {
-		defer e.turns.Done()
 		defer f.close()
 		defer done()
 		defer func() {

@@ -30,7 +30,9 @@ type Engine struct {
 	metrics *Metrics
 	lanes   lanes
 
-	turns   sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool           // no turn may begin any more
+	turns   sync.WaitGroup // those that wait in a lane too
 	closing context.Context
 	close   context.CancelCauseFunc
 }
@@ -97,6 +99,9 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 // Close waits for turns under way until ctx is done, then interrupts them: they end with an entry that
 // says so. It returns when the last one has. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		e.turns.Wait()
@@ -111,6 +116,17 @@ func (e *Engine) Close(ctx context.Context) error {
 		<-done
 		return nil
 	}
+}
+
+// admit counts a turn in, unless the engine is closing; the turn ends with e.turns.Done.
+func (e *Engine) admit() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosing
+	}
+	e.turns.Add(1)
+	return nil
 }
 
 // Models lists the names of the models, the default first.

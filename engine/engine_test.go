@@ -339,3 +339,62 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInterruptGoesBeforeThoseWhoWait(t *testing.T) {
+	h := newHouse(t)
+	first := h.begin(request("s", "one"))
+	waiting := make(chan *engine.Chat, 1)
+	ready := make(chan struct{})
+	go func() {
+		close(ready)
+		chat, err := h.Chat(context.Background(), request("s", "two"))
+		if err != nil {
+			t.Error(err)
+		}
+		waiting <- chat
+	}()
+	<-ready
+	interrupting := request("s", "three")
+	interrupting.OnBusy = engine.Interrupt
+	third := h.begin(interrupting) // whether the second waits yet or not, it must not come first for long
+	if last := h.finish(first); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonInterrupted {
+		t.Errorf("the first turn ended with %+v", last)
+	}
+	close(h.model.open)
+	h.finish(third)
+	h.finish(<-waiting)
+	if n := h.length("s"); n != 6 {
+		t.Errorf("%d entries, want 6", n)
+	}
+}
+
+func TestClosingWhileTurnsWait(t *testing.T) {
+	for range 50 {
+		h := newHouse(t)
+		chat := h.begin(request("s", "one"))
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				chat, err := h.Chat(context.Background(), request("s", "more"))
+				if err != nil {
+					if !errors.Is(err, engine.ErrClosing) {
+						t.Error(err)
+					}
+					return
+				}
+				h.finish(chat)
+			})
+		}
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := h.Close(now); err != nil {
+			t.Fatal(err)
+		}
+		n := h.length("s")
+		h.finish(chat)
+		all.Wait()
+		if after := h.length("s"); after != n {
+			t.Fatalf("after Close the log grew from %d to %d entries", n, after)
+		}
+	}
+}

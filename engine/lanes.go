@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,55 +35,57 @@ func ParseOnBusy(name string) (OnBusy, error) {
 // lanes keeps the turns of each conversation one behind the other.
 type lanes struct {
 	mu    sync.Mutex
-	lanes map[string]*lane
+	lanes map[string]*lane // of the conversations that have a turn under way
 }
 
-// lane is one conversation's turn under way and how many wait for it.
+// lane is one conversation's turn under way and those that wait for it, the next one first.
 type lane struct {
-	free    chan struct{} // holds one token while no turn runs
-	cancel  context.CancelCauseFunc
-	waiting int
+	cancel context.CancelCauseFunc // of the turn under way
+	queue  []*waiter
+}
+
+type waiter struct {
+	ready  chan struct{} // closed when the lane is the waiter's
+	cancel context.CancelCauseFunc
 }
 
 // enter waits for its turn and returns what to call at its end.
 func (l *lanes) enter(ctx context.Context, id string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), err error) {
-	lane := l.join(id)
-	select {
-	case <-lane.free:
-	default:
-		switch policy {
-		case Reject:
-			l.quit(id, lane)
-			return nil, fmt.Errorf("conversation %s: %w", id, continuo.ErrBusy)
-		case Interrupt:
-			l.mu.Lock()
-			if lane.cancel != nil {
-				lane.cancel(turn.ErrInterrupted)
-			}
-			l.mu.Unlock()
-		}
-		if err := lane.wait(ctx, wait); err != nil {
-			l.quit(id, lane)
-			return nil, fmt.Errorf("conversation %s: %w", id, err)
-		}
-	}
+	leave = func() { l.leave(id) }
 	l.mu.Lock()
-	lane.cancel = cancel
-	l.mu.Unlock()
-	return func() {
-		l.mu.Lock()
-		lane.cancel = nil
+	if l.lanes == nil {
+		l.lanes = map[string]*lane{}
+	}
+	busy := l.lanes[id]
+	if busy == nil {
+		l.lanes[id] = &lane{cancel: cancel}
 		l.mu.Unlock()
-		lane.free <- struct{}{}
-		l.quit(id, lane)
-	}, nil
+		return leave, nil
+	}
+	w := &waiter{ready: make(chan struct{}), cancel: cancel}
+	switch policy {
+	case Reject:
+		l.mu.Unlock()
+		return nil, fmt.Errorf("conversation %s: %w", id, continuo.ErrBusy)
+	case Interrupt:
+		busy.queue = append([]*waiter{w}, busy.queue...)
+		busy.cancel(turn.ErrInterrupted)
+	default:
+		busy.queue = append(busy.queue, w)
+	}
+	l.mu.Unlock()
+	if err := w.wait(ctx, wait); err != nil {
+		l.quit(id, w)
+		return nil, fmt.Errorf("conversation %s: %w", id, err)
+	}
+	return leave, nil
 }
 
-func (l *lane) wait(ctx context.Context, limit time.Duration) error {
+func (w *waiter) wait(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-l.free:
+	case <-w.ready:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -91,27 +94,32 @@ func (l *lane) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func (l *lanes) join(id string) *lane {
+// leave hands the lane to the next in the queue.
+func (l *lanes) leave(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lanes == nil {
-		l.lanes = map[string]*lane{}
+	lane := l.lanes[id]
+	if len(lane.queue) == 0 {
+		delete(l.lanes, id)
+		return
 	}
-	found := l.lanes[id]
-	if found == nil {
-		found = &lane{free: make(chan struct{}, 1)}
-		found.free <- struct{}{}
-		l.lanes[id] = found
-	}
-	found.waiting++
-	return found
+	next := lane.queue[0]
+	lane.queue, lane.cancel = lane.queue[1:], next.cancel
+	close(next.ready)
 }
 
-func (l *lanes) quit(id string, lane *lane) {
+// quit takes a waiter out of the queue; a lane that it was handed just now goes on to the next.
+func (l *lanes) quit(id string, w *waiter) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	lane.waiting--
-	if lane.waiting == 0 {
-		delete(l.lanes, id)
+	at := -1
+	if lane := l.lanes[id]; lane != nil {
+		at = slices.Index(lane.queue, w)
+		if at >= 0 {
+			lane.queue = slices.Delete(lane.queue, at, at+1)
+		}
+	}
+	l.mu.Unlock()
+	if at < 0 {
+		l.leave(id)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,9 +56,9 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 const maxAnswerBytes = 16 << 20
 
 func sizeOf(delta model.Delta) int {
-	size := len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor)
-	if delta.ToolCall != nil {
-		size += len(delta.ToolCall.Arguments)
+	size := len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature)
+	if call := delta.ToolCall; call != nil {
+		size += 64 + len(call.ID) + len(call.Name) + len(call.Arguments) + len(call.Extra)
 	}
 	return size
 }
@@ -85,6 +86,9 @@ func causeOf(ctx context.Context) error {
 	return failure
 }
 
+// maxSideBySide bounds how many calls of one answer run at once.
+const maxSideBySide = 16
+
 // toolRun carries out one call, or says why it is not carried out.
 type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) tool.Result
 
@@ -99,8 +103,13 @@ func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
 	}
 	results := make([]continuo.Entry, len(answer.ToolCalls))
 	var running sync.WaitGroup
+	places := make(chan struct{}, maxSideBySide)
 	for i, call := range answer.ToolCalls {
-		running.Go(func() { results[i] = c.resultOf(call, conversation, run) })
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			results[i] = c.resultOf(call, conversation, run)
+		})
 	}
 	running.Wait()
 	for _, result := range results {
@@ -114,8 +123,12 @@ func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
 func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
 	begin := time.Now()
 	result := run(call, conversation)
+	if len(result.Content) > maxResultBytes {
+		result = tool.Failure("the tool gave %d bytes, more than the %d that are kept of one result: ask for less", len(result.Content), maxResultBytes)
+	}
+	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
-		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: result.Outcome,
+		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
 		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
 	}
 	if found, ok := c.find(call.Name); ok {
@@ -171,8 +184,11 @@ func overLimit(continuo.ToolCall, continuo.Conversation) tool.Result {
 	return tool.Failure("not run: the turn has reached its limit of rounds")
 }
 
-// keyHash makes a part of a turn id of an idempotency key, the same for every try.
-func keyHash(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:6])
+// maxResultBytes bounds one tool result; it leaves room for the rest of an entry within the log's limit.
+const maxResultBytes = 24 << 20
+
+// hashOf makes a short name of a text, the same for every try.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:12])
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/window"
@@ -94,7 +95,7 @@ func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 		ctx, cancel := context.WithTimeoutCause(ctx, limits.Turn, errTimeout)
 		defer cancel()
 		c := &cycle{Runner: r, limits: limits, in: in, turnID: r.Log.NewID("turn"), ctx: ctx, stop: cancel, yield: yield}
-		if err := c.run(); err != nil {
+		if err := c.run(); err != nil && !c.stopped {
 			yield(Event{TurnID: c.turnID}, err)
 		}
 	}
@@ -136,6 +137,8 @@ func (c *cycle) run() error {
 	for round := 1; ; round++ {
 		answer, err := c.round(round == c.limits.Rounds)
 		switch {
+		case err != nil && c.ctx.Err() != nil:
+			return c.end(model.AsError(causeOf(c.ctx)))
 		case err != nil:
 			return err
 		case answer.Error != nil:
@@ -171,10 +174,13 @@ func (c *cycle) begin() (over bool, err error) {
 	}
 	entry := continuo.Entry{Role: continuo.User, Content: c.in.Message, Mode: c.in.Mode, AgentID: c.in.AgentID}
 	keyed := continuo.AppendOptions{Key: c.in.Key}
+	if c.in.Key != "" {
+		keyed.Identity = hashOf(string(rawjson.MustMarshal(c.in.Message))) // whatever the mode is by now
+	}
 	if c.in.Key == "" {
 		entry.TurnID = c.turnID
 	} else {
-		entry.TurnID = "turn_" + c.in.ConversationID[len("conv_"):] + "_" + keyHash(c.in.Key)
+		entry.TurnID = "turn_" + c.in.ConversationID[len("conv_"):] + "_" + hashOf(c.in.Key)[:12]
 		c.turnID = entry.TurnID
 	}
 	stored, err := c.Log.Append(c.ctx, c.in.ConversationID, []continuo.Entry{entry}, keyed)
@@ -195,14 +201,14 @@ func (c *cycle) closeOpenCalls() error {
 	if err != nil {
 		return err
 	}
-	open, err := c.Log.OpenCalls(c.ctx, conversation)
-	if err != nil || len(open) == 0 {
+	group, err := c.Log.OpenGroup(c.ctx, conversation)
+	if err != nil || len(group.Open) == 0 {
 		return err
 	}
-	results := make([]continuo.Entry, len(open))
-	for i, id := range open {
+	results := make([]continuo.Entry, len(group.Open))
+	for i, id := range group.Open {
 		results[i] = continuo.Entry{
-			Role: continuo.Tool, ToolCallID: id, PartType: "tool_error", TurnID: c.turnID,
+			Role: continuo.Tool, ToolCallID: id, PartType: "tool_error", TurnID: c.turnID, Hidden: group.Hidden,
 			Content: continuo.Text("error: interrupted: the program ended before this call had a result"),
 		}
 	}
@@ -227,6 +233,9 @@ func (c *cycle) replay(after int64) (over bool, err error) {
 	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{From: after + 1}) {
 		if err != nil {
 			return false, err
+		}
+		if entry.TurnID != c.turnID && entry.Role == continuo.User {
+			return false, fmt.Errorf("%w: the turn of the key %q broke off and the conversation has gone on since: send the message with another key", continuo.ErrKeyReused, c.in.Key)
 		}
 		if entry.TurnID != c.turnID || entry.Role != continuo.Assistant {
 			continue
@@ -261,9 +270,16 @@ func (c *cycle) append(answer continuo.Entry) (*continuo.Entry, error) {
 
 // giveUp ends a turn whose model asked for tools although its last request offered none.
 func (c *cycle) giveUp() error {
-	answer, err := c.append(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{
-		Code: continuo.LLMError, Reason: continuo.ReasonUpstream,
+	return c.end(&model.Error{
+		Reason:  continuo.ReasonUpstream,
 		Message: fmt.Sprintf("the model still asked for tools after %d rounds, the limit of a turn", c.limits.Rounds),
+	})
+}
+
+// end closes a turn with an entry that says why there is no answer.
+func (c *cycle) end(failure *model.Error) error {
+	answer, err := c.append(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{
+		Code: continuo.LLMError, Reason: failure.Reason, Message: failure.Message, Retryable: failure.Retryable,
 	}})
 	if err != nil {
 		return err

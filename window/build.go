@@ -75,6 +75,7 @@ type build struct {
 	reachedTop bool    // the scan saw the whole log
 	previous   *continuo.Window
 	correction float64 // of estimated tokens, at least 1
+	corrected  bool    // a report of the provider was found
 
 	newestUser *unit // nil when the log has no user message
 	opener     *unit // nil when the view has none
@@ -126,14 +127,31 @@ func (b *build) learn(entry *continuo.Entry) {
 	if round == nil {
 		return
 	}
-	if b.previous == nil && round.ViewHash == b.hash {
+	if b.previous == nil && round.ViewHash == b.hash && plausible(round.Window) {
 		b.previous = &round.Window
 	}
-	if b.in.Estimated && b.correction == 1 && round.Provider == b.in.Provider && round.Model == b.in.Model &&
+	if b.in.Estimated && !b.corrected && round.Provider == b.in.Provider && round.Model == b.in.Model &&
 		round.Usage != nil && round.EstimatedTokens > 0 {
+		b.corrected = true
 		b.correction = min(max(float64(round.Usage.InputTokens)/float64(round.EstimatedTokens), 1), maxCorrection)
 	}
 }
+
+// plausible reports whether a build could have made a window. Rounds can come from outside; one that is
+// made up must not put entries out of order or shown twice.
+func plausible(w continuo.Window) bool {
+	before := int64(0)
+	for _, pin := range w.Pins {
+		if pin <= before || pin >= w.Start {
+			return false
+		}
+		before = pin
+	}
+	return w.Start >= 1 && len(w.Pins) <= maxPins
+}
+
+// maxPins is how many pins a window has at most: an opener and a user message.
+const maxPins = 2
 
 // maxCorrection bounds how far one report of a provider can tighten the limits.
 const maxCorrection = 4
@@ -244,10 +262,23 @@ func (b *build) unitFrom(seq int64) (*unit, error) {
 	assemble := assembler{view: b.view}
 	for _, entry := range slices.Backward(entries) {
 		if u := assemble.add(entry); u != nil {
-			return u, nil
+			return b.known(u), nil
 		}
 	}
 	return nil, nil
+}
+
+// known returns the unit that stands for the same entries already: one entry has one unit.
+func (b *build) known(u *unit) *unit {
+	if pinned := b.pinned[u.first()]; pinned != nil {
+		return pinned
+	}
+	for _, scanned := range b.units {
+		if scanned.first() == u.first() {
+			return scanned
+		}
+	}
+	return u
 }
 
 // budget is the limits in force, tokens already corrected. 0 means no limit.
@@ -256,7 +287,10 @@ type budget struct {
 }
 
 // limits returns what the whole rendering may take.
-func (b *build) limits() budget {
+func (b *build) limits() budget { return b.limitsBy(b.correction) }
+
+// limitsBy is limits with estimated tokens corrected by a factor.
+func (b *build) limitsBy(correction float64) budget {
 	limits := b.view.Limits
 	if b.in.ModelWindow > 0 {
 		room := b.in.ModelWindow - max(b.view.Reserve, b.in.Prompt.Tokens+b.in.Output)
@@ -265,7 +299,7 @@ func (b *build) limits() budget {
 		}
 	}
 	if limits.Tokens > 0 {
-		limits.Tokens = max(int(float64(limits.Tokens)/b.correction), 1)
+		limits.Tokens = max(int(float64(limits.Tokens)/correction), 1)
 	}
 	return budget{limits}
 }

@@ -48,6 +48,9 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 		if pin == nil {
 			return nil, false
 		}
+		if pin == b.opener {
+			shown = pin.first() - 1 // what stands before it is never shown, so nothing is left out
+		}
 		add(pin, pin.first())
 	}
 	from := w.Start
@@ -173,7 +176,8 @@ func (b *build) move(epoch int64) error {
 		b.window = continuo.Window{Epoch: epoch, Start: b.in.At + 1}
 		return nil
 	}
-	need, err := b.require(limits)
+	// A message that was let in is not refused later because an estimate turned out too low.
+	need, err := b.require(b.limitsBy(1))
 	if err != nil {
 		return err
 	}
@@ -261,6 +265,9 @@ func (b *build) windowFrom(start int, opener *unit) continuo.Window {
 // first.
 func (b *build) reach(target budget, need required, opener *unit, total continuo.Size) (start int, ended string) {
 	history := 0
+	if b.newestUser != nil && b.isHistory(b.newestUser) {
+		history = 1 // it is shown wherever it stands
+	}
 	for start = len(b.units); start > 0; start-- {
 		u := b.units[start-1]
 		size := u.at(b.shaper, line).size
@@ -270,7 +277,7 @@ func (b *build) reach(target budget, need required, opener *unit, total continuo
 		if ended := target.exceeded(total.Add(size)); ended != "" {
 			return start, ended
 		}
-		if b.view.History > 0 && b.isHistory(u) {
+		if b.view.History > 0 && b.isHistory(u) && u != b.newestUser {
 			history += len(u.at(b.shaper, line).messages)
 			if history > b.view.History {
 				return start, limitMessages

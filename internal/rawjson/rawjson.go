@@ -158,3 +158,23 @@ func String(value json.RawMessage) (text string, ok bool) {
 	}
 	return text, true
 }
+
+// Depth returns how deeply objects and lists are nested in valid JSON: 0 for a string or a number.
+func Depth(value json.RawMessage) int {
+	deepest, depth, inText := 0, 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}

@@ -1,0 +1,78 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/token"
+)
+
+func withWait(t *testing.T, wait time.Duration) *house {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
+	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
+	e, err := engine.New(log, engine.Options{
+		Models: map[string]engine.Upstream{"gate": {Model: g}}, Default: "gate", Wait: wait, Logger: slog.New(slog.DiscardHandler),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{Engine: e, t: t, model: g}
+}
+
+func TestARefusedTurnChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	h.begin(request("s", "a"))
+	r := request("s", "b")
+	r.OnBusy, r.Mode = engine.Reject, continuo.ModeAgent
+	if _, err := h.Chat(context.Background(), r); !errors.Is(err, continuo.ErrBusy) {
+		t.Fatal(err)
+	}
+	c, _ := h.Log.Find(context.Background(), "default", "s")
+	if c.ActiveMode != continuo.ModeChat {
+		t.Errorf("the refused turn made the mode %s", c.ActiveMode)
+	}
+	close(h.model.open)
+}
+
+func TestRetryAfterAModeSwitch(t *testing.T) {
+	h := newHouse(t)
+	close(h.model.open)
+	r := request("s", "a")
+	r.Key = "k"
+	h.finish(h.begin(r))
+	mode := continuo.ModeAgent
+	c, _ := h.Log.Find(context.Background(), "default", "s")
+	if _, err := h.Log.Update(context.Background(), c.ID, continuo.ConversationChange{ActiveMode: &mode}); err != nil {
+		t.Fatal(err)
+	}
+	chat, err := h.Chat(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for event, err := range chat.Events {
+		if err != nil {
+			t.Errorf("the retry: %v", err)
+		}
+		_ = event
+	}
+	// and a replay must not switch the mode back
+	r2 := request("t", "a")
+	r2.Key, r2.Mode = "k", continuo.ModeAgent
+	h.finish(h.begin(r2))
+	c, _ = h.Log.Find(context.Background(), "default", "t")
+	chatMode := continuo.ModeChat
+	_, _ = h.Log.Update(context.Background(), c.ID, continuo.ConversationChange{ActiveMode: &chatMode})
+	chat, _ = h.Chat(context.Background(), r2)
+	for range chat.Events {
+	}
+	c, _ = h.Log.Find(context.Background(), "default", "t")
+	if c.ActiveMode != continuo.ModeChat {
+		t.Errorf("the retry of an old turn switched the mode to %s", c.ActiveMode)
+	}
+}
