@@ -3,27 +3,11 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/token"
 )
-
-func withWait(t *testing.T, wait time.Duration) *house {
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
-	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
-	e, err := engine.New(log, engine.Options{
-		Models: map[string]engine.Upstream{"gate": {Model: g}}, Default: "gate", Wait: wait, Logger: slog.New(slog.DiscardHandler),
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &house{Engine: e, t: t, model: g}
-}
 
 func TestARefusedTurnChangesNothing(t *testing.T) {
 	h := newHouse(t)
