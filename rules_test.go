@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -78,6 +79,8 @@ func TestTheLogRefusesWhatCouldNotBeShown(t *testing.T) {
 		"one id twice":                    {[]continuo.Entry{calls("1", "1")}, continuo.RuleDuplicateCallID},
 		"a call without a name":           {[]continuo.Entry{{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "1", Type: "function"}}}}, continuo.RuleBadFunction},
 		"a result without an id":          {[]continuo.Entry{calls("1"), {Role: continuo.Tool, Content: continuo.Text("x")}}, continuo.RuleToolMissingID},
+		"a year beyond RFC 3339":          {[]continuo.Entry{{Role: continuo.User, Content: continuo.Text("x"), CreatedAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))}}, continuo.RuleInvalidJSON},
+		"a part that is no part":          {[]continuo.Entry{{Role: continuo.User, Content: continuo.Parts(continuo.Part{Type: "text", Text: "x"})}}, continuo.RuleInvalidJSON},
 		"broken text":                     {[]continuo.Entry{user("a\xffb")}, continuo.RuleInvalidUTF8},
 		"broken arguments":                {[]continuo.Entry{{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("1", "f", "\xff")}}}, continuo.RuleInvalidUTF8},
 	} {
