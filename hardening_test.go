@@ -187,7 +187,3 @@ func TestForkMetadata(t *testing.T) {
 		t.Error("accepted", err, err2)
 	}
 }
-
-func TestPoisonInBatch(t *testing.T) {
-	// not needed
-}

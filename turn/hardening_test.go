@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
@@ -134,26 +133,4 @@ func TestModeChangeAndKey(t *testing.T) {
 	if err != nil || last.Entry.Content.String() != "fine" {
 		t.Errorf("%v %v", last.Kind, err)
 	}
-}
-
-// an endless stream of calls without arguments
-func TestEndlessCalls(t *testing.T) {
-	n := 0
-	var steps []any
-	for i := range 300000 {
-		steps = append(steps, model.Delta{ToolCall: &model.ToolCallDelta{Index: i, ID: strings.Repeat("i", 100), Name: strings.Repeat("n", 100)}})
-	}
-	_ = n
-	if testing.Short() {
-		t.Skip()
-	}
-	h := newHouse(t, append(steps, func(context.Context) { n = 1 }, model.Delta{Finish: "length"}))
-	_ = h
-	var a model.Answer
-	for _, s := range steps {
-		if d, ok := s.(model.Delta); ok {
-			a.Add(d)
-		}
-	}
-	// what the turn's own bound counted: nothing
 }
