@@ -21,6 +21,10 @@ type AppendOptions struct {
 	Key string
 	// Identity tells a retry with the same key from another request. Default: a hash of the entries.
 	Identity string
+	// Turn makes the update of a turn that is committed together with the entries, or refused together with
+	// them; it is given the entries as they will be stored, and may be called again when the log has moved
+	// meanwhile. Default none.
+	Turn func(stored []Entry) TurnUpdate
 }
 
 // Append adds entries to a conversation, all or none, and returns them as stored. It fails with a
@@ -287,6 +291,9 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	}
 	request.stored = stored
 	batch.Entries = append(batch.Entries, stored...)
+	if request.options.Turn != nil {
+		batch.Turns = append(batch.Turns, request.options.Turn(stored))
+	}
 	if key := request.options.Key; key != "" {
 		batch.Receipts = append(batch.Receipts, Receipt{Key: key, Fingerprint: request.fingerprint, First: first, Last: w.tail.last})
 	}

@@ -92,6 +92,11 @@ type Reasoning struct {
 	Signature string `json:"signature,omitempty"`
 }
 
+// PartResume is the PartType of the system entry with which a turn goes on from an answer that broke off.
+// It is shown as a user message: providers refuse system messages in the middle, and an assistant message
+// at the end would be taken for the beginning of the answer.
+const PartResume = "resume"
+
 // Author says which member of a crew speaks.
 type Author struct {
 	RoleName    string `json:"role_name,omitempty"`

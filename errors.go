@@ -14,6 +14,8 @@ var (
 	ErrKeyReused   = errors.New("idempotency key was used for another request")
 	ErrClosed      = errors.New("closed")
 	ErrBusy        = errors.New("conversation is busy with another turn")
+	ErrLeaseLost   = errors.New("the turn's lease was lost to another process")
+	ErrNotRunning  = errors.New("the turn does not run any more")
 	ErrNewerSchema = errors.New("the database was written by a newer version of continuo")
 	ErrReadOnly    = errors.New("the store cannot be written")
 	ErrFull        = errors.New("the disk is full")

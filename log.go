@@ -60,6 +60,9 @@ func NewLog(store Store, options LogOptions) *Log {
 	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]*news{}, blobs: map[string]bool{}}
 }
 
+// Turns is the store's part that keeps turns; package turn knows its rules.
+func (l *Log) Turns() TurnStore { return l.store }
+
 // NewID makes an id with the log's clock and id source.
 func (l *Log) NewID(prefix string) string { return l.options.IDs.New(prefix, l.options.Now()) }
 
@@ -339,15 +342,6 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 // OpenGroup returns the state of the newest group: its Open calls wait for their results.
 func (l *Log) OpenGroup(ctx context.Context, conversation Conversation) (Group, error) {
 	return l.groupAt(ctx, conversation, conversation.LastSeq)
-}
-
-// KeyUsed reports whether an idempotency key has appended to a conversation.
-func (l *Log) KeyUsed(ctx context.Context, conversationID, key string) (bool, error) {
-	_, err := l.store.Receipt(ctx, conversationID, key)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Tail yields the entries after seq and then waits for new ones, until ctx is done or the conversation

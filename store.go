@@ -13,6 +13,7 @@ type Store interface {
 	ConversationStore
 	EntryStore
 	BlobStore
+	TurnStore
 	// Close waits for writes under way. It may be called twice.
 	Close() error
 }
@@ -21,7 +22,7 @@ type Store interface {
 type ConversationStore interface {
 	// Create adds a conversation together with its first entries, all or nothing. LastSeq, CreatedAt,
 	// UpdatedAt and Lineage are taken as they are. It fails with ErrExists when the id or the project's
-	// key is taken.
+	// key is taken, and with ErrNotFound when a conversation of the Lineage is gone.
 	Create(ctx context.Context, conversation Conversation, entries []Entry) error
 	// Conversation finds one by id; ErrNotFound.
 	Conversation(ctx context.Context, id string) (Conversation, error)
@@ -84,6 +85,9 @@ type Batch struct {
 	After          int64 // the LastSeq that the batch was validated against
 	Entries        []Entry
 	Receipts       []Receipt
+	// Turns are updates of turns that are committed together with the entries, or refused together: one
+	// that is refused fails the batch as it fails UpdateTurn. Their signals are not read.
+	Turns []TurnUpdate
 }
 
 // Receipt remembers what an idempotency key appended.

@@ -67,3 +67,50 @@ CREATE TABLE blobs (
   hash TEXT NOT NULL PRIMARY KEY,
   data BLOB NOT NULL
 );
+
+CREATE TABLE turns (
+  -- A turn, who may write it, and how it ended.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  id              TEXT NOT NULL,
+  state           TEXT NOT NULL,         -- running, finished, failed; void: as if it had never been
+  owner           TEXT NOT NULL,         -- the process that runs it, or that ended it
+  fence           INTEGER NOT NULL,      -- of its newest lease; the running turn's is the conversation's highest
+  lease_until     TEXT,                  -- NULL when it has ended
+  last_event      INTEGER NOT NULL DEFAULT 0, -- of those in turn_events; 0 when there are none
+  signals         INTEGER NOT NULL DEFAULT 0, -- how many turn_signals has
+  started_at      TEXT NOT NULL,
+  ended_at        TEXT,                  -- NULL while it runs
+  request         TEXT NOT NULL,         -- JSON: what it was begun with
+  ended           TEXT,                  -- JSON: how it ended; NULL while it runs
+  PRIMARY KEY (conversation_id, id)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX turns_running ON turns (conversation_id) WHERE state = 'running';
+
+CREATE UNIQUE INDEX turns_by_fence ON turns (conversation_id, fence);
+
+CREATE INDEX turns_by_start ON turns (conversation_id, started_at, id) WHERE state <> 'void';
+
+CREATE INDEX turns_by_lease ON turns (lease_until) WHERE state = 'running';
+
+CREATE INDEX turns_to_prune ON turns (ended_at) WHERE ended_at IS NOT NULL AND last_event + signals > 0;
+
+CREATE TABLE turn_events (
+  -- The steps of turns for readers who come later: a row for each time that some were written.
+  conversation_id TEXT NOT NULL,
+  turn_id         TEXT NOT NULL,
+  last_id         INTEGER NOT NULL,      -- of the row's events
+  body            TEXT NOT NULL,         -- JSON list of ids and data in turn
+  PRIMARY KEY (conversation_id, turn_id, last_id),
+  FOREIGN KEY (conversation_id, turn_id) REFERENCES turns (conversation_id, id)
+) WITHOUT ROWID;
+
+CREATE TABLE turn_signals (
+  -- What the owner of a turn is told.
+  conversation_id TEXT NOT NULL,
+  turn_id         TEXT NOT NULL,
+  number          INTEGER NOT NULL,      -- of the turn's signals, from 1
+  body            TEXT NOT NULL,         -- JSON
+  PRIMARY KEY (conversation_id, turn_id, number),
+  FOREIGN KEY (conversation_id, turn_id) REFERENCES turns (conversation_id, id)
+) WITHOUT ROWID;

@@ -195,3 +195,37 @@ func BenchmarkLast80(b *testing.B) {
 		return err
 	}, readBare)
 }
+
+// BenchmarkUpdateTurn adds events to turns, durably: each of so many that stream adds four events of 100
+// characters at a time.
+func BenchmarkUpdateTurn(b *testing.B) {
+	data := []byte(`{"text":"` + strings.Repeat("x", 100) + `"}`)
+	for _, turns := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
+			store := openAt(b, filepath.Join(b.TempDir(), "a.db"), Options{})
+			defer store.Close()
+			begun := make([]continuo.Turn, turns)
+			for i := range begun {
+				id := fmt.Sprintf("conv_%032d", i)
+				newConversation(b, store, id, 0)
+				var err error
+				if begun[i], err = store.BeginTurn(b.Context(), continuo.Turn{ConversationID: id, ID: fmt.Sprintf("turn_%032d", i)}, time.Hour); err != nil {
+					b.Fatal(err)
+				}
+			}
+			each := b.N/turns + 1
+			b.ResetTimer()
+			took := timed(b, turns, each, func(i int) error {
+				turn := &begun[i]
+				update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence}
+				for range 4 {
+					turn.LastEvent++
+					update.Events = append(update.Events, continuo.TurnEvent{ID: turn.LastEvent, Data: data})
+				}
+				_, err := store.UpdateTurn(context.Background(), update)
+				return err
+			})
+			b.ReportMetric(float64(each*turns)/took.Seconds(), "updates/s")
+		})
+	}
+}

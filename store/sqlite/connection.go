@@ -107,6 +107,27 @@ func (c *connection) transact(work func() error) error {
 	return err
 }
 
+// undoably runs work that may come to a verdict (see isVerdict) after it has written: what it wrote is
+// taken back, and the transaction can go on.
+func (c *connection) undoably(work func() error) error {
+	if _, err := c.exec(`SAVEPOINT work`); err != nil {
+		return err
+	}
+	err := work()
+	if err != nil && !isVerdict(err) {
+		return err // the whole transaction is rolled back; SQLite may have done so already
+	}
+	if err != nil {
+		if _, undoErr := c.exec(`ROLLBACK TO work`); undoErr != nil {
+			return undoErr
+		}
+	}
+	if _, releaseErr := c.exec(`RELEASE work`); releaseErr != nil {
+		return releaseErr
+	}
+	return err
+}
+
 // beginError says that a transaction did not even begin: trying its parts one by one is no use.
 type beginError struct{ error }
 

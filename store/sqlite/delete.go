@@ -11,6 +11,14 @@ WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
 
+	deleteAllTurnEvents  = `DELETE FROM turn_events WHERE conversation_id = ?`
+	deleteAllTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ?`
+	deleteAllTurns       = `DELETE FROM turns WHERE conversation_id = ?`
+
+	deleteTurnEvents  = `DELETE FROM turn_events WHERE conversation_id = ? AND turn_id = ?`
+	deleteTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ? AND turn_id = ?`
+	deleteTurn        = `DELETE FROM turns WHERE conversation_id = ? AND id = ?`
+
 	deleteLineage = `DELETE FROM lineage WHERE ancestor_id = ? AND conversation_id = ?`
 
 	countForks = `SELECT count(*), coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?`
@@ -32,11 +40,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := conn.exec(buryConversation, id); err != nil {
-			return err
-		}
-		if _, err := conn.exec(deleteReceipts, id); err != nil {
-			return err
+		for _, statement := range []string{buryConversation, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
+			if _, err := conn.exec(statement, id); err != nil {
+				return err
+			}
 		}
 		for _, segment := range conversation.Lineage {
 			if _, err := conn.exec(deleteLineage, segment.ConversationID, id); err != nil {
@@ -48,6 +55,16 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		}
 		return release(conn, id)
 	})
+}
+
+// removeTurn removes a turn with its events and signals.
+func removeTurn(conn *connection, conversationID, turnID string) error {
+	for _, statement := range []string{deleteTurnEvents, deleteTurnSignals, deleteTurn} {
+		if _, err := conn.exec(statement, conversationID, turnID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release removes what a deleted conversation keeps for forks that are gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -77,23 +78,41 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	turns, err := encodeUpdates(batch)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(conn *connection) error {
+		work := func() error { return appendBatch(conn, batch, rows, turns, s.now()) }
+		if len(turns) > 0 {
+			return conn.undoably(work)
+		}
+		return work()
+	})
+}
+
+// appendBatch may come to a verdict after it has written, but only when there are turns.
+func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, now time.Time) error {
 	var updated any
 	if len(rows) > 0 {
 		updated = stamp(rows[len(rows)-1].entry.CreatedAt)
 	}
-	return s.write(ctx, func(conn *connection) error {
-		moved, err := conn.exec(moveHead, batch.After+int64(len(rows)), updated, batch.ConversationID, batch.After)
-		if err != nil {
+	moved, err := conn.exec(moveHead, batch.After+int64(len(rows)), updated, batch.ConversationID, batch.After)
+	if err != nil {
+		return err
+	}
+	if moved == 0 {
+		return whyNotMoved(conn, batch)
+	}
+	for _, turn := range turns {
+		if _, err := applyUpdate(conn, turn, now); err != nil {
 			return err
 		}
-		if moved == 0 {
-			return whyNotMoved(conn, batch)
-		}
-		if err := insertEntries(conn, batch.ConversationID, rows); err != nil {
-			return err
-		}
-		return insertReceipts(conn, batch.ConversationID, batch.Receipts)
-	})
+	}
+	if err := insertEntries(conn, batch.ConversationID, rows); err != nil {
+		return err
+	}
+	return insertReceipts(conn, batch.ConversationID, batch.Receipts)
 }
 
 func whyNotMoved(conn *connection, batch continuo.Batch) error {

@@ -139,6 +139,23 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		countForks:          "(ancestor_id=?)",
 		deleteEntries:       "(conversation_id=? AND seq>?)",
 		deleteReceipts:      "(conversation_id=?)",
+
+		turnByID:             "(conversation_id=? AND id=?)",
+		runningTurn:          "turns_running (conversation_id=?)",
+		highestFence:         "turns_by_fence (conversation_id=?)",
+		newestTurns:          "turns_by_start (conversation_id=?)",
+		turnsBefore:          "turns_by_start (conversation_id=? AND (started_at,id)<(?,?))",
+		takeTurn:             "(conversation_id=? AND id=?)",
+		updateTurn:           "(conversation_id=? AND id=?)",
+		endTurn:              "(conversation_id=? AND id=?)",
+		countSignal:          "(conversation_id=? AND id=?)",
+		selectTurnEvents:     "(conversation_id=? AND turn_id=? AND last_id>?)",
+		selectTurnSignals:    "(conversation_id=? AND turn_id=? AND number>?)",
+		turnsToPrune:         "turns_to_prune (ended_at<?)",
+		deleteTurnEvents:     "(conversation_id=? AND turn_id=?)",
+		deleteAllTurnEvents:  "(conversation_id=?)",
+		deleteAllTurnSignals: "(conversation_id=?)",
+		deleteAllTurns:       "(conversation_id=?)",
 	}
 	for _, backward := range []bool{false, true} {
 		for index, query := range map[string]continuo.EntryQuery{
@@ -156,6 +173,10 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		if !strings.Contains(plan, "SEARCH") || !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "SCAN") {
 			t.Errorf("%s\n\thas the plan\t%s\n\twant\t\t%s", strings.TrimSpace(statement), plan, want)
 		}
+	}
+	// All that run are wanted, and the index has no others.
+	if plan := planOf(t, store, runningTurns); plan != "SCAN turns USING INDEX turns_by_lease" {
+		t.Errorf("running turns have the plan %s", plan)
 	}
 }
 

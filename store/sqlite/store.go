@@ -20,6 +20,8 @@ type Options struct {
 	BusyTimeout time.Duration
 	// Synchronous says what a commit waits for. Default Full.
 	Synchronous Synchronous
+	// Now is the clock by which turns begin and end and their leases run out. Default time.Now.
+	Now func() time.Time
 
 	maxPages int // of the file, for tests of a full disk; 0 for no limit
 }
@@ -42,6 +44,7 @@ type Store struct {
 	db      *sql.DB
 	writer  *writer
 	readers *readers
+	now     func() time.Time
 	close   func() error
 }
 
@@ -65,7 +68,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s := &Store{path: path, db: db, writer: newWriter(conn), readers: newReaders(db, options.MaxReaders)}
+	s := &Store{path: path, db: db, writer: newWriter(conn), readers: newReaders(db, options.MaxReaders), now: options.Now}
 	s.close = sync.OnceValue(s.closeAll)
 	return s, nil
 }
@@ -76,6 +79,9 @@ func withDefaults(options Options) Options {
 	}
 	if options.BusyTimeout == 0 {
 		options.BusyTimeout = 10 * time.Second
+	}
+	if options.Now == nil {
+		options.Now = time.Now
 	}
 	return options
 }

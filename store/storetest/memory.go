@@ -34,6 +34,7 @@ type memoryConversation struct {
 	deleted  bool // but a fork begins with it
 	entries  []memoryEntry
 	receipts map[string]continuo.Receipt
+	turns    []*memoryTurn
 }
 
 // memoryEntry holds an entry as JSON, so that nothing is shared with callers.
@@ -184,7 +185,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	c.deleted, c.Key, c.receipts = true, "", nil
+	c.deleted, c.Key, c.receipts, c.turns = true, "", nil, nil
 	needed := map[string]bool{}
 	for _, other := range m.conversations {
 		for _, segment := range other.Lineage {
@@ -218,7 +219,11 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 		}
 		receipts[receipt.Key] = receipt
 	}
-	c.receipts = receipts
+	turns, err := c.updatedTurns(batch.Turns)
+	if err != nil {
+		return err
+	}
+	c.receipts, c.turns = receipts, turns
 	for i := range encoded {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt
 	}

@@ -36,6 +36,11 @@ func testModel(t *testing.T, opener Opener) {
 			"read":   m.read,
 			"list":   m.list,
 			"blob":   m.blob,
+			"begin":  m.begin,
+			"take":   m.take,
+			"turn":   m.turn,
+			"signal": m.signal,
+			"turns":  m.turns,
 			"reopen": func(rt *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "not now") > 0 {
 					rt.Skip("this takes long")
@@ -84,6 +89,7 @@ func both[T any](rt *rapid.T, m *model, what string, operation func(continuo.Sto
 // verdict reduces an error to what callers tell apart.
 func verdict(err error) string {
 	var conflict *continuo.ConflictError
+	var busy *continuo.BusyError
 	switch {
 	case err == nil:
 		return ""
@@ -93,6 +99,14 @@ func verdict(err error) string {
 		return "not found"
 	case errors.Is(err, continuo.ErrExists):
 		return "exists"
+	case errors.Is(err, continuo.ErrInvalid):
+		return "invalid"
+	case errors.Is(err, continuo.ErrLeaseLost):
+		return "lease lost"
+	case errors.Is(err, continuo.ErrNotRunning):
+		return "not running"
+	case errors.As(err, &busy):
+		return "busy with " + busy.Turn.ID
 	}
 	return "other: " + err.Error()
 }
@@ -164,6 +178,9 @@ func (m *model) append(rt *rapid.T) {
 		if _, err := m.reference.Receipt(context.Background(), c.ID, key); err == nil {
 			batch.Receipts = nil // engines word this refusal as they like
 		}
+	}
+	for range rapid.IntRange(0, 2).Draw(rt, "updates of turns") {
+		batch.Turns = append(batch.Turns, m.turnUpdate(rt, c.ID))
 	}
 	_, _ = both(rt, m, "append", func(s continuo.Store) (any, error) { return nil, s.Append(context.Background(), batch) })
 }

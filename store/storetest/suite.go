@@ -4,7 +4,11 @@
 // What the suite asks for beyond the comments of continuo.Store: entries of an unknown conversation are
 // an empty list; a Limit below 1 is continuo.ErrInvalid; times come back in UTC with their nanoseconds;
 // a closed store says continuo.ErrClosed; Create fails with continuo.ErrNotFound when a conversation of
-// the Lineage is gone; and a receipt whose key is taken refuses its whole batch.
+// the Lineage is gone; and a receipt whose key is taken refuses its whole batch. Of turns: Turn finds void
+// ones too; BeginTurn says continuo.ErrExists of an id that is taken also while another turn runs; a lease
+// of no time or less has ended when it begins; events of an unknown turn are an empty list; and an update
+// whose events do not follow those before, whose data are no JSON objects, or whose State ends no turn is
+// continuo.ErrInvalid.
 package storetest
 
 import (
@@ -23,10 +27,20 @@ type Opener func(t *testing.T) continuo.Store
 // Run runs the suite. newDatabase makes an empty database and is called once or more for each test; it
 // cleans up with t.Cleanup. The suite closes the stores.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, Opener)
-	}{
+	for _, test := range append(logTests(), turnTests()...) {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newDatabase(t)) })
+	}
+}
+
+type test struct {
+	name string
+	run  func(*testing.T, Opener)
+}
+
+// logTests is the part of the suite that is about conversations, entries and blobs, and the random
+// operations on everything.
+func logTests() []test {
+	return []test{
 		{"a conversation is found as it was created", testCreate},
 		{"ids and keys are taken once", testExists},
 		{"what is not there is not found", testNotFound},
@@ -52,8 +66,6 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		{"a key appends once", testKeys},
 		{"a log reads through forks of forks", testLogForks},
 		{"any operations do what the reference does", testModel},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newDatabase(t)) })
 	}
 }
 

@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+const (
+	insertTurn = `
+INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, started_at, request)
+VALUES (?, ?, 'running', ?, ?, ?, ?, ?)`
+
+	highestFence = `SELECT coalesce(max(fence), 0) FROM turns WHERE conversation_id = ?`
+
+	// What updates a turn names its key: otherwise the planner prefers the index of fences.
+	takeTurn = `
+UPDATE turns INDEXED BY sqlite_autoindex_turns_1 SET owner = ?, fence = fence + 1, lease_until = ?
+WHERE conversation_id = ? AND id = ? AND state = 'running' AND fence = ?`
+
+	// The last condition is that the first new event comes after those that there are.
+	updateTurn = `
+UPDATE turns INDEXED BY sqlite_autoindex_turns_1 SET last_event = max(last_event, ?), lease_until = coalesce(?, lease_until)
+WHERE conversation_id = ? AND id = ? AND state = 'running' AND fence = ? AND last_event < ?
+RETURNING signals`
+
+	endTurn = `
+UPDATE turns INDEXED BY sqlite_autoindex_turns_1 SET last_event = max(last_event, ?), lease_until = NULL, state = ?, ended_at = ?, ended = ?
+WHERE conversation_id = ? AND id = ? AND state = 'running' AND fence = ? AND last_event < ?
+RETURNING signals`
+
+	selectTurn = `
+SELECT conversation_id, id, state, owner, fence, coalesce(lease_until, ''), last_event, started_at, coalesce(ended_at, ''), request, ended
+FROM turns `
+
+	turnByID = selectTurn + `WHERE conversation_id = ? AND id = ?`
+
+	runningTurn = selectTurn + `INDEXED BY turns_running WHERE conversation_id = ? AND state = 'running'`
+
+	newestTurns = selectTurn + `INDEXED BY turns_by_start
+WHERE conversation_id = ? AND state <> 'void'
+ORDER BY started_at DESC, id DESC LIMIT ?`
+
+	turnsBefore = selectTurn + `INDEXED BY turns_by_start
+WHERE conversation_id = ? AND state <> 'void' AND (started_at, id) < (?, ?)
+ORDER BY started_at DESC, id DESC LIMIT ?`
+
+	runningTurns = selectTurn + `INDEXED BY turns_by_lease WHERE state = 'running'
+ORDER BY lease_until, conversation_id, id LIMIT ?`
+)
+
+// BeginTurn is part of continuo.TurnStore.
+func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
+	request, err := rawjson.Marshal(turn.TurnRequest)
+	if err != nil {
+		return continuo.Turn{}, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
+	}
+	err = s.write(ctx, func(conn *connection) error {
+		now := s.now()
+		replaces, err := mayBegin(conn, turn, now)
+		if err != nil {
+			return err
+		}
+		var fence int64 // a void turn's counts too, so that it is read before the turn goes
+		if err := conn.row(highestFence, []any{turn.ConversationID}, &fence); err != nil {
+			return err
+		}
+		if replaces {
+			if err := removeTurn(conn, turn.ConversationID, turn.ID); err != nil {
+				return err
+			}
+		}
+		_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence+1, stamp(now.Add(lease)), stamp(now), string(request))
+		if err != nil {
+			return err
+		}
+		begun, err = readTurn(conn, now, turnByID, turn.ConversationID, turn.ID)
+		return err
+	})
+	return begun, err
+}
+
+// mayBegin finds out whether a turn may begin, and whether it replaces a void one.
+func mayBegin(conn *connection, turn continuo.Turn, now time.Time) (replaces bool, err error) {
+	var last int64
+	if err := conn.row(selectHead, []any{turn.ConversationID}, &last); err != nil {
+		return false, orNotFound(err)
+	}
+	same, err := readTurns(conn, now, turnByID, turn.ConversationID, turn.ID)
+	if err != nil {
+		return false, err
+	}
+	if len(same) > 0 && same[0].State != continuo.TurnVoid {
+		return false, fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)
+	}
+	running, err := readTurns(conn, now, runningTurn, turn.ConversationID)
+	if err != nil {
+		return false, err
+	}
+	if len(running) > 0 {
+		return false, &continuo.BusyError{Turn: running[0]}
+	}
+	return len(same) > 0, nil
+}
+
+// TakeTurn is part of continuo.TurnStore.
+func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (taken continuo.Turn, err error) {
+	err = s.write(ctx, func(conn *connection) error {
+		now := s.now()
+		changed, err := conn.exec(takeTurn, owner, stamp(now.Add(lease)), seen.ConversationID, seen.ID, seen.Fence)
+		if err != nil {
+			return err
+		}
+		if changed == 0 {
+			return fmt.Errorf("take turn %s: %w", seen.ID, continuo.ErrLeaseLost)
+		}
+		taken, err = readTurn(conn, now, turnByID, seen.ConversationID, seen.ID)
+		return err
+	})
+	return taken, err
+}
+
+// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not
+// follow those that there are, or their data are no JSON objects.
+func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
+	row, err := encodeUpdate(update)
+	if err != nil {
+		return nil, err
+	}
+	err = s.write(ctx, func(conn *connection) error {
+		count, err := applyUpdate(conn, row, s.now())
+		if err != nil || count <= update.SignalsSeen {
+			return err
+		}
+		signals, err = readSignals(conn, update)
+		return err
+	})
+	return signals, err
+}
+
+// turnUpdate is an update, ready to be applied.
+type turnUpdate struct {
+	continuo.TurnUpdate
+	first, last int64 // ids of its events; when there are none, such that first follows everything
+	events, end string
+}
+
+func encodeUpdate(update continuo.TurnUpdate) (*turnUpdate, error) {
+	row := &turnUpdate{TurnUpdate: update, first: math.MaxInt64}
+	var err error
+	switch update.State {
+	case "":
+	case continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid:
+		var end []byte
+		end, err = rawjson.Marshal(update.End)
+		row.end = string(end)
+	default:
+		err = fmt.Errorf("state %q ends no turn", update.State)
+	}
+	if n := len(update.Events); err == nil && n > 0 {
+		row.first, row.last = update.Events[0].ID, update.Events[n-1].ID
+		row.events, err = encodeEvents(update.Events)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("update turn %s: %w: %w", update.TurnID, continuo.ErrInvalid, err)
+	}
+	return row, nil
+}
+
+func encodeUpdates(batch continuo.Batch) ([]*turnUpdate, error) {
+	var rows []*turnUpdate
+	for _, update := range batch.Turns {
+		if update.ConversationID != batch.ConversationID {
+			return nil, fmt.Errorf("%w: an update of a turn of conversation %q in a batch for %q", continuo.ErrInvalid, update.ConversationID, batch.ConversationID)
+		}
+		row, err := encodeUpdate(update)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// applyUpdate writes an update, unless it is refused, and returns how many signals the turn has.
+func applyUpdate(conn *connection, u *turnUpdate, now time.Time) (signals int, err error) {
+	key := []any{u.ConversationID, u.TurnID, u.Fence, u.first}
+	if u.State != "" {
+		err = conn.row(endTurn, append([]any{u.last, string(u.State), stamp(now), u.end}, key...), &signals)
+	} else {
+		err = conn.row(updateTurn, append([]any{u.last, newLease(u.Lease, now)}, key...), &signals)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, whyNotUpdated(conn, u, now)
+	}
+	if err == nil && u.events != "" {
+		_, err = conn.exec(insertTurnEvents, u.ConversationID, u.TurnID, u.last, u.events)
+	}
+	return signals, err
+}
+
+func newLease(lease time.Duration, now time.Time) any {
+	if lease == 0 {
+		return nil
+	}
+	return stamp(now.Add(lease))
+}
+
+func whyNotUpdated(conn *connection, u *turnUpdate, now time.Time) error {
+	have, err := readTurn(conn, now, turnByID, u.ConversationID, u.TurnID)
+	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		return err
+	}
+	if err == nil && have.State == continuo.TurnRunning && have.Fence == u.Fence {
+		return fmt.Errorf("update turn %s: %w: event %d after event %d", u.TurnID, continuo.ErrInvalid, u.first, have.LastEvent)
+	}
+	return fmt.Errorf("update turn %s: %w", u.TurnID, continuo.ErrLeaseLost)
+}
+
+// Turn is part of continuo.TurnStore.
+func (s *Store) Turn(ctx context.Context, conversationID, turnID string) (found continuo.Turn, err error) {
+	err = s.read(ctx, func(conn *connection) error {
+		found, err = readTurn(conn, s.now(), turnByID, conversationID, turnID)
+		return err
+	})
+	return found, err
+}
+
+// Turns is part of continuo.TurnStore.
+func (s *Store) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	if query.Before == (continuo.TurnCursor{}) {
+		return s.listTurns(ctx, newestTurns, query.Limit, query.ConversationID)
+	}
+	return s.listTurns(ctx, turnsBefore, query.Limit, query.ConversationID, stamp(query.Before.StartedAt), query.Before.ID)
+}
+
+// RunningTurns is part of continuo.TurnStore.
+func (s *Store) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, error) {
+	return s.listTurns(ctx, runningTurns, limit)
+}
+
+func (s *Store) listTurns(ctx context.Context, query string, limit int, args ...any) (found []continuo.Turn, err error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list turns: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	err = s.read(ctx, func(conn *connection) error {
+		found, err = readTurns(conn, s.now(), query, append(args, limit)...)
+		return err
+	})
+	return found, err
+}
+
+func readTurn(conn *connection, now time.Time, query string, args ...any) (continuo.Turn, error) {
+	found, err := readTurns(conn, now, query, args...)
+	if err != nil {
+		return continuo.Turn{}, err
+	}
+	if len(found) == 0 {
+		return continuo.Turn{}, continuo.ErrNotFound
+	}
+	return found[0], nil
+}
+
+func readTurns(conn *connection, now time.Time, query string, args ...any) ([]continuo.Turn, error) {
+	var found []continuo.Turn
+	err := conn.query(query, args, func(rows *sql.Rows) error {
+		var t continuo.Turn
+		var leaseUntil, started, ended string
+		var request, end []byte
+		err := rows.Scan(&t.ConversationID, &t.ID, &t.State, &t.Owner, &t.Fence, &leaseUntil, &t.LastEvent, &started, &ended, &request, &end)
+		if err != nil {
+			return err
+		}
+		err = json.Unmarshal(request, &t.TurnRequest)
+		t.StartedAt, err = unstamp(started, err)
+		if t.State == continuo.TurnRunning {
+			t.LeaseExpired = stamp(now) >= leaseUntil
+		} else {
+			err = errors.Join(err, json.Unmarshal(end, &t.TurnEnd))
+			t.EndedAt, err = unstamp(ended, err)
+		}
+		if err != nil {
+			return fmt.Errorf("turn %s: %w", t.ID, err)
+		}
+		found = append(found, t)
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,315 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+type memoryTurn struct {
+	continuo.Turn
+	leaseUntil time.Time
+	events     [][]continuo.TurnEvent // what each update brought
+	signals    []continuo.TurnSignal
+}
+
+// at is the turn as callers see it at a time.
+func (t *memoryTurn) at(now time.Time) continuo.Turn {
+	seen := t.Turn
+	seen.LeaseExpired = t.State == continuo.TurnRunning && !now.Before(t.leaseUntil)
+	return seen
+}
+
+func (c *memoryConversation) turn(id string) *memoryTurn {
+	for _, t := range c.turns {
+		if t.ID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+func (c *memoryConversation) running() *memoryTurn {
+	for _, t := range c.turns {
+		if t.State == continuo.TurnRunning {
+			return t
+		}
+	}
+	return nil
+}
+
+// nextFence is above that of any turn that there was.
+func (c *memoryConversation) nextFence() int64 {
+	highest := int64(0)
+	for _, t := range c.turns {
+		highest = max(highest, t.Fence)
+	}
+	return highest + 1
+}
+
+// findTurn finds a turn of a conversation that is not deleted; nil when there is none.
+func (m *memory) findTurn(conversationID, turnID string) *memoryTurn {
+	if c, err := m.live(conversationID); err == nil {
+		return c.turn(turnID)
+	}
+	return nil
+}
+
+func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (continuo.Turn, error) {
+	if err := m.begin(ctx); err != nil {
+		return continuo.Turn{}, err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(turn.ConversationID)
+	if err != nil {
+		return continuo.Turn{}, err
+	}
+	now := memoryNow()
+	if same := c.turn(turn.ID); same != nil && same.State != continuo.TurnVoid {
+		return continuo.Turn{}, fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)
+	}
+	if other := c.running(); other != nil {
+		return continuo.Turn{}, &continuo.BusyError{Turn: other.at(now)}
+	}
+	begun := &memoryTurn{leaseUntil: now.Add(lease), Turn: continuo.Turn{
+		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest,
+		Owner: turn.Owner, Fence: c.nextFence(), StartedAt: now,
+	}}
+	c.turns = append(slices.DeleteFunc(c.turns, func(t *memoryTurn) bool { return t.ID == turn.ID }), begun)
+	return begun.at(now), nil
+}
+
+func memoryNow() time.Time { return time.Now().UTC().Round(0) }
+
+func (m *memory) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (continuo.Turn, error) {
+	if err := m.begin(ctx); err != nil {
+		return continuo.Turn{}, err
+	}
+	defer m.mu.Unlock()
+	t := m.findTurn(seen.ConversationID, seen.ID)
+	if t == nil || t.State != continuo.TurnRunning || t.Fence != seen.Fence {
+		return continuo.Turn{}, fmt.Errorf("take turn %s: %w", seen.ID, continuo.ErrLeaseLost)
+	}
+	now := memoryNow()
+	t.Owner, t.Fence, t.leaseUntil = owner, m.find(seen.ConversationID).nextFence(), now.Add(lease)
+	return t.at(now), nil
+}
+
+func (m *memory) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
+	if err := checkMemoryUpdate(update); err != nil {
+		return nil, err
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	t := m.findTurn(update.ConversationID, update.TurnID)
+	next, err := updatedTurn(t, update, memoryNow())
+	if err != nil {
+		return nil, err
+	}
+	*t = next
+	return slices.Clone(t.signals[min(max(update.SignalsSeen, 0), len(t.signals)):]), nil
+}
+
+// checkMemoryUpdate finds what is wrong with an update whatever turn it is for.
+func checkMemoryUpdate(update continuo.TurnUpdate) error {
+	switch update.State {
+	case "", continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid:
+	default:
+		return fmt.Errorf("update turn %s: %w: state %q ends no turn", update.TurnID, continuo.ErrInvalid, update.State)
+	}
+	last := int64(0)
+	for _, event := range update.Events {
+		if event.ID <= last {
+			return fmt.Errorf("update turn %s: %w: event %d after event %d", update.TurnID, continuo.ErrInvalid, event.ID, last)
+		}
+		last = event.ID
+		if !json.Valid(event.Data) || event.Data[0] != '{' || event.Data[len(event.Data)-1] != '}' {
+			return fmt.Errorf("update turn %s: %w: the data of event %d is not a JSON object", update.TurnID, continuo.ErrInvalid, event.ID)
+		}
+	}
+	return nil
+}
+
+// updatedTurn returns a turn, which may be nil, as it is after an update that passed checkMemoryUpdate.
+func updatedTurn(t *memoryTurn, update continuo.TurnUpdate, now time.Time) (memoryTurn, error) {
+	if t == nil || t.State != continuo.TurnRunning || t.Fence != update.Fence {
+		return memoryTurn{}, fmt.Errorf("update turn %s: %w", update.TurnID, continuo.ErrLeaseLost)
+	}
+	next := *t
+	if len(update.Events) > 0 {
+		if update.Events[0].ID <= t.LastEvent {
+			return memoryTurn{}, fmt.Errorf("update turn %s: %w: event %d after event %d", update.TurnID, continuo.ErrInvalid, update.Events[0].ID, t.LastEvent)
+		}
+		next.events = append(slices.Clip(t.events), cloneEvents(update.Events))
+		next.LastEvent = update.Events[len(update.Events)-1].ID
+	}
+	if update.Lease != 0 {
+		next.leaseUntil = now.Add(update.Lease)
+	}
+	if update.State != "" {
+		next.State, next.TurnEnd, next.EndedAt = update.State, update.End, now
+	}
+	return next, nil
+}
+
+func cloneEvents(events []continuo.TurnEvent) []continuo.TurnEvent {
+	cloned := slices.Clone(events)
+	for i := range cloned {
+		cloned[i].Data = bytes.Clone(cloned[i].Data)
+	}
+	return cloned
+}
+
+// updatedTurns carries out a batch's updates on copies of the turns, so that all are known to be allowed
+// before any is carried out.
+func (c *memoryConversation) updatedTurns(updates []continuo.TurnUpdate) ([]*memoryTurn, error) {
+	turns := slices.Clone(c.turns)
+	for _, update := range updates {
+		if err := checkMemoryUpdate(update); err != nil {
+			return nil, err
+		}
+		if update.ConversationID != c.ID {
+			return nil, fmt.Errorf("%w: an update of a turn of conversation %q in a batch for %q", continuo.ErrInvalid, update.ConversationID, c.ID)
+		}
+		i := slices.IndexFunc(turns, func(t *memoryTurn) bool { return t.ID == update.TurnID })
+		var before *memoryTurn
+		if i >= 0 {
+			before = turns[i]
+		}
+		next, err := updatedTurn(before, update, memoryNow())
+		if err != nil {
+			return nil, err
+		}
+		turns[i] = &next
+	}
+	return turns, nil
+}
+
+func (m *memory) SignalTurn(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	t := m.findTurn(conversationID, turnID)
+	switch {
+	case t == nil:
+		return continuo.ErrNotFound
+	case t.State != continuo.TurnRunning:
+		return continuo.ErrNotRunning
+	}
+	t.signals = append(t.signals, signal)
+	return nil
+}
+
+func (m *memory) Turn(ctx context.Context, conversationID, turnID string) (continuo.Turn, error) {
+	if err := m.begin(ctx); err != nil {
+		return continuo.Turn{}, err
+	}
+	defer m.mu.Unlock()
+	t := m.findTurn(conversationID, turnID)
+	if t == nil {
+		return continuo.Turn{}, continuo.ErrNotFound
+	}
+	return t.at(memoryNow()), nil
+}
+
+func (m *memory) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	before := continuo.Turn{StartedAt: query.Before.StartedAt, ID: query.Before.ID}
+	wanted := func(t *memoryTurn) bool {
+		return t.ConversationID == query.ConversationID && t.State != continuo.TurnVoid &&
+			(query.Before == (continuo.TurnCursor{}) || newestTurnFirst(t, &memoryTurn{Turn: before}) > 0)
+	}
+	return m.selectTurns(ctx, wanted, newestTurnFirst, query.Limit)
+}
+
+func newestTurnFirst(a, b *memoryTurn) int {
+	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
+}
+
+func (m *memory) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, error) {
+	wanted := func(t *memoryTurn) bool { return t.State == continuo.TurnRunning }
+	firstToEnd := func(a, b *memoryTurn) int {
+		return cmp.Or(a.leaseUntil.Compare(b.leaseUntil), cmp.Compare(a.ConversationID, b.ConversationID), cmp.Compare(a.ID, b.ID))
+	}
+	return m.selectTurns(ctx, wanted, firstToEnd, limit)
+}
+
+func (m *memory) selectTurns(ctx context.Context, wanted func(*memoryTurn) bool, order func(a, b *memoryTurn) int, limit int) ([]continuo.Turn, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list turns: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var found []*memoryTurn
+	for _, c := range m.conversations {
+		for _, t := range c.turns {
+			if wanted(t) {
+				found = append(found, t)
+			}
+		}
+	}
+	slices.SortFunc(found, order)
+	var turns []continuo.Turn
+	for _, t := range found[:min(len(found), limit)] {
+		turns = append(turns, t.at(memoryNow()))
+	}
+	return turns, nil
+}
+
+func (m *memory) TurnEvents(ctx context.Context, conversationID, turnID string, after int64, limit int) ([]continuo.TurnEvent, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("read events of turn %s: %w: limit %d is less than 1", turnID, continuo.ErrInvalid, limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	t := m.findTurn(conversationID, turnID)
+	if t == nil {
+		return nil, nil
+	}
+	var found []continuo.TurnEvent
+	for _, together := range t.events {
+		for _, event := range together {
+			if event.ID > after {
+				found = append(found, event)
+			}
+		}
+		if len(found) >= limit {
+			break
+		}
+	}
+	return cloneEvents(found), nil
+}
+
+func (m *memory) PruneTurnEvents(ctx context.Context, endedBefore time.Time, limit int) (int, error) {
+	if limit < 1 {
+		return 0, fmt.Errorf("prune events of turns: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	pruned := 0
+	for _, c := range m.conversations {
+		for _, t := range c.turns {
+			old := t.State != continuo.TurnRunning && t.EndedAt.Before(endedBefore)
+			if !old || len(t.events)+len(t.signals) == 0 || pruned == limit {
+				continue
+			}
+			t.events, t.signals, t.LastEvent = nil, nil, 0
+			pruned++
+		}
+	}
+	return pruned, nil
+}

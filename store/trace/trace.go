@@ -1,0 +1,156 @@
+// Package trace tells OpenTelemetry of what a store does for a turn: reading and appending entries, and
+// what the owner of a turn writes. Everything else passes through untouched.
+//
+// A span is made only where the caller stands under one, so that whoever tails a log makes no traces of
+// its own; the durations are measured always, as the conventions for databases name them. Without a
+// tracer and a meter nothing is done.
+//
+// Pitfalls: appends to one conversation are combined, and the span of a batch stands under the turn that
+// led it; for the others the same time is waiting.
+package trace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
+)
+
+// Options says where to.
+type Options struct {
+	// Tracer makes the spans. Default: none are made.
+	Tracer oteltrace.Tracer
+	// Meter makes the metrics. Default: none are made.
+	Meter metric.Meter
+	// System is what the conventions call the engine: sqlite, postgresql. Default "other_sql".
+	System string
+}
+
+// Store is a store whose calls are traced. It is safe for concurrent use.
+type Store struct {
+	continuo.Store
+	tracer  oteltrace.Tracer
+	seconds metric.Float64Histogram
+	system  attribute.KeyValue
+}
+
+// New wraps a store.
+func New(inner continuo.Store, options Options) *Store {
+	if options.Tracer == nil {
+		options.Tracer = noop.Tracer{}
+	}
+	if options.Meter == nil {
+		options.Meter = noopmetric.Meter{}
+	}
+	if options.System == "" {
+		options.System = "other_sql"
+	}
+	// The name and the unit are constants that no meter refuses. The buckets begin lower than those of the
+	// conventions, since an embedded engine answers within a millisecond.
+	seconds, _ := options.Meter.Float64Histogram(span.StoreOperationDuration, metric.WithUnit("s"),
+		metric.WithDescription("How long the store took, by what it did."),
+		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 10))
+	return &Store{Store: inner, tracer: options.Tracer, seconds: seconds, system: attribute.String(span.DBSystem, options.System)}
+}
+
+// Append is part of [continuo.Store].
+func (s *Store) Append(ctx context.Context, batch continuo.Batch) (err error) {
+	ctx, end := s.begin(ctx, "append",
+		attribute.String(span.ConversationID, batch.ConversationID),
+		attribute.Int(span.Entries, len(batch.Entries)),
+		attribute.Int(span.Events, eventsOf(batch.Turns)),
+	)
+	defer func() { end(err) }()
+	return s.Store.Append(ctx, batch)
+}
+
+// Entries is part of [continuo.Store].
+func (s *Store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) (entries []continuo.Entry, err error) {
+	ctx, end := s.begin(ctx, "entries", attribute.String(span.ConversationID, conversationID))
+	defer func() { end(err, attribute.Int(span.Entries, len(entries))) }()
+	return s.Store.Entries(ctx, conversationID, query)
+}
+
+// BeginTurn is part of [continuo.Store].
+func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
+	ctx, end := s.begin(ctx, "begin_turn", attribute.String(span.ConversationID, turn.ConversationID), attribute.String(span.TurnID, turn.ID))
+	defer func() { end(err) }()
+	return s.Store.BeginTurn(ctx, turn, lease)
+}
+
+// UpdateTurn is part of [continuo.Store]. Mere renewals of a lease pass through.
+func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
+	if len(update.Events) == 0 && update.State == "" {
+		return s.Store.UpdateTurn(ctx, update)
+	}
+	ctx, end := s.begin(ctx, "update_turn",
+		attribute.String(span.ConversationID, update.ConversationID), attribute.String(span.TurnID, update.TurnID),
+		attribute.Int(span.Events, len(update.Events)), attribute.String(span.State, string(update.State)),
+	)
+	defer func() { end(err) }()
+	return s.Store.UpdateTurn(ctx, update)
+}
+
+func eventsOf(updates []continuo.TurnUpdate) int {
+	count := 0
+	for i := range updates {
+		count += len(updates[i].Events)
+	}
+	return count
+}
+
+// begin starts an operation and returns what to call at its end.
+func (s *Store) begin(ctx context.Context, operation string, attributes ...attribute.KeyValue) (inside context.Context, end func(error, ...attribute.KeyValue)) {
+	name := attribute.String(span.DBOperation, operation)
+	under := oteltrace.Span(noop.Span{})
+	if oteltrace.SpanFromContext(ctx).IsRecording() {
+		ctx, under = span.Start(ctx, s.tracer, "store "+operation, oteltrace.SpanKindClient, append(attributes, s.system, name)...)
+	}
+	begin := time.Now()
+	return ctx, func(err error, more ...attribute.KeyValue) {
+		labels := []attribute.KeyValue{s.system, name}
+		if err != nil {
+			kind := kindOf(err)
+			labels = append(labels, attribute.String(span.ErrorType, kind))
+			span.Fail(under, kind)
+		}
+		under.SetAttributes(more...)
+		under.End()
+		s.seconds.Record(ctx, time.Since(begin).Seconds(), metric.WithAttributes(labels...))
+	}
+}
+
+// kindOf is the word for an error: those that are part of a store's contract have one each.
+func kindOf(err error) string {
+	var conflict *continuo.ConflictError
+	if errors.As(err, &conflict) {
+		return "conflict"
+	}
+	for _, known := range []struct {
+		err  error
+		kind string
+	}{
+		{continuo.ErrLeaseLost, "lease_lost"},
+		{continuo.ErrBusy, "busy"},
+		{continuo.ErrNotFound, "not_found"},
+		{continuo.ErrExists, "exists"},
+		{continuo.ErrFull, "full"},
+		{continuo.ErrReadOnly, "read_only"},
+		{continuo.ErrClosed, "closed"},
+		{context.DeadlineExceeded, "timeout"},
+		{context.Canceled, "cancelled"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.kind
+		}
+	}
+	return "_OTHER"
+}
