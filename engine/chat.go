@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"regexp"
-	"runtime/debug"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/window"
 )
 
 // ChatRequest begins a turn.
@@ -37,18 +34,19 @@ type ChatRequest struct {
 	Detached bool
 }
 
-// Chat is a turn under way.
+// Chat is a turn, under way or over.
 type Chat struct {
 	Conversation continuo.Conversation
-	// Events yields the turn's events. It must be ranged over once; leaving early stops the turn unless it
-	// is detached.
+	TurnID       string
+	// Events yields the turn's events, from the first to the last. It must be ranged over once; leaving
+	// early stops the turn unless it is detached.
 	Events iter.Seq2[turn.Event, error]
 }
 
 // Chat checks a request, finds or begins its conversation, waits until the conversation is free, and
-// begins the turn.
+// begins the turn. With a key that has begun a turn before it gives that turn, wherever it runs.
 func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
-	runner, policy, err := e.prepare(request)
+	runner, policy, err := e.prepare(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -56,49 +54,68 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.admit(); err != nil {
-		return nil, err
-	}
-	turnCtx, cancel := e.turnContext(ctx, request.Detached)
-	leave, err := e.lanes.enter(turnCtx, conversation.ID, policy, e.options.Wait, cancel)
-	if err != nil {
-		cancel(nil)
-		e.turns.Done()
-		if errors.Is(err, turn.ErrInterrupted) {
-			return nil, ErrClosing
+	wanted := e.wanted(conversation, request)
+	if request.Key != "" {
+		switch chat, err := e.again(ctx, conversation, wanted); {
+		case err == nil:
+			return chat, nil
+		case !errors.Is(err, continuo.ErrNotFound):
+			return nil, err
 		}
-		return nil, err
 	}
-	done := func() { leave(); cancel(nil); e.turns.Done() }
-	if conversation, err = e.switchMode(turnCtx, conversation.ID, request); err == nil {
-		runner, err = e.withMode(runner, conversation.ActiveMode)
+	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+		conversation, err := e.switchMode(ctx, conversation.ID, request.Mode)
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		with, err := e.withMode(runner, conversation.ActiveMode)
+		return with, turn.Input{Message: request.Message, Mode: conversation.ActiveMode}, err
 	}
-	if err != nil {
-		done()
-		return nil, err
+	chat, err := e.carryOut(ctx, wanted, policy, request.Detached, begin)
+	if errors.Is(err, continuo.ErrExists) { // the same key began the turn meanwhile
+		return e.again(ctx, conversation, wanted)
 	}
-	input := turn.Input{ConversationID: conversation.ID, Message: request.Message, Key: request.Key, Mode: conversation.ActiveMode}
-	events := e.start(turnCtx, runner, input, done)
-	return &Chat{Conversation: conversation, Events: e.follow(events, request.Detached, cancel)}, nil
+	return chat, err
 }
 
-// switchMode gives the conversation the mode that a request asks for, unless the request is a retry of
-// one that was carried out before.
-func (e *Engine) switchMode(ctx context.Context, id string, request ChatRequest) (continuo.Conversation, error) {
+// wanted is the turn that a request asks for. One with a key has an id of the key's own, so that the key
+// can begin no second one.
+func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) continuo.Turn {
+	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
+	wanted.Mode, wanted.View, wanted.Model = request.Mode, e.viewName(request.View), e.modelName(request.Model)
+	if request.Key != "" {
+		wanted.ID = "turn_" + strings.TrimPrefix(conversation.ID, "conv_") + "_" + hashOf(request.Key)[:12]
+		wanted.Fingerprint = hashOf(string(rawjson.MustMarshal(request.Message)))
+	}
+	return wanted
+}
+
+// again gives the turn that a key has begun; ErrNotFound when there is none.
+func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn) (*Chat, error) {
+	begun, err := e.Log.Turns().Turn(ctx, conversation.ID, wanted.ID)
+	if err != nil {
+		return nil, err
+	}
+	if begun.State == continuo.TurnVoid {
+		return nil, continuo.ErrNotFound
+	}
+	if begun.Fingerprint != wanted.Fingerprint {
+		return nil, fmt.Errorf("%w: it began turn %s with another message", continuo.ErrKeyReused, begun.ID)
+	}
+	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.keeper.Follow(ctx, conversation.ID, begun.ID, 0)}, nil
+}
+
+// switchMode gives the conversation the mode that a request asks for.
+func (e *Engine) switchMode(ctx context.Context, id string, mode continuo.Mode) (continuo.Conversation, error) {
 	conversation, err := e.Log.Conversation(ctx, id)
-	if err != nil || request.Mode == "" || request.Mode == conversation.ActiveMode {
+	if err != nil || mode == "" || mode == conversation.ActiveMode {
 		return conversation, err
 	}
-	if request.Key != "" {
-		if used, err := e.Log.KeyUsed(ctx, id, request.Key); used || err != nil {
-			return conversation, err
-		}
-	}
-	return e.Log.Update(ctx, id, continuo.ConversationChange{ActiveMode: &request.Mode})
+	return e.Log.Update(ctx, id, continuo.ConversationChange{ActiveMode: &mode})
 }
 
 // prepare checks everything that can be checked before a conversation is touched.
-func (e *Engine) prepare(request ChatRequest) (*turn.Runner, OnBusy, error) {
+func (e *Engine) prepare(ctx context.Context, request ChatRequest) (*turn.Runner, OnBusy, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
 		return nil, "", err
@@ -107,18 +124,6 @@ func (e *Engine) prepare(request ChatRequest) (*turn.Runner, OnBusy, error) {
 	case "", continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
 	default:
 		return nil, "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
-	}
-	upstream, err := e.upstream(request.Model)
-	if err != nil {
-		return nil, "", err
-	}
-	name := request.View
-	if name == "" {
-		name = window.Continuity
-	}
-	view, err := e.options.Views.View(name)
-	if err != nil {
-		return nil, "", err
 	}
 	if request.Message.IsEmpty() || strings.TrimSpace(request.Message.String()) == "" && !request.Message.IsParts() {
 		return nil, "", fmt.Errorf("%w: the message is empty", continuo.ErrInvalid)
@@ -132,11 +137,11 @@ func (e *Engine) prepare(request ChatRequest) (*turn.Runner, OnBusy, error) {
 	if closed {
 		return nil, "", ErrClosing // before a conversation is begun for it
 	}
-	runner, err := e.runner(upstream, view, continuo.ModeChat)
+	runner, err := e.runner(request.Model, request.View, continuo.ModeChat)
 	if err != nil {
 		return nil, "", err
 	}
-	return runner, policy, runner.CheckFits(request.Message)
+	return runner, policy, runner.CheckFits(ctx, request.Message)
 }
 
 // withMode gives a runner the system messages of a mode.
@@ -215,90 +220,4 @@ func (e *Engine) turnContext(ctx context.Context, detached bool) (context.Contex
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(e.closing, func() { cancel(context.Cause(e.closing)) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
-}
-
-// eventOrError is one thing that a turn yields.
-type eventOrError struct {
-	event turn.Event
-	err   error
-}
-
-// start runs a turn in a goroutine of its own, so that a caller who leaves does not stop it, and calls
-// done at its end. The channel closes after the last event; nobody has to read it.
-func (e *Engine) start(ctx context.Context, runner *turn.Runner, input turn.Input, done func()) *feed {
-	f := newFeed()
-	begin := time.Now()
-	go func() {
-		defer f.close()
-		defer done()
-		defer func() {
-			if cause := recover(); cause != nil {
-				err := fmt.Errorf("the turn failed inside: %v", cause)
-				e.options.Logger.ErrorContext(ctx, "turn_panicked", "conversation_id", input.ConversationID, "error", err.Error(), "stack", string(debug.Stack()))
-				f.put(eventOrError{err: err})
-			}
-		}()
-		for event, err := range runner.Run(ctx, input) {
-			e.observe(ctx, input, event, err, begin)
-			f.put(eventOrError{event, err})
-		}
-	}()
-	return f
-}
-
-// follow yields a turn's events to one reader.
-func (e *Engine) follow(f *feed, detached bool, cancel context.CancelCauseFunc) iter.Seq2[turn.Event, error] {
-	return func(yield func(turn.Event, error) bool) {
-		for next := range f.all() {
-			if !yield(next.event, next.err) {
-				f.leave()
-				if !detached {
-					cancel(nil)
-				}
-				return
-			}
-		}
-	}
-}
-
-// observe logs and counts what a turn does.
-func (e *Engine) observe(ctx context.Context, input turn.Input, event turn.Event, err error, begin time.Time) {
-	logger := e.options.Logger.With("conversation_id", input.ConversationID, "turn_id", event.TurnID)
-	switch {
-	case err != nil:
-		e.metrics.turnEnded("error", begin, continuo.Usage{})
-		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
-	case event.Kind == turn.Planned:
-		e.metrics.planned(event.Plan)
-		logContext(ctx, logger, event.Plan)
-	case event.Kind == turn.FellBack:
-		failed := event.Attempt
-		e.metrics.fellBack(failed)
-		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", failed.Error.Message)
-	case event.Kind == turn.Answered:
-		e.metrics.answered(event.Entry)
-	case event.Kind == turn.Finished:
-		e.metrics.turnEnded("finished", begin, event.Usage)
-		attributes := []any{"duration_ms", time.Since(begin).Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
-		if e.options.LogText {
-			attributes = append(attributes, "message", input.Message.String(), "response", event.Entry.Content.String())
-		}
-		logger.InfoContext(ctx, "turn_finished", attributes...)
-	case event.Kind == turn.Failed:
-		e.metrics.turnEnded(string(event.Entry.Error.Reason), begin, event.Usage)
-		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", event.Entry.Error.Message, "provider_status", event.Entry.Error.ProviderStatus)
-	}
-}
-
-// logContext logs what a request shows, in the words of the continuity service.
-func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
-	logger.InfoContext(ctx, "conversation_context_loaded",
-		"view", plan.View,
-		"total_messages_in_db", plan.Totals.Entries,
-		"messages_loaded", plan.Totals.Kept,
-		"messages_truncated", plan.Totals.Dropped,
-		"estimated_tokens", plan.Totals.Tokens,
-		"epoch", plan.Window.Epoch,
-		"moved", plan.Moved,
-	)
 }

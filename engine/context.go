@@ -63,7 +63,7 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 		return nil, err
 	}
 	info := upstream.Model.Info()
-	envelope, err := e.envelope(conversation, upstream)
+	envelope, err := e.envelope(ctx, conversation, upstream)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +117,14 @@ func (e *Engine) contextView(request ContextRequest) (window.View, error) {
 	return view, nil
 }
 
+// toolSpecs are those that a turn would offer now.
+func (e *Engine) toolSpecs(ctx context.Context) []continuo.ToolSpec {
+	if e.options.Tools == nil {
+		return nil
+	}
+	return e.options.Policy.Offered(e.options.Tools.Tools(ctx)).Specs()
+}
+
 // placeIn checks a seq against a conversation; 0 is the newest.
 func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 	if at == 0 {
@@ -129,13 +137,13 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // envelope is what the next request of a conversation would hold besides the log.
-func (e *Engine) envelope(conversation continuo.Conversation, upstream Upstream) (continuo.Envelope, error) {
+func (e *Engine) envelope(ctx context.Context, conversation continuo.Conversation, upstream Upstream) (continuo.Envelope, error) {
 	system, err := e.options.Prompts.System(conversation.ActiveMode, "")
 	if err != nil {
 		return continuo.Envelope{}, err
 	}
 	return continuo.Envelope{
-		Model: upstream.Model.Info().Name, System: system, Tools: e.options.Tools.Specs(),
+		Model: upstream.Model.Info().Name, System: system, Tools: e.toolSpecs(ctx),
 		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
 	}, nil
 }

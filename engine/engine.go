@@ -1,11 +1,12 @@
 // Package engine is the one front door: the server, the terminal and every other face call it, and it
 // calls the rooms below. It looks things up, guards, and decides little.
 //
-// Pitfalls: turns of one conversation are kept apart within this process only; two processes on one
-// store are told apart by the log's own rules, which refuse what would break a group.
+// Turns of one conversation follow one another: within this process in the order in which they came
+// (lanes), across processes by the lease that package turn keeps in the store.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type Engine struct {
 	options Options
 	metrics *Metrics
 	lanes   lanes
+	keeper  *turn.Keeper
 
 	mu      sync.Mutex
 	closed  bool           // no turn may begin any more
@@ -46,10 +48,13 @@ type Options struct {
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
 	Prompts prompt.Prompts
-	// Tools are offered in every turn. Default none.
-	Tools tool.Set
+	// Tools are what turns may offer, Policy says which of them may run. Default none.
+	Tools  tool.Source
+	Policy tool.Policy
 	// Limits bound each turn. Default as turn.Limits says.
 	Limits turn.Limits
+	// Turns says how turns are kept; Log, Observe and Measure are the engine's.
+	Turns turn.KeeperOptions
 	// Wait is how long a turn waits for another one of its conversation. Default 60 s.
 	Wait time.Duration
 	// Logger gets the events of section "seeing what happens". Default: none are logged.
@@ -93,6 +98,8 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	}
 	e := &Engine{Log: log, options: options, metrics: metrics}
 	e.closing, e.close = context.WithCancelCause(context.Background())
+	options.Turns.Log, options.Turns.Observe, options.Turns.Measure = log, e.observe, e.measure
+	e.keeper = turn.NewKeeper(options.Turns)
 	return e, nil
 }
 
@@ -143,9 +150,7 @@ func (e *Engine) Models() []string {
 
 // upstream finds a model by name, "" meaning the default.
 func (e *Engine) upstream(name string) (Upstream, error) {
-	if name == "" {
-		name = e.options.Default
-	}
+	name = e.modelName(name)
 	found, ok := e.options.Models[name]
 	if !ok {
 		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(e.Models(), ", "))
@@ -162,14 +167,26 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return err
 }
 
+// modelName and viewName say what a request's "" means.
+func (e *Engine) modelName(name string) string { return cmp.Or(name, e.options.Default) }
+func (e *Engine) viewName(name string) string  { return cmp.Or(name, window.Continuity) }
+
 // runner makes what runs a turn.
-func (e *Engine) runner(upstream Upstream, view window.View, mode continuo.Mode) (*turn.Runner, error) {
+func (e *Engine) runner(modelName, viewName string, mode continuo.Mode) (*turn.Runner, error) {
+	upstream, err := e.upstream(modelName)
+	if err != nil {
+		return nil, err
+	}
+	view, err := e.options.Views.View(e.viewName(viewName))
+	if err != nil {
+		return nil, err
+	}
 	system, err := e.options.Prompts.System(mode, "")
 	if err != nil {
 		return nil, err
 	}
 	runner := &turn.Runner{
-		Log: e.Log, Model: upstream.Model, Tools: e.options.Tools, View: view, System: system, Limits: e.options.Limits,
+		Log: e.Log, Model: upstream.Model, Tools: e.options.Tools, Policy: e.options.Policy, View: view, System: system, Limits: e.options.Limits,
 		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature,
 	}
 	if fallback, ok := e.options.Models[upstream.Fallback]; ok && upstream.Fallback != "" {

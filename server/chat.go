@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,16 +75,19 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return aboutRequest(err)
 	}
-	p := &progress{server: s, ids: chatIDs{SessionID: request.SessionID, ConversationID: chat.Conversation.ID}}
-	if p.ids.SessionID == "" {
-		p.ids.SessionID = chat.Conversation.ID
-	}
+	return s.answer(w, r, chat, request.Stream, request.SessionID)
+}
+
+// answer gives a turn's answer, whole or as a stream. SessionID is what the client called the conversation,
+// "" for its id.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Chat, stream *bool, sessionID string) error {
+	p := &progress{ids: chatIDs{SessionID: cmp.Or(sessionID, chat.Conversation.ID), ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}}
 	streamed := accepts(r, "text/event-stream")
-	if request.Stream != nil {
-		streamed = *request.Stream
+	if stream != nil {
+		streamed = *stream
 	}
 	if streamed {
-		return s.streamChat(w, r, chat, p)
+		return s.stream(w, r, chat.Events, p)
 	}
 	for event, err := range chat.Events {
 		if err != nil {
@@ -91,7 +95,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.take(event)
 	}
-	answer, failure := p.end(r)
+	answer, failure := p.end()
 	if failure != nil {
 		return failure
 	}
@@ -121,20 +125,30 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 	if err := decode(body, &request); err != nil {
 		return request, err
 	}
-	for _, err := range []error{
-		oneOf("mode", request.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun),
-		oneOf("view", request.View, window.Names()...),
-		oneOf("model", request.Model, s.engine.Models()...),
-		oneOf("on_busy", request.OnBusy, engine.Wait, engine.Reject, engine.Interrupt),
-	} {
-		if err != nil {
-			return request, err
-		}
+	if err := oneOf("mode", request.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
+		return request, err
+	}
+	if err := s.checkNames(request.Model, request.View, request.OnBusy); err != nil {
+		return request, err
 	}
 	if isBlank(request.Message) {
 		return request, refuse("message", "message must be a string or a list of parts that says something")
 	}
 	return request, nil
+}
+
+// checkNames refuses names that there are not; "" is always fine.
+func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
+	for _, err := range []error{
+		oneOf("view", view, window.Names()...),
+		oneOf("model", model, s.engine.Models()...),
+		oneOf("on_busy", onBusy, engine.Wait, engine.Reject, engine.Interrupt),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isBlank reports whether a message has nothing in it but white space.
@@ -149,19 +163,18 @@ func isBlank(message continuo.Content) bool {
 
 // progress is what has come of a turn so far.
 type progress struct {
-	server *server
 	ids    chatIDs
-	plan   *continuo.Plan
+	plan   *continuo.Plan  // of the newest request
 	begun  bool            // the user's entry stands in the log
-	rounds int             // answers that came while we listened; 0 at the end for a turn that had ended before
 	text   strings.Builder // what the newest round said, for when it cannot be kept
 	last   *continuo.Entry // the final answer, whole or not
+	lastID int64           // of the newest event
 	usage  continuo.Usage
 }
 
 // take notes an event.
 func (p *progress) take(event turn.Event) {
-	p.ids.TurnID = event.TurnID
+	p.lastID = event.ID
 	switch event.Kind {
 	case turn.Started:
 		p.begun = true
@@ -170,39 +183,23 @@ func (p *progress) take(event turn.Event) {
 		p.text.Reset()
 	case turn.TextDelta:
 		p.text.WriteString(event.Text)
-	case turn.Answered:
-		p.rounds++
 	case turn.Finished, turn.Failed:
-		p.last, p.usage = event.Entry, event.Usage
+		p.begun, p.last, p.usage = true, event.Entry, event.Usage
+		if event.Plan != nil {
+			p.plan = event.Plan
+		}
 	}
 }
 
 // end returns the answer of a turn that is over, or why there is none.
-func (p *progress) end(r *http.Request) (*chatAnswer, error) {
+func (p *progress) end() (*chatAnswer, error) {
 	if p.last == nil {
 		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
 	}
 	if p.last.Error != nil {
 		return nil, p.failure(modelFailure(p.last.Error))
 	}
-	if p.plan == nil {
-		p.plan = p.planOf(r, p.last)
-	}
 	return &chatAnswer{chatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}, nil
-}
-
-// planOf makes the plan again by which the request of an earlier answer was built; nil when that cannot
-// be done.
-func (p *progress) planOf(r *http.Request, entry *continuo.Entry) *continuo.Plan {
-	conversation, err := p.server.engine.Log.Conversation(r.Context(), p.ids.ConversationID)
-	if err != nil {
-		return nil
-	}
-	request, err := p.server.engine.Request(r.Context(), conversation, entry.Seq)
-	if err != nil {
-		return nil
-	}
-	return request.Plan
 }
 
 // failure tells, beside an error, what the turn had come to: nothing that the model said is lost.

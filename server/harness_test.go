@@ -130,6 +130,9 @@ func engineOver(t *testing.T, store continuo.Store, options engine.Options) *eng
 		}
 		options.Default = "obedient"
 	}
+	if options.Policy.Otherwise == "" {
+		options.Policy.Otherwise = tool.Allow
+	}
 	if options.Prompts.Dir == "" {
 		options.Prompts = prompt.Prompts{Dir: "testdata/prompts"}
 	}

@@ -18,6 +18,7 @@ type route struct {
 // routes lists every call that the server answers.
 func (s *server) routes() []route {
 	const conversations, one = "/api/conversations", "/api/conversations/{id}"
+	const turns = one + "/turns"
 	return []route{
 		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
 		{"GET", "/api/models", "list the models", s.listModels},
@@ -34,6 +35,12 @@ func (s *server) routes() []route {
 		{"GET", one + "/entries/{seq}/request", "show the request that an answer came of", s.showRequest},
 		{"GET", one + "/context", "show what a model would be sent, and why", s.showContext},
 		{"GET", one + "/transcript", "show it as text", s.showTranscript},
+		{"GET", turns, "list its turns, the newest first", s.listTurns},
+		{"GET", turns + "/{turn}", "show a turn", s.getTurn},
+		{"GET", turns + "/{turn}/events", "follow a turn, or hear it again", s.turnEvents},
+		{"POST", turns + "/{turn}/resume", "go on with a turn that failed", s.resumeTurn},
+		{"POST", turns + "/{turn}/cancel", "stop a turn", s.cancelTurn},
+		{"POST", turns + "/{turn}/approvals", "decide on a call that waits for it", s.decide},
 		{"GET", "/healthz", "tell whether the program runs", s.health},
 		{"GET", "/readyz", "tell whether the store answers", s.ready},
 		{"GET", "/metrics", "figures for Prometheus", s.showMetrics},

@@ -2,32 +2,33 @@ package server
 
 import (
 	"errors"
+	"iter"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/turn"
 )
 
-// streamChat sends a turn's events as they come. An error before the first event is answered like any
-// other; after it, the stream always ends with one done or one error.
-func (s *server) streamChat(w http.ResponseWriter, r *http.Request, chat *engine.Chat, p *progress) error {
+// stream sends a turn's events as they come, each with its id. An error before the first event is answered
+// like any other; after it, the stream always ends with one done or one error.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, events iter.Seq2[turn.Event, error], p *progress) error {
 	var out *eventStream
 	defer func() {
 		if out != nil {
 			out.close()
 		}
 	}()
-	for event, err := range chat.Events {
+	for event, err := range events {
 		if err != nil && out == nil {
 			return p.failure(err)
 		}
 		if err != nil {
-			return s.endStream(w, r, out, p.failure(err))
+			return s.endStream(w, r, out, p, p.failure(err))
 		}
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
@@ -40,25 +41,19 @@ func (s *server) streamChat(w http.ResponseWriter, r *http.Request, chat *engine
 	if out == nil {
 		return p.failure(errors.New("the turn yielded nothing"))
 	}
-	answer, failure := p.end(r)
-	if p.last != nil && p.rounds == 0 { // the turn was over before: say what its listeners heard
-		out.send("context", contextOf(p.planOf(r, p.last)))
-		if text := p.last.Content.String(); text != "" {
-			out.send("delta", textEvent{text})
-		}
-	}
+	answer, failure := p.end()
 	if failure != nil {
-		return s.endStream(w, r, out, failure)
+		return s.endStream(w, r, out, p, failure)
 	}
-	out.send("done", answer)
+	out.sendAs(p.lastID, "done", answer)
 	return nil
 }
 
 // endStream sends the last event of a stream that failed.
-func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStream, err error) error {
+func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStream, prog *progress, err error) error {
 	p := problemOf(err)
 	s.logCause(w, r, p)
-	out.send("error", p)
+	out.sendAs(prog.lastID, "error", p)
 	return nil
 }
 
@@ -67,10 +62,28 @@ type (
 	textEvent struct {
 		Text string `json:"text"`
 	}
-	toolCallEvent struct {
+	callEvent struct {
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
+	}
+	// callDeltaEvent is a piece of a call that the model is still writing. Calls are told apart by Index;
+	// ID and Name are in the first piece.
+	callDeltaEvent struct {
+		Index     int    `json:"index"`
+		ID        string `json:"id,omitempty"`
+		Name      string `json:"name,omitempty"`
+		Arguments string `json:"arguments"`
+	}
+	decisionEvent struct {
+		ToolCallID string `json:"tool_call_id"`
+		Allowed    bool   `json:"allowed"`
+		Reason     string `json:"reason,omitempty"`
+	}
+	fallbackEvent struct {
+		Model   string                 `json:"model"`
+		Reason  continuo.FailureReason `json:"reason"`
+		Message string                 `json:"message"`
 	}
 	toolResultEvent struct {
 		ToolCallID string `json:"tool_call_id"`
@@ -133,35 +146,49 @@ func (e *eventStream) breakSilence() {
 	}
 }
 
-// tell sends what a client wants to know of a turn's event. Its end is sent by others.
+// tell sends what a client wants to know of a turn's event, under the event's id. The turn's end is sent
+// by others.
 func (e *eventStream) tell(event turn.Event, p *progress) {
 	switch event.Kind {
 	case turn.Started:
-		e.send("turn", p.ids)
+		e.sendAs(event.ID, "turn", p.ids)
 	case turn.Planned:
-		e.send("context", contextOf(event.Plan))
+		e.sendAs(event.ID, "context", contextOf(event.Plan))
 	case turn.ReasoningDelta:
-		e.send("reasoning", textEvent{event.Text})
-	case turn.TextDelta:
-		e.send("delta", textEvent{event.Text})
-	case turn.Answered:
-		for _, call := range event.Entry.ToolCalls {
-			e.send("tool_call", toolCallEvent{call.ID, call.Name, call.Arguments})
+		if event.Text != "" {
+			e.sendAs(event.ID, "reasoning", textEvent{event.Text})
 		}
+	case turn.TextDelta:
+		e.sendAs(event.ID, "delta", textEvent{event.Text})
+	case turn.CallDelta:
+		delta := event.Delta
+		e.sendAs(event.ID, "tool_call_delta", callDeltaEvent{delta.Index, delta.ID, delta.Name, delta.Arguments})
+	case turn.FellBack:
+		e.sendAs(event.ID, "fallback", fallbackEvent{event.Attempt.Round.Model, event.Attempt.Error.Reason, event.Attempt.Error.Message})
+	case turn.Called:
+		e.sendAs(event.ID, "tool_call", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments})
+	case turn.Asked:
+		e.sendAs(event.ID, "approval", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments})
+	case turn.Decided:
+		e.sendAs(event.ID, "decision", decisionEvent{event.Call.ID, event.Decision.Allowed, event.Decision.Reason})
 	case turn.ToolDone:
-		e.send("tool_result", toolResult(event.Entry))
+		e.sendAs(event.ID, "tool_result", toolResult(event.Entry))
 	}
 }
 
-// send writes one event.
-func (e *eventStream) send(name string, value any) {
+// sendAs writes one event under an id, 0 for none.
+func (e *eventStream) sendAs(id int64, name string, value any) {
 	data, err := rawjson.Marshal(value)
+	event := sse.Event{Type: name, Data: data}
+	if id > 0 {
+		event.ID = strconv.FormatInt(id, 10)
+	}
 	e.write(func() error {
 		if err != nil {
 			return err
 		}
 		e.ended = name == "done" || name == "error"
-		return e.out.Write(sse.Event{Type: name, Data: data})
+		return e.out.Write(event)
 	})
 	e.keepAlive.Reset(e.interval)
 }
@@ -189,7 +216,7 @@ func (e *eventStream) gone() bool {
 
 // close ends the stream: a stream that has no last event yet, because the program failed, gets one.
 func (e *eventStream) close() {
-	e.send("error", problemOf(errors.New("the stream broke off")))
+	e.sendAs(0, "error", problemOf(errors.New("the stream broke off")))
 	e.keepAlive.Stop()
 	close(e.stop)
 	e.silence.Wait()

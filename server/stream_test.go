@@ -161,9 +161,9 @@ func TestStreamAlwaysEnds(t *testing.T) {
 	for _, last := range []string{"", "done", "error"} {
 		recorder := httptest.NewRecorder()
 		out := newEventStream(recorder, time.Hour)
-		out.send("turn", chatIDs{"s", "c", "t"})
+		out.sendAs(0, "turn", chatIDs{"s", "c", "t"})
 		if last != "" {
-			out.send(last, struct{}{})
+			out.sendAs(0, last, struct{}{})
 		}
 		out.close()
 		events, err := allEvents(recorder.Body)

@@ -45,8 +45,32 @@ func Failure(format string, args ...any) Result {
 	return Result{Content: "error: " + fmt.Sprintf(format, args...), Failed: true}
 }
 
+// Source gives the tools that there are at the moment, for one turn. It must be safe for concurrent use.
+type Source interface {
+	Tools(ctx context.Context) Set
+}
+
+// Sources gives the tools of several sources, in their order. Of tools with one name the first counts.
+type Sources []Source
+
+// Tools is part of Source.
+func (s Sources) Tools(ctx context.Context) Set {
+	var all Set
+	for _, source := range s {
+		for _, tool := range source.Tools(ctx) {
+			if _, taken := all.Find(tool.Spec().Name); !taken {
+				all = append(all, tool)
+			}
+		}
+	}
+	return all
+}
+
 // Set is the tools of one turn, in the order in which a model is told of them.
 type Set []Tool
+
+// Tools makes a set a source that never changes.
+func (s Set) Tools(context.Context) Set { return s }
 
 // Specs returns the tools' specifications, in order.
 func (s Set) Specs() []continuo.ToolSpec {

@@ -41,7 +41,7 @@ func failing(reason continuo.FailureReason) []any {
 // events runs a turn and returns its events by kind, in order.
 func (h *house) events(text string) (kinds []turn.Kind, all []turn.Event) {
 	h.t.Helper()
-	for event, err := range h.runner.Run(context.Background(), turn.Input{ConversationID: h.conversation.ID, Message: continuo.Text(text)}) {
+	for event, err := range h.follow(context.Background(), turn.Input{Message: continuo.Text(text)}) {
 		if err != nil {
 			h.t.Fatal(err)
 		}

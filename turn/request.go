@@ -29,14 +29,18 @@ func (r *Request) SHA256() string {
 }
 
 // Build makes the request that a model gets for a conversation as it was at seq at. The envelope is
-// everything that does not come from the log; its View is filled in.
+// everything that does not come from the log; its View is filled in, and its Instruction where the model
+// needs one.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*Request, error) {
 	plan, err := Plan(ctx, log, conversation, at, view, envelope, info)
 	if err != nil {
 		return nil, err
 	}
+	if envelope, err = instructed(envelope, info); err != nil {
+		return nil, err
+	}
 	envelope.View = rawjson.MustMarshal(view)
-	body, err := Render(envelope, plan.Messages, info)
+	body, err := Render(envelope, plan, info)
 	if err != nil {
 		return nil, fmt.Errorf("render request for conversation %s: %w", conversation.ID, err)
 	}
@@ -53,6 +57,9 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 const demoProvider = "demo"
 
 func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.Input {
+	if complete, err := instructed(envelope, info); err == nil { // else the build fails
+		envelope = complete
+	}
 	encoding, exact := token.ForModel(info.Name)
 	return window.Input{
 		At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
@@ -60,11 +67,25 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.I
 	}
 }
 
-// promptSize measures the system messages and the tools.
+// instructed is an envelope with the instruction that a model without tool calls needs. One that has it
+// already keeps it, so that a request is made again as it was.
+func instructed(envelope continuo.Envelope, info model.Info) (continuo.Envelope, error) {
+	if _, ok := info.Transcript(); !ok || envelope.Instruction != "" {
+		return envelope, nil
+	}
+	var err error
+	envelope.Instruction, err = render.Instruction(envelope.Tools)
+	return envelope, err
+}
+
+// promptSize measures the system messages and the tools, or the instruction that tells of them.
 func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.Size {
 	size := continuo.Size{Messages: len(envelope.System)}
 	for _, text := range envelope.System {
 		size = size.Add(continuo.Measure(continuo.Text(text), nil, counter))
+	}
+	if envelope.Instruction != "" {
+		return size.Add(continuo.Measure(continuo.Text(envelope.Instruction), nil, counter)).Add(continuo.Size{Messages: 1})
 	}
 	for _, spec := range envelope.Tools {
 		size = size.Add(continuo.Measure(continuo.Text(string(rawjson.MustMarshal(spec))), nil, counter))
@@ -73,13 +94,17 @@ func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.S
 }
 
 // Render writes a request's body in the protocol that a model speaks.
-func Render(envelope continuo.Envelope, messages []continuo.Message, info model.Info) ([]byte, error) {
+func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([]byte, error) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
 	case model.ProtocolOpenAIChat:
-		return render.OpenAIChatRequest(envelope, messages, options)
+		return render.OpenAIChatRequest(envelope, plan.Messages, options)
 	case model.ProtocolAnthropic:
-		return render.AnthropicRequest(envelope, messages, options)
+		return render.AnthropicRequest(envelope, plan.Messages, options)
+	case model.ProtocolOpenAIChat + model.TranscriptSuffix:
+		return render.OpenAIChatTranscript(envelope, plan, options)
+	case model.ProtocolAnthropic + model.TranscriptSuffix:
+		return render.AnthropicTranscript(envelope, plan)
 	default:
 		return nil, fmt.Errorf("%w: no rendering for the protocol %q", continuo.ErrInvalid, info.Protocol)
 	}

@@ -2,22 +2,26 @@ package turn
 
 import (
 	"fmt"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
 )
 
 // round asks the model, or the fallback in its place, and appends the answer.
 func (c *cycle) round(last bool) (*continuo.Entry, error) {
+	begin := time.Now()
 	asked, err := c.plan(c.own(), last)
 	if err != nil {
 		return nil, err
 	}
+	c.journal.keeper.measure(StageBuild, time.Since(begin))
 	answer := c.ask(asked)
 	if c.mayFallBack(&answer) {
-		c.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
+		c.journal.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
 		answer = c.askFallback(answer, last)
 	}
-	return c.append(answer)
+	return c.answered(answer)
 }
 
 // request is one that is ready to be sent.
@@ -29,12 +33,12 @@ type request struct {
 
 // plan builds a round's request for an upstream, in the protocol that it speaks.
 func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
+	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
 		return nil, err
 	}
 	info := upstream.Model.Info()
-	built, err := Build(c.ctx, c.Log, conversation, conversation.LastSeq, c.View, c.envelope(upstream, last), info)
+	built, err := Build(c.ctx, c.Log, conversation, conversation.LastSeq, c.View, c.envelope(upstream, c.toolsOf(last)), info)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +54,21 @@ func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
 	}}, nil
 }
 
+// toolsOf returns what a round's request offers; a turn's last one offers nothing.
+func (c *cycle) toolsOf(last bool) tool.Set {
+	if last {
+		return nil
+	}
+	return c.tools
+}
+
 // ask streams a request's answer.
 func (c *cycle) ask(asked *request) continuo.Entry {
-	c.emit(Event{Kind: Planned, Plan: asked.Plan})
+	round := *asked.round // what comes of the request is added to the turn's own
+	c.newestPlan = summary(asked.Plan)
+	c.journal.emit(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
-	c.count(asked.round)
+	addUsage(&c.usage, asked.round)
 	return answer
 }
 
@@ -86,13 +100,13 @@ func (c *cycle) askFallback(failed continuo.Entry, last bool) continuo.Entry {
 	return answer
 }
 
-// envelope is what the requests to an upstream hold besides the log; the last one of a turn offers no tools.
-func (r *Runner) envelope(upstream Upstream, last bool) continuo.Envelope {
+// envelope is what the requests to an upstream hold besides the log.
+func (r *Runner) envelope(upstream Upstream, tools tool.Set) continuo.Envelope {
 	envelope := continuo.Envelope{
 		Model: upstream.Model.Info().Name, System: r.System, MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
 	}
-	if !last && len(r.Tools) > 0 {
-		envelope.Tools = r.Tools.Specs()
+	if len(tools) > 0 {
+		envelope.Tools = tools.Specs()
 	}
 	return envelope
 }

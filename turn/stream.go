@@ -2,18 +2,13 @@ package turn
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/render"
-	"github.com/continuo-log/continuo/tool"
 )
 
 // stream sends a request and makes an entry of what comes back, whole or not.
@@ -30,6 +25,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 		}
 		if round.FirstDeltaMS == 0 {
 			round.FirstDeltaMS = max(time.Since(begin).Milliseconds(), 1)
+			c.journal.keeper.measure(StageFirst, time.Since(begin))
 		}
 		answer.Add(delta)
 		c.show(delta)
@@ -45,6 +41,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 	if failure != nil && ctx.Err() != nil {
 		failure = causeOf(ctx)
 	}
+	c.journal.keeper.measure(StageModel, time.Since(begin))
 	round.LatencyMS = time.Since(begin).Milliseconds()
 	round.FinishReason, round.Usage = answer.Finish(), answer.Usage()
 	entry := answer.Entry(failure)
@@ -56,20 +53,27 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 const maxAnswerBytes = 16 << 20
 
 func sizeOf(delta model.Delta) int {
-	size := len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature)
-	if call := delta.ToolCall; call != nil {
-		size += 64 + len(call.ID) + len(call.Name) + len(call.Arguments) + len(call.Extra)
-	}
-	return size
+	return len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature) + sizeOfCall(delta.ToolCall)
 }
 
-// show passes on what a person can read of a delta.
+func sizeOfCall(call *model.ToolCallDelta) int {
+	if call == nil {
+		return 0
+	}
+	return 64 + len(call.ID) + len(call.Name) + len(call.Arguments) + len(call.Extra)
+}
+
+// show passes on what a reader can see of a delta, and what the answer would be made of if the program
+// were killed now.
 func (c *cycle) show(delta model.Delta) {
-	if delta.Reasoning != "" {
-		c.emit(Event{Kind: ReasoningDelta, Text: delta.Reasoning})
+	if delta.Reasoning != "" || delta.Signature != "" {
+		c.journal.emit(Event{Kind: ReasoningDelta, Text: strings.ToValidUTF8(delta.Reasoning, "\uFFFD"), Signature: strings.ToValidUTF8(delta.Signature, "\uFFFD")})
 	}
 	if delta.Text != "" {
-		c.emit(Event{Kind: TextDelta, Text: delta.Text})
+		c.journal.emit(Event{Kind: TextDelta, Text: strings.ToValidUTF8(delta.Text, "\uFFFD")})
+	}
+	if delta.ToolCall != nil {
+		c.journal.emit(Event{Kind: CallDelta, Delta: delta.ToolCall})
 	}
 }
 
@@ -84,111 +88,4 @@ func causeOf(ctx context.Context) error {
 		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: "the turn was interrupted", Retryable: true}
 	}
 	return failure
-}
-
-// maxSideBySide bounds how many calls of one answer run at once.
-const maxSideBySide = 16
-
-// toolRun carries out one call, or says why it is not carried out.
-type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) tool.Result
-
-// answerCalls runs an answer's calls side by side and appends their results in call order.
-func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
-	if len(answer.ToolCalls) == 0 {
-		return nil
-	}
-	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.in.ConversationID)
-	if err != nil {
-		return err
-	}
-	results := make([]continuo.Entry, len(answer.ToolCalls))
-	var running sync.WaitGroup
-	places := make(chan struct{}, maxSideBySide)
-	for i, call := range answer.ToolCalls {
-		running.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			results[i] = c.resultOf(call, conversation, run)
-		})
-	}
-	running.Wait()
-	for _, result := range results {
-		if _, err := c.append(result); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
-	begin := time.Now()
-	result := run(call, conversation)
-	if len(result.Content) > maxResultBytes {
-		result = tool.Failure("the tool gave %d bytes, more than the %d that are kept of one result: ask for less", len(result.Content), maxResultBytes)
-	}
-	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
-	entry := continuo.Entry{
-		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
-		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
-	}
-	if found, ok := c.find(call.Name); ok {
-		entry.ToolName = found.Spec().Name
-	}
-	if result.Failed {
-		entry.PartType = "tool_error"
-	}
-	return entry
-}
-
-// runTool calls the tool that a call names; a program error in it becomes a result like any failure.
-func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result) {
-	found, ok := c.find(call.Name)
-	if !ok {
-		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.Tools))
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Tool)
-	defer cancel()
-	defer func() {
-		if cause := recover(); cause != nil {
-			result = tool.Failure("the tool %s failed inside: %v", call.Name, cause)
-		}
-	}()
-	return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
-}
-
-// find returns the tool that a call names as the rendering named it to the model.
-func (c *cycle) find(name string) (tool.Tool, bool) {
-	for _, candidate := range c.Tools {
-		if render.ToolName(candidate.Spec().Name) == name {
-			return candidate, true
-		}
-	}
-	return nil, false
-}
-
-func names(tools tool.Set) []string {
-	var names []string
-	for _, spec := range tools.Specs() {
-		names = append(names, render.ToolName(spec.Name))
-	}
-	return names
-}
-
-// notRun answers a call of an answer that broke off.
-func notRun(continuo.ToolCall, continuo.Conversation) tool.Result {
-	return tool.Failure("not run: the answer that asked for it broke off")
-}
-
-// overLimit answers a call that came after the last round.
-func overLimit(continuo.ToolCall, continuo.Conversation) tool.Result {
-	return tool.Failure("not run: the turn has reached its limit of rounds")
-}
-
-// maxResultBytes bounds one tool result; it leaves room for the rest of an entry within the log's limit.
-const maxResultBytes = 24 << 20
-
-// hashOf makes a short name of a text, the same for every try.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:12])
 }

@@ -6,19 +6,22 @@
 // was made by. A call of the model that fails leaves an assistant entry with the partial text and an
 // LLM_ERROR, and every call of a tool gets a result, whatever happens.
 //
-// Pitfalls: a turn assumes that it is the only one of its conversation; the caller sees to that.
-// Cancelling the context ends the turn with an entry that says so, and still appends it.
+// A turn runs under a lease of its conversation ([Keeper]), and what it does is kept as events in the
+// store while it happens ([Journal]): the program may be killed at any point, and whoever finds the turn
+// afterwards closes it with all that had come. Anybody may follow it meanwhile, from any process.
+//
+// Pitfalls: stopping the journal ends the turn with an entry that says so, which is still appended. Times
+// are measured by this process's monotonic clock, leases by the store's.
 package turn
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/window"
@@ -32,8 +35,10 @@ var ErrInterrupted = errors.New("interrupted")
 type Runner struct {
 	Log *continuo.Log
 	// Model is asked once a round: retries, and limits on the time of one request, are its own.
-	Model  model.Model
-	Tools  tool.Set
+	Model model.Model
+	// Tools are asked for once a turn; those that Policy denies are not offered.
+	Tools  tool.Source
+	Policy tool.Policy
 	View   window.View
 	System []string // the system messages, in order
 	Limits Limits
@@ -61,6 +66,7 @@ type Limits struct {
 	Rounds int           // model requests; the last one is offered no tools. Default 25
 	Turn   time.Duration // the whole turn. Default 10 min
 	Tool   time.Duration // one call of a tool. Default 1 min
+	Ask    time.Duration // waiting for a person's decision on a call. Default 5 min
 }
 
 func (l Limits) orDefaults() Limits {
@@ -73,32 +79,39 @@ func (l Limits) orDefaults() Limits {
 	if l.Tool == 0 {
 		l.Tool = time.Minute
 	}
+	if l.Ask == 0 {
+		l.Ask = 5 * time.Minute
+	}
 	return l
 }
 
 // Input is what begins a turn.
 type Input struct {
-	ConversationID string
-	Message        continuo.Content
-	// Key makes the turn happen once: a second turn with the same key and message gives the answer of the
-	// first, and goes on with it if it broke off before an answer was recorded. Default none.
-	Key     string
+	Message continuo.Content
+	// Resume goes on from where the log stands, without a message.
+	Resume  bool
 	Mode    continuo.Mode
 	AgentID string
 }
 
-// Run carries out a turn. It yields an error, last, only when the turn could not be recorded or built;
-// a model that fails gives a Failed event. Stopping early cancels the turn.
-func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		limits := r.Limits.orDefaults()
-		ctx, cancel := context.WithTimeoutCause(ctx, limits.Turn, errTimeout)
-		defer cancel()
-		c := &cycle{Runner: r, limits: limits, in: in, turnID: r.Log.NewID("turn"), ctx: ctx, stop: cancel, yield: yield}
-		if err := c.run(); err != nil && !c.stopped {
-			yield(Event{TurnID: c.turnID}, err)
-		}
+// Run carries out the turn of a journal and returns when it is over. Its events are read with
+// [Keeper.Follow]. The error says why the turn could not be recorded or built; a model that fails gives a
+// Failed event and no error.
+func (r *Runner) Run(j *Journal, in Input) (err error) {
+	limits := r.Limits.orDefaults()
+	ctx, cancel := context.WithTimeoutCause(j.Context(), limits.Turn, errTimeout)
+	defer cancel()
+	defer func() { j.keeper.end(j, err) }()
+	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, tools: r.offered(ctx)}
+	return c.run()
+}
+
+// offered returns the tools that a model may be told of.
+func (r *Runner) offered(ctx context.Context) tool.Set {
+	if r.Tools == nil {
+		return nil
 	}
+	return r.Policy.Offered(r.Tools.Tools(ctx))
 }
 
 var errTimeout = errors.New("the turn took longer than the limit on a whole turn")
@@ -106,50 +119,29 @@ var errTimeout = errors.New("the turn took longer than the limit on a whole turn
 // cycle is one turn under way.
 type cycle struct {
 	*Runner
-	limits Limits
-	in     Input
-	turnID string
-	usage  continuo.Usage
-
-	ctx     context.Context
-	stop    context.CancelFunc
-	yield   func(Event, error) bool
-	stopped bool // the consumer wants no more events
-}
-
-// emit hands an event to the consumer; a consumer that stops cancels the turn.
-func (c *cycle) emit(event Event) {
-	if c.stopped {
-		return
-	}
-	event.TurnID = c.turnID
-	if !c.yield(event, nil) {
-		c.stopped = true
-		c.stop()
-	}
+	journal        *Journal
+	limits         Limits
+	in             Input
+	conversationID string
+	tools          tool.Set // of this turn
+	usage          continuo.Usage
+	newestPlan     *continuo.Plan // of the newest round
+	ctx            context.Context
 }
 
 func (c *cycle) run() error {
-	done, err := c.begin()
-	if err != nil || done {
-		return err
+	if err := c.begin(); err != nil {
+		return errors.Join(err, c.journal.void())
 	}
 	for round := 1; ; round++ {
 		answer, err := c.round(round == c.limits.Rounds)
 		switch {
-		case err != nil && c.ctx.Err() != nil:
-			return c.end(model.AsError(causeOf(c.ctx)))
 		case err != nil:
-			return err
+			return c.ends(err)
 		case answer.Error != nil:
-			if err := c.answerCalls(answer, notRun); err != nil {
-				return err
-			}
-			c.emit(Event{Kind: Failed, Entry: answer, Usage: c.usage})
-			return nil
+			return c.fail(answer)
 		case len(answer.ToolCalls) == 0:
-			c.emit(Event{Kind: Finished, Entry: answer, Usage: c.usage})
-			return nil
+			return nil // it was the turn's last event
 		}
 		run := c.runTool
 		if round == c.limits.Rounds {
@@ -164,40 +156,87 @@ func (c *cycle) run() error {
 	}
 }
 
-// begin appends the user's entry. It reports true when the turn was over before: its key was used.
-func (c *cycle) begin() (over bool, err error) {
-	if err := c.CheckFits(c.in.Message); err != nil {
-		return false, err
+// ends records why there is no answer: somebody stopped the turn, or its request cannot be built. Only
+// what cannot be recorded is an error.
+func (c *cycle) ends(err error) error {
+	switch cause := context.Cause(c.ctx); {
+	case errors.Is(err, continuo.ErrLeaseLost):
+		return err
+	case errors.Is(cause, continuo.ErrLeaseLost):
+		return cause
+	case cause != nil:
+		return c.end(model.AsError(causeOf(c.ctx)))
 	}
-	if err := c.closeOpenCalls(); err != nil {
-		return false, err
+	if failed := c.end(&model.Error{Reason: continuo.ReasonUpstream, Message: err.Error()}); failed != nil {
+		return errors.Join(err, failed)
 	}
-	entry := continuo.Entry{Role: continuo.User, Content: c.in.Message, Mode: c.in.Mode, AgentID: c.in.AgentID}
-	keyed := continuo.AppendOptions{Key: c.in.Key}
-	if c.in.Key != "" {
-		keyed.Identity = hashOf(string(rawjson.MustMarshal(c.in.Message))) // whatever the mode is by now
-	}
-	if c.in.Key == "" {
-		entry.TurnID = c.turnID
-	} else {
-		entry.TurnID = "turn_" + c.in.ConversationID[len("conv_"):] + "_" + hashOf(c.in.Key)[:12]
-		c.turnID = entry.TurnID
-	}
-	stored, err := c.Log.Append(c.ctx, c.in.ConversationID, []continuo.Entry{entry}, keyed)
-	if err != nil {
-		return false, err
-	}
-	c.emit(Event{Kind: Started, Entry: &stored[0]})
-	if c.in.Key == "" {
-		return false, nil
-	}
-	return c.replay(stored[0].Seq)
+	return nil
 }
 
-// closeOpenCalls answers calls that an earlier turn left open because its program ended: without their
-// results nothing could ever follow them.
+// fail ends a turn whose answer failed: its calls are answered, and the answer is the turn's last word.
+func (c *cycle) fail(answer *continuo.Entry) error {
+	ending := &ending{continuo.TurnFailed, continuo.TurnEnd{Reason: answer.Error.Reason, Usage: c.usage}}
+	results, err := c.results(answer, notRun)
+	if err != nil {
+		return err
+	}
+	_, err = c.journal.append(results, func(stored []continuo.Entry) []Event {
+		return append(toolEvents(stored), Event{Kind: Failed, Entry: answer, Plan: c.newestPlan, Usage: c.usage})
+	}, ending)
+	return err
+}
+
+// begin appends the user's entry, or what a resumed turn needs.
+func (c *cycle) begin() error {
+	if err := c.closeOpenCalls(); err != nil {
+		return err
+	}
+	var entries []continuo.Entry
+	if !c.in.Resume {
+		if err := c.CheckFits(c.ctx, c.in.Message); err != nil {
+			return err
+		}
+		entries = append(entries, continuo.Entry{Role: continuo.User, Content: c.in.Message})
+	} else if last, err := c.newest(); err != nil {
+		return err
+	} else if last.Role == continuo.Assistant {
+		entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(resumeNote)})
+	} else {
+		return c.started(last)
+	}
+	_, err := c.append(entries, func(stored []continuo.Entry) []Event { return []Event{{Kind: Started, Entry: &stored[0]}} }, nil)
+	return err
+}
+
+// resumeNote tells the model to go on with an answer that broke off.
+//
+//go:embed resume.md
+var resumeNote string
+
+// started begins a turn that goes on from where the log stands.
+func (c *cycle) started(last *continuo.Entry) error {
+	_, err := c.append(nil, func([]continuo.Entry) []Event { return []Event{{Kind: Started, Entry: last}} }, nil)
+	return err
+}
+
+// newest reads the conversation's newest entry that is not hidden.
+func (c *cycle) newest() (*continuo.Entry, error) {
+	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
+	if err != nil {
+		return nil, err
+	}
+	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{Backward: true}) {
+		if err != nil || !entry.Hidden {
+			return &entry, err
+		}
+	}
+	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
+}
+
+// closeOpenCalls answers calls that stand open, such as an import's: without their results nothing could
+// ever follow them.
 func (c *cycle) closeOpenCalls() error {
-	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
+	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
 		return err
 	}
@@ -207,12 +246,10 @@ func (c *cycle) closeOpenCalls() error {
 	}
 	results := make([]continuo.Entry, len(group.Open))
 	for i, id := range group.Open {
-		results[i] = continuo.Entry{
-			Role: continuo.Tool, ToolCallID: id, PartType: "tool_error", TurnID: c.turnID, Hidden: group.Hidden,
-			Content: continuo.Text("error: interrupted: the program ended before this call had a result"),
-		}
+		results[i] = interruptedCall(id, group.Hidden)
+		results[i].TurnID = c.journal.turn.ID
 	}
-	_, err = c.Log.Append(c.ctx, c.in.ConversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
+	_, err = c.Log.Append(c.ctx, c.conversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
 	if err != nil {
 		return fmt.Errorf("close the calls of an earlier turn: %w", err)
 	}
@@ -220,51 +257,39 @@ func (c *cycle) closeOpenCalls() error {
 }
 
 // CheckFits refuses, with a *continuo.OverflowError, a message that no request could hold.
-func (r *Runner) CheckFits(message continuo.Content) error {
-	return window.CheckFits(r.View, windowInput(0, r.envelope(r.own(), false), r.Model.Info()), message)
+func (r *Runner) CheckFits(ctx context.Context, message continuo.Content) error {
+	return window.CheckFits(r.View, windowInput(0, r.envelope(r.own(), r.offered(ctx)), r.Model.Info()), message)
 }
 
-// replay gives the end of a turn that ran before, if it has one.
-func (c *cycle) replay(after int64) (over bool, err error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.in.ConversationID)
-	if err != nil {
-		return false, err
+// append adds entries of the turn to the log, together with the events that tell of them. It gets there
+// even when the turn was cancelled.
+func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, end *ending) ([]continuo.Entry, error) {
+	for i := range entries {
+		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = c.in.Mode, c.in.AgentID, c.journal.turn.ID
 	}
-	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{From: after + 1}) {
-		if err != nil {
-			return false, err
-		}
-		if entry.TurnID != c.turnID && entry.Role == continuo.User {
-			return false, fmt.Errorf("%w: the turn of the key %q broke off and the conversation has gone on since: send the message with another key", continuo.ErrKeyReused, c.in.Key)
-		}
-		if entry.TurnID != c.turnID || entry.Role != continuo.Assistant {
-			continue
-		}
-		c.count(entry.Round)
-		switch {
-		case entry.Error != nil:
-			c.emit(Event{Kind: Failed, Entry: &entry, Usage: c.usage})
-			return true, nil
-		case !entry.HasCalls():
-			c.emit(Event{Kind: Finished, Entry: &entry, Usage: c.usage})
-			return true, nil
-		}
-	}
-	return false, nil
+	return c.journal.append(entries, tell, end)
 }
 
-// append adds an answer to the log. It must get there even when the turn was cancelled.
-func (c *cycle) append(answer continuo.Entry) (*continuo.Entry, error) {
-	answer.Mode, answer.AgentID, answer.TurnID = c.in.Mode, c.in.AgentID, c.turnID
-	stored, err := c.Log.Append(context.WithoutCancel(c.ctx), c.in.ConversationID, []continuo.Entry{answer}, continuo.AppendOptions{})
+// answered appends an answer. One without calls ends the turn in the same commit.
+func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
+	var end *ending
+	kind, state, reason := Finished, continuo.TurnFinished, continuo.FailureReason("")
+	if answer.Error != nil {
+		kind, state, reason = Failed, continuo.TurnFailed, answer.Error.Reason
+	}
+	if len(answer.ToolCalls) == 0 {
+		end = &ending{state, continuo.TurnEnd{Reason: reason, Usage: c.usage}}
+	}
+	stored, err := c.append([]continuo.Entry{answer}, func(stored []continuo.Entry) []Event {
+		events := []Event{{Kind: Answered, Entry: &stored[0]}}
+		if end != nil {
+			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})
+		}
+		return events
+	}, end)
 	if err != nil {
 		return nil, fmt.Errorf("keep the answer: %w", err)
 	}
-	kind := Answered
-	if stored[0].Role == continuo.Tool {
-		kind = ToolDone
-	}
-	c.emit(Event{Kind: kind, Entry: &stored[0]})
 	return &stored[0], nil
 }
 
@@ -278,24 +303,6 @@ func (c *cycle) giveUp() error {
 
 // end closes a turn with an entry that says why there is no answer.
 func (c *cycle) end(failure *model.Error) error {
-	answer, err := c.append(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{
-		Code: continuo.LLMError, Reason: failure.Reason, Message: failure.Message, Retryable: failure.Retryable,
-	}})
-	if err != nil {
-		return err
-	}
-	c.emit(Event{Kind: Failed, Entry: answer, Usage: c.usage})
-	return nil
-}
-
-// count adds a round's usage to the turn's.
-func (c *cycle) count(round *continuo.Round) {
-	if round == nil || round.Usage == nil {
-		return
-	}
-	c.usage.InputTokens += round.Usage.InputTokens
-	c.usage.OutputTokens += round.Usage.OutputTokens
-	c.usage.CachedTokens += round.Usage.CachedTokens
-	c.usage.CacheWriteTokens += round.Usage.CacheWriteTokens
-	c.usage.ReasoningTokens += round.Usage.ReasoningTokens
+	_, err := c.answered((&model.Answer{}).Entry(failure))
+	return err
 }

@@ -104,6 +104,7 @@ type house struct {
 	log          *continuo.Log
 	conversation continuo.Conversation
 	runner       *turn.Runner
+	keeper       *turn.Keeper // made when it is first needed
 	model        *script
 }
 
@@ -121,15 +122,44 @@ func newHouse(t *testing.T, answers ...[]any) *house {
 	scripted := &script{answers: answers}
 	return &house{
 		t: t, log: log, conversation: conversation, model: scripted,
-		runner: &turn.Runner{Log: log, Model: scripted, View: view, System: []string{"be brief"}},
+		runner: &turn.Runner{Log: log, Model: scripted, View: view, System: []string{"be brief"}, Policy: tool.Policy{Otherwise: tool.Allow}},
 	}
+}
+
+// follow begins a turn and yields its events while it runs.
+func (h *house) follow(ctx context.Context, in turn.Input) iter.Seq2[turn.Event, error] {
+	return func(yield func(turn.Event, error) bool) {
+		h.t.Helper()
+		journal := h.begin(ctx)
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, in) }()
+		defer func() { <-ran }()
+		for event, err := range journal.Follow(context.Background(), 0) {
+			if !yield(event, err) {
+				journal.Stop(nil)
+				return
+			}
+		}
+	}
+}
+
+// begin takes the lease of a new turn.
+func (h *house) begin(ctx context.Context) *turn.Journal {
+	h.t.Helper()
+	if h.keeper == nil {
+		h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+	}
+	journal, err := h.keeper.Begin(ctx, continuo.Turn{ID: h.log.NewID("turn"), ConversationID: h.conversation.ID})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return journal
 }
 
 // run runs a turn to its end and returns its last event.
 func (h *house) run(ctx context.Context, in turn.Input) (last turn.Event, err error) {
 	h.t.Helper()
-	in.ConversationID = h.conversation.ID
-	for event, failure := range h.runner.Run(ctx, in) {
+	for event, failure := range h.follow(ctx, in) {
 		last, err = event, failure
 	}
 	return last, err
@@ -254,38 +284,6 @@ func TestCancellingKeepsThePartialAnswer(t *testing.T) {
 		if log := h.entries(); len(log) != 2 {
 			t.Errorf("%s: %d entries", reason, len(log))
 		}
-	}
-}
-
-func TestAConsumerThatStopsCancelsTheTurn(t *testing.T) {
-	h := newHouse(t, says("a long answer"))
-	for event := range h.runner.Run(context.Background(), turn.Input{ConversationID: h.conversation.ID, Message: continuo.Text("go")}) {
-		if event.Kind == turn.TextDelta {
-			break
-		}
-	}
-	if log := h.entries(); len(log) != 2 || log[1].Error == nil || log[1].Error.Reason != continuo.ReasonCancelled {
-		t.Errorf("log: %+v", log)
-	}
-}
-
-func TestAKeyMakesATurnHappenOnce(t *testing.T) {
-	h := newHouse(t, says("the answer"))
-	in := turn.Input{Message: continuo.Text("go"), Key: "k1"}
-	first, err := h.run(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := h.run(context.Background(), in)
-	if err != nil || second.Kind != turn.Finished || second.Entry.ID != first.Entry.ID || second.TurnID != first.TurnID {
-		t.Errorf("second: %+v, %v", second, err)
-	}
-	if len(h.model.bodies) != 1 || len(h.entries()) != 2 {
-		t.Errorf("%d requests, %d entries", len(h.model.bodies), len(h.entries()))
-	}
-	in.Message = continuo.Text("something else")
-	if _, err := h.run(context.Background(), in); !errors.Is(err, continuo.ErrKeyReused) {
-		t.Errorf("the key with another message: %v", err)
 	}
 }
 

@@ -30,7 +30,9 @@ func (u *unit) last() int64  { return u.entries[len(u.entries)-1].Seq }
 func (u *unit) isUser() bool { return u.entries[0].Role == continuo.User }
 
 // unfinished reports whether the unit, standing last, leaves a cycle to go on with.
-func (u *unit) unfinished() bool { return u.group || u.entries[0].Error != nil }
+func (u *unit) unfinished() bool {
+	return u.group || u.entries[0].Error != nil || u.entries[0].PartType == continuo.PartResume
+}
 
 // noResult is what a call without a result is answered with: made up by the plan, not in the log.
 const noResult = "[No result: the call was still open when this request was built.]"
@@ -85,7 +87,7 @@ func exclude(view View, e *continuo.Entry) string {
 		return reasonOrphan
 	case e.Hidden:
 		return reasonUIOnly
-	case e.Role == continuo.System && view.SkipSystem:
+	case e.Role == continuo.System && view.SkipSystem && e.PartType != continuo.PartResume:
 		return reasonSystem
 	case e.IsCollapsed && !view.ShowCollapsed && e.Role == continuo.System:
 		return reasonCollapsed

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// stageQueue is the time that a turn waits for others of its conversation.
+const stageQueue turn.Stage = "queue"
+
+func (e *Engine) measure(stage turn.Stage, took time.Duration) {}
+
+func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
+	return e.options.Logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
+}
+
+// observe logs and counts what a turn does.
+func (e *Engine) observe(t continuo.Turn, event turn.Event) {
+	ctx, logger := context.Background(), e.turnLogger(t)
+	switch event.Kind {
+	case turn.Planned:
+		e.metrics.planned(event.Plan)
+		logContext(ctx, logger, event.Plan)
+	case turn.FellBack:
+		failed := event.Attempt
+		e.metrics.fellBack(failed)
+		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", failed.Error.Message)
+	case turn.Answered:
+		e.metrics.answered(event.Entry)
+	case turn.Finished:
+		e.metrics.turnEnded("finished", t.StartedAt, event.Usage)
+		attributes := []any{"duration_ms", time.Since(t.StartedAt).Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
+		if e.options.LogText {
+			attributes = append(attributes, "response", event.Entry.Content.String())
+		}
+		logger.InfoContext(ctx, "turn_finished", attributes...)
+	case turn.Failed:
+		e.metrics.turnEnded(string(event.Entry.Error.Reason), t.StartedAt, event.Usage)
+		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", event.Entry.Error.Message, "provider_status", event.Entry.Error.ProviderStatus)
+	case turn.Started:
+		if e.options.LogText && event.Entry != nil {
+			logger.InfoContext(ctx, "turn_started", "message", event.Entry.Content.String())
+		}
+	}
+}
+
+// logContext logs what a request shows, in the words of the continuity service.
+func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
+	logger.InfoContext(ctx, "conversation_context_loaded",
+		"view", plan.View,
+		"total_messages_in_db", plan.Totals.Entries,
+		"messages_loaded", plan.Totals.Kept,
+		"messages_truncated", plan.Totals.Dropped,
+		"estimated_tokens", plan.Totals.Tokens,
+		"epoch", plan.Window.Epoch,
+		"moved", plan.Moved,
+	)
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Recover closes turns whose process is gone, and returns how many; see [turn.Keeper.Recover].
+func (e *Engine) Recover(ctx context.Context) (int, error) {
+	recovered, err := e.keeper.RecoverAll(ctx)
+	if recovered > 0 {
+		e.options.Logger.WarnContext(ctx, "turns_recovered", "turns", recovered)
+	}
+	return recovered, err
+}
+
+// Watch looks for turns whose process is gone, and for events that need not be kept any longer, at every
+// interval, until ctx is done. What fails is logged and tried again.
+func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := e.Recover(ctx); err != nil && ctx.Err() == nil {
+			e.options.Logger.ErrorContext(ctx, "recovery_failed", "error", err.Error())
+		}
+		if err := e.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
+			e.options.Logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
+		}
+	}
+}
+
+// pruneAtOnce is of how many turns one write removes the events.
+const pruneAtOnce = 100
+
+// prune removes the events of turns that ended long ago.
+func (e *Engine) prune(ctx context.Context, keepEvents time.Duration) error {
+	for {
+		pruned, err := e.Log.Turns().PruneTurnEvents(ctx, time.Now().Add(-keepEvents), pruneAtOnce)
+		if err != nil || pruned < pruneAtOnce {
+			return err
+		}
+	}
+}

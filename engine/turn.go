@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// beginning makes what a turn runs with, once the conversation is its own.
+type beginning func(ctx context.Context) (*turn.Runner, turn.Input, error)
+
+// carryOut waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
+// own, so that a caller who leaves does not stop it.
+func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBusy, detached bool, begin beginning) (*Chat, error) {
+	if err := e.admit(); err != nil {
+		return nil, err
+	}
+	turnCtx, cancel := e.turnContext(ctx, detached)
+	journal, leave, err := e.place(turnCtx, wanted, policy, cancel)
+	if err != nil {
+		cancel(nil)
+		e.turns.Done()
+		if errors.Is(err, turn.ErrInterrupted) {
+			return nil, ErrClosing
+		}
+		return nil, err
+	}
+	done := func() { leave(); cancel(nil); e.turns.Done() }
+	runner, input, err := begin(turnCtx)
+	var conversation continuo.Conversation
+	if err == nil {
+		conversation, err = e.Log.Conversation(turnCtx, wanted.ConversationID)
+	}
+	if err != nil {
+		err = errors.Join(err, e.keeper.Abandon(journal))
+		done()
+		return nil, err
+	}
+	go e.run(runner, journal, input, done)
+	if detached {
+		return &Chat{Conversation: conversation, TurnID: wanted.ID, Events: journal.Follow(ctx, 0)}, nil
+	}
+	return &Chat{Conversation: conversation, TurnID: wanted.ID, Events: orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel)}, nil
+}
+
+// place waits for the turns of this process in the conversation's lane, and then for those of others.
+func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
+	begin := time.Now()
+	leave, err := e.lanes.enter(ctx, wanted.ConversationID, policy, e.options.Wait, cancel)
+	if err != nil {
+		return nil, nil, err
+	}
+	journal, err := e.lease(ctx, wanted, policy, begin.Add(e.options.Wait))
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	e.measure(stageQueue, time.Since(begin))
+	return journal, leave, nil
+}
+
+// otherPoll is how often a turn that waits for one of another process looks whether that has ended.
+const otherPoll = 50 * time.Millisecond
+
+// lease takes the lease of a conversation, waiting for a turn of another process as the policy says.
+func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy, until time.Time) (*turn.Journal, error) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	poll := time.NewTicker(otherPoll)
+	defer poll.Stop()
+	told := ""
+	for {
+		journal, err := e.keeper.Begin(ctx, wanted)
+		var busy *continuo.BusyError
+		if !errors.As(err, &busy) {
+			return journal, err
+		}
+		switch {
+		case policy == Reject:
+			return nil, fmt.Errorf("conversation %s: %w", wanted.ConversationID, err)
+		case policy == Interrupt && told != busy.Turn.ID:
+			told = busy.Turn.ID
+			err := e.keeper.Signal(ctx, wanted.ConversationID, told, continuo.TurnSignal{Kind: continuo.SignalInterrupt})
+			if err != nil && !errors.Is(err, continuo.ErrNotRunning) {
+				return nil, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			return nil, fmt.Errorf("conversation %s: %w: waited %s", wanted.ConversationID, err, e.options.Wait)
+		case <-poll.C:
+		}
+	}
+}
+
+// run runs a turn to its end and calls done.
+func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Input, done func()) {
+	defer done()
+	begin, begun := time.Now(), journal.Turn()
+	logger := e.turnLogger(begun)
+	ctx := context.WithoutCancel(journal.Context())
+	defer func() {
+		if cause := recover(); cause != nil {
+			e.metrics.turnEnded("error", begin, continuo.Usage{})
+			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		}
+	}()
+	if err := runner.Run(journal, input); err != nil {
+		e.metrics.turnEnded("error", begin, continuo.Usage{})
+		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
+	}
+}
+
+// orStop stops a turn when its reader leaves early.
+func orStop(events iter.Seq2[turn.Event, error], cancel context.CancelCauseFunc) iter.Seq2[turn.Event, error] {
+	return func(yield func(turn.Event, error) bool) {
+		for event, err := range events {
+			if !yield(event, err) {
+				cancel(nil)
+				return
+			}
+		}
+	}
+}
+
+// Turn finds a turn of a conversation; ErrNotFound. One whose process is gone is closed first.
+func (e *Engine) Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error) {
+	found, err := e.Log.Turns().Turn(ctx, conversation.ID, id)
+	if err == nil && found.State == continuo.TurnRunning {
+		found, err = e.keeper.Settled(ctx, found)
+	}
+	if err == nil && found.State == continuo.TurnVoid {
+		err = continuo.ErrNotFound
+	}
+	if err != nil {
+		return continuo.Turn{}, fmt.Errorf("turn %s: %w", id, err)
+	}
+	return found, nil
+}
+
+// Turns lists a conversation's turns, the newest first.
+func (e *Engine) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	return e.Log.Turns().Turns(ctx, query)
+}
+
+// Follow yields a turn's events with ids above after; see [turn.Keeper.Follow].
+func (e *Engine) Follow(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error] {
+	return e.keeper.Follow(ctx, t.ConversationID, t.ID, after)
+}
+
+// Cancel stops a running turn for good, wherever it runs; ErrNotRunning when it has ended.
+func (e *Engine) Cancel(ctx context.Context, t continuo.Turn) error {
+	return e.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: continuo.SignalCancel})
+}
+
+// Decide lets a call that waits for a person's decision run, or not. The first decision on a call counts.
+// ErrNotFound says that no call of that id waits, ErrNotRunning that the turn has ended.
+func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error {
+	if t.State != continuo.TurnRunning {
+		return fmt.Errorf("turn %s: %w", t.ID, continuo.ErrNotRunning)
+	}
+	waiting, err := e.Waiting(ctx, t)
+	if err != nil {
+		return err
+	}
+	for _, call := range waiting {
+		if call.ID != callID {
+			continue
+		}
+		kind := continuo.SignalDeny
+		if decision.Allowed {
+			kind = continuo.SignalAllow
+		}
+		return e.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: kind, ToolCallID: callID, Reason: decision.Reason})
+	}
+	return fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, t.ID)
+}
+
+// Waiting lists the calls of a turn that wait for a person's decision, in the order in which they came.
+func (e *Engine) Waiting(ctx context.Context, t continuo.Turn) ([]continuo.ToolCall, error) {
+	return e.keeper.Waiting(ctx, t)
+}
+
+// ResumeRequest takes up a turn that failed.
+type ResumeRequest struct {
+	Turn continuo.Turn
+	// Model and View are names; "" means those of the turn.
+	Model, View string
+	OnBusy      OnBusy
+	Detached    bool
+}
+
+// Resume begins a turn that goes on where a failed one broke off, without a new message. It fails with
+// ErrInvalid when the turn did not fail, or when the conversation has gone on since.
+func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
+	policy, err := ParseOnBusy(string(request.OnBusy))
+	if err != nil {
+		return nil, err
+	}
+	failed := request.Turn
+	model, view := cmp.Or(request.Model, failed.Model), cmp.Or(request.View, failed.View)
+	runner, err := e.runner(model, view, continuo.ModeChat)
+	if err != nil {
+		return nil, err
+	}
+	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
+	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
+	wanted.View, wanted.Model = e.viewName(view), e.modelName(model)
+	return e.carryOut(ctx, wanted, policy, request.Detached, func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
+		if err == nil {
+			err = e.checkResumable(ctx, failed)
+		}
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		with, err := e.withMode(runner, conversation.ActiveMode)
+		return with, turn.Input{Resume: true, Mode: conversation.ActiveMode, AgentID: failed.AgentID}, err
+	})
+}
+
+// checkResumable refuses to take up a turn that is not the newest to have ended, or did not fail.
+func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn) error {
+	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: failed.ConversationID, Limit: 2})
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		switch {
+		case t.State == continuo.TurnRunning: // the one that resumes
+			continue
+		case t.ID != failed.ID:
+			return fmt.Errorf("%w: turn %s cannot be resumed: the conversation has gone on with turn %s since; send a message instead", ErrNotResumable, failed.ID, t.ID)
+		case t.State != continuo.TurnFailed:
+			return fmt.Errorf("%w: turn %s has its answer; send a message instead", ErrNotResumable, failed.ID)
+		}
+		return nil
+	}
+	return fmt.Errorf("turn %s: %w", failed.ID, continuo.ErrNotFound)
+}
+
+// ErrNotResumable says that there is nothing to go on with.
+var ErrNotResumable = errors.New("the turn cannot be resumed")

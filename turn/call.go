@@ -1,0 +1,172 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/tool"
+)
+
+// maxSideBySide bounds how many calls of one answer run at once.
+const maxSideBySide = 16
+
+// toolRun carries out one call, or says why it is not carried out.
+type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) tool.Result
+
+// answerCalls runs an answer's calls side by side and appends their results in call order.
+func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
+	results, err := c.results(answer, run)
+	if err != nil {
+		return err
+	}
+	_, err = c.append(results, toolEvents, nil)
+	return err
+}
+
+// toolEvents tells of results.
+func toolEvents(stored []continuo.Entry) []Event {
+	var events []Event
+	for i := range stored {
+		if stored[i].Role == continuo.Tool {
+			events = append(events, Event{Kind: ToolDone, Entry: &stored[i]})
+		}
+	}
+	return events
+}
+
+// results carries out an answer's calls side by side and returns their results in call order.
+func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, error) {
+	if len(answer.ToolCalls) == 0 {
+		return nil, nil
+	}
+	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]continuo.Entry, len(answer.ToolCalls))
+	var running sync.WaitGroup
+	places := make(chan struct{}, maxSideBySide)
+	for _, call := range answer.ToolCalls {
+		c.journal.emit(Event{Kind: Called, Call: &call})
+	}
+	for i, call := range answer.ToolCalls {
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			results[i] = c.resultOf(call, conversation, run)
+		})
+	}
+	running.Wait()
+	return results, nil
+}
+
+func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
+	begin := time.Now()
+	result := run(call, conversation)
+	if len(result.Content) > maxResultBytes {
+		result = tool.Failure("the tool gave %d bytes, more than the %d that are kept of one result: ask for less", len(result.Content), maxResultBytes)
+	}
+	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
+	entry := continuo.Entry{
+		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
+		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
+	}
+	if found, ok := c.find(call.Name); ok {
+		entry.ToolName = found.Spec().Name
+	}
+	if result.Failed {
+		entry.PartType = "tool_error"
+	}
+	return entry
+}
+
+// runTool calls the tool that a call names, if the policy or a person lets it.
+func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) tool.Result {
+	found, ok := c.find(call.Name)
+	if !ok {
+		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.tools))
+	}
+	switch c.Policy.Decide(found.Spec().Name) {
+	case tool.Deny:
+		return tool.Failure("the tool %s is not allowed here", call.Name)
+	case tool.Ask:
+		if refusal := c.askPerson(call); refusal != nil {
+			return *refusal
+		}
+	}
+	begin := time.Now()
+	defer func() { c.journal.keeper.measure(StageTool, time.Since(begin)) }()
+	return c.runAllowed(found, call, conversation)
+}
+
+// askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
+func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
+	c.journal.emit(Event{Kind: Asked, Call: &call})
+	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
+	defer cancel()
+	decision, decided := c.journal.decision(ctx, call.ID)
+	if c.ctx.Err() != nil {
+		refusal := tool.Failure("not run: the turn ended before anybody decided whether it may")
+		return &refusal
+	}
+	if !decided {
+		decision.Reason = fmt.Sprintf("nobody decided within %s", c.limits.Ask)
+	}
+	c.journal.emit(Event{Kind: Decided, Call: &call, Decision: &decision})
+	if decision.Allowed {
+		return nil
+	}
+	refusal := tool.Failure("not run: a person did not allow this call")
+	if decision.Reason != "" {
+		refusal.Content += ": " + decision.Reason
+	}
+	return &refusal
+}
+
+// runAllowed runs a tool; a program error in it becomes a result like any failure.
+func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Tool)
+	defer cancel()
+	defer func() {
+		if cause := recover(); cause != nil {
+			result = tool.Failure("the tool %s failed inside: %v", call.Name, cause)
+		}
+	}()
+	return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+}
+
+// find returns the tool that a call names as the rendering named it to the model.
+func (c *cycle) find(name string) (tool.Tool, bool) {
+	for _, candidate := range c.tools {
+		if render.ToolName(candidate.Spec().Name) == name {
+			return candidate, true
+		}
+	}
+	return nil, false
+}
+
+func names(tools tool.Set) []string {
+	var names []string
+	for _, spec := range tools.Specs() {
+		names = append(names, render.ToolName(spec.Name))
+	}
+	return names
+}
+
+// notRun answers a call of an answer that broke off.
+func notRun(continuo.ToolCall, continuo.Conversation) tool.Result {
+	return tool.Failure("not run: the answer that asked for it broke off")
+}
+
+// overLimit answers a call that came after the last round.
+func overLimit(continuo.ToolCall, continuo.Conversation) tool.Result {
+	return tool.Failure("not run: the turn has reached its limit of rounds")
+}
+
+// maxResultBytes bounds one tool result; it leaves room for the rest of an entry within the log's limit.
+const maxResultBytes = 24 << 20

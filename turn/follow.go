@@ -1,0 +1,205 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// eventPage is how many events one read asks for.
+const eventPage = 256
+
+// Follow yields the events of a turn with ids above after, each once and in order: those that are kept,
+// then live ones, up to the turn's last. Any number of readers may follow a turn, whether it runs here, in
+// another process or not at all any more. Of a turn whose events are not kept any more it yields the first
+// and the last, made from the log. It ends early with an error; a reader may then follow again from the
+// last id it saw.
+func (k *Keeper) Follow(ctx context.Context, conversationID, turnID string, after int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f := &follower{keeper: k, ctx: ctx, conversationID: conversationID, turnID: turnID, after: after, yield: yield}
+		if err := f.run(); err != nil {
+			yield(Event{TurnID: turnID}, err)
+		}
+	}
+}
+
+// Follow is [Keeper.Follow] for a turn of this process; it tells even of what could not be kept.
+func (j *Journal) Follow(ctx context.Context, after int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f := &follower{keeper: j.keeper, ctx: ctx, conversationID: j.turn.ConversationID, turnID: j.turn.ID, after: after, yield: yield}
+		if err := f.along(j); err != nil {
+			yield(Event{TurnID: j.turn.ID}, err)
+		}
+	}
+}
+
+// follower is one reader of a turn.
+type follower struct {
+	keeper                 *Keeper
+	ctx                    context.Context
+	conversationID, turnID string
+	after                  int64
+	yield                  func(Event, error) bool
+	over                   bool // the last event was yielded, or the reader has enough
+}
+
+// run follows the turn where it runs: in this process through its journal, elsewhere through the store.
+func (f *follower) run() error {
+	j := f.keeper.journal(f.turnID)
+	if j == nil {
+		return f.fromStore()
+	}
+	return f.along(j)
+}
+
+// along follows a journal, and the store when another process has taken the turn from it.
+func (f *follower) along(j *Journal) error {
+	err := f.fromJournal(j)
+	if errors.Is(err, continuo.ErrLeaseLost) {
+		return f.fromStore() // another process closes it
+	}
+	return err
+}
+
+// give yields an event.
+func (f *follower) give(e Event) {
+	f.after = e.ID
+	f.over = !f.yield(e, nil) || e.IsEnd()
+}
+
+// fromJournal follows a turn of this process.
+func (f *follower) fromJournal(j *Journal) error {
+	for !f.over {
+		events, missing, ended, changed, err := j.after(f.after)
+		for _, e := range events {
+			if f.give(e); f.over {
+				return nil
+			}
+		}
+		switch {
+		case len(events) > 0:
+			continue
+		case missing:
+			given, err := f.page()
+			if err != nil {
+				return err
+			}
+			if given > 0 {
+				continue
+			}
+		case ended && err != nil:
+			return err
+		case ended:
+			return f.fromStore()
+		}
+		select {
+		case <-f.ctx.Done():
+			return context.Cause(f.ctx)
+		case <-changed:
+		}
+	}
+	return nil
+}
+
+// page yields one page of kept events and returns how many there were.
+func (f *follower) page() (int, error) {
+	page, err := f.keeper.store.TurnEvents(f.ctx, f.conversationID, f.turnID, f.after, eventPage)
+	if err != nil {
+		return 0, err
+	}
+	for _, stored := range page {
+		e, err := decode(f.turnID, stored)
+		if err == nil {
+			e, err = withEntry(f.ctx, f.keeper.options.Log, f.conversationID, e)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if f.give(e); f.over {
+			break
+		}
+	}
+	return len(page), nil
+}
+
+// fromStore follows a turn that runs in another process or has ended. One whose process is gone is closed,
+// so that every reader comes to a last event.
+func (f *follower) fromStore() error {
+	poll := time.NewTicker(f.keeper.options.Poll)
+	defer poll.Stop()
+	for !f.over {
+		// The state is read before the events: what a turn that has ended by then wrote is all there.
+		turn, err := f.keeper.store.Turn(f.ctx, f.conversationID, f.turnID)
+		if err != nil {
+			return err
+		}
+		given, err := f.page()
+		if err != nil || f.over {
+			return err
+		}
+		switch {
+		case given > 0:
+			continue
+		case turn.State == continuo.TurnVoid:
+			return fmt.Errorf("turn %s: %w", f.turnID, continuo.ErrNotFound)
+		case turn.State != continuo.TurnRunning && f.after >= turn.LastEvent && turn.LastEvent > 0:
+			return nil // the reader has seen the last event before
+		case turn.State != continuo.TurnRunning:
+			return f.fromLog(turn)
+		case f.keeper.abandoned(turn):
+			if _, err := f.keeper.Recover(f.ctx, turn); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-f.ctx.Done():
+			return context.Cause(f.ctx)
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
+// fromLog tells of a turn that has ended and whose events are gone: how it began and how it ended.
+func (f *follower) fromLog(turn continuo.Turn) error {
+	conversation, err := f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
+	if err != nil {
+		return err
+	}
+	var first, last *continuo.Entry
+	for entry, err := range f.keeper.options.Log.Read(f.ctx, conversation, continuo.Range{Backward: true}) {
+		switch {
+		case err != nil:
+			return err
+		case entry.TurnID != f.turnID && first != nil:
+		case entry.TurnID != f.turnID:
+			continue
+		default:
+			first = &entry
+			if last == nil && entry.Role == continuo.Assistant {
+				last = &entry
+			}
+			continue
+		}
+		break
+	}
+	if last == nil {
+		return fmt.Errorf("turn %s: %w: nothing of it is kept", f.turnID, continuo.ErrNotFound)
+	}
+	kind := Finished
+	if turn.State == continuo.TurnFailed {
+		kind = Failed
+	}
+	if f.after == 0 {
+		f.give(Event{ID: 1, Kind: Started, TurnID: f.turnID, Entry: first})
+	}
+	if !f.over {
+		f.give(Event{ID: max(f.after+1, 2), Kind: kind, TurnID: f.turnID, Entry: last, Usage: turn.Usage})
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Journal is a turn that runs in this process: it holds the conversation's lease, gives each event its
+// id, shows it at once to the readers of this process, and has it in the store soon after. What the model
+// streams is at most FlushAge (plus one commit) or twice FlushBytes ahead of the store; entries are
+// committed together with the events before them.
+//
+// One goroutine appends. Readers, signals and approvals may come from any.
+type Journal struct {
+	keeper *Keeper
+	turn   continuo.Turn // as it was begun
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+
+	// order is held while an event gets its id and its place, and over an append together with its events.
+	order sync.Mutex
+	// flushing is held while events are on their way to the store, so that they arrive in order. It also
+	// guards seen and renewed.
+	flushing sync.Mutex
+	seen     int       // signals that were read
+	renewed  time.Time // when the lease was last renewed
+
+	mu        sync.Mutex
+	recent    []Event // the newest events: those that are not in the store, and some before them
+	last      int64   // id of the newest event
+	pending   []continuo.TurnEvent
+	bytes     int       // of pending
+	oldest    time.Time // when the first of pending came
+	ended     bool
+	err       error // why the journal ended without a last event
+	decisions map[string]Decision
+	changed   chan struct{} // closed and replaced whenever a reader or a waiting call has something to see
+
+	kick chan struct{} // has room for one: flush now
+	done sync.WaitGroup
+	quit chan struct{}
+}
+
+// keepRecent is how many events that are in the store already stay in memory, for readers close behind.
+const keepRecent = 128
+
+func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
+	j := &Journal{
+		keeper: k, turn: turn, last: turn.LastEvent, renewed: time.Now(), decisions: map[string]Decision{},
+		changed: make(chan struct{}), kick: make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+	j.ctx, j.stop = context.WithCancelCause(ctx)
+	j.done.Go(j.flushAsNeeded)
+	return j
+}
+
+// Turn is the turn as it was begun.
+func (j *Journal) Turn() continuo.Turn { return j.turn }
+
+// Context ends when somebody stops the turn, its lease is lost, or the context that it was begun with
+// ends; the cause says which.
+func (j *Journal) Context() context.Context { return j.ctx }
+
+// Stop ends the journal's context: with ErrInterrupted when the program ends, with nil when the user wants it.
+func (j *Journal) Stop(cause error) { j.stop(cause) }
+
+// emit shows an event and has it kept soon. It waits where the store is too far behind.
+func (j *Journal) emit(e Event) {
+	j.order.Lock()
+	defer j.order.Unlock()
+	j.mu.Lock()
+	e.ID, e.TurnID = j.last+1, j.turn.ID
+	stored := encode(&e)
+	if len(j.pending) == 0 {
+		j.oldest = time.Now()
+	}
+	j.last = e.ID
+	j.pending, j.bytes = append(j.pending, stored), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
+	j.publish(e)
+	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
+	behind := j.bytes >= 2*j.keeper.options.FlushBytes && time.Since(j.oldest) >= 2*j.keeper.options.FlushAge
+	j.mu.Unlock()
+	j.keeper.observe(j.turn, e)
+	if behind {
+		_ = j.flush() // it is tried again with the next event
+	} else if first || due {
+		j.poke()
+	}
+}
+
+// publish shows an event to the readers. The caller holds mu.
+func (j *Journal) publish(events ...Event) {
+	j.recent = append(j.recent, events...)
+	if surplus := len(j.recent) - len(j.pending) - keepRecent; surplus > keepRecent {
+		j.recent = slices.Clone(j.recent[surplus:])
+	}
+	j.wake()
+}
+
+// wake lets everybody look again. The caller holds mu.
+func (j *Journal) wake() {
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+// poke has the goroutine that flushes look at once.
+func (j *Journal) poke() {
+	select {
+	case j.kick <- struct{}{}:
+	default:
+	}
+}
+
+// append adds entries to the log in one commit with the events that tell of them and all before, and
+// returns the entries as stored. End, if there is one, ends the turn in the same commit. It gets there even
+// when the turn was cancelled, unless the lease is lost.
+func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, end *ending) ([]continuo.Entry, error) {
+	j.order.Lock()
+	defer j.order.Unlock()
+	j.flushing.Lock()
+	defer j.flushing.Unlock()
+	pending := j.take()
+	var told []Event
+	update := func(stored []continuo.Entry) continuo.TurnUpdate {
+		told = tell(stored)
+		events := slices.Clone(pending)
+		for i := range told {
+			told[i].ID, told[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
+			events = append(events, encode(&told[i]))
+		}
+		u := continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease}
+		if end != nil {
+			u.State, u.End = end.state, end.TurnEnd
+		}
+		return u
+	}
+	stored, err := j.commit(entries, update)
+	if err != nil {
+		j.putBack(pending)
+		j.lostIf(err)
+		return nil, err
+	}
+	j.renewed = time.Now()
+	j.mu.Lock()
+	j.last += int64(len(told))
+	j.publish(told...)
+	j.mu.Unlock()
+	for _, e := range told {
+		j.keeper.observe(j.turn, e)
+	}
+	return stored, nil
+}
+
+// ending is how a turn ends.
+type ending struct {
+	state continuo.TurnState
+	continuo.TurnEnd
+}
+
+// commit writes an update, with entries where there are any.
+func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry) continuo.TurnUpdate) ([]continuo.Entry, error) {
+	ctx := context.WithoutCancel(j.ctx)
+	if len(entries) == 0 {
+		_, err := j.keeper.store.UpdateTurn(ctx, update(nil))
+		return nil, err
+	}
+	begin := time.Now()
+	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, continuo.AppendOptions{Turn: update})
+	j.keeper.measure(StageAppend, time.Since(begin))
+	return stored, err
+}
+
+// void ends a turn of which nothing stands in the log, as if it had never been.
+func (j *Journal) void() error {
+	_, err := j.commit(nil, func([]continuo.Entry) continuo.TurnUpdate {
+		return continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, State: continuo.TurnVoid}
+	})
+	return err
+}
+
+func (j *Journal) lastID() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last
+}
+
+// take empties pending. The caller holds flushing.
+func (j *Journal) take() []continuo.TurnEvent {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	pending := j.pending
+	j.pending, j.bytes = nil, 0
+	return pending
+}
+
+// putBack restores events that the store did not take. The caller holds flushing.
+func (j *Journal) putBack(events []continuo.TurnEvent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pending = append(events, j.pending...)
+	for _, e := range events {
+		j.bytes += len(e.Data)
+	}
+}
+
+// flush brings what is pending to the store, renews the lease and reads the signals.
+func (j *Journal) flush() error {
+	j.flushing.Lock()
+	defer j.flushing.Unlock()
+	pending := j.take()
+	update := continuo.TurnUpdate{
+		ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: pending, SignalsSeen: j.seen,
+	}
+	if time.Since(j.renewed) > j.keeper.options.Lease/6 {
+		update.Lease = j.keeper.options.Lease
+	}
+	begin := time.Now()
+	signals, err := j.keeper.store.UpdateTurn(context.WithoutCancel(j.ctx), update)
+	if err != nil {
+		j.putBack(pending)
+		j.lostIf(err)
+		return err
+	}
+	j.keeper.measure(StageFlush, time.Since(begin))
+	if update.Lease > 0 {
+		j.renewed = time.Now()
+	}
+	j.seen += len(signals)
+	for _, signal := range signals {
+		j.heed(signal)
+	}
+	return nil
+}
+
+// lostIf stops the turn when another process has taken its place, or when the lease could not be renewed
+// for so long that one may have.
+func (j *Journal) lostIf(err error) {
+	if errors.Is(err, continuo.ErrLeaseLost) || time.Since(j.renewed) > j.keeper.options.Lease {
+		j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
+	}
+}
+
+// flushAsNeeded flushes soon after an event came, and often enough to keep the lease and hear of signals.
+func (j *Journal) flushAsNeeded() {
+	heartbeat := time.NewTicker(j.keeper.options.Heartbeat)
+	defer heartbeat.Stop()
+	for {
+		select {
+		case <-j.quit:
+			return
+		case <-heartbeat.C:
+			_ = j.flush() // tried again at the next beat
+		case <-j.kick:
+			if wait := j.untilDue(); wait > 0 && !j.sleep(wait) {
+				return
+			}
+			_ = j.flush()
+		}
+	}
+}
+
+// untilDue is how long the pending events may still wait for others to come along.
+func (j *Journal) untilDue() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.pending) == 0 || j.bytes >= j.keeper.options.FlushBytes {
+		return 0
+	}
+	return time.Until(j.oldest.Add(j.keeper.options.FlushAge))
+}
+
+// sleep waits for a time, for more bytes, or for a signal to look for; false at the journal's end.
+func (j *Journal) sleep(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-j.quit:
+		return false
+	case <-timer.C:
+	case <-j.kick:
+	}
+	return true
+}
+
+// heed does what a signal asks for.
+func (j *Journal) heed(signal continuo.TurnSignal) {
+	switch signal.Kind {
+	case continuo.SignalCancel:
+		j.stop(nil)
+	case continuo.SignalInterrupt:
+		j.stop(ErrInterrupted)
+	case continuo.SignalAllow, continuo.SignalDeny:
+		j.mu.Lock()
+		if _, decided := j.decisions[signal.ToolCallID]; !decided {
+			j.decisions[signal.ToolCallID] = Decision{Allowed: signal.Kind == continuo.SignalAllow, Reason: signal.Reason}
+		}
+		j.wake()
+		j.mu.Unlock()
+	}
+}
+
+// decision waits until somebody decides on a call, or ctx ends.
+func (j *Journal) decision(ctx context.Context, callID string) (Decision, bool) {
+	poll := time.NewTicker(j.keeper.options.Poll)
+	defer poll.Stop()
+	for {
+		j.mu.Lock()
+		decided, ok := j.decisions[callID]
+		changed := j.changed
+		j.mu.Unlock()
+		if ok {
+			return decided, true
+		}
+		select {
+		case <-ctx.Done():
+			return Decision{}, false
+		case <-changed:
+		case <-poll.C:
+			j.poke() // it may have been decided in another process
+		}
+	}
+}
+
+// close ends the journal: with its last event, or with the error that kept it from having one.
+func (j *Journal) close(err error) {
+	close(j.quit)
+	j.done.Wait()
+	j.mu.Lock()
+	j.ended, j.err = true, err
+	j.wake()
+	j.mu.Unlock()
+	j.stop(nil)
+}
+
+// after returns the events after an id that are in memory, and what to wait for when there are none.
+// Missing says that some of them are in the store only.
+func (j *Journal) after(id int64) (events []Event, missing, ended bool, changed <-chan struct{}, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.recent) > 0 && id < j.last {
+		at, _ := slices.BinarySearchFunc(j.recent, id+1, func(e Event, id int64) int { return int(e.ID - id) })
+		missing = id+1 < j.recent[0].ID
+		if !missing {
+			events = slices.Clone(j.recent[at:min(len(j.recent), at+keepRecent)])
+		}
+	}
+	return events, missing, j.ended, j.changed, j.err
+}

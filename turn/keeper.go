@@ -1,0 +1,257 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Keeper sees to it that no turn is lost: it takes the leases of the turns that run in this process, lets
+// anybody follow a turn wherever it runs, and closes turns whose process is gone. It is safe for
+// concurrent use.
+type Keeper struct {
+	options KeeperOptions
+	store   continuo.TurnStore
+
+	mu       sync.Mutex
+	journals map[string]*Journal // of the turns that run here; nil for one whose lease is being taken
+}
+
+// KeeperOptions configures a Keeper.
+type KeeperOptions struct {
+	Log *continuo.Log
+	// Owner names this process to others; it must be unique. Default: a new id.
+	Owner string
+	// Gone reports owners whose process has certainly ended, so that nobody has to wait until its leases
+	// run out. Default: nobody is known to be gone.
+	Gone func(owner string) bool
+	// Lease is how long a turn stays its owner's without a sign of life. Default 15 s.
+	Lease time.Duration
+	// Heartbeat is how often a turn gives a sign of life, and the longest that a signal of another process
+	// stays unheard. Default 1 s, at most a third of Lease.
+	Heartbeat time.Duration
+	// Poll is how often turns of other processes are looked at by those who follow them. Default 100 ms.
+	Poll time.Duration
+	// FlushAge is how long an event waits for others before it goes to the store, FlushBytes the text, in
+	// bytes, that makes it go at once. Default 50 ms and 1 KiB.
+	FlushAge   time.Duration
+	FlushBytes int
+	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
+	// quick. Default none.
+	Observe func(turn continuo.Turn, event Event)
+	// Measure is told how long each stage took. Default none.
+	Measure func(stage Stage, took time.Duration)
+}
+
+// Stage is a part of a turn's work whose time is measured.
+type Stage string
+
+// The stages.
+const (
+	StageBuild  Stage = "build"       // making a request from the log
+	StageFirst  Stage = "first_delta" // until the model's first piece
+	StageModel  Stage = "model"       // the whole of one answer
+	StageTool   Stage = "tool"        // one call of a tool
+	StageAppend Stage = "append"      // one commit of entries
+	StageFlush  Stage = "flush"       // one commit of streamed events
+)
+
+// NewKeeper makes a keeper.
+func NewKeeper(options KeeperOptions) *Keeper {
+	if options.Owner == "" {
+		options.Owner = options.Log.NewID("proc")
+	}
+	if options.Gone == nil {
+		options.Gone = func(string) bool { return false }
+	}
+	setDefault(&options.Lease, 15*time.Second)
+	setDefault(&options.Heartbeat, time.Second)
+	options.Heartbeat = min(options.Heartbeat, options.Lease/3)
+	setDefault(&options.Poll, 100*time.Millisecond)
+	setDefault(&options.FlushAge, 50*time.Millisecond)
+	if options.FlushBytes == 0 {
+		options.FlushBytes = 1 << 10
+	}
+	return &Keeper{options: options, store: options.Log.Turns(), journals: map[string]*Journal{}}
+}
+
+func setDefault(d *time.Duration, value time.Duration) {
+	if *d == 0 {
+		*d = value
+	}
+}
+
+func (k *Keeper) observe(turn continuo.Turn, event Event) {
+	if k.options.Observe != nil {
+		k.options.Observe(turn, event)
+	}
+}
+
+func (k *Keeper) measure(stage Stage, took time.Duration) {
+	if k.options.Measure != nil {
+		k.options.Measure(stage, took)
+	}
+}
+
+// Begin takes the conversation's lease for a new turn; the caller must [Runner.Run] it. A turn in its
+// way whose process is gone is closed first. It fails with a *continuo.BusyError while another turn runs,
+// and with continuo.ErrExists when there is a turn of that id.
+func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error) {
+	turn.Owner = k.options.Owner
+	k.mu.Lock()
+	if _, runs := k.journals[turn.ID]; runs {
+		k.mu.Unlock()
+		return nil, fmt.Errorf("begin a turn: %w", continuo.ErrExists)
+	}
+	k.journals[turn.ID] = nil
+	k.mu.Unlock()
+	begun, err := k.lease(ctx, turn)
+	var j *Journal
+	if err == nil {
+		j = newJournal(ctx, k, begun)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		delete(k.journals, turn.ID)
+		return nil, fmt.Errorf("begin a turn: %w", err)
+	}
+	k.journals[turn.ID] = j
+	return j, nil
+}
+
+// lease takes the lease of a turn's conversation.
+func (k *Keeper) lease(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
+	begun, err := k.store.BeginTurn(ctx, turn, k.options.Lease)
+	var busy *continuo.BusyError
+	if errors.As(err, &busy) && k.abandoned(busy.Turn) {
+		if _, err := k.Recover(ctx, busy.Turn); err != nil {
+			return continuo.Turn{}, err
+		}
+		return k.store.BeginTurn(ctx, turn, k.options.Lease)
+	}
+	return begun, err
+}
+
+// Abandon gives up a turn that was begun and has not run: as if it had never been.
+func (k *Keeper) Abandon(j *Journal) error {
+	err := j.void()
+	k.end(j, fmt.Errorf("the turn was not carried out: %w", continuo.ErrNotFound))
+	return err
+}
+
+// end takes a journal out of those that run.
+func (k *Keeper) end(j *Journal, err error) {
+	j.close(err)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.journals[j.turn.ID] == j {
+		delete(k.journals, j.turn.ID)
+	}
+}
+
+func (k *Keeper) journal(turnID string) *Journal {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.journals[turnID]
+}
+
+// Signal tells the turn's owner, wherever it is, what somebody wants. It fails with
+// continuo.ErrNotRunning when the turn has ended; one whose process is gone is closed first.
+func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
+	if err := k.store.SignalTurn(ctx, conversationID, turnID, signal); err != nil {
+		return err
+	}
+	if j := k.journal(turnID); j != nil {
+		j.poke()
+		return nil
+	}
+	turn, err := k.store.Turn(ctx, conversationID, turnID)
+	if err == nil && turn.State == continuo.TurnRunning {
+		_, err = k.Settled(ctx, turn)
+	}
+	return err
+}
+
+// abandoned reports whether nobody carries on a running turn any more.
+func (k *Keeper) abandoned(turn continuo.Turn) bool {
+	if turn.Owner != k.options.Owner {
+		return turn.LeaseExpired || k.options.Gone(turn.Owner)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, runs := k.journals[turn.ID]
+	return !runs
+}
+
+// Settled returns a running turn as it is, closed first if its process is gone.
+func (k *Keeper) Settled(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
+	if !k.abandoned(turn) {
+		return turn, nil
+	}
+	if _, err := k.Recover(ctx, turn); err != nil {
+		return turn, err
+	}
+	return k.store.Turn(ctx, turn.ConversationID, turn.ID)
+}
+
+// Waiting lists the calls of a running turn that wait for a person's decision, in the order in which they
+// came.
+func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]continuo.ToolCall, error) {
+	if j := k.journal(turn.ID); j != nil {
+		if err := j.flush(); err != nil {
+			return nil, err
+		}
+	}
+	var waiting []continuo.ToolCall
+	for after := int64(0); ; {
+		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
+		if err != nil || len(page) == 0 {
+			return waiting, err
+		}
+		for _, stored := range page {
+			event, err := decode(turn.ID, stored)
+			if err != nil {
+				return nil, err
+			}
+			switch event.Kind {
+			case Asked:
+				waiting = append(waiting, *event.Call)
+			case Decided:
+				waiting = slices.DeleteFunc(waiting, func(call continuo.ToolCall) bool { return call.ID == event.Call.ID })
+			}
+			after = event.ID
+		}
+	}
+}
+
+// RecoverAll closes the turns whose process is gone, and returns how many. Turns that cannot be closed
+// now are left for the next time; the errors tell of them.
+func (k *Keeper) RecoverAll(ctx context.Context) (recovered int, err error) {
+	running, err := k.store.RunningTurns(ctx, maxRecovered)
+	if err != nil {
+		return 0, fmt.Errorf("look for turns that broke off: %w", err)
+	}
+	var failures []error
+	for _, turn := range running {
+		if !k.abandoned(turn) {
+			continue
+		}
+		did, err := k.Recover(ctx, turn)
+		if err != nil {
+			failures = append(failures, err)
+		}
+		if did {
+			recovered++
+		}
+	}
+	return recovered, errors.Join(failures...)
+}
+
+// maxRecovered bounds how many turns one RecoverAll looks at.
+const maxRecovered = 1000

@@ -1,0 +1,96 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/model"
+)
+
+// kept is the stored form of an event. Entries are in the log already, so that only their seq is kept.
+type kept struct {
+	Kind      Kind               `json:"kind"`
+	Text      string             `json:"text,omitempty"`
+	Signature string             `json:"signature,omitempty"`
+	Delta     *keptDelta         `json:"delta,omitempty"`
+	Call      *continuo.ToolCall `json:"call,omitempty"`
+	Decision  *Decision          `json:"decision,omitempty"`
+	Plan      *continuo.Plan     `json:"plan,omitempty"`
+	Round     *continuo.Round    `json:"round,omitempty"`
+	Seq       int64              `json:"seq,omitempty"`
+	Attempt   *Attempt           `json:"attempt,omitempty"`
+	Usage     *continuo.Usage    `json:"usage,omitempty"`
+}
+
+// keptDelta is the stored form of a piece of a call.
+type keptDelta struct {
+	Index     int             `json:"index"`
+	ID        string          `json:"id,omitempty"`
+	Type      string          `json:"type,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments string          `json:"arguments,omitempty"`
+	Extra     json.RawMessage `json:"extra,omitempty"`
+	Done      bool            `json:"done,omitempty"`
+}
+
+// encode writes an event's stored form.
+func encode(e *Event) continuo.TurnEvent {
+	stored := kept{
+		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*keptDelta)(e.Delta), Call: e.Call, Decision: e.Decision,
+		Plan: e.Plan, Round: e.Round, Attempt: e.Attempt,
+	}
+	if e.Entry != nil {
+		stored.Seq = e.Entry.Seq
+	}
+	if e.IsEnd() {
+		stored.Usage = &e.Usage
+	}
+	return continuo.TurnEvent{ID: e.ID, Data: rawjson.MustMarshal(stored)}
+}
+
+// decode reads a stored event. Its entry has nothing but a seq until withEntry has read it.
+func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
+	var k kept
+	if err := json.Unmarshal(stored.Data, &k); err != nil {
+		return Event{}, fmt.Errorf("event %d of turn %s: %w", stored.ID, turnID, err)
+	}
+	e := Event{
+		ID: stored.ID, Kind: k.Kind, TurnID: turnID, Text: k.Text, Signature: k.Signature, Delta: (*model.ToolCallDelta)(k.Delta),
+		Call: k.Call, Decision: k.Decision, Plan: k.Plan, Round: k.Round, Attempt: k.Attempt,
+	}
+	if k.Seq > 0 {
+		e.Entry = &continuo.Entry{Seq: k.Seq}
+	}
+	if k.Usage != nil {
+		e.Usage = *k.Usage
+	}
+	return e, nil
+}
+
+// withEntry reads the entry of an event that was stored.
+func withEntry(ctx context.Context, log *continuo.Log, conversationID string, e Event) (Event, error) {
+	if e.Entry == nil {
+		return e, nil
+	}
+	conversation, err := log.Conversation(ctx, conversationID)
+	if err != nil {
+		return e, err
+	}
+	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: e.Entry.Seq, To: e.Entry.Seq}) {
+		if err != nil {
+			return e, err
+		}
+		e.Entry = &entry
+	}
+	return e, nil
+}
+
+// summary is a plan without what can be made again from the log.
+func summary(plan *continuo.Plan) *continuo.Plan {
+	short := *plan
+	short.Items, short.Messages = nil, nil
+	return &short
+}
