@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,11 +11,18 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// Metrics counts what an engine does, for Prometheus. No series is labelled by a conversation.
+// Metrics counts what an engine does, for Prometheus. No series is labelled by a conversation, or by
+// anything else that a caller or a model may choose. It is safe for concurrent use.
 type Metrics struct {
 	turns        *prometheus.CounterVec
 	turnSeconds  prometheus.Histogram
-	firstDelta   prometheus.Histogram
+	running      prometheus.Gauge
+	waiting      prometheus.Gauge
+	recovered    prometheus.Counter
+	leasesLost   prometheus.Counter
+	streams      prometheus.Gauge
+	flushed      prometheus.Counter
+	stages       map[turn.Stage]prometheus.Observer
 	rounds       *prometheus.CounterVec
 	tokens       *prometheus.CounterVec
 	windowMoves  *prometheus.CounterVec
@@ -22,28 +31,124 @@ type Metrics struct {
 	retries      *prometheus.CounterVec
 	fallbacks    *prometheus.CounterVec
 	breaker      *prometheus.GaugeVec
+	toolCalls    *prometheus.CounterVec
+	toolSeconds  *prometheus.CounterVec
+	asked        prometheus.Counter
+	decided      *prometheus.CounterVec
 }
+
+// The stages besides those of package turn.
+const (
+	StageQueue    turn.Stage = "queue"    // waiting for the conversation's other turn; near 0 when there is none
+	StageApproval turn.Stage = "approval" // waiting for a person's decision on a call
+)
+
+// stages lists those that continuo_stage_seconds tells of.
+func stages() []turn.Stage {
+	return []turn.Stage{
+		StageQueue, turn.StageBegin, turn.StageBuild, turn.StageFirst, turn.StageModel, StageApproval, turn.StageTool, turn.StageAppend, turn.StageFlush,
+	}
+}
+
+// other stands for every label value that is not known.
+const other = "other"
 
 // NewMetrics makes the series and registers them; registry may be nil.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	seconds := []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
+	r := registration{registry}
+	seconds := r.histograms("continuo_stage_seconds", "How long the stages of turns took.",
+		[]float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}, "stage")
 	m := &Metrics{
-		turns:        prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_turns_total", Help: "Turns that ended, by outcome."}, []string{"outcome"}),
-		turnSeconds:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "continuo_turn_seconds", Help: "How long turns took.", Buckets: seconds}),
-		firstDelta:   prometheus.NewHistogram(prometheus.HistogramOpts{Name: "continuo_first_delta_seconds", Help: "How long models took to send the first text.", Buckets: seconds}),
-		rounds:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_rounds_total", Help: "Model requests, by provider and finish reason."}, []string{"provider", "finish_reason"}),
-		tokens:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_tokens_total", Help: "Tokens that providers reported, by kind."}, []string{"kind"}),
-		windowMoves:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_window_moves_total", Help: "Requests for which a view's window moved, by view."}, []string{"view"}),
-		entriesShown: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_plan_entries_total", Help: "Entries of plans, by what became of them."}, []string{"verdict"}),
-		rowsRead:     prometheus.NewCounter(prometheus.CounterOpts{Name: "continuo_plan_rows_read_total", Help: "Rows that plans read from the log."}),
-		retries:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_retries_total", Help: "Failed model requests that were tried again, by provider and reason."}, []string{"provider", "reason"}),
-		fallbacks:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "continuo_fallbacks_total", Help: "Rounds for which the fallback was asked, by the provider that failed and the reason."}, []string{"provider", "reason"}),
-		breaker:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "continuo_breaker_state", Help: "Whether an upstream is asked: 0 yes (closed), 1 by one request to try (half open), 2 no (open)."}, []string{"upstream"}),
+		turns: r.counters("continuo_turns_total", "Turns that ended, by outcome.", "outcome"),
+		turnSeconds: r.histogram("continuo_turn_seconds", "How long turns took.",
+			[]float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
+		running:      r.gauge("continuo_turns_running", "Turns under way in this process."),
+		waiting:      r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
+		recovered:    r.counter("continuo_turns_recovered_total", "Turns that another process had left behind and this one closed or took up."),
+		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
+		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn just now."),
+		flushed:      r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
+		stages:       map[turn.Stage]prometheus.Observer{},
+		rounds:       r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
+		tokens:       r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
+		windowMoves:  r.counters("continuo_window_moves_total", "Requests for which a view's window moved, by view.", "view"),
+		entriesShown: r.counters("continuo_plan_entries_total", "Entries of plans, by what became of them.", "verdict"),
+		rowsRead:     r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
+		retries:      r.counters("continuo_retries_total", "Failed model requests that were tried again, by provider and reason.", "provider", "reason"),
+		fallbacks:    r.counters("continuo_fallbacks_total", "Rounds for which the fallback was asked, by the provider that failed and the reason.", "provider", "reason"),
+		breaker:      r.gauges("continuo_breaker_state", "Whether an upstream is asked: 0 yes (closed), 1 by one request to try (half open), 2 no (open).", "upstream"),
+		toolCalls:    r.counters("continuo_tool_calls_total", "Calls of tools, by tool and outcome.", "tool", "outcome"),
+		toolSeconds:  r.counters("continuo_tool_seconds_total", "How long calls of tools ran, in all, by tool.", "tool"),
+		asked:        r.counter("continuo_approvals_asked_total", "Calls for which a person was asked."),
+		decided:      r.counters("continuo_approvals_decided_total", "Calls for which a person was asked, by what was decided.", "decision"),
 	}
-	if registry != nil {
-		registry.MustRegister(m.turns, m.turnSeconds, m.firstDelta, m.rounds, m.tokens, m.windowMoves, m.entriesShown, m.rowsRead, m.retries, m.fallbacks, m.breaker)
+	for _, stage := range append(stages(), other) {
+		m.stages[stage] = seconds.WithLabelValues(string(stage))
 	}
 	return m
+}
+
+// Stage tells how long a stage of a turn took.
+func (m *Metrics) Stage(_ context.Context, stage turn.Stage, took time.Duration) {
+	seconds, ok := m.stages[stage]
+	if !ok {
+		seconds = m.stages[other]
+	}
+	seconds.Observe(took.Seconds())
+}
+
+// TurnWaits counts a turn that waits for its conversation, until the function is called: once, when the
+// conversation is the turn's or it gave up.
+func (m *Metrics) TurnWaits() (done func()) { return enter(m.waiting) }
+
+// TurnRuns counts a turn under way, until the function is called, once.
+func (m *Metrics) TurnRuns() (done func()) { return enter(m.running) }
+
+// StreamOpens counts a reader that follows a turn, until the function is called, once.
+func (m *Metrics) StreamOpens() (done func()) { return enter(m.streams) }
+
+func enter(gauge prometheus.Gauge) (leave func()) {
+	gauge.Inc()
+	return gauge.Dec
+}
+
+// TurnRecovered counts a turn that another process had left behind.
+func (m *Metrics) TurnRecovered() { m.recovered.Inc() }
+
+// LeaseLost counts a turn of this process that may not write any more.
+func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }
+
+// EventsFlushed counts events that were written to the store.
+func (m *Metrics) EventsFlushed(count int) { m.flushed.Add(float64(count)) }
+
+// ToolCalled counts a call of a tool and how long it ran, 0 when it did not. The tool is one that is
+// there, "" stands for a name that the model made up; the outcomes are turn's Tool constants.
+func (m *Metrics) ToolCalled(tool, outcome string, took time.Duration) {
+	if tool == "" {
+		tool = "unknown"
+	}
+	m.toolCalls.WithLabelValues(tool, known(outcome, turn.ToolOK, turn.ToolFailed, turn.ToolTimeout, turn.ToolCancelled, turn.ToolDenied, turn.ToolNotRun)).Inc()
+	m.toolSeconds.WithLabelValues(tool).Add(took.Seconds())
+}
+
+// ApprovalAsked counts a call for which a person is asked.
+func (m *Metrics) ApprovalAsked() { m.asked.Inc() }
+
+// ApprovalDecided counts what became of such a call; the decisions are turn's Approval constants. It tells of
+// StageApproval too.
+func (m *Metrics) ApprovalDecided(decision string, waited time.Duration) {
+	m.decided.WithLabelValues(known(decision, turn.ApprovalAllowed, turn.ApprovalDenied, turn.ApprovalExpired, turn.ApprovalCancelled)).Inc()
+	m.Stage(context.Background(), StageApproval, waited)
+}
+
+// Retried counts a model request that failed and is tried again.
+func (m *Metrics) Retried(provider string, reason continuo.FailureReason) {
+	m.retries.WithLabelValues(provider, reasonLabel(reason)).Inc()
+}
+
+// BreakerState tells of an upstream's breaker: 0 closed, 1 half open, 2 open.
+func (m *Metrics) BreakerState(upstream string, state int) {
+	m.breaker.WithLabelValues(upstream).Set(float64(state))
 }
 
 func (m *Metrics) planned(plan *continuo.Plan) {
@@ -60,45 +165,86 @@ func (m *Metrics) planned(plan *continuo.Plan) {
 }
 
 func (m *Metrics) answered(entry *continuo.Entry) {
-	if entry.Round == nil {
-		return
+	if round := entry.Round; round != nil {
+		m.rounds.WithLabelValues(round.Provider, known(round.FinishReason, "", "stop", "tool_calls", "length", "content_filter")).Inc()
 	}
-	m.rounds.WithLabelValues(entry.Round.Provider, finishLabel(entry.Round.FinishReason)).Inc()
-	if entry.Round.FirstDeltaMS > 0 {
-		m.firstDelta.Observe(float64(entry.Round.FirstDeltaMS) / 1000)
-	}
-}
-
-// Retried counts a model request that failed and is tried again.
-func (m *Metrics) Retried(provider string, reason continuo.FailureReason) {
-	m.retries.WithLabelValues(provider, string(reason)).Inc()
-}
-
-// BreakerState tells of an upstream's breaker: 0 closed, 1 half open, 2 open.
-func (m *Metrics) BreakerState(upstream string, state int) {
-	m.breaker.WithLabelValues(upstream).Set(float64(state))
 }
 
 func (m *Metrics) fellBack(failed *turn.Attempt) {
-	m.fallbacks.WithLabelValues(failed.Round.Provider, string(failed.Error.Reason)).Inc()
+	m.fallbacks.WithLabelValues(failed.Round.Provider, reasonLabel(failed.Error.Reason)).Inc()
 }
 
+// turnEnded counts a turn; the outcome is finished, error or a failure's reason.
 func (m *Metrics) turnEnded(outcome string, begin time.Time, usage continuo.Usage) {
+	if outcome != "finished" && outcome != "error" {
+		outcome = reasonLabel(continuo.FailureReason(outcome))
+	}
 	m.turns.WithLabelValues(outcome).Inc()
 	m.turnSeconds.Observe(time.Since(begin).Seconds())
 	m.tokens.WithLabelValues("input").Add(float64(usage.InputTokens))
 	m.tokens.WithLabelValues("cached").Add(float64(usage.CachedTokens))
+	m.tokens.WithLabelValues("cache_write").Add(float64(usage.CacheWriteTokens))
 	m.tokens.WithLabelValues("output").Add(float64(usage.OutputTokens))
+	m.tokens.WithLabelValues("reasoning").Add(float64(usage.ReasoningTokens))
 }
 
-// finishLabel keeps a label to the reasons that providers are known to give.
-func finishLabel(reason string) string {
-	switch reason {
-	case "":
+func reasonLabel(reason continuo.FailureReason) string {
+	return string(known(reason, "", continuo.ReasonTimeout, continuo.ReasonNetwork, continuo.ReasonRateLimit, continuo.ReasonUpstream,
+		continuo.ReasonContentFilter, continuo.ReasonCancelled, continuo.ReasonInterrupted))
+}
+
+// known keeps a label to the values that there are; nothing becomes none.
+func known[T ~string](value T, values ...T) T {
+	switch {
+	case !slices.Contains(values, value):
+		return other
+	case value == "":
 		return "none"
-	case "stop", "tool_calls", "length", "content_filter":
-		return reason
-	default:
-		return "other"
 	}
+	return value
+}
+
+// registration makes series and registers them, if there is where.
+type registration struct{ registry prometheus.Registerer }
+
+func (r registration) add(series prometheus.Collector) {
+	if r.registry != nil {
+		r.registry.MustRegister(series)
+	}
+}
+
+func (r registration) counter(name, help string) prometheus.Counter {
+	series := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	r.add(series)
+	return series
+}
+
+func (r registration) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	series := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.add(series)
+	return series
+}
+
+func (r registration) gauge(name, help string) prometheus.Gauge {
+	series := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	r.add(series)
+	return series
+}
+
+func (r registration) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	series := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.add(series)
+	return series
+}
+
+func (r registration) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	series := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	r.add(series)
+	return series
+}
+
+func (r registration) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	series := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.add(series)
+	return series
 }

@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"engine":          5,
 	"server":          6,
 	"cmd/*":           7,
+	"internal/e2e":    7,
 }
 
 // standardOnly are rooms that import nothing from outside the standard library and this module.

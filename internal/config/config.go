@@ -6,7 +6,7 @@
 // small tree with a line and a column for each value (yaml.go), so that every complaint can point at
 // what it means.
 //
-// Pitfalls: models are set in the file only. A secret is never a value: the file names the environment
+// Pitfalls: models and MCP servers are set in the file only. A secret is never a value: the file names the environment
 // variable that holds it, and no error repeats what was given where a secret may have been pasted by
 // mistake. Relative paths are relative to the working directory, not to the file.
 package config
@@ -45,6 +45,8 @@ type Config struct {
 	Server       ServerConfig
 	Prompts      PromptsConfig
 	Tools        ToolsConfig
+	MCP          MCPConfig
+	Telemetry    TelemetryConfig
 
 	settings []Setting
 	hints    []string
@@ -93,6 +95,8 @@ type TurnConfig struct {
 	Timeout     time.Duration
 	WaitTimeout time.Duration
 	ToolTimeout time.Duration
+	Lease       time.Duration
+	KeepEvents  time.Duration
 
 	// The limits on one model request.
 	ConnectTimeout    time.Duration
@@ -120,8 +124,12 @@ type PromptsConfig struct {
 
 // ToolsConfig is the section tools.
 type ToolsConfig struct {
-	Allow      []string
-	ProjectDir string // "": no @project
+	// Allow, Ask and Deny are patterns of tools' names. A pattern that matches no tool is no error here.
+	Allow, Ask, Deny []string
+	Otherwise        string // "ask", "allow" or "deny"
+	AskTimeout       time.Duration
+	MaxOutputBytes   int
+	ProjectDir       string // "": no @project
 }
 
 // Model finds a model by its name; "" means the default model. The demo model is always there, with

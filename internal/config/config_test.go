@@ -81,7 +81,16 @@ func TestDefaults(t *testing.T) {
 		"server.max_body_bytes = 33554432",
 		"server.shutdown_timeout = 10s",
 		"store.path = /home/ada/.local/share/continuo/continuo.db",
-		"tools.allow = fs.read, fs.list, fs.search",
+		"telemetry.message_text = false",
+		"telemetry.otlp_endpoint = ",
+		"telemetry.otlp_headers_env = OTEL_EXPORTER_OTLP_HEADERS",
+		"telemetry.sample = 1",
+		"tools.allow = fs.read, fs.list, fs.search, conversation.search",
+		"tools.ask = ",
+		"tools.ask_timeout = 5m",
+		"tools.deny = ",
+		"tools.max_output_bytes = 67108864",
+		"tools.otherwise = ask",
 		"tools.project_dir = ",
 		"transcript.history_messages = 15",
 		"turn.breaker_cooldown = 30s",
@@ -89,6 +98,8 @@ func TestDefaults(t *testing.T) {
 		"turn.connect_timeout = 10s",
 		"turn.first_token_timeout = 1m",
 		"turn.idle_timeout = 2m",
+		"turn.keep_events = 24h",
+		"turn.lease = 15s",
 		"turn.max_rounds = 25",
 		"turn.retries = 3",
 		"turn.retry_max_wait = 30s",
@@ -104,7 +115,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("file %q, want none", config.File)
 	}
 	typed := []any{config.Listen, config.Context.MaxMessages, config.Context.LowWater, config.Turn.Timeout, config.Server.MaxBodyBytes, config.Tools.Allow}
-	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read", "fs.list", "fs.search"}}; !reflect.DeepEqual(typed, want) {
+	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read", "fs.list", "fs.search", "conversation.search"}}; !reflect.DeepEqual(typed, want) {
 		t.Errorf("typed values %v, want %v", typed, want)
 	}
 }
@@ -141,24 +152,25 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "chat.max_context_tokens": "500",
+		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "chat.max_context_tokens": "500",
+		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {
-		if strings.HasPrefix(s.Key, "models.") {
+		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, mcpPrefix) {
 			continue
 		}
 		sample := samples[s.Key]
 		switch {
 		case sample != "":
-		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"):
+		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "keep_events"):
 			sample = "3s"
 		default:
 			sample = "7"
 		}
 		text := "models: {m: {}}\n"
 		written := sample
-		if s.Key == "tools.allow" {
-			written = "[" + sample + "]"
+		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny"}, s.Key) {
+			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
 		section, last := splitKey(s.Key)
 		if section == "" {
@@ -276,6 +288,7 @@ models:
     model: "qwen3:8b"
     fallback: gpt
     headers: {http-referer: https://example.org, X-Title: Continuo}
+    tool_calls: transcript
   gate:
     base_url: https://gate.example.org/v1
     api_key_env: GATE_KEY
@@ -286,20 +299,20 @@ models:
 	one := 1.0
 	want := map[string]ModelConfig{
 		"gpt": {
-			Name: "gpt", Protocol: "openai-chat", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
+			Name: "gpt", Protocol: "openai-chat", ToolCalls: "native", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
 			Provider: "openai", Headers: map[string]string{},
 		},
 		"claude": {
-			Name: "claude", Protocol: "anthropic-messages", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
 			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{},
 		},
 		"local": {
-			Name: "local", Protocol: "openai-chat", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
+			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
 			Headers:  map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
 			Fallback: "gpt",
 		},
 		"gate": {
-			Name: "gate", Protocol: "openai-chat", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
+			Name: "gate", Protocol: "openai-chat", ToolCalls: "native", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
 			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{},
 		},
 	}

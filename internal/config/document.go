@@ -6,7 +6,7 @@ import (
 )
 
 // Schema lists every setting there is, in the order of the sections, without values. The settings of
-// models stand under models.NAME. Defaults that depend on something else are phrases.
+// models stand under models.NAME, those of MCP servers under mcp.servers.NAME. Defaults that depend on something else are phrases.
 func Schema() []Setting {
 	var all []Setting
 	for _, row := range schemaRows() {
@@ -20,13 +20,19 @@ func Schema() []Setting {
 	return all
 }
 
-const schemaModel = "models.NAME."
+const (
+	schemaModel  = "models.NAME."
+	schemaServer = mcpPrefix + "NAME."
+)
 
 func schemaRows() []*setting {
 	model := &ModelConfig{}
 	rows := (&Config{}).table("")
 	rows = append(rows, model.rows(schemaModel)...)
-	return append(rows, model.headersRow(schemaModel))
+	rows = append(rows, model.headersRow(schemaModel))
+	server := &MCPServerConfig{}
+	rows = append(rows, server.rows(schemaServer, "")...)
+	return append(rows, server.envRow(schemaServer), server.headersRow(schemaServer))
 }
 
 // Markdown writes docs/settings.md: how settings are given, and a table of all of them.
@@ -69,6 +75,8 @@ func markdownSection(section string) string {
 		title = "general"
 	case "models":
 		note = "\nModels are set in the file only. NAME is what requests, agents and `model` call the model.\n"
+	case "mcp":
+		note = "\nMCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).\n"
 	}
 	return "\n## " + title + "\n" + note + "\n| key | default | environment | known as | allowed | meaning |\n|---|---|---|---|---|---|\n"
 }
@@ -102,6 +110,7 @@ func Example() string {
 		writeExample(&page, row)
 	}
 	page.WriteString(exampleModels)
+	page.WriteString(exampleMCP)
 	return page.String()
 }
 
@@ -150,6 +159,20 @@ models:
 #    temperature: 0.7
 #    headers:
 #      X-Title: Continuo
+`
+
+const exampleMCP = `
+# Programs and services that give models more tools, named NAME.TOOL. Secrets stay in the environment:
+# ${NAME} stands for a variable.
+mcp:
+#  servers:
+#    files:
+#      command: [npx, -y, "@modelcontextprotocol/server-filesystem", /srv/files]
+#    tracker:
+#      url: https://tracker.example.org/mcp
+#      headers:
+#        Authorization: Bearer ${TRACKER_TOKEN}
+#      timeout: 30s
 `
 
 // wrap breaks a text into lines of at most width bytes where words allow it.

@@ -89,6 +89,10 @@ func (r *fileReader) mapping(prefix string, section *node) {
 		switch row := r.row(key); {
 		case key == "models":
 			r.modelsSection(f.value)
+		case key == "mcp":
+			r.mcpSection(f.value)
+		case key == "mcp.servers":
+			r.problems.add(r.at(f.key), "the key mcp.servers must be written as servers, indented below mcp:")
 		case row != nil && strings.Contains(f.key.text, "."):
 			parent, last := splitKey(key)
 			r.problems.add(r.at(f.key), "the key %s must be written as %s, indented below %s:", key, last, parent)
@@ -159,7 +163,7 @@ func (l *loader) advice(key string) string {
 			}
 		}
 	}
-	keys = append(keys, "models")
+	keys = append(keys, "models", "mcp.servers")
 	section, last := splitKey(key)
 	near := nearest.Name(key, keys)
 	if near == "" {
@@ -194,7 +198,7 @@ func (l *loader) listed(section string) string {
 		}
 	}
 	if section == "" {
-		return "the file's keys are " + strings.Join(append(names, "models"), ", ")
+		return "the file's keys are " + strings.Join(append(names, "models", "mcp"), ", ")
 	}
 	return "the keys of " + section + " are " + strings.Join(names, ", ")
 }

@@ -46,12 +46,13 @@ type loader struct {
 	env      map[string]string
 	rows     []*setting
 	models   []*modelRows
+	mcp      []*mcpRows
 	broken   bool // the file could not be read, so that nothing can be said of its models
 	problems problems
 }
 
 func newLoader(environ []string) *loader {
-	l := &loader{config: &Config{Models: map[string]ModelConfig{}}, env: map[string]string{}}
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
 	for _, variable := range environ {
 		if name, text, ok := strings.Cut(variable, "="); ok {
 			l.env[name] = text
@@ -99,7 +100,7 @@ func (l *loader) row(key string) *setting {
 }
 
 // ownVariables are read by Continuo's tests and are no settings.
-var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG"}
+var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG", "CONTINUO_NPM_DIR"}
 
 func (l *loader) loadEnv() {
 	rows, names := map[string]*setting{}, []string{}
@@ -115,6 +116,8 @@ func (l *loader) loadEnv() {
 			l.apply(rows[variable], given{text: l.env[variable], origin: origin})
 		case strings.HasPrefix(variable, envPrefix+"MODELS"):
 			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
+		case strings.HasPrefix(variable, envPrefix+"MCP"):
+			l.problems.add(origin, "MCP servers are set in the file only; unset it and write them to continuo.yaml")
 		default:
 			near := nearest.Name(strings.TrimPrefix(variable, envPrefix), names)
 			if near != "" {
@@ -137,6 +140,8 @@ func (l *loader) loadFlags(options Options) {
 			l.apply(row, given{text: options.Flags[key], origin: origin})
 		case key == "models" || strings.HasPrefix(key, "models."):
 			l.problems.add(origin, "models are set in the file only; write them to continuo.yaml")
+		case key == "mcp" || strings.HasPrefix(key, "mcp."):
+			l.problems.add(origin, "MCP servers are set in the file only; write them to continuo.yaml")
 		default:
 			l.problems.add(origin, "unknown key %s; %s", word(key), l.advice(key))
 		}
@@ -165,8 +170,14 @@ func (l *loader) finish() {
 	for _, model := range l.models {
 		c.settings = append(c.settings, model.public()...)
 	}
+	for _, server := range l.mcp {
+		c.settings = append(c.settings, server.public()...)
+	}
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	c.hints = hints(c, l.env)
+	for _, server := range l.mcp {
+		c.hints = append(c.hints, server.hints()...)
+	}
 }
 
 // checkFallbacks refuses fallbacks that are no other models.

@@ -17,6 +17,12 @@ const (
 	ProtocolDemo              = "demo" // only the built-in model has it
 )
 
+// The ways in which a model calls tools.
+const (
+	ToolCallsNative     = "native"
+	ToolCallsTranscript = "transcript"
+)
+
 const (
 	openAIURL    = "https://api.openai.com/v1"
 	anthropicURL = "https://api.anthropic.com"
@@ -26,8 +32,10 @@ const (
 type ModelConfig struct {
 	Name     string // the key under models
 	Protocol string
-	BaseURL  string // without a slash at its end
-	Model    string // the upstream's name for it
+	// ToolCalls is ToolCallsNative, or ToolCallsTranscript for a model that has none of its own.
+	ToolCalls string
+	BaseURL   string // without a slash at its end
+	Model     string // the upstream's name for it
 	// APIKeyEnv names the environment variable with the key, "" when no key is sent; APIKeySet says
 	// whether it had a value when the settings were loaded.
 	APIKeyEnv string
@@ -59,6 +67,9 @@ func (m *ModelConfig) upstreamRows(prefix string) []*setting {
 	return []*setting{{
 		key: prefix + "protocol", value: oneOf(&m.Protocol, ProtocolOpenAIChat, ProtocolAnthropicMessages), def: ProtocolOpenAIChat,
 		doc: "The wire format that the upstream speaks.",
+	}, {
+		key: prefix + "tool_calls", value: oneOf(&m.ToolCalls, ToolCallsNative, ToolCallsTranscript), def: ToolCallsNative,
+		doc: "How the model calls tools: native is the protocol's own way; transcript is for a model or server without tool calls, which is shown the conversation as text and writes its calls as text.",
 	}, {
 		key: prefix + "base_url", value: baseURL(&m.BaseURL), phrase: openAIURL + " or " + anthropicURL, example: openAIURL,
 		doc: "Where the upstream is; the protocol's own path (/chat/completions, /v1/messages) is put behind it. The default follows the protocol.",

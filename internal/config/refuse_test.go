@@ -20,10 +20,10 @@ func TestRefused(t *testing.T) {
 		{text: "contextMaxChars: 1\n", want: `continuo.yaml:1:1: unknown key contextMaxChars; did you mean context.max_chars?`},
 		{text: "conversation_max_history_messages: 1\n", want: `continuo.yaml:1:1: unknown key conversation_max_history_messages; did you mean chat.max_history_messages?`},
 		{text: "log:\n  colour: red\n", want: `continuo.yaml:2:3: unknown key log.colour; the keys of log are level, format, message_text`},
-		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, store, log, context, chat, transcript, turn, server, prompts, tools, models`},
+		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, store, log, context, chat, transcript, turn, server, prompts, tools, telemetry, models, mcp`},
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
-		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, headers, max_output_tokens, model, protocol, provider, temperature`},
+		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, headers, max_output_tokens, model, protocol, provider, temperature, tool_calls`},
 		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys never stand in the file: name the environment variable that holds it in models.gpt.api_key_env`},
 		{env: "CONTINUO_CONTXT_MAX_CHARS=1", want: `env CONTINUO_CONTXT_MAX_CHARS: there is no such setting; did you mean CONTINUO_CONTEXT_MAX_CHARS?`},
 		{env: "CONTINUO_QUUX=1", want: `env CONTINUO_QUUX: there is no such setting; unset it: variables that begin with CONTINUO_ are settings`},
@@ -43,8 +43,8 @@ func TestRefused(t *testing.T) {
 		{text: "log: {message_text: yes}\n", want: `continuo.yaml:1:21: log.message_text: given the text "yes"; allowed: true or false`},
 		{text: "project: 5\n", want: `continuo.yaml:1:10: project: given 5; allowed: a name on one line, without spaces around it`},
 		{text: "turn:\n  timeout: 600\n", want: `continuo.yaml:2:12: turn.timeout: given 600; allowed: a time of at least 1ms with its unit, such as 90s, 10m or 1h30m`},
-		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
-		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{env: "CONTINUO_TURN_MAX_ROUNDS=", want: `env CONTINUO_TURN_MAX_ROUNDS: turn.max_rounds: given ""; allowed: a whole number from 1 to 2147483647`},
 
 		// Out of range.
@@ -58,7 +58,8 @@ func TestRefused(t *testing.T) {
 		{flag: [2]string{"listen", "localhost"}, want: `flag --set listen: listen: given "localhost"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
 		{flag: [2]string{"listen", ":65536"}, want: `flag --set listen: listen: given ":65536"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
 		{flag: [2]string{"log.level", "loud"}, want: `flag --set log.level: log.level: given "loud"; allowed: debug, info, warn or error`},
-		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of names, each once (in the environment and in flags: separated by commas)`},
+		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  otherwise: maybe\n", want: `continuo.yaml:2:14: tools.otherwise: given the text "maybe"; allowed: ask, allow or deny`},
 		{text: "chat:\n  strategy: summarize\n", want: `continuo.yaml:2:13: chat.strategy: given the text "summarize": summarize is not available: this version makes no summaries; use truncate`},
 
 		// What does not fit together.

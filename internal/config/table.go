@@ -10,6 +10,7 @@ func (c *Config) table(home string) []*setting {
 		c.turnRows(),
 		c.requestRows(),
 		c.serverRows(home),
+		c.telemetryRows(),
 	)
 	for _, row := range rows {
 		if row.phrase == "" {
@@ -116,6 +117,12 @@ func (c *Config) turnRows() []*setting {
 	}, {
 		key: "turn.tool_timeout", value: duration(&c.Turn.ToolTimeout), def: "1m",
 		doc: "How long one tool call may take; after that its result says that it took too long.",
+	}, {
+		key: "turn.lease", value: duration(&c.Turn.Lease), def: "15s",
+		doc: "How long a turn whose program gives no sign of life stays its own; after that another program closes it. A program that was killed on this machine is noticed at once.",
+	}, {
+		key: "turn.keep_events", value: duration(&c.Turn.KeepEvents), def: "24h",
+		doc: "How long the events of a turn that has ended can be heard again. What was said stays in the log.",
 	}}
 }
 
@@ -156,8 +163,23 @@ func (c *Config) serverRows(home string) []*setting {
 		key: "prompts.dir", value: path(&c.Prompts.Dir, home, true), def: "",
 		doc: "A folder whose files replace the built-in prompts of the same names. Empty: the built-in ones.",
 	}, {
-		key: "tools.allow", value: nameList(&c.Tools.Allow), def: "fs.read, fs.list, fs.search",
-		doc: "The tools that models may call; an empty list allows none.",
+		key: "tools.allow", value: patternList(&c.Tools.Allow), def: "fs.read, fs.list, fs.search, conversation.search",
+		doc: "The tools that models may call without asking. Where patterns of several lists match a tool, tools.deny counts before tools.ask, and that before tools.allow. In the file, a pattern that begins with * stands in quotes.",
+	}, {
+		key: "tools.ask", value: patternList(&c.Tools.Ask), def: "",
+		doc: "The tools of which each call waits until a person allows or denies it.",
+	}, {
+		key: "tools.deny", value: patternList(&c.Tools.Deny), def: "",
+		doc: "The tools that models may not call; they are not told of them.",
+	}, {
+		key: "tools.otherwise", value: oneOf(&c.Tools.Otherwise, "ask", "allow", "deny"), def: "ask",
+		doc: "What is decided about a tool that none of the lists matches.",
+	}, {
+		key: "tools.ask_timeout", value: duration(&c.Tools.AskTimeout), def: "5m",
+		doc: "How long a call waits for a person's decision before it is denied.",
+	}, {
+		key: "tools.max_output_bytes", value: whole(&c.Tools.MaxOutputBytes, 1), def: "67108864",
+		doc: "How large one output of a tool may be, in bytes. A larger one is not kept: the call fails, and the model is told to ask for less.",
 	}, {
 		key: "tools.project_dir", value: path(&c.Tools.ProjectDir, home, true), def: "",
 		doc: "The folder that models may read as @project, in every conversation. Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project.",

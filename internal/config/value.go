@@ -133,8 +133,12 @@ func durationText(length time.Duration) string {
 
 // oneOf is one of a few words.
 func oneOf(place *string, words ...string) value {
+	allowed := words[len(words)-1]
+	if others := words[:len(words)-1]; len(others) > 0 {
+		allowed = strings.Join(others, ", ") + " or " + allowed
+	}
 	return value{
-		allowed: strings.Join(words, " or "),
+		allowed: allowed,
 		takes:   []nodeKind{textNode},
 		set: func(text string) error {
 			if !slices.Contains(words, text) {
@@ -203,10 +207,11 @@ func isLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// nameList is a list of names, each once; as one text they stand between commas.
-func nameList(place *[]string) value {
+// patternList is a list of tools' names, each once, in which "*" stands for any run of characters; as one
+// text they stand between commas.
+func patternList(place *[]string) value {
 	return value{
-		allowed: "a list of names, each once (in the environment and in flags: separated by commas)",
+		allowed: "a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)",
 		takes:   []nodeKind{listNode},
 		setList: func(items []string) error {
 			for i, item := range items {

@@ -1,0 +1,117 @@
+// Package trace tells OpenTelemetry of a model's requests: one span each, and the metrics of the GenAI
+// conventions.
+//
+// [New] belongs around everything else that deals with one model, so that its span is the whole request
+// with its retries, as the conventions have it; [Attempts] belongs inside of the retries and tells that
+// span of each attempt that failed. Without a tracer or a meter nothing is done.
+//
+// Pitfalls: a span holds no text that people or models wrote unless Options.MessageText is set, and then
+// only the first of it. The provider's error messages count as such text, since they may repeat the
+// request; a span names the reason instead.
+package trace
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/model"
+)
+
+// Options says where to.
+type Options struct {
+	// Tracer makes the spans. Default: none are made.
+	Tracer oteltrace.Tracer
+	// Meter makes the metrics. Default: none are made.
+	Meter metric.Meter
+	// MessageText puts the request and the answer into the span, up to span.MaxText bytes each. Default false.
+	MessageText bool
+}
+
+// Model is a model whose requests are traced. It is safe for concurrent use.
+type Model struct {
+	model.Model
+	options Options
+	meters  *meters
+}
+
+// New wraps a model.
+func New(inner model.Model, options Options) *Model {
+	if options.Tracer == nil {
+		options.Tracer = noop.Tracer{}
+	}
+	return &Model{Model: inner, options: options, meters: newMeters(options.Meter, inner.Info())}
+}
+
+// Stream sends body and yields the answer under a span; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		ctx, c := m.begin(ctx, body)
+		defer c.end()
+		for delta, err := range m.Model.Stream(ctx, body) {
+			if err != nil {
+				c.failed(err)
+			} else {
+				c.took(delta)
+			}
+			if !yield(delta, err) {
+				return
+			}
+		}
+		c.over = true
+	}
+}
+
+// chat is the only operation that there is.
+const chat = "chat"
+
+func (m *Model) begin(ctx context.Context, body []byte) (context.Context, *call) {
+	info := m.Info()
+	ctx, under := span.Start(ctx, m.options.Tracer, chat+" "+info.Name, oteltrace.SpanKindClient,
+		attribute.String(span.OperationName, chat),
+		attribute.String(span.ProviderName, info.Provider),
+		attribute.String(span.RequestModel, info.Name),
+		attribute.Bool(span.RequestStream, true),
+		attribute.Int(span.RequestBytes, len(body)),
+	)
+	c := &call{Model: m, ctx: ctx, span: under, begin: time.Now()}
+	if c.text = m.options.MessageText && under.IsRecording(); c.text {
+		under.SetAttributes(span.Text(span.RequestBody, string(body[:min(len(body), span.MaxText+1)]))...)
+		c.answer = &model.Answer{}
+	}
+	return ctx, c
+}
+
+// Attempts is a model that tells the span around it of requests that failed, which a retry may hide.
+type Attempts struct{ model.Model }
+
+// Stream sends body and yields the answer; see [model.Model].
+func (a Attempts) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		begin := time.Now()
+		for delta, err := range a.Model.Stream(ctx, body) {
+			if err != nil {
+				attributes := append(failure(model.AsError(err)), attribute.Float64("continuo.attempt.seconds", time.Since(begin).Seconds()))
+				oteltrace.SpanFromContext(ctx).AddEvent("attempt_failed", oteltrace.WithAttributes(attributes...))
+			}
+			if !yield(delta, err) {
+				return
+			}
+		}
+	}
+}
+
+// failure is what may be told of an error.
+func failure(err *model.Error) []attribute.KeyValue {
+	attributes := []attribute.KeyValue{attribute.String(span.ErrorType, string(err.Reason))}
+	if err.Status != 0 {
+		attributes = append(attributes, attribute.Int(span.HTTPStatus, err.Status))
+	}
+	return attributes
+}
