@@ -60,8 +60,11 @@ type Window struct {
 // Envelope is all of a request that is not the log: stored once under its hash, so that any request
 // can be made again when prompts, tools or settings have changed since.
 type Envelope struct {
-	Model           string     `json:"model"`
-	System          []string   `json:"system,omitempty"`
+	Model  string   `json:"model"`
+	System []string `json:"system,omitempty"`
+	// Instruction tells a model without tool calls of its own how to answer and what it can call, in place
+	// of Tools; empty for every other model.
+	Instruction     string     `json:"instruction,omitempty"`
 	Tools           []ToolSpec `json:"tools,omitempty"`
 	MaxOutputTokens int        `json:"max_output_tokens,omitempty"`
 	Temperature     *float64   `json:"temperature,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -12,6 +13,9 @@ import (
 const (
 	ProtocolOpenAIChat = "openai-chat"
 	ProtocolAnthropic  = "anthropic-messages"
+	// TranscriptSuffix stands behind one of the others when the conversation is in the request as a
+	// transcript and the answer comes in events: for a model without tool calls. See model/transcript.
+	TranscriptSuffix = "+transcript"
 )
 
 // Info says what a model is.
@@ -21,12 +25,18 @@ type Info struct {
 	Provider string
 	// Name is the provider's name for the model.
 	Name string
-	// Protocol is the format of the body that Stream takes: ProtocolOpenAIChat or ProtocolAnthropic.
+	// Protocol is the format of the body that Stream takes: ProtocolOpenAIChat or ProtocolAnthropic, maybe
+	// with the TranscriptSuffix.
 	Protocol string
 	// ContextWindow is in tokens, prompt and answer together; 0 when it is not known.
 	ContextWindow int
 	// Demo marks the built-in model, which is no real one.
 	Demo bool
+}
+
+// Transcript reports whether the model is shown transcripts, and the wire format that they are sent in.
+func (i Info) Transcript() (wire string, ok bool) {
+	return strings.CutSuffix(i.Protocol, TranscriptSuffix)
 }
 
 // Model streams answers. It must be safe for concurrent use.

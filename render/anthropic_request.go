@@ -34,15 +34,21 @@ func AnthropicRequest(env continuo.Envelope, messages []continuo.Message, o Opti
 	if err := checkTools(env.Tools); err != nil {
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
 	}
+	env.System = slices.Concat(env.System, w.system)
+	markCached(w.out)
+	return anthropicBody(env, w.out)
+}
+
+// anthropicBody writes a body with messages that have their marks.
+func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, error) {
 	request := anthropic.Request{
 		Model: env.Model, MaxTokens: env.MaxOutputTokens, Stream: env.Stream, Temperature: env.Temperature,
-		Tools: anthropicTools(env.Tools), System: systemBlocks(slices.Concat(env.System, w.system)),
+		Tools: anthropicTools(env.Tools), System: systemBlocks(env.System),
 	}
 	if request.MaxTokens == 0 {
 		request.MaxTokens = DefaultMaxTokens
 	}
-	markCached(w.out)
-	for _, m := range w.out {
+	for _, m := range messages {
 		raw, err := m.marshal()
 		if err != nil {
 			return nil, err
@@ -112,9 +118,14 @@ func mark(m *blockMessage) {
 		}
 		switch block.Type {
 		case "text", "image", "document", "tool_use", "tool_result":
-			marked := append(slices.Clone(raw[:len(raw)-1]), `,"cache_control":`...)
-			m.blocks[i] = append(append(marked, rawjson.MustMarshal(ephemeral())...), '}')
+			m.blocks[i] = withMark(raw)
 			return
 		}
 	}
+}
+
+// withMark adds a cache mark to a block.
+func withMark(block json.RawMessage) json.RawMessage {
+	marked := append(slices.Clone(block[:len(block)-1]), `,"cache_control":`...)
+	return append(append(marked, rawjson.MustMarshal(ephemeral())...), '}')
 }

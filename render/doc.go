@@ -1,5 +1,6 @@
 // Package render writes a plan's messages in the formats that models read: OpenAI chat completions,
-// Anthropic messages, and the transcript. It also holds the rules of the two protocols as validators
+// Anthropic messages, and the transcript, and reads the transcript back, and what a model writes in its
+// streaming form ([EventReader]). It also holds the rules of the two protocols as validators
 // that name the rule which a message list breaks ([CheckOpenAIChat], [CheckAnthropic]).
 //
 // Rendering is pure: no clock, no state, the same input gives the same bytes. The bytes of a message

@@ -77,12 +77,33 @@ func renderGolden(t *testing.T, sections map[string]string) map[string]string {
 	}
 	transcript := TranscriptOf(plan)
 	readsBack(t, "transcript", transcript)
-	return map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "transcript.txt": transcript.String()}
+	got := map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "transcript.txt": transcript.String()}
+	for name, body := range transcriptRequests(t, env, plan, o) {
+		got[name] = indented(t, body)
+	}
+	return got
+}
+
+// transcriptRequests are the bodies for models without tool calls. The instruction's own words, which are
+// the same in every file, are left to TestInstruction.
+func transcriptRequests(t *testing.T, env continuo.Envelope, plan *continuo.Plan, o Options) map[string][]byte {
+	t.Helper()
+	env.Instruction = "(the instruction)"
+	openai, err := OpenAIChatTranscript(env, plan, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anthropic, err := AnthropicTranscript(env, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"openai-transcript.json": openai, "anthropic-transcript.json": anthropic}
 }
 
 // goldenPlan makes the plan of a build that shows all entries.
 func goldenPlan(entries []continuo.Entry, settings goldenSettings) *continuo.Plan {
-	plan := &continuo.Plan{Messages: wholeMessages(entries), Cycle: settings.Cycle}
+	plan := &continuo.Plan{Messages: wholeMessages(entries), Cycle: settings.Cycle, At: settings.Dropped + int64(len(entries))}
+	plan.Window.Start = settings.Dropped + 1
 	if settings.Cycle > 0 {
 		plan.Cycle += settings.Dropped
 	}

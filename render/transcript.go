@@ -80,14 +80,17 @@ func countLine(shown, total int64) string {
 	return fmt.Sprintf("(showing last %d of %d messages)", shown, total)
 }
 
-// write puts an event after what stands there. An empty text has no space before it either, so that
-// programs which cut white space off line ends do no harm.
-func (e Event) write(out *countingWriter) {
-	out.write("\n\n$" + string(e.Kind) + ":")
+// write puts an event after what stands there.
+func (e Event) write(out *countingWriter) { out.write("\n\n" + e.line()) }
+
+// line is the whole event. An empty text has no space before it either, so that programs which cut white
+// space off line ends do no harm.
+func (e Event) line() string {
+	text := "$" + string(e.Kind) + ":"
 	if e.Text != "" {
-		out.write(" ")
-		out.write(escape(e.Text))
+		text += " " + escape(e.Text)
 	}
+	return text
 }
 
 // countingWriter counts what it writes and keeps the first error.

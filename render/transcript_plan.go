@@ -18,19 +18,13 @@ const noResult = "[No result: the call never ended.]"
 // is of user, assistant and tool messages in the history, shown and dropped.
 func TranscriptOf(plan *continuo.Plan) Transcript {
 	var t Transcript
-	for at := 0; at < len(plan.Messages); {
-		m := &plan.Messages[at]
-		results := resultsAfter(plan.Messages, at)
-		at += 1 + len(results)
-		if m.Role == continuo.System || m.Seq == 0 && m.Entry == nil {
+	for _, u := range unitsOf(plan) {
+		if u.current {
+			t.Current = append(t.Current, u.events...)
 			continue
 		}
-		if plan.Cycle > 0 && m.Seq >= plan.Cycle {
-			t.Current = append(t.Current, eventsOf(m, results, true)...)
-			continue
-		}
-		t.History = append(t.History, eventsOf(m, results, false)...)
-		t.Shown += 1 + int64(storedResults(results))
+		t.History = append(t.History, u.events...)
+		t.Shown += 1 + int64(storedResults(u.results))
 	}
 	if dropped := droppedBefore(plan); dropped > 0 {
 		t.Total = t.Shown + dropped
@@ -39,6 +33,33 @@ func TranscriptOf(plan *continuo.Plan) Transcript {
 	}
 	return t
 }
+
+// transcriptUnit is the part of a transcript that one message makes, with the results of its calls.
+type transcriptUnit struct {
+	head    *continuo.Message
+	results []continuo.Message
+	events  []Event
+	current bool // of the current cycle
+}
+
+// unitsOf splits a plan into the parts of its transcript.
+func unitsOf(plan *continuo.Plan) []transcriptUnit {
+	var units []transcriptUnit
+	for at := 0; at < len(plan.Messages); {
+		u := transcriptUnit{head: &plan.Messages[at], results: resultsAfter(plan.Messages, at)}
+		at += 1 + len(u.results)
+		if u.head.Role == continuo.System || isMarker(u.head) {
+			continue
+		}
+		u.current = plan.Cycle > 0 && u.head.Seq >= plan.Cycle
+		u.events = eventsOf(u.head, u.results, u.current)
+		units = append(units, u)
+	}
+	return units
+}
+
+// isMarker reports whether a message stands for a gap.
+func isMarker(m *continuo.Message) bool { return m.Seq == 0 && m.Entry == nil }
 
 // resultsAfter returns the tool messages that follow an assistant message with calls.
 func resultsAfter(messages []continuo.Message, at int) []continuo.Message {

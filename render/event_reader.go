@@ -1,0 +1,230 @@
+package render
+
+import "strings"
+
+// EventReader reads events in the streaming form, with §, from text that comes in pieces split anywhere.
+// It gives each text on as soon as it cannot be structure any more: what it holds back is the beginning
+// of a line that may still begin an event, and up to two line ends before it. The zero value is ready; it
+// is not safe for concurrent use.
+//
+// It is generous where models are careless: text before the first event is a response; a code fence around
+// everything is taken off; $ stands for § when the first event is written with it, and within a call.
+// See transcript.md.
+type EventReader struct {
+	buffer string // came and is not read
+	place  readerPlace
+	kind   EventKind // of the event that is read, "" before the first
+	sign   rune      // of the first event that had one
+	held   string    // read, and content unless an event follows: line ends, a closing fence
+	fence  fence
+	pieces []Piece
+	text   strings.Builder // what goes on behind the pieces
+}
+
+// Piece is a part of an event as it was read.
+type Piece struct {
+	Kind EventKind
+	Text string
+	// Begin says that an event begins; its piece has no text.
+	Begin bool
+}
+
+// readerPlace says where in an event the reader stands.
+type readerPlace int
+
+const (
+	atLine  readerPlace = iota // at the beginning of a line
+	inLine                     // in a line whose beginning is read
+	atText                     // behind the colon of an event
+	atLead                     // behind the colon and a line end
+	atFirst                    // at the beginning of a text, on the event's own line
+)
+
+// maxMark bounds in bytes how much of a line is held back. A longer beginning that is still undecided,
+// which only blanks and backslashes can be, is content.
+const maxMark = 1024
+
+// Write reads the next piece of text and returns what it tells.
+func (r *EventReader) Write(text string) []Piece {
+	r.buffer += text
+	return r.read(false)
+}
+
+// End reads what was held back, when no more text comes.
+func (r *EventReader) End() []Piece {
+	pieces := r.read(true)
+	if r.fence.opening != "" {
+		r.content("")
+	}
+	if r.held != "" && !r.fence.closing {
+		r.give(r.held)
+	}
+	return append(pieces, r.take()...)
+}
+
+func (r *EventReader) take() []Piece {
+	r.endPiece()
+	pieces := r.pieces
+	r.pieces = nil
+	return pieces
+}
+
+func (r *EventReader) read(end bool) []Piece {
+	for r.buffer != "" && r.step(end) {
+	}
+	return r.take()
+}
+
+// step reads one thing from the buffer. It reports false when it must wait for more.
+func (r *EventReader) step(end bool) bool {
+	switch r.place {
+	case inLine:
+		return r.readContent(end)
+	case atText:
+		r.readLead()
+		return true
+	case atLead:
+		if r.buffer[0] == '\n' {
+			r.buffer = r.buffer[1:]
+		} else {
+			r.place = atLine
+		}
+		return true
+	default:
+		return r.readMark(end)
+	}
+}
+
+// readLead reads what stands between the colon and the text: one space, or line ends.
+func (r *EventReader) readLead() {
+	r.place = atFirst
+	switch r.buffer[0] {
+	case ' ':
+		r.buffer = r.buffer[1:]
+	case '\n':
+		r.place = atLead
+	}
+}
+
+// readMark reads the beginning of a line, as far as it is structure.
+func (r *EventReader) readMark(end bool) bool {
+	length, width := lineEnd(r.buffer)
+	line, whole := r.buffer[:length], end || width > 0
+	if r.place == atLine {
+		if r.kind == "" && r.fence.opening == "" && whole && strings.TrimLeftFunc(line, isInvisible) == "" {
+			r.buffer = r.buffer[length+width:] // nothing has begun
+			return true
+		}
+		if taken, wait := r.readFence(line, whole, r.buffer[length:length+width]); taken || wait {
+			return taken
+		}
+	}
+	mark, decided := markOf(line, whole)
+	if !decided {
+		if len(line) <= maxMark {
+			return false
+		}
+		mark = lineMark{}
+	}
+	if mark.kind != "" && r.place == atLine && r.accepts(mark.sign) {
+		r.begin(mark)
+		return true
+	}
+	if mark.escaped {
+		r.buffer = r.buffer[1:]
+	}
+	r.place = inLine
+	return true
+}
+
+// accepts reports whether a sign makes an event here.
+func (r *EventReader) accepts(sign rune) bool {
+	return sign == '§' || r.sign != '§' || r.kind == EventCall
+}
+
+// begin begins the event of a mark. The line ends held back separate it from the event before.
+func (r *EventReader) begin(mark lineMark) {
+	if r.fence.closing { // it closed nothing
+		r.give(strings.TrimSuffix(strings.TrimSuffix(r.held, "\n"), "\n"))
+		r.fence.closing = false
+	}
+	if r.fence.opening != "" {
+		r.fence = fence{all: true}
+	}
+	if r.sign == 0 {
+		r.sign = mark.sign
+	}
+	r.held, r.place = "", atText
+	r.buffer = r.buffer[mark.text:]
+	r.beginEvent(mark.kind)
+}
+
+// readContent reads content up to the end of the line.
+func (r *EventReader) readContent(end bool) bool {
+	length, width := lineEnd(r.buffer)
+	if width == 0 {
+		text := r.buffer
+		if !end {
+			text = withoutPartialRune(text)
+		}
+		r.content(text)
+		r.buffer = r.buffer[len(text):]
+		return text != ""
+	}
+	r.content(r.buffer[:length])
+	if r.buffer[length] == '\n' {
+		r.hold("\n")
+	} else {
+		r.content(r.buffer[length : length+width])
+	}
+	r.buffer = r.buffer[length+width:]
+	r.place = atLine
+	return true
+}
+
+// hold keeps back what is content unless an event follows, or the end.
+func (r *EventReader) hold(text string) {
+	r.held += text
+	if len(r.held) > maxMark { // too much for the end of a fence
+		r.fence.closing = false
+	}
+	if keep := 2; !r.fence.closing && len(r.held) > keep {
+		r.give(r.held[:len(r.held)-keep])
+		r.held = r.held[len(r.held)-keep:]
+	}
+}
+
+// content gives text, after what was held back before it. Text before the first event begins a response.
+func (r *EventReader) content(text string) {
+	if r.kind == "" && (text != "" || r.fence.opening != "") {
+		r.beginEvent(EventRespond)
+		text, r.fence.opening = r.fence.opening+text, ""
+	}
+	if text == "" {
+		return
+	}
+	if r.fence.closing { // it opened a code block
+		r.fence.closing, r.fence.inner = false, true
+	}
+	r.give(r.held + text)
+	r.held = ""
+}
+
+func (r *EventReader) give(text string) {
+	r.text.WriteString(text)
+}
+
+// beginEvent adds the piece that begins an event.
+func (r *EventReader) beginEvent(kind EventKind) {
+	r.endPiece()
+	r.kind = kind
+	r.pieces = append(r.pieces, Piece{Kind: kind, Begin: true})
+}
+
+// endPiece makes a piece of the text that was given.
+func (r *EventReader) endPiece() {
+	if r.text.Len() > 0 {
+		r.pieces = append(r.pieces, Piece{Kind: r.kind, Text: r.text.String()})
+		r.text.Reset()
+	}
+}

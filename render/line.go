@@ -1,0 +1,83 @@
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// lineMark is what a line says about structure. The zero value is a line of content that stands for itself.
+type lineMark struct {
+	sign    rune      // '$' or '§' when the line begins an event
+	kind    EventKind // of that event
+	text    int       // where the event's text begins, behind the colon
+	escaped bool      // a backslash is to be taken off
+}
+
+// markOf reads a line as escape and unescape see it. Of a line that is not whole yet, decided is false while
+// what is to come can change the mark.
+func markOf(line string, whole bool) (mark lineMark, decided bool) {
+	bare := strings.TrimLeft(line, `\`)
+	slashes := len(line) - len(bare)
+	if !whole && slashes == len(line) {
+		return lineMark{}, false
+	}
+	visible := strings.TrimLeftFunc(bare, isInvisible)
+	first, width := utf8.DecodeRuneInString(visible)
+	switch {
+	case first != '$' && first != '§' && slashes == 0:
+		return lineMark{}, whole || !mayBegin(visible)
+	case !whole && !looksStructural(bare):
+		return lineMark{}, !mayBecomeStructural(visible)
+	case !whole && first == '=': // a word more would make it content
+		return lineMark{}, false
+	case !looksStructural(bare):
+		return lineMark{}, true
+	case slashes > 0:
+		return lineMark{escaped: true}, true
+	}
+	word, _, _ := strings.Cut(visible[width:], ":")
+	return lineMark{
+		sign: first, kind: EventKind(strings.ToLower(strings.TrimFunc(word, isInvisible))),
+		text: len(line) - len(visible) + width + len(word) + 1,
+	}, true
+}
+
+// mayBegin reports whether a line without a sign, blanks taken off, may still get one.
+func mayBegin(visible string) bool { return withoutPartialRune(visible) == "" }
+
+// mayBecomeStructural reports whether a line that does not look structural may when more of it has come.
+func mayBecomeStructural(visible string) bool {
+	visible = withoutPartialRune(visible)
+	first, width := utf8.DecodeRuneInString(visible)
+	switch {
+	case visible == "":
+		return true
+	case first == '$' || first == '§':
+		word := strings.ToLower(strings.TrimLeftFunc(visible[width:], isInvisible))
+		for _, kind := range eventKinds() {
+			if strings.HasPrefix(string(kind), word) || strings.TrimRightFunc(word, isInvisible) == string(kind) {
+				return true
+			}
+		}
+	case first == '=':
+		word := strings.ToUpper(strings.TrimFunc(visible, func(r rune) bool { return r == '=' || isInvisible(r) }))
+		return strings.HasPrefix("HISTORY", word) || strings.HasPrefix("CURRENT", word)
+	case first == '(':
+		return strings.HasPrefix("(showing last ", visible)
+	}
+	return false
+}
+
+// withoutPartialRune takes off the end of text what may be the beginning of a character.
+func withoutPartialRune(text string) string {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		at := len(text) - back
+		if utf8.RuneStart(text[at]) {
+			if !utf8.FullRuneInString(text[at:]) {
+				return text[:at]
+			}
+			break
+		}
+	}
+	return text
+}

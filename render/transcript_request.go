@@ -1,0 +1,184 @@
+package render
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// The requests to models without tool calls: the system messages, and the transcript as the one message of
+// the user. Tools are in the instruction, not in the request's own list. What a plan shows of the log's
+// system entries stands behind the instruction, in order, because the transcript has no word for it.
+
+//go:embed instruction.md
+var instructionText string
+
+//go:embed instruction-calls.md
+var instructionCalls string
+
+//go:embed instruction-no-calls.md
+var instructionNoCalls string
+
+// Instruction tells a model how to answer in the streaming form and which tools it can call: a text for
+// continuo.Envelope.Instruction. It fails when two tools would have one name.
+func Instruction(tools []continuo.ToolSpec) (string, error) {
+	if err := checkTools(tools); err != nil {
+		return "", fmt.Errorf("write the transcript's instruction: %w", err)
+	}
+	if len(tools) == 0 {
+		return instructionText + "\n" + instructionNoCalls, nil
+	}
+	var text strings.Builder
+	text.WriteString(instructionText + "\n" + instructionCalls)
+	for _, tool := range tools {
+		fmt.Fprintf(&text, "\n## %s\n", ToolName(tool.Name))
+		if description := strings.TrimSpace(tool.Description); description != "" {
+			fmt.Fprintf(&text, "\n%s\n", escape(description))
+		}
+		schema := tool.Parameters
+		if rawjson.IsNull(schema) {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		fmt.Fprintf(&text, "\nThe JSON Schema of \"args\": %s\n", rawjson.MustMarshal(schema))
+	}
+	return text.String(), nil
+}
+
+// OpenAIChatTranscript writes the body of a chat completions request that shows a plan as a transcript.
+func OpenAIChatTranscript(env continuo.Envelope, plan *continuo.Plan, o Options) ([]byte, error) {
+	blocks, _ := requestBlocks(plan)
+	if len(blocks) == 0 {
+		return nil, errNothingToShow()
+	}
+	env.System = transcriptSystem(env, plan)
+	env.Tools = nil
+	message := continuo.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}
+	return OpenAIChatRequest(env, []continuo.Message{message}, o)
+}
+
+// AnthropicTranscript writes the body of a Messages API request that shows a plan as a transcript. The
+// text comes in blocks, one for each message of the log with its results, because the API's cache can only
+// stop at a block's end. Cache marks stand on the last block, and before the newest two user messages:
+// what stands before a cycle stays as it is when the next one begins.
+func AnthropicTranscript(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
+	texts, marks := requestBlocks(plan)
+	if len(texts) == 0 {
+		return nil, errNothingToShow()
+	}
+	message := blockMessage{role: "user"}
+	for i, text := range texts {
+		block := textBlock(text)
+		if slices.Contains(marks, i) {
+			block = withMark(block)
+		}
+		message.blocks = append(message.blocks, block)
+	}
+	env.System = transcriptSystem(env, plan)
+	env.Tools = nil
+	return anthropicBody(env, []blockMessage{message})
+}
+
+func errNothingToShow() error {
+	return fmt.Errorf("render the transcript: %w: no message to send: append a user message first", continuo.ErrInvalid)
+}
+
+// transcriptSystem is the envelope's system messages, the instruction, and the log's system entries.
+func transcriptSystem(env continuo.Envelope, plan *continuo.Plan) []string {
+	system := slices.Clone(env.System)
+	if env.Instruction != "" {
+		system = append(system, env.Instruction)
+	}
+	for i := range plan.Messages {
+		m := &plan.Messages[i]
+		if text := plainText(m.Content); m.Role == continuo.System && !isBlank(text) {
+			system = append(system, text)
+		}
+	}
+	return system
+}
+
+// maxMarks is how many cache marks the transcript gets; the API takes four, and one is on the system prompt.
+const maxMarks = 3
+
+// requestBlocks writes the transcript of a request in parts that together are its text, one for each
+// message of the log with its results; marks are the parts at whose ends a cache is of use. A part
+// stays as it is as long as the window does not move, but for the newest cycle's: the section CURRENT
+// comes and goes, and thinking with it.
+func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
+	head := historyHeader + "\n"
+	if shown, total := requestCount(plan); shown < total {
+		head += countLine(shown, total) + "\n"
+	}
+	inCurrent := false
+	var cycles []int
+	for _, u := range unitsOf(plan) {
+		if len(u.events) == 0 { // an answer that says nothing
+			continue
+		}
+		var text strings.Builder
+		if len(blocks) == 0 {
+			text.WriteString(head)
+		}
+		if u.current && !inCurrent {
+			inCurrent = true
+			text.WriteString("\n" + currentHeader + "\n")
+		}
+		for _, event := range u.events {
+			text.WriteString("\n" + event.line() + "\n")
+		}
+		if u.head.Role == continuo.User {
+			cycles = append(cycles, len(blocks))
+		}
+		blocks = append(blocks, text.String())
+	}
+	marks = append(marks, len(blocks)-1)
+	for _, at := range slices.Backward(cycles) {
+		if at > 0 && !slices.Contains(marks, at-1) && len(marks) < maxMarks {
+			marks = append(marks, at-1)
+		}
+	}
+	return blocks, marks
+}
+
+// requestCount is the count of a request's transcript. It is the one of the first request of the epoch,
+// because a number that changed would change the text from its second line on with every cycle: what is
+// left out is total-shown all along, and messages that came since are not counted.
+func requestCount(plan *continuo.Plan) (shown, total int64) {
+	begun := plan.At
+	left := plan.Window.Start - 1
+	newestUser := int64(0)
+	for i := range plan.Messages {
+		m := &plan.Messages[i]
+		if m.Entry == nil {
+			continue
+		}
+		if m.Seq < plan.Window.Start {
+			left--
+		}
+		if round := m.Entry.Round; round != nil && round.ViewHash == plan.ViewHash && round.Window.Epoch == plan.Window.Epoch {
+			begun = min(begun, round.At)
+		}
+	}
+	for i := range plan.Messages {
+		m := &plan.Messages[i]
+		if m.Entry == nil || m.Seq > begun || m.Role == continuo.System {
+			continue
+		}
+		shown++
+		if m.Role == continuo.User {
+			newestUser = shown
+		}
+	}
+	if newestUser > 0 && newestUser < shown { // a cycle was open: it is no history
+		shown = newestUser - 1
+	}
+	if left <= 0 {
+		return 0, 0
+	}
+	return shown, shown + left
+}
