@@ -11,6 +11,7 @@ package tool
 import (
 	"context"
 	"fmt"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -21,6 +22,11 @@ type Tool interface {
 	Spec() continuo.ToolSpec
 	// Run carries out a call. It returns when ctx is done.
 	Run(ctx context.Context, call Call) Result
+}
+
+// Timed is a Tool that says by itself how long a call may take; 0 leaves it to the turn.
+type Timed interface {
+	Timeout() time.Duration
 }
 
 // Call is one call of a tool.

@@ -1,0 +1,97 @@
+// Package search gives models the tool conversation.search, which looks for words in the log of the
+// conversation that calls, from its newest entry back to its first one, through a fork's lineage.
+//
+// A query (query.go) becomes expressions, which are matched with the texts of one entry (match.go). Which
+// entries are looked at is decided apart from both (find.go): today all of them, read in pages. What is
+// found is written as a text (show.go) in which no line of an entry can stand where a line of the tool does.
+//
+// Pitfalls: words match inside of longer ones, because many scripts have no spaces. Letters are the same
+// if they are so one by one, so that ß is not ss, and a composed é is not an e with an accent behind it.
+// A line of more than 16 KiB is matched in pieces that share 1 KiB. Hidden entries, reasoning and the
+// group of the call itself are never found.
+package search
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
+)
+
+//go:embed search.md
+var description string
+
+// parameters is the JSON Schema of the arguments.
+const parameters = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"Words that all have to occur in an entry, in any order; \"in quotes\" they have to stand side by side"},"regex":{"type":"boolean","description":"Take the query as one regular expression (RE2); ^ and $ match at the ends of lines"},"role":{"type":"string","enum":["user","assistant","tool","system"],"description":"Only entries of this role"},"from":{"type":"integer","minimum":1,"description":"Only entries from this seq on"},"to":{"type":"integer","minimum":1,"description":"Only entries up to this seq"},"before":{"type":"integer","minimum":1,"description":"Go on with entries before this seq"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"The most entries shown. Default 10"}},"required":["query"],"additionalProperties":false}`
+
+// Tool is the tool conversation.search. Its memory is bounded by a page of entries.
+type Tool struct {
+	Log *continuo.Log
+	// MaxChars is the most that one call returns, in characters (Unicode); one match, of at most some 3 000,
+	// is always shown. Default 8 000, so that a result is shown whole.
+	MaxChars int
+	// MaxTime is how long one call searches before it says what it covered. Default 20 s.
+	MaxTime time.Duration
+}
+
+// Spec tells a model about the tool.
+func (t Tool) Spec() continuo.ToolSpec {
+	return continuo.ToolSpec{Name: "conversation.search", Description: strings.TrimSpace(description), Parameters: json.RawMessage(parameters)}
+}
+
+// Run searches.
+func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
+	asked, err := decode(call.Arguments)
+	if err != nil {
+		return tool.Failure("conversation.search: %v", err)
+	}
+	query, err := asked.query(call.Conversation.LastSeq)
+	if err != nil {
+		return tool.Failure("conversation.search: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.maxTime())
+	defer cancel()
+	page := page{limit: asked.limit(), chars: t.maxChars(), stretch: query.stretch}
+	if err := t.fill(ctx, call, query, &page); err != nil && ctx.Err() == nil {
+		return tool.Failure("conversation.search: %v", err)
+	}
+	return tool.Result{Outcome: page.outcome(asked.Query), Content: page.content()}
+}
+
+// fill looks at entries until the page has no room. An error may be that of ctx: then the page shows how
+// far the search came.
+func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page) error {
+	for entry, err := range t.candidates(ctx, call, query) {
+		if err != nil {
+			return err
+		}
+		match, err := query.match(ctx, &entry)
+		if err != nil {
+			return err
+		}
+		if match != nil && !page.add(match) {
+			return nil
+		}
+		page.searched = entry.Seq
+	}
+	page.done = true
+	return nil
+}
+
+func (t Tool) maxTime() time.Duration {
+	if t.MaxTime > 0 {
+		return t.MaxTime
+	}
+	return 20 * time.Second
+}
+
+func (t Tool) maxChars() int {
+	if t.MaxChars > 0 {
+		return t.MaxChars
+	}
+	return 8000
+}

@@ -1,0 +1,225 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// page is the matches that one call shows, and how far it came.
+type page struct {
+	limit   int // the most matches
+	chars   int // the most characters of the whole
+	stretch stretch
+
+	blocks   []string
+	used     int   // characters of the blocks and the lines between them
+	last     int64 // the seq of the last match that is shown
+	searched int64 // the seq of the last entry that was looked at; 0 when none was
+	full     bool  // there are more matches than room
+	done     bool  // all of the stretch was looked at
+}
+
+// forNote is the room that is kept for the last line, in characters.
+const forNote = 150
+
+// add shows a match; false when there is no room for it.
+func (p *page) add(m *match) bool {
+	block := m.String()
+	size := utf8.RuneCountInString(block) + 2
+	if len(p.blocks) == p.limit || len(p.blocks) > 0 && p.used+size+forNote > p.chars {
+		p.full = true
+		return false
+	}
+	p.blocks = append(p.blocks, block)
+	p.used += size
+	p.last = m.entry.Seq
+	return true
+}
+
+// outcome says in one line what was found.
+func (p *page) outcome(query string) string {
+	number := fmt.Sprintf("%d matches", len(p.blocks))
+	if len(p.blocks) == 1 {
+		number = "1 match"
+	}
+	if p.full {
+		number += " and more"
+	}
+	return fmt.Sprintf(`Found %s for "%s"`, number, oneLine(query, 60))
+}
+
+// content is the matches, the newest first, and a line that says what was not looked at.
+func (p *page) content() string {
+	return strings.Join(append(p.blocks, "["+p.note()+"]"), "\n\n")
+}
+
+func (p *page) note() string {
+	none := ""
+	if len(p.blocks) == 0 {
+		none = "nothing matches: "
+	}
+	switch {
+	case p.full:
+		return fmt.Sprintf("there are more matches: go on with before: %d", p.last)
+	case !p.done && p.searched == 0:
+		return "the time was up before an entry was searched: ask for less with from and to"
+	case !p.done:
+		return fmt.Sprintf("the time is up and the entries before #%d were not searched: go on with before: %d", p.searched, p.searched)
+	case p.stretch.from > 1:
+		return fmt.Sprintf("%sthe search went back to #%d, as from says", none, p.stretch.from)
+	}
+	return none + "the beginning of the conversation was reached"
+}
+
+// String is the match for a model: a line about the entry, then lines of it, of which those that match
+// begin with ">". No line of the entry begins at the left edge.
+func (m *match) String() string {
+	var text strings.Builder
+	text.WriteString(header(m.entry))
+	var before line
+	for i, line := range m.lines() {
+		if i > 0 && m.between(before, line) {
+			text.WriteString("\n  …")
+		}
+		sign := "\n  "
+		if line.matches {
+			sign = "\n> "
+		}
+		text.WriteString(sign + m.shown(line))
+		before = line
+	}
+	if m.more {
+		text.WriteString("\n  … and more lines that match")
+	}
+	return text.String()
+}
+
+func header(entry *continuo.Entry) string {
+	words := []string{fmt.Sprintf("#%d", entry.Seq), string(entry.Role)}
+	for _, name := range []string{entry.Name, entry.ToolName} {
+		if name != "" {
+			words = append(words, "("+oneLine(name, 60)+")")
+		}
+	}
+	if !entry.CreatedAt.IsZero() {
+		words = append(words, entry.CreatedAt.UTC().Format("2006-01-02T15:04Z"))
+	}
+	if entry.OutputRef != "" {
+		words = append(words, entry.OutputRef)
+	}
+	return strings.Join(words, " ")
+}
+
+// line is one line that is shown, a hit or one beside it; at is what it is shortened around.
+type line struct {
+	hit
+	matches bool
+}
+
+// lines are the hits and one line on each side of each, in order and each once. Empty ones are left out.
+func (m *match) lines() []line {
+	var lines []line
+	for i, h := range m.hits {
+		text := m.fields[h.field].text
+		if h.begin > 0 {
+			begin, end := lineAround(text, h.begin-1)
+			before := line{hit: hit{field: h.field, begin: begin, end: end, at: end - begin}}
+			if len(lines) == 0 || inOrder(lines[len(lines)-1].hit, before.hit) < 0 {
+				lines = m.with(lines, before)
+			}
+		}
+		lines = append(lines, line{hit: h, matches: true})
+		if h.end < len(text) {
+			begin, end := lineAround(text, h.end+1)
+			after := line{hit: hit{field: h.field, begin: begin, end: end}}
+			if i+1 == len(m.hits) || !after.sameLine(m.hits[i+1]) {
+				lines = m.with(lines, after)
+			}
+		}
+	}
+	return lines
+}
+
+// with appends a line that says something.
+func (m *match) with(lines []line, l line) []line {
+	if strings.TrimSpace(m.fields[l.field].text[l.begin:l.end]) == "" {
+		return lines
+	}
+	return append(lines, l)
+}
+
+// between reports whether something stands between two lines of one field.
+func (m *match) between(a, b line) bool {
+	return a.field == b.field && strings.TrimSpace(m.fields[a.field].text[a.end:b.begin]) != ""
+}
+
+// The most characters that are shown of a line, and how many of them stand before the match.
+const (
+	maxHitLine   = 240
+	maxOtherLine = 120
+	beforeMatch  = 80
+)
+
+func (m *match) shown(l line) string {
+	field := m.fields[l.field]
+	most := maxOtherLine
+	if l.matches {
+		most = maxHitLine
+	}
+	text := shorten(field.text[l.begin:l.end], l.at, most)
+	if l.begin == 0 {
+		text = field.label + text
+	}
+	return text
+}
+
+// shorten is a line, or what is around a place in it where it is longer than most characters.
+func shorten(line string, at, most int) string {
+	line = strings.TrimRight(line, " \t\r")
+	at = min(at, len(line))
+	first, shown := at, 0
+	for ; first > 0 && shown < beforeMatch; shown++ {
+		_, size := utf8.DecodeLastRuneInString(line[:first])
+		first -= size
+	}
+	last := first
+	for shown = 0; last < len(line) && shown < most; shown++ {
+		_, size := utf8.DecodeRuneInString(line[last:])
+		last += size
+	}
+	for ; first > 0 && shown < most; shown++ { // the line's end is near: show more before it
+		_, size := utf8.DecodeLastRuneInString(line[:first])
+		first -= size
+	}
+	text := printable(line[first:last])
+	if first > 0 {
+		text = "…" + text
+	}
+	if last < len(line) {
+		text += "…"
+	}
+	return text
+}
+
+// printable replaces what is no UTF-8 and the control characters but tabs, so that one line stays one.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029' {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// oneLine is the beginning of a text on one line.
+func oneLine(text string, limit int) string {
+	runes := []rune(printable(strings.Join(strings.Fields(text), " ")))
+	if len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return string(runes)
+}
