@@ -1,0 +1,29 @@
+package mcptool
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// npmEnv names a folder with node_modules that has the public servers of the protocol's own project.
+const npmEnv = "CONTINUO_NPM_DIR"
+
+func TestAServerThatNobodyHereWrote(t *testing.T) {
+	folder := os.Getenv(npmEnv)
+	if folder == "" {
+		t.Skipf("SKIPPED: set %s to a folder with node_modules/@modelcontextprotocol/server-everything", npmEnv)
+	}
+	program := filepath.Join(folder, "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal(err)
+	}
+	source := connect(t, Options{Name: "srv", Command: []string{"node", program, "stdio"}})
+	if source.Err() != nil {
+		t.Fatal(source.Err())
+	}
+	t.Logf("its tools are %v", names(source.Tools(t.Context())))
+	wantResult(t, run(t, find(t, source, "echo"), `{"message":"grüß"}`), false, "grüß")
+	wantResult(t, run(t, find(t, source, "echo"), `{}`), true, "message")
+	wantResult(t, run(t, find(t, source, "get-tiny-image"), ``), false, "[image, image/png, ")
+}

@@ -1,0 +1,230 @@
+package mcptool
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// lineConn is a connection of JSON lines over a child's pipes. Besides what the SDK's own does, it obeys
+// the context of a write, passes over lines that are no messages (many servers print to stdout), and
+// bounds what a server can make the client queue.
+type lineConn struct {
+	session *session
+	out     *os.File // the child's stdout
+	in      *os.File // the child's stdin
+	reader  *bufio.Reader
+	queue   []jsonrpc.Message // the rest of a batch
+	writing chan struct{}     // holds one token while a write runs
+
+	mu       sync.Mutex
+	asked    int  // requests of the server that have no answer yet
+	changing bool // a list_changed is on its way to the SDK
+	noise    int  // lines that were no messages
+}
+
+// maxAsked bounds the requests of a server that wait for an answer. A client that offers nothing is
+// asked nothing but pings.
+const maxAsked = 64
+
+func newLineConn(out, in *os.File, s *session) *lineConn {
+	return &lineConn{session: s, out: out, in: in, reader: bufio.NewReaderSize(out, 64<<10), writing: make(chan struct{}, 1)}
+}
+
+// SessionID is empty: a process is its session.
+func (c *lineConn) SessionID() string { return "" }
+
+// Read returns the next message that the client has a use for.
+func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		for len(c.queue) > 0 {
+			next := c.queue[0]
+			c.queue[0], c.queue = nil, c.queue[1:] // a message may be large
+			if pass, err := c.admit(next); err != nil {
+				c.session.fail(err)
+				return nil, err
+			} else if pass {
+				return next, nil
+			}
+		}
+		line, err := c.readLine()
+		if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+			err = io.EOF
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.queue = c.decode(line)
+	}
+}
+
+// readLine reads up to a line's end, at most MaxMessageBytes.
+func (c *lineConn) readLine() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := c.reader.ReadSlice('\n')
+		if len(line)+len(part) > c.session.options.MaxMessageBytes {
+			err = tooLarge(c.session.options.MaxMessageBytes)
+			c.session.fail(err)
+			return nil, err
+		}
+		switch {
+		case err == nil && line == nil:
+			return part, nil // decoding copies
+		case err == nil:
+			return append(line, part...), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+		line = append(line, part...)
+	}
+}
+
+func tooLarge(limit int) error {
+	return fmt.Errorf("it sent a message of more than %d bytes, which is all that is accepted of one", limit)
+}
+
+// decode makes messages of a line: one, several of a batch, or none when the line is something else.
+func (c *lineConn) decode(line []byte) []jsonrpc.Message {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	parts := []json.RawMessage{line}
+	if line[0] == '[' {
+		if json.Unmarshal(line, &parts) != nil {
+			parts = nil
+		}
+	}
+	var messages []jsonrpc.Message
+	for _, part := range parts {
+		if message, err := jsonrpc.DecodeMessage(part); err == nil {
+			messages = append(messages, message)
+		}
+	}
+	if len(messages) == 0 {
+		c.skipped(line)
+	}
+	return messages
+}
+
+// skipped tells of lines that are no messages, the first and then ever fewer.
+func (c *lineConn) skipped(line []byte) {
+	c.noise++
+	if c.noise&(c.noise-1) == 0 {
+		c.session.options.Logger.Debug("the MCP server printed lines that are no messages", "lines", c.noise,
+			"last", string(bytes.ToValidUTF8(line[:min(len(line), 200)], []byte("\uFFFD"))))
+	}
+}
+
+const (
+	listChanged = "notifications/tools/list_changed"
+	listenAck   = "notifications/subscriptions/acknowledged"
+)
+
+// admit decides whether a message goes to the SDK, which queues requests and notifications without a
+// bound. Of the notifications only a change of the list matters, and one at a time.
+func (c *lineConn) admit(message jsonrpc.Message) (bool, error) {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return true, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case request.IsCall():
+		c.asked++
+		if c.asked > maxAsked {
+			return false, fmt.Errorf("it sent more than %d requests without reading the answers", maxAsked)
+		}
+		return true, nil
+	case request.Method == listChanged:
+		c.session.settling()
+		pass := !c.changing
+		c.changing = true
+		return pass, nil
+	}
+	return request.Method == listenAck, nil
+}
+
+// changeArrived says that the SDK has dealt with a list_changed.
+func (c *lineConn) changeArrived() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changing = false
+}
+
+// Write writes one message. A write that ctx breaks off in the middle ends the session, because nobody
+// could tell where the next message begins.
+func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if _, answer := message.(*jsonrpc.Response); answer {
+		c.mu.Lock()
+		c.asked--
+		c.mu.Unlock()
+	}
+	return c.write(ctx, append(data, '\n'))
+}
+
+func (c *lineConn) write(ctx context.Context, data []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	_ = c.in.SetWriteDeadline(time.Time{}) // where files have no deadlines, Close breaks the write off
+	broken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(broken)
+		_ = c.in.SetWriteDeadline(time.Unix(1, 0))
+	})
+	n, err := c.in.Write(data)
+	if !stop() {
+		<-broken
+	}
+	if n > 0 {
+		noteSent(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if n > 0 {
+		c.session.fail(errors.New("it does not read what it is sent"))
+		_ = c.Close()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("write to the server: %w", err)
+}
+
+// drain ends reading after a while, by when what was written has arrived.
+func (c *lineConn) drain(after time.Duration) {
+	_ = c.out.SetReadDeadline(time.Now().Add(after)) // where files have no deadlines, Close ends it
+}
+
+// closeInput tells the child that nothing more will come. A write that hangs is broken off.
+func (c *lineConn) closeInput() { _ = c.in.Close() }
+
+// Close breaks off reads and writes. It is idempotent.
+func (c *lineConn) Close() error {
+	_ = c.in.Close()
+	_ = c.out.Close()
+	return nil
+}
