@@ -5,8 +5,12 @@ GO ?= go
 # Versions of the tools that checks use; Go fetches them by name, nothing has to be installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
+# Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
+# them there. Without them those tests are skipped.
+NPM_PACKAGES := @copilotkit/aimock@1.43.0 @modelcontextprotocol/server-everything@2026.8.31
+export CONTINUO_NPM_DIR ?= $(CURDIR)/.npm
 
-.PHONY: help run build install test race bench fuzz long lint fmt check cover
+.PHONY: help run build install npm test race bench fuzz long lint fmt check cover
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +23,10 @@ build: ## build bin/continuo, static
 
 install: ## install continuo into Go's bin folder
 	CGO_ENABLED=0 $(GO) install -trimpath ./cmd/continuo
+
+npm: ## install the npm programs that some tests need (Node.js 20 or newer)
+	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
+	@npm install --prefix "$(CONTINUO_NPM_DIR)" --prefer-offline --no-save --no-audit --no-fund --loglevel=error $(NPM_PACKAGES) || { echo "NOT INSTALLED, for npm failed: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 
 test: ## run all tests
 	$(GO) test $(TESTFLAGS) ./...

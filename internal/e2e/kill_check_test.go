@@ -1,0 +1,299 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// check compares a turn that is over with all that the client heard of it, and returns its outcome; nil
+// when it found too little.
+func (c *talk) check(ctx context.Context, k *killable, a *attempt) *outcome {
+	entries, err := c.readLog(ctx, k)
+	if err != nil {
+		c.errorf("%v", err)
+		return nil
+	}
+	var turn shownTurn
+	if status, err := k.get(ctx, c.path("/turns/"+a.id), &turn); err != nil || status != http.StatusOK {
+		c.errorf("turn %s: status %d, %v", a.id, status, err)
+		return nil
+	}
+	c.turns[a.id] = true
+	c.checkRules(entries)
+	c.checkRequests(a)
+	o := c.checkEntries(a, entries, turn)
+	if o != nil {
+		c.checkEvents(ctx, k, a, o)
+	}
+	return o
+}
+
+// checkRules checks that the log keeps its own rules, and that all groups are closed.
+func (c *talk) checkRules(entries []continuo.Entry) {
+	var group continuo.Group
+	for i := range entries {
+		if err := group.Accept(&entries[i]); err != nil {
+			c.errorf("entry %d: %v", i+1, err)
+		}
+	}
+	if len(group.Open) > 0 {
+		c.errorf("the calls %v have no result", group.Open)
+	}
+}
+
+// ofTurn is what stands in the log of one turn.
+type ofTurn struct {
+	input   *continuo.Entry // the user's, or what a resumed turn put before its request
+	answers []continuo.Entry
+	results map[string]continuo.Entry // by call
+}
+
+func (c *talk) ofTurn(id string, entries []continuo.Entry) ofTurn {
+	found := ofTurn{results: map[string]continuo.Entry{}}
+	for i, e := range entries {
+		switch {
+		case e.TurnID != id:
+		case e.Role == continuo.Assistant:
+			found.answers = append(found.answers, e)
+		case e.Role == continuo.Tool:
+			found.results[e.ToolCallID] = e
+		case found.input != nil || len(found.answers) > 0:
+			c.errorf("turn %s has a second input, entry %d", id, e.Seq)
+		default:
+			found.input = &entries[i]
+		}
+	}
+	return found
+}
+
+// checkEntries compares what the log has of a turn with what the upstream said, and with what was heard.
+func (c *talk) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn) *outcome {
+	found := c.ofTurn(a.id, entries)
+	c.checkInput(a, found, entries)
+	if len(found.answers) == 0 {
+		c.errorf("turn %s is %s and has no answer", a.id, turn.State)
+		return nil
+	}
+	rounds := roundsOf(a.events)
+	if len(rounds) > len(found.answers) {
+		c.errorf("turn %s: %d rounds were heard, %d stand in the log", a.id, len(rounds), len(found.answers))
+		return nil
+	}
+	for i := range found.answers {
+		var scripted said
+		if i < len(a.rounds) {
+			scripted = a.rounds[i]
+		}
+		var heard heardRound
+		if i < len(rounds) {
+			heard = rounds[i]
+		}
+		c.checkAnswer(&found.answers[i], scripted, heard, i == len(found.answers)-1)
+		c.checkResults(found, i, heard)
+		if whole := i < len(rounds)-1; whole && heard.text != found.answers[i].Content.String() {
+			c.errorf("turn %s: of round %d %q was heard, the log has %q", a.id, i, heard.text, found.answers[i].Content.String())
+		}
+	}
+	last := found.answers[len(found.answers)-1]
+	failed := last.Error != nil
+	want := shownTurn{State: continuo.TurnFinished}
+	if failed {
+		want = shownTurn{State: continuo.TurnFailed, Reason: continuo.ReasonInterrupted}
+	}
+	if turn.State != want.State || turn.Reason != want.Reason {
+		c.errorf("turn %s is %s (%s); by its last answer it is %s (%s)", a.id, turn.State, turn.Reason, want.State, want.Reason)
+	}
+	if !failed && len(last.ToolCalls) > 0 {
+		c.errorf("turn %s ends with calls", a.id)
+	}
+	if !a.killed.IsZero() {
+		var heard heardRound
+		if len(rounds) == len(found.answers) {
+			heard = rounds[len(rounds)-1]
+		}
+		c.losses.count(c, a, &last, heard)
+	}
+	return &outcome{id: a.id, failed: failed, answer: last}
+}
+
+// checkInput checks that the message stands in the log, once.
+func (c *talk) checkInput(a *attempt, found ofTurn, entries []continuo.Entry) {
+	if a.resumes != nil {
+		if found.input != nil && found.input.PartType != continuo.PartResume {
+			c.errorf("turn %s resumes another, and has the input %v", a.id, found.input)
+		}
+		return
+	}
+	if found.input == nil || found.input.Role != continuo.User || found.input.Content.String() != a.message {
+		c.errorf("turn %s has the input %v, want %q", a.id, found.input, a.message)
+	}
+	times := 0
+	for _, e := range entries {
+		if e.Role == continuo.User && e.Content.String() == a.message {
+			times++
+		}
+	}
+	if times != 1 {
+		c.errorf("the message %q stands in the log %d times", a.message, times)
+	}
+}
+
+// checkAnswer checks that an answer is what the upstream said, or its beginning.
+func (c *talk) checkAnswer(answer *continuo.Entry, scripted said, heard heardRound, last bool) {
+	text, reasoning := answer.Content.String(), ""
+	if answer.Reasoning != nil {
+		reasoning = answer.Reasoning.Text
+	}
+	switch {
+	case answer.Error == nil && (text != scripted.text || reasoning != scripted.reasoning || len(answer.ToolCalls) != len(scripted.calls)):
+		c.errorf("entry %d is not what the upstream said:\n%q %q %v\n%q %q %v", answer.Seq,
+			text, reasoning, answer.ToolCalls, scripted.text, scripted.reasoning, scripted.calls)
+	case answer.Error == nil:
+	case !last || answer.Error.Reason != continuo.ReasonInterrupted || !answer.Error.Retryable:
+		c.errorf("entry %d failed with %+v, the turn's last answer: %v", answer.Seq, answer.Error, last)
+	case !strings.HasPrefix(scripted.text, text) || !strings.HasPrefix(scripted.reasoning, reasoning) || len(answer.ToolCalls) > len(scripted.calls):
+		c.errorf("entry %d is not the beginning of what the upstream said:\n%q %q %v\n%q %q %v", answer.Seq,
+			text, reasoning, answer.ToolCalls, scripted.text, scripted.reasoning, scripted.calls)
+	}
+	if !oneBegins(text, heard.text) || !oneBegins(reasoning, heard.reasoning) {
+		c.errorf("entry %d differs from what was heard:\n%q %q\n%q %q", answer.Seq, text, reasoning, heard.text, heard.reasoning)
+	}
+	for i, call := range answer.ToolCalls {
+		if i >= len(scripted.calls) || call.ID != scripted.calls[i].ID || call.Name != scripted.calls[i].Name || call.Arguments != scripted.calls[i].Arguments {
+			c.errorf("entry %d has the call %+v, which the upstream did not make", answer.Seq, call)
+		}
+	}
+	if answer.Error == nil {
+		return
+	}
+	for i, call := range answer.Error.PartialToolCalls {
+		i += len(answer.ToolCalls)
+		if i >= len(scripted.calls) || call.ID != scripted.calls[i].ID || call.Name != scripted.calls[i].Name || !strings.HasPrefix(scripted.calls[i].Arguments, call.Arguments) {
+			c.errorf("entry %d has the partial call %+v, which the upstream did not begin", answer.Seq, call)
+		}
+	}
+}
+
+// oneBegins reports whether one text is the beginning of the other.
+func oneBegins(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
+// checkResults checks that each call has a result: what was heard, and where nobody can have heard of one,
+// perhaps that it was interrupted.
+func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
+	answer := found.answers[round]
+	goneOn := round+1 < len(found.answers) && found.answers[round+1].Round != nil
+	for _, call := range answer.ToolCalls {
+		result := found.results[call.ID]
+		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
+		interrupted := result.PartType == "tool_error" && strings.Contains(result.Content.String(), "interrupted")
+		told, wasTold := heard.results[call.ID]
+		switch {
+		case answer.Error != nil && !interrupted:
+			c.errorf("call %s of an answer that broke off has the result %q", call.ID, result.Content.String())
+		case !ran && !interrupted:
+			c.errorf("call %s has the result %q", call.ID, result.Content.String())
+		case interrupted && goneOn:
+			c.errorf("call %s was interrupted, and the turn went on", call.ID)
+		case wasTold && told != result.Content.String():
+			c.errorf("call %s: heard %q, the log has %q", call.ID, told, result.Content.String())
+		}
+	}
+	for _, called := range heard.called {
+		if _, stands := found.results[called]; !stands {
+			c.errorf("call %s was heard of, and has no result", called)
+		}
+	}
+}
+
+// checkEvents hears a turn that is over again: from the start, and from where the client was cut off.
+func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outcome) {
+	path := c.path("/turns/" + a.id + "/events")
+	var all []heard
+	if _, err := k.listen(ctx, http.MethodGet, path, nil, func(e heard) { all = append(all, e) }); err != nil {
+		c.errorf("replay of turn %s: %v", a.id, err)
+		return
+	}
+	c.checkAscending(a.id, 0, all)
+	c.checkEnd(a.id, all, o)
+	if rounds := roundsOf(all); len(rounds) > 0 && o.answer.Round != nil && rounds[len(rounds)-1].text != o.answer.Content.String() {
+		c.errorf("turn %s is heard again with the answer %q, the log has %q", a.id, rounds[len(rounds)-1].text, o.answer.Content.String())
+	}
+	c.checkSame(a, all)
+	if len(a.events) == 0 {
+		return
+	}
+	var rest []heard
+	last := a.events[len(a.events)-1].id
+	status, err := k.listen(ctx, http.MethodGet, path, nil, func(e heard) { rest = append(rest, e) }, "Last-Event-ID", strconv.FormatInt(last, 10))
+	if err != nil {
+		c.errorf("turn %s after event %d: %v", a.id, last, err)
+	}
+	if a.end() != nil {
+		if status != http.StatusNoContent {
+			c.errorf("turn %s, which was heard to its end, is heard again with status %d: %v", a.id, status, rest)
+		}
+		return
+	}
+	c.checkAscending(a.id, last, rest)
+	c.checkEnd(a.id, rest, o)
+}
+
+// checkAscending checks that no event comes twice, and none after the last.
+func (c *talk) checkAscending(turn string, after int64, events []heard) {
+	for i, e := range events {
+		if e.id <= after || e.isEnd() && i < len(events)-1 {
+			c.errorf("turn %s: event %d, %s, follows %d; %d come after it", turn, e.id, e.kind, after, len(events)-1-i)
+		}
+		after = e.id
+	}
+}
+
+// checkEnd checks a stream's last event.
+func (c *talk) checkEnd(turn string, events []heard, o *outcome) {
+	if len(events) == 0 {
+		c.errorf("turn %s: the stream has no event", turn)
+		return
+	}
+	end := events[len(events)-1]
+	var said answer
+	if err := end.read(&said); err != nil {
+		c.errorf("turn %s: %v", turn, err)
+	}
+	switch {
+	case o.failed && (end.kind != "error" || said.Error == nil || said.Error.Reason != continuo.ReasonInterrupted):
+		c.errorf("turn %s was interrupted, and its stream ends with %s", turn, show(&end))
+	case !o.failed && end.kind != "done":
+		c.errorf("turn %s was finished, and its stream ends with %s", turn, show(&end))
+	case said.Response != o.answer.Content.String() || said.TurnID != turn:
+		c.errorf("turn %s: the stream ends with %s, the answer is %q", turn, show(&end), o.answer.Content.String())
+	}
+}
+
+// checkSame checks that what was heard live is heard again as it was, up to a point from which on it is lost.
+func (c *talk) checkSame(a *attempt, again []heard) {
+	kept := map[int64]heard{}
+	for _, e := range again {
+		kept[e.id] = e
+	}
+	lost := int64(0)
+	for _, e := range a.events {
+		same, stands := kept[e.id]
+		switch {
+		case !stands && lost == 0:
+			lost = e.id
+		case !stands:
+		case lost > 0:
+			c.errorf("turn %s: event %d is kept, event %d before it is not", a.id, e.id, lost)
+		case e.kind != same.kind:
+			c.errorf("turn %s: event %d was %s %s, and is now %s %s", a.id, e.id, e.kind, e.data, same.kind, same.data)
+		case e.kind == "turn" || e.isEnd(): // they call the conversation what the client called it
+		case !bytes.Equal(e.data, same.data):
+			c.errorf("turn %s: event %d, %s, was %s, and is now %s", a.id, e.id, e.kind, e.data, same.data)
+		}
+	}
+}

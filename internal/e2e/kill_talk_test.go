@@ -1,0 +1,310 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
+)
+
+// talk is a client of one conversation, which remembers all that it was told. One goroutine uses it.
+type talk struct {
+	t        *testing.T
+	upstream *scripted
+	random   *rand.Rand
+	key      string // of the conversation
+	losses   *losses
+
+	begun int             // turns that the client began
+	turns map[string]bool // ids of the turns that it knows
+	open  *attempt        // the turn that was under way when the program was killed
+
+	mu  sync.Mutex
+	log []json.RawMessage // entries as they were read
+}
+
+// attempt is a turn that a client began, and what it heard of it.
+type attempt struct {
+	*performance
+	message string // "" for one that resumes
+	apiKey  string // idempotency key of one with a message
+	resumes *outcome
+	id      string // "" while the client was not told
+	events  []heard
+	err     error     // how the stream broke off
+	killed  time.Time // when the program was
+}
+
+// outcome is a turn as the log has it in the end.
+type outcome struct {
+	id     string
+	failed bool
+	answer continuo.Entry // the last one
+}
+
+func newTalk(t *testing.T, upstream *scripted, l *losses, random *rand.Rand, key string) *talk {
+	return &talk{
+		t: t, upstream: upstream, losses: l, key: key, turns: map[string]bool{},
+		random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())),
+	}
+}
+
+func (c *talk) errorf(format string, args ...any) {
+	c.t.Helper()
+	c.t.Errorf("%s: %s", c.key, fmt.Sprintf(format, args...))
+}
+
+func (c *talk) path(rest string) string { return "/api/conversations/" + c.key + rest }
+
+// begin begins a turn: with a message, or one that resumes another.
+func (c *talk) begin(message string, resumes *outcome, quick bool) *attempt {
+	c.begun++
+	tag := fmt.Sprintf("%s-t%d", c.key, c.begun)
+	a := &attempt{resumes: resumes}
+	if resumes == nil {
+		a.message, a.apiKey = message+" "+tag+" "+markOf(c.key), tag
+	}
+	what := slowScript
+	if quick {
+		what = quickScript
+	}
+	a.performance = &performance{script: what(c.random, tag)}
+	return a
+}
+
+// run carries out a turn in a program, until it ends or the program is killed. Somewhere on the way it looks
+// at the log.
+func (c *talk) run(ctx context.Context, k *killable, a *attempt) {
+	a.performance = c.upstream.play(k.apiKey, c.key, a.script)
+	look := c.random.IntN(100)
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	each := func(e heard) {
+		a.events = append(a.events, e)
+		if len(a.events) == look {
+			looking.Go(func() { _, _ = c.readLog(ctx, k) }) // the program may be killed meanwhile
+		}
+	}
+	if a.resumes != nil {
+		_, a.err = k.listen(ctx, http.MethodPost, c.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, each)
+	} else {
+		body := map[string]any{"session_id": c.key, "message": a.message}
+		_, a.err = k.listen(ctx, http.MethodPost, "/chat", body, each, "Idempotency-Key", a.apiKey)
+	}
+	a.id = a.turnID()
+}
+
+// turnID is what the client was told.
+func (a *attempt) turnID() string {
+	for _, e := range a.events {
+		var ids struct {
+			TurnID string `json:"turn_id"`
+		}
+		if e.kind == "turn" && json.Unmarshal(e.data, &ids) == nil {
+			return ids.TurnID
+		}
+	}
+	return a.id
+}
+
+// end is the last event that was heard, if it is a last one.
+func (a *attempt) end() *heard {
+	if n := len(a.events); n > 0 && a.events[n-1].isEnd() {
+		return &a.events[n-1]
+	}
+	return nil
+}
+
+// finish runs a turn to its end, which must be an answer.
+func (c *talk) finish(ctx context.Context, k *killable, a *attempt) {
+	c.run(ctx, k, a)
+	end := a.end()
+	if a.err != nil || end == nil || end.kind != "done" {
+		c.errorf("turn %q, resumes %v: the answer ended with %v, %s; want done", a.message, a.resumes != nil, a.err, show(end))
+		return
+	}
+	if o := c.check(ctx, k, a); o != nil && o.failed {
+		c.errorf("turn %s gave an answer, and is failed", o.id)
+	}
+}
+
+func show(e *heard) string {
+	if e == nil {
+		return "no event"
+	}
+	return e.kind + " " + string(e.data)
+}
+
+// shownTurn is a turn as the server shows it.
+type shownTurn struct {
+	ID     string                 `json:"id"`
+	State  continuo.TurnState     `json:"state"`
+	Reason continuo.FailureReason `json:"reason"`
+	Owner  string                 `json:"owner"`
+	Fence  int64                  `json:"fence"`
+}
+
+// listTurns lists the conversation's turns without touching them, the newest first.
+func (c *talk) listTurns(ctx context.Context, k *killable) ([]shownTurn, error) {
+	var page struct{ Data []shownTurn }
+	status, err := k.get(ctx, c.path("/turns?limit=100"), &page)
+	if err == nil && status != http.StatusOK && status != http.StatusNotFound {
+		err = fmt.Errorf("turns of %s: status %d", c.key, status)
+	}
+	return page.Data, err
+}
+
+// readLog reads the conversation, and checks that all that was read before stands as it stood. It may be
+// called at any time.
+func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var page struct {
+		Data    []json.RawMessage
+		HasMore bool `json:"has_more"`
+	}
+	status, err := k.get(ctx, c.path("/entries?limit=1000"), &page)
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK && (status != http.StatusNotFound || len(c.log) > 0) {
+		return nil, fmt.Errorf("entries of %s, which had %d: status %d", c.key, len(c.log), status)
+	}
+	if len(page.Data) < len(c.log) || page.HasMore {
+		c.errorf("the log has %d entries (more: %v), it had %d", len(page.Data), page.HasMore, len(c.log))
+		return nil, nil
+	}
+	for i, before := range c.log {
+		if !bytes.Equal(before, page.Data[i]) {
+			c.errorf("entry %d changed:\n%s\n%s", i+1, before, page.Data[i])
+		}
+	}
+	c.log = page.Data
+	entries := make([]continuo.Entry, len(page.Data))
+	for i, raw := range page.Data {
+		if err := json.Unmarshal(raw, &entries[i]); err != nil {
+			return nil, err
+		}
+		if entries[i].Seq != int64(i+1) {
+			c.errorf("entry %d has seq %d", i+1, entries[i].Seq)
+		}
+	}
+	return entries, nil
+}
+
+// recover looks at the turn that was under way when the program was killed, and returns what became of it,
+// nil when nothing did.
+func (c *talk) recover(ctx context.Context, k *killable) *outcome {
+	turns, err := c.listTurns(ctx, k)
+	if err != nil {
+		c.errorf("%v", err)
+		return nil
+	}
+	for _, turn := range turns {
+		if turn.State == continuo.TurnRunning {
+			c.errorf("turn %s still runs after the start of the program", turn.ID)
+		}
+	}
+	a := c.open
+	c.open = nil
+	if a == nil {
+		return nil
+	}
+	if a.id == "" && len(turns) > 0 && !c.turns[turns[0].ID] {
+		a.id = turns[0].ID
+	}
+	if a.id == "" { // it had not begun
+		c.losses.void()
+		before := len(c.log)
+		if entries, err := c.readLog(ctx, k); err != nil || len(entries) != before {
+			c.errorf("no turn is known, and the log has %d entries instead of %d: %v", len(entries), before, err)
+		}
+		if a.message != "" { // a client that does not know asks again
+			c.finish(ctx, k, &attempt{message: a.message, apiKey: a.apiKey, performance: &performance{script: quickScript(c.random, c.key+"-again")}})
+			return nil
+		}
+		return a.resumes
+	}
+	return c.check(ctx, k, a)
+}
+
+// goOn takes up a turn that failed: by itself, or with a message.
+func (c *talk) goOn(failed *outcome, quick bool) *attempt {
+	if c.random.IntN(2) == 0 {
+		return c.begin("", failed, quick)
+	}
+	return c.begin("continue", nil, quick)
+}
+
+// live is what the client does while a program runs: it looks at what was left of its turn, goes on with
+// it, and begins another. Begun is called when the program may be killed; it is told of the kill by killed.
+func (c *talk) live(ctx context.Context, k *killable, begun func()) {
+	failed := c.recover(ctx, k)
+	var next *attempt
+	if failed != nil && failed.failed {
+		next = c.goOn(failed, c.random.IntN(10) < 7)
+		if next.pace == 0 {
+			c.finish(ctx, k, next)
+			c.checkPartIsSent(next, failed)
+			next = nil
+		}
+	}
+	if next == nil {
+		next = c.begin("tell me", nil, false)
+	}
+	begun()
+	select {
+	case <-time.After(time.Duration(c.random.IntN(150)) * time.Millisecond): // not all at the same place
+	case <-k.ended:
+	}
+	c.open = next
+	c.run(ctx, k, next)
+}
+
+// checkPartIsSent checks that the model was shown the part of an answer that it is to go on with.
+func (c *talk) checkPartIsSent(a *attempt, failed *outcome) {
+	requests := a.requests()
+	if len(requests) == 0 {
+		c.errorf("the turn after %s asked nothing", failed.id)
+		return
+	}
+	part := failed.answer.Content.String()
+	for _, raw := range messagesOf(requests[0]) {
+		var message struct{ Role, Content string }
+		if json.Unmarshal(raw, &message) == nil && message.Role == "assistant" && strings.HasPrefix(message.Content, part) &&
+			strings.Contains(message.Content, "reason=interrupted") {
+			return
+		}
+	}
+	c.errorf("the request after turn %s does not show what had come of its answer, %q: %s", failed.id, part, messagesOf(requests[0]))
+}
+
+func messagesOf(body []byte) []json.RawMessage {
+	var request struct{ Messages []json.RawMessage }
+	_ = json.Unmarshal(body, &request) // no messages are found invalid
+	return request.Messages
+}
+
+// checkRequests checks that the upstream could understand what it was asked.
+func (c *talk) checkRequests(a *attempt) {
+	requests := a.requests()
+	if len(requests) > len(a.rounds) {
+		c.errorf("turn %s asked %d times, its script has %d rounds", a.id, len(requests), len(a.rounds))
+	}
+	for _, body := range requests {
+		violations := render.CheckOpenAIChat(messagesOf(body))
+		if violations = slices.DeleteFunc(violations, func(v render.Violation) bool { return v.Lint }); len(violations) > 0 {
+			c.errorf("turn %s sent a request that breaks rules: %v\n%s", a.id, violations, messagesOf(body))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// maxStart bounds how long a program may take until it serves on what a killed one left.
+const maxStart = 10 * time.Second
+
+// killTest begins a test that kills programs, or skips it. It returns what the test's chances are drawn
+// from: by CONTINUO_SEED, or new ones.
+func killTest(t *testing.T) *rand.Rand {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED: programs are not killed in short tests")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: only Linux tells at once that a program was killed; elsewhere its leases must run out first")
+	}
+	seed, err := strconv.ParseUint(os.Getenv("CONTINUO_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("CONTINUO_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// TestKilledPrograms kills the program again and again, while it streams several turns at once, runs tools,
+// begins and ends turns, and while it recovers from the kill before.
+func TestKilledPrograms(t *testing.T) {
+	random := killTest(t)
+	kills := 200
+	if os.Getenv("CONTINUO_LONG") != "" {
+		kills = 2000
+	}
+	upstream := startScripted(t)
+	h := newHome(t, upstream)
+	crew := &crew{t: t, upstream: upstream, random: random, losses: &losses{}}
+	for kill := range kills {
+		k := h.launch(t)
+		if random.IntN(8) == 0 { // while it starts
+			await(t, k, time.Duration(random.IntN(100))*time.Millisecond)
+			k.kill(t)
+			continue
+		}
+		crew.started(k.ready(t))
+		crew.live(t.Context(), k)
+		if t.Failed() {
+			t.Fatalf("after kill %d", kill+1)
+		}
+	}
+	k := h.launch(t)
+	crew.started(k.ready(t))
+	for _, c := range append(crew.talks[:], crew.retired...) {
+		if c == nil {
+			continue
+		}
+		if failed := c.recover(t.Context(), k); failed != nil && failed.failed {
+			c.finish(t.Context(), k, c.goOn(failed, true))
+		}
+		if _, err := c.readLog(t.Context(), k); err != nil {
+			t.Error(err)
+		}
+	}
+	crew.losses.report(t)
+}
+
+// crew is some clients at once, each in a conversation of its own.
+type crew struct {
+	t        *testing.T
+	upstream *scripted
+	random   *rand.Rand
+	losses   *losses
+	talks    [6]*talk
+	retired  []*talk // whose logs are not written any more
+	named    int
+}
+
+func (c *crew) started(took time.Duration) {
+	c.t.Helper()
+	c.losses.starts = append(c.losses.starts, took)
+	if took > maxStart {
+		c.t.Errorf("the program took %v to start", took)
+	}
+}
+
+// maxTurns is how many turns one conversation has at most: enough for one log, few enough to be read
+// again and again.
+const maxTurns = 8
+
+// renew sees to it that every client has a conversation that may go on.
+func (c *crew) renew() {
+	for i, old := range c.talks {
+		if old != nil && (old.begun < maxTurns || old.open != nil) {
+			continue
+		}
+		if old != nil {
+			c.retired = append(c.retired, old)
+		}
+		c.named++
+		c.talks[i] = newTalk(c.t, c.upstream, c.losses, c.random, fmt.Sprintf("k%d", c.named))
+	}
+}
+
+// live lets the clients use a program, and kills it at some point.
+func (c *crew) live(ctx context.Context, k *killable) {
+	c.renew()
+	var begun, ended sync.WaitGroup
+	begun.Add(len(c.talks))
+	for _, one := range c.talks {
+		ended.Go(func() { one.live(ctx, k, begun.Done) })
+	}
+	begun.Wait()
+	await(c.t, k, time.Duration(c.random.IntN(450))*time.Millisecond)
+	at := k.kill(c.t)
+	ended.Wait()
+	for _, one := range c.talks {
+		one.open.killed = at
+	}
+}
+
+// await lets a program run for a while.
+func await(t *testing.T, k *killable, while time.Duration) {
+	t.Helper()
+	select {
+	case <-k.ended:
+		t.Fatalf("the program ended by itself:\n%s", k.said)
+	case <-time.After(while):
+	}
+}

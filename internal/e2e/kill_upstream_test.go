@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// script is what the upstream says in one turn.
+type script struct {
+	rounds []said
+	piece  int           // bytes of a piece, about
+	pace   time.Duration // between two pieces; 0 writes them as fast as the connection takes them
+}
+
+// said is the answer of one round.
+type said struct {
+	reasoning, text string
+	calls           []continuo.ToolCall
+}
+
+// The calls that scripts make, and what their results hold when they were carried out.
+var scriptedCalls = map[string]struct{ arguments, holds string }{
+	"fs_list": {`{"path":"@project/","depth":1}`, "notes.txt"},
+	"fs_read": {`{"path":"@project/notes.txt","from_line":1,"to_line":2}`, "the first line of the notes"},
+}
+
+// slowScript is a turn of some rounds in which a program can be killed. Tag stands in every word.
+func slowScript(random *rand.Rand, tag string) script {
+	s := script{piece: 4 + random.IntN(24), pace: time.Duration(2+random.IntN(5)) * time.Millisecond}
+	pieces := 60
+	if random.IntN(4) == 0 { // some stream much at once
+		s.piece, s.pace, pieces = 100+random.IntN(400), time.Millisecond, 200
+	}
+	rounds := 1 + random.IntN(4)
+	for round := range rounds {
+		var answer said
+		name := fmt.Sprintf("%s-r%d", tag, round)
+		if random.IntN(2) == 0 {
+			answer.reasoning = prose(name+"-why", s.piece*random.IntN(pieces/2))
+		}
+		if random.IntN(2) == 0 || round == rounds-1 {
+			answer.text = prose(name, s.piece*(5+random.IntN(pieces)))
+		}
+		if round < rounds-1 {
+			answer.calls = randomCalls(random, name)
+		}
+		s.rounds = append(s.rounds, answer)
+	}
+	return s
+}
+
+func randomCalls(random *rand.Rand, tag string) []continuo.ToolCall {
+	var calls []continuo.ToolCall
+	for i := range 1 + random.IntN(3) {
+		name := []string{"fs_list", "fs_read"}[random.IntN(2)]
+		calls = append(calls, continuo.ToolCall{ID: fmt.Sprintf("call_%s_%d", tag, i), Type: "function", Name: name, Arguments: scriptedCalls[name].arguments})
+	}
+	return calls
+}
+
+// quickScript is a turn that soon has its answer.
+func quickScript(random *rand.Rand, tag string) script {
+	s := script{piece: 64}
+	if random.IntN(2) == 0 {
+		s.rounds = append(s.rounds, said{reasoning: prose(tag+"-why", 100), calls: randomCalls(random, tag)})
+	}
+	return script{piece: s.piece, rounds: append(s.rounds, said{text: prose(tag+"-end", 200)})}
+}
+
+// prose is text of about so many bytes, of which no two words are the same.
+func prose(tag string, size int) string {
+	var text strings.Builder
+	for word := 0; text.Len() < size; word++ {
+		fmt.Fprintf(&text, "%s-%d ", tag, word)
+		if word%7 == 3 {
+			text.WriteString("żółć 漢字\n")
+		}
+	}
+	return text.String()
+}
+
+// performance is a script under way.
+type performance struct {
+	script
+
+	mu     sync.Mutex
+	bodies [][]byte // of the requests
+}
+
+// next takes the next request, and returns its answer.
+func (p *performance) next(body []byte) (said, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bodies = append(p.bodies, body)
+	if len(p.bodies) > len(p.rounds) {
+		return said{}, false
+	}
+	return p.rounds[len(p.bodies)-1], true
+}
+
+func (p *performance) requests() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bodies
+}
+
+// scripted is an upstream of the chat protocol that says what scripts say. Requests of one program are told
+// from another's by its API key: a killed program's last words must not be taken for its successor's.
+type scripted struct {
+	url string
+
+	mu      sync.Mutex
+	playing map[string]*performance // by API key and conversation
+}
+
+func startScripted(t *testing.T) *scripted {
+	t.Helper()
+	s := &scripted{playing: map[string]*performance{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// play has a script answer the next turn that a program runs in a conversation.
+func (s *scripted) play(apiKey, conversation string, what script) *performance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &performance{script: what}
+	s.playing[apiKey+" "+conversation] = p
+	return p
+}
+
+// markOf is how messages name the conversation that they are of.
+func markOf(conversation string) string { return "(in " + conversation + ")" }
+
+var mark = regexp.MustCompile(`\(in ([a-z0-9-]+)\)`)
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the program was killed while it asked
+	}
+	found := mark.FindSubmatch(body)
+	if found == nil {
+		http.Error(w, "no conversation", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	playing := s.playing[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+" "+string(found[1])]
+	s.mu.Unlock()
+	if playing == nil {
+		http.Error(w, "no script", http.StatusBadRequest)
+		return
+	}
+	answer, ok := playing.next(body)
+	if !ok {
+		http.Error(w, "the script has no such round", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	playing.perform(w, r, answer)
+}
+
+// perform writes an answer in pieces, until nobody listens any more.
+func (p *performance) perform(w http.ResponseWriter, r *http.Request, answer said) {
+	control := http.NewResponseController(w)
+	var beat <-chan time.Time
+	if p.pace > 0 {
+		ticker := time.NewTicker(p.pace)
+		defer ticker.Stop()
+		beat = ticker.C
+	}
+	for _, delta := range p.deltas(answer) {
+		if beat != nil {
+			select {
+			case <-beat:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		if writeChunk(w, delta, nil) != nil || control.Flush() != nil {
+			return
+		}
+	}
+	finish := "stop"
+	if len(answer.calls) > 0 {
+		finish = "tool_calls"
+	}
+	_ = writeChunk(w, map[string]any{}, &finish) // whoever is gone does not miss it
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+func writeChunk(w io.Writer, delta any, finish *string) error {
+	chunk, err := json.Marshal(map[string]any{
+		"id": "c", "object": "chat.completion.chunk", "model": "scripted",
+		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(w, "data: %s\n\n", chunk)
+	}
+	return err
+}
+
+// deltas cuts an answer in pieces.
+func (p *performance) deltas(answer said) []any {
+	var deltas []any
+	for _, piece := range pieces(answer.reasoning, p.piece) {
+		deltas = append(deltas, map[string]any{"reasoning_content": piece})
+	}
+	for _, piece := range pieces(answer.text, p.piece) {
+		deltas = append(deltas, map[string]any{"content": piece})
+	}
+	call := func(index int, members map[string]any) {
+		members["index"] = index
+		deltas = append(deltas, map[string]any{"tool_calls": []any{members}})
+	}
+	for i, c := range answer.calls {
+		call(i, map[string]any{"id": c.ID, "type": c.Type, "function": map[string]any{"name": c.Name, "arguments": ""}})
+		for _, piece := range pieces(c.Arguments, 5) {
+			call(i, map[string]any{"function": map[string]any{"arguments": piece}})
+		}
+	}
+	return deltas
+}
+
+// pieces cuts a text between characters.
+func pieces(text string, size int) []string {
+	var all []string
+	for len(text) > 0 {
+		end := min(size, len(text))
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		all, text = append(all, text[:end]), text[end:]
+	}
+	return all
+}

@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if upstream := os.Getenv(proxyOf); upstream != "" {
+		serveProxy(upstream)
+	}
+	var err error
+	if programDir, err = os.MkdirTemp("", "continuo-e2e-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = flag.Set("test.parallel", "16") // most of the time is spent waiting for others; a flag of the caller wins
+	code := m.Run()
+	_ = os.RemoveAll(programDir)
+	os.Exit(code)
+}
+
+var programDir string
+
+// program builds the real program, once for all tests.
+var program = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(programDir, "continuo")
+	if err := lookAtSources(); err != nil {
+		return path, err
+	}
+	out, err := exec.Command("go", "build", "-o", path, "github.com/continuo-log/continuo/cmd/continuo").CombinedOutput() //nolint:noctx // ends by itself
+	if err != nil {
+		return path, fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// lookAtSources opens the folders that the program is made of. The go command takes note of what a test opens:
+// without it, a result would count as up to date after a change of the program.
+func lookAtSources() error {
+	root := filepath.Join("..", "..")
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
+			return filepath.SkipDir
+		}
+		return err
+	})
+}
+
+// child is a program that a test started; it is ended with the test.
+type child struct {
+	url string
+	pid int
+}
+
+// start runs a program until it says on standard output or error where it listens, which is the first
+// match of pattern's group, and until the path ready answers there.
+func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
+	t.Helper()
+	said := &watched{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
+	command.Stdout, command.Stderr = said, said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = command.Wait(); close(ended) }()
+	t.Cleanup(func() { stop(t, command, ended, said) })
+	select {
+	case url := <-said.found:
+		waitReady(t, url+ready)
+		return child{url: url, pid: command.Process.Pid}
+	case <-ended:
+		t.Fatalf("%s ended before it listened:\n%s", command.Path, said)
+	case <-time.After(startTime):
+		t.Fatalf("%s does not listen:\n%s", command.Path, said)
+	}
+	return child{}
+}
+
+// startTime is how long a program may take until it listens, and until it has ended.
+const startTime = 30 * time.Second
+
+// stop ends a program: by itself with the code 0, or by the signal.
+func stop(t testing.TB, command *exec.Cmd, ended <-chan struct{}, said *watched) {
+	_ = command.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-ended:
+	case <-time.After(startTime):
+		_ = command.Process.Kill()
+		<-ended
+		t.Errorf("%s did not end when it was told to", command.Path)
+	}
+	if code := command.ProcessState.ExitCode(); code > 0 {
+		t.Errorf("%s ended with %d", command.Path, code)
+	}
+	if t.Failed() {
+		t.Logf("%s said:\n%s", filepath.Base(command.Path), said)
+	}
+}
+
+// waitReady asks until the answer is 200.
+func waitReady(t testing.TB, url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if status, err := get(ctx, url); err == nil && status == http.StatusOK {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			t.Fatalf("%s does not become ready", url)
+		}
+	}
+}
+
+func get(ctx context.Context, url string) (status int, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+// watched keeps what a program says and sends the first match of a pattern's group.
+type watched struct {
+	pattern *regexp.Regexp
+	found   chan string
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	sent bool
+}
+
+func (w *watched) Write(data []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(data)
+	if w.sent {
+		return len(data), nil
+	}
+	if match := w.pattern.FindSubmatch(w.text.Bytes()); match != nil {
+		w.sent = true
+		w.found <- string(match[1])
+	}
+	return len(data), nil
+}
+
+// String returns the last lines.
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines []string
+	for scanner := bufio.NewScanner(bytes.NewReader(w.text.Bytes())); scanner.Scan(); {
+		lines = append(lines, scanner.Text())
+	}
+	text := ""
+	for _, line := range lines[max(0, len(lines)-15):] {
+		text += line + "\n"
+	}
+	return text
+}

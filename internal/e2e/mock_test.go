@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// protocols are the wire formats that the mock speaks; the settings of these tests name a model of each.
+var protocols = []string{"chat", "messages"}
+
+// modelSettings is the section of one model in a settings file. The upstream's name for it is mock-NAME; the
+// header keeps the mock's counts of the models apart.
+func modelSettings(name, protocol, url string, more ...string) string {
+	kind := "protocol: openai-chat\n    base_url: " + url + "/v1"
+	if protocol == "messages" {
+		kind = "protocol: anthropic-messages\n    base_url: " + url
+	}
+	text := fmt.Sprintf("  %s:\n    %s\n    model: mock-%s\n    api_key_env: \"\"\n    headers: {X-Test-Id: %s}\n", name, kind, name, name)
+	for _, line := range more {
+		text += "    " + line + "\n"
+	}
+	return text
+}
+
+// bothModels are settings with a model of each protocol at one upstream, and settings of turns.
+func bothModels(url string, turn ...string) string {
+	text := "model: chat\nmodels:\n"
+	for _, protocol := range protocols {
+		text += modelSettings(protocol, protocol, url)
+	}
+	return text + turnSettings(turn...)
+}
+
+func turnSettings(turn ...string) string { return "turn:\n  " + strings.Join(turn, "\n  ") + "\n" }
+
+// mock is aimock, a mock of model providers, with the fixtures of testdata/faults.json.
+type mock struct{ child }
+
+// startMock starts the mock, or skips the test, loudly.
+func startMock(t *testing.T) mock {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("CONTINUO_NPM_DIR"), filepath.Join("..", "..", ".npm"))
+	script := filepath.Join(dir, "node_modules", "@copilotkit", "aimock", "dist", "cli.js")
+	if _, err := os.Stat(script); err != nil {
+		t.Skipf("SKIPPED: there is no mock of model providers in %s: run make npm, or set CONTINUO_NPM_DIR to a folder whose node_modules have @copilotkit/aimock", dir)
+	}
+	command := exec.Command(node(t), script, "--port", "0", "--fixtures", filepath.Join("testdata", "faults.json")) //nolint:noctx // start ends it
+	return mock{start(t, command, `listening on (http://127\.0\.0\.1:\d+)`, "/ready")}
+}
+
+// node finds Node.js, or skips the test, loudly.
+func node(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("SKIPPED: there is no node in PATH: install Node.js 20 or newer")
+	}
+	return path
+}
+
+// asked is a request that the mock got.
+type asked struct {
+	Timestamp int64           `json:"timestamp"` // Unix time in ms
+	Path      string          `json:"path"`
+	Body      json.RawMessage `json:"body"`
+}
+
+func (a asked) model() string {
+	var body struct {
+		Model string `json:"model"`
+	}
+	_ = json.Unmarshal(a.Body, &body) // a body without a model is of the model ""
+	return body.Model
+}
+
+// requests returns the requests that hold a text, in the order in which they came.
+func (m mock) requests(t *testing.T, text string) []asked {
+	t.Helper()
+	var all, found []asked
+	getJSON(t, m.url+"/__aimock/journal", &all)
+	for _, request := range all {
+		if strings.Contains(string(request.Body), text) {
+			found = append(found, request)
+		}
+	}
+	return found
+}
+
+// startFaulty starts the program that breaks streams of the chat protocol, or skips the test, loudly.
+func startFaulty(t *testing.T) child {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients"))
+	script := filepath.Join(dir, "upstream", "faulty-sse.mjs")
+	if _, err := os.Stat(script); err != nil {
+		t.Skipf("SKIPPED: there is no %s: set CONTINUO_CLIENTS to the folder that has upstream/faulty-sse.mjs", script)
+	}
+	command := exec.Command(node(t), script, "--port", freePort(t)) //nolint:noctx // start ends it
+	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
+}
+
+// freePort asks the kernel for a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// between returns the time between two requests.
+func between(a, b asked) time.Duration {
+	return time.Duration(b.Timestamp-a.Timestamp) * time.Millisecond
+}

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// proxyOf names the upstream for a process that is a plain reverse proxy.
+const proxyOf = "CONTINUO_TEST_PROXY_OF"
+
+// serveProxy passes everything on, event by event, and never returns.
+func serveProxy(upstream string) {
+	fatal := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	target, err := url.Parse(upstream)
+	fatal(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends with the process
+	fatal(err)
+	fmt.Println("listening http://" + listener.Addr().String())
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An upstream may answer before the proxy has seen the end of the request's body; else that breaks the answer off.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	})
+	fatal((&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(listener))
+}
+
+func startProxy(t testing.TB, upstream string) child {
+	t.Helper()
+	command := exec.Command(os.Args[0]) //nolint:noctx // start ends it
+	command.Env = append(os.Environ(), proxyOf+"="+upstream)
+	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/")
+}
+
+// overheadTokens is the length of the answers of BenchmarkOverhead.
+const overheadTokens = 200
+
+// BenchmarkOverhead streams the same answer from an upstream in this process, from a plain reverse proxy
+// before it, and from the server before it, each of the two a process of its own; in turn, so that whatever
+// else the machine does meets all three. The server begins a conversation and makes the message durable
+// before it asks. Reported are medians: until the first token, per token (the rest of the answer shared among
+// its tokens), and from the writing of a token to the reading of it.
+func BenchmarkOverhead(b *testing.B) {
+	for _, pace := range []time.Duration{0, 5 * time.Millisecond} {
+		b.Run(fmt.Sprintf("pace=%v", pace), func(b *testing.B) {
+			upstream := metronome{tokens: overheadTokens, pace: pace}.start(b)
+			s := serve(b, "model: m\nmodels:\n"+modelSettings("m", "chat", upstream.URL)+"log:\n  level: warn\n")
+			routes := []*route{
+				{name: "bare", listener: bare(upstream.URL)},
+				{name: "proxy", listener: bare(startProxy(b, upstream.URL).url)},
+				{name: "continuo", listener: through(s.url, "m")},
+			}
+			for _, route := range routes {
+				route.run(b) // connections, caches
+				route.first, route.token, route.delay = nil, nil, nil
+			}
+			for turn := 0; b.Loop(); turn++ {
+				for i := range routes {
+					routes[(turn+i)%len(routes)].run(b)
+				}
+			}
+			report(b, routes, pace)
+		})
+	}
+}
+
+// route is one way to the upstream, and what was measured on it.
+type route struct {
+	name     string
+	listener listener
+
+	first, token, delay []time.Duration
+}
+
+func (r *route) run(b *testing.B) {
+	begin, arrivals, err := r.listener.listen(b.Context(), http.DefaultClient, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(arrivals) != overheadTokens {
+		b.Fatalf("%s: %d tokens, want %d", r.name, len(arrivals), overheadTokens)
+	}
+	first, last := arrivals[0], arrivals[len(arrivals)-1]
+	r.first = append(r.first, first.sent+first.delay-begin)
+	r.token = append(r.token, (last.sent+last.delay-first.sent-first.delay)/time.Duration(len(arrivals)-1))
+	for _, arrival := range arrivals {
+		r.delay = append(r.delay, arrival.delay)
+	}
+}
+
+// report reports each way, and how many times the bare upstream's time it takes. The time per token says
+// something when the upstream does not wait, the delay of a token when it does.
+func report(b *testing.B, routes []*route, pace time.Duration) {
+	b.ReportMetric(0, "ns/op") // the three together: of no use
+	var bare [2]time.Duration
+	for i, route := range routes {
+		name, first := "token", quantile(route.first, 0.5)
+		each := quantile(route.token, 0.5)
+		if pace > 0 {
+			name, each = "delay", quantile(route.delay, 0.5)
+			b.ReportMetric(micros(quantile(route.delay, 0.99)), "delay-p99-us/"+route.name)
+		}
+		b.ReportMetric(micros(first), "first-us/"+route.name)
+		b.ReportMetric(micros(each), name+"-us/"+route.name)
+		if i == 0 {
+			bare = [2]time.Duration{first, each}
+			continue
+		}
+		b.ReportMetric(float64(first)/float64(bare[0]), "first-x/"+route.name)
+		b.ReportMetric(float64(each)/float64(bare[1]), name+"-x/"+route.name)
+	}
+}

@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// BenchmarkStreams runs CONTINUO_STREAMS streaming turns at once, each of a conversation of its own, through
+// the server, and as many streams from the upstream alone before. Reported are the server's memory and
+// goroutines per stream, beyond those that it has without any, its processor time per token, and how long
+// tokens were under way while all streams ran: the quantiles of all of them, and, since what else a machine does
+// shows there, the medians of each second's quantiles (steady). Without the variable it is skipped: a thousand streams keep a machine busy for a while.
+func BenchmarkStreams(b *testing.B) {
+	streams, err := strconv.Atoi(os.Getenv("CONTINUO_STREAMS"))
+	if err != nil || streams < 1 {
+		b.Skip("SKIPPED: set CONTINUO_STREAMS to the number of streams, such as 1000")
+	}
+	const (
+		pace           = 250 * time.Millisecond
+		upstreamTokens = 48
+	)
+	alone := metronome{tokens: 24, pace: pace}.start(b)
+	upstream := metronome{tokens: upstreamTokens, pace: pace}.start(b)
+	quick := metronome{tokens: 20}.start(b)
+	s := serve(b, "model: slow\nmodels:\n"+modelSettings("slow", "chat", upstream.URL)+modelSettings("quick", "chat", quick.URL)+
+		"log:\n  level: warn\n"+turnSettings("retries: 0"))
+	for range 20 { // what the first turns load once is not the streams'
+		if _, _, err := through(s.url, "quick").listen(b.Context(), http.DefaultClient, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		direct := runStreams(b, bare(alone.URL), streams, func() {})
+		before := s.usage(b)
+		var most usage
+		led := runStreams(b, through(s.url, "slow"), streams, func() { most = most.max(s.usage(b)) })
+		cpu := s.usage(b).cpu - before.cpu
+		b.ReportMetric(cpu*1e6/float64(streams*upstreamTokens), "cpu-us/token")
+		reportStreams(b, direct, led, most.minus(before), streams)
+	}
+}
+
+// crowd is what many streams at once saw.
+type crowd struct {
+	ramp   time.Duration // until each had its first token
+	tokens []arrival     // that were sent while all streams ran
+}
+
+// settled is how long after all streams began the load of their beginning is over.
+const settled = time.Second
+
+// delays returns the delay at a share of the tokens, and the median of those of each second.
+func (c crowd) delays(share float64) (overall, steady time.Duration) {
+	var all, each []time.Duration
+	seconds := map[time.Duration][]time.Duration{}
+	for _, token := range c.tokens {
+		all = append(all, token.delay)
+		second := token.sent.Truncate(time.Second)
+		seconds[second] = append(seconds[second], token.delay)
+	}
+	for _, delays := range seconds {
+		each = append(each, quantile(delays, share))
+	}
+	return quantile(all, share), quantile(each, 0.5)
+}
+
+// runStreams runs streams to their end, and calls look again and again while all of them run.
+func runStreams(b *testing.B, l listener, streams int, look func()) crowd {
+	b.Helper()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streams}}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancelCause(b.Context())
+	defer cancel(nil)
+	begin := time.Since(epoch)
+	var waiting atomic.Int64
+	waiting.Store(int64(streams))
+	var all, ended atomic.Int64 // when all had begun, and when the first ended, since epoch
+	running := make(chan struct{})
+	heard := make([][]arrival, streams)
+	var listeners sync.WaitGroup
+	for i := range streams {
+		listeners.Go(func() {
+			_, arrivals, err := l.listen(ctx, client, func() {
+				if waiting.Add(-1) == 0 {
+					all.Store(int64(time.Since(epoch)))
+					close(running)
+				}
+			})
+			ended.CompareAndSwap(0, int64(time.Since(epoch)))
+			if err != nil {
+				cancel(fmt.Errorf("stream %d: %w", i, err))
+			}
+			heard[i] = arrivals
+		})
+	}
+	watch(ctx, running, &ended, look)
+	listeners.Wait()
+	if err := context.Cause(ctx); err != nil {
+		b.Fatal(err)
+	}
+	if all.Load() > ended.Load() {
+		b.Fatalf("some streams had ended before all %d had begun: take fewer", streams)
+	}
+	c := crowd{ramp: time.Duration(all.Load()) - begin}
+	for _, arrivals := range heard {
+		for _, arrival := range arrivals {
+			if arrival.sent > time.Duration(all.Load())+settled && arrival.sent < time.Duration(ended.Load()) {
+				c.tokens = append(c.tokens, arrival)
+			}
+		}
+	}
+	return c
+}
+
+// watch calls look twice a second from when all streams run until one has ended.
+func watch(ctx context.Context, running <-chan struct{}, ended *atomic.Int64, look func()) {
+	select {
+	case <-running:
+	case <-ctx.Done():
+		return
+	}
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for ended.Load() == 0 && ctx.Err() == nil {
+		look()
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func reportStreams(b *testing.B, direct, led crowd, used usage, streams int) {
+	b.Helper()
+	each := func(bytes float64) float64 { return bytes / 1024 / float64(streams) }
+	b.ReportMetric(0, "ns/op") // the time is the upstream's
+	b.ReportMetric(each(used.rss), "rss-KiB/stream")
+	b.ReportMetric(each(used.heap), "heap-KiB/stream")
+	b.ReportMetric(each(used.stack), "stack-KiB/stream")
+	b.ReportMetric(used.goroutines/float64(streams), "goroutines/stream")
+	b.ReportMetric(float64(led.ramp.Milliseconds()), "all-begun-ms")
+	for _, share := range []float64{0.5, 0.99} {
+		alone, aloneSteady := direct.delays(share)
+		through, throughSteady := led.delays(share)
+		name := fmt.Sprintf("delay-p%v-us/", share*100)
+		b.ReportMetric(micros(alone), name+"bare")
+		b.ReportMetric(micros(through), name+"continuo")
+		b.ReportMetric(micros(aloneSteady), "steady-"+name+"bare")
+		b.ReportMetric(micros(throughSteady), "steady-"+name+"continuo")
+		b.ReportMetric(micros(throughSteady-aloneSteady), "steady-"+name+"added")
+	}
+}
+
+// usage is what a process takes, in bytes, and the processor time that it took, in seconds.
+type usage struct{ rss, heap, stack, goroutines, cpu float64 }
+
+func (u usage) max(v usage) usage {
+	return usage{max(u.rss, v.rss), max(u.heap, v.heap), max(u.stack, v.stack), max(u.goroutines, v.goroutines), max(u.cpu, v.cpu)}
+}
+
+func (u usage) minus(v usage) usage {
+	return usage{u.rss - v.rss, u.heap - v.heap, u.stack - v.stack, u.goroutines - v.goroutines, u.cpu - v.cpu}
+}
+
+// usage asks the server for its metrics. What it does not tell is 0.
+func (s server) usage(b *testing.B) (u usage) {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/metrics", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	series := map[string]*float64{
+		"process_resident_memory_bytes": &u.rss, "go_memstats_heap_inuse_bytes": &u.heap,
+		"go_memstats_stack_inuse_bytes": &u.stack, "go_goroutines": &u.goroutines,
+		"process_cpu_seconds_total": &u.cpu,
+	}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if place := series[name]; place != nil {
+			if *place, err = strconv.ParseFloat(value, 64); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		b.Fatal(err)
+	}
+	return u
+}
