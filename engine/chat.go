@@ -102,7 +102,7 @@ func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, 
 	if begun.Fingerprint != wanted.Fingerprint {
 		return nil, fmt.Errorf("%w: it began turn %s with another message", continuo.ErrKeyReused, begun.ID)
 	}
-	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.keeper.Follow(ctx, conversation.ID, begun.ID, 0)}, nil
+	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, begun.ID, 0))}, nil
 }
 
 // switchMode gives the conversation the mode that a request asks for.

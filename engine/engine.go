@@ -16,6 +16,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
@@ -61,6 +64,8 @@ type Options struct {
 	Logger *slog.Logger
 	// LogText puts message text into log events. Default false.
 	LogText bool
+	// Tracer makes the span of each turn. Default none.
+	Tracer trace.Tracer
 }
 
 // Upstream is a model together with what its requests ask for.
@@ -96,9 +101,12 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if metrics == nil {
 		metrics = NewMetrics(nil)
 	}
+	if options.Tracer == nil {
+		options.Tracer = noop.Tracer{}
+	}
 	e := &Engine{Log: log, options: options, metrics: metrics}
 	e.closing, e.close = context.WithCancelCause(context.Background())
-	options.Turns.Log, options.Turns.Observe, options.Turns.Measure = log, e.observe, e.measure
+	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
 	e.keeper = turn.NewKeeper(options.Turns)
 	return e, nil
 }

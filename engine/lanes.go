@@ -40,17 +40,20 @@ type lanes struct {
 
 // lane is one conversation's turn under way and those that wait for it, the next one first.
 type lane struct {
-	cancel context.CancelCauseFunc // of the turn under way
+	turnID string                  // of the turn under way
+	cancel context.CancelCauseFunc // stops it
 	queue  []*waiter
 }
 
 type waiter struct {
 	ready  chan struct{} // closed when the lane is the waiter's
+	turnID string
 	cancel context.CancelCauseFunc
 }
 
-// enter waits for its turn and returns what to call at its end.
-func (l *lanes) enter(ctx context.Context, id string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), err error) {
+// enter waits until the lane of a conversation is free for a turn, and returns what to call at the turn's
+// end. One that comes a second time, with the same id, always waits for the first.
+func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), err error) {
 	leave = func() { l.leave(id) }
 	l.mu.Lock()
 	if l.lanes == nil {
@@ -58,11 +61,14 @@ func (l *lanes) enter(ctx context.Context, id string, policy OnBusy, wait time.D
 	}
 	busy := l.lanes[id]
 	if busy == nil {
-		l.lanes[id] = &lane{cancel: cancel}
+		l.lanes[id] = &lane{turnID: turnID, cancel: cancel}
 		l.mu.Unlock()
 		return leave, nil
 	}
-	w := &waiter{ready: make(chan struct{}), cancel: cancel}
+	if busy.turnID == turnID {
+		policy = Wait
+	}
+	w := &waiter{ready: make(chan struct{}), turnID: turnID, cancel: cancel}
 	switch policy {
 	case Reject:
 		l.mu.Unlock()
@@ -104,7 +110,7 @@ func (l *lanes) leave(id string) {
 		return
 	}
 	next := lane.queue[0]
-	lane.queue, lane.cancel = lane.queue[1:], next.cancel
+	lane.queue, lane.turnID, lane.cancel = lane.queue[1:], next.turnID, next.cancel
 	close(next.ready)
 }
 

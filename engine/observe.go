@@ -5,22 +5,36 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 )
 
-// stageQueue is the time that a turn waits for others of its conversation.
-const stageQueue turn.Stage = "queue"
+// meter is the engine's metrics, and a span for each build: the other stages have spans of their own.
+type meter struct {
+	*Metrics
+	tracer trace.Tracer
+}
 
-func (e *Engine) measure(stage turn.Stage, took time.Duration) {}
+// Stage is part of [turn.Meter].
+func (m meter) Stage(ctx context.Context, stage turn.Stage, took time.Duration) {
+	m.Metrics.Stage(ctx, stage, took)
+	if stage == turn.StageBuild {
+		now := time.Now()
+		_, built := m.tracer.Start(ctx, "build context", trace.WithTimestamp(now.Add(-took)), trace.WithAttributes(span.Carried(ctx)...))
+		built.End(trace.WithTimestamp(now))
+	}
+}
 
 func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
 	return e.options.Logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
 }
 
 // observe logs and counts what a turn does.
-func (e *Engine) observe(t continuo.Turn, event turn.Event) {
-	ctx, logger := context.Background(), e.turnLogger(t)
+func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event) {
+	logger := e.turnLogger(t)
 	switch event.Kind {
 	case turn.Planned:
 		e.metrics.planned(event.Plan)
@@ -40,6 +54,7 @@ func (e *Engine) observe(t continuo.Turn, event turn.Event) {
 		logger.InfoContext(ctx, "turn_finished", attributes...)
 	case turn.Failed:
 		e.metrics.turnEnded(string(event.Entry.Error.Reason), t.StartedAt, event.Usage)
+		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
 		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", event.Entry.Error.Message, "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:
 		if e.options.LogText && event.Entry != nil {

@@ -9,7 +9,10 @@ import (
 	"runtime/debug"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -23,8 +26,13 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 		return nil, err
 	}
 	turnCtx, cancel := e.turnContext(ctx, detached)
+	turnCtx, traced := span.StartTurn(turnCtx, e.options.Tracer, wanted.ConversationID, wanted.ID)
+	waits := e.metrics.TurnWaits()
 	journal, leave, err := e.place(turnCtx, wanted, policy, cancel)
+	waits()
 	if err != nil {
+		span.Fail(traced, "busy")
+		traced.End()
 		cancel(nil)
 		e.turns.Done()
 		if errors.Is(err, turn.ErrInterrupted) {
@@ -32,7 +40,8 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 		}
 		return nil, err
 	}
-	done := func() { leave(); cancel(nil); e.turns.Done() }
+	runs := e.metrics.TurnRuns()
+	done := func() { runs(); traced.End(); leave(); cancel(nil); e.turns.Done() }
 	runner, input, err := begin(turnCtx)
 	var conversation continuo.Conversation
 	if err == nil {
@@ -40,20 +49,25 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 	}
 	if err != nil {
 		err = errors.Join(err, e.keeper.Abandon(journal))
+		span.Fail(traced, "not_begun")
 		done()
 		return nil, err
 	}
+	span.SetMode(traced, string(input.Mode))
 	go e.run(runner, journal, input, done)
+	chat := &Chat{Conversation: conversation, TurnID: wanted.ID}
 	if detached {
-		return &Chat{Conversation: conversation, TurnID: wanted.ID, Events: journal.Follow(ctx, 0)}, nil
+		chat.Events = e.counted(journal.Follow(ctx, 0))
+	} else {
+		chat.Events = e.counted(orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel))
 	}
-	return &Chat{Conversation: conversation, TurnID: wanted.ID, Events: orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel)}, nil
+	return chat, nil
 }
 
 // place waits for the turns of this process in the conversation's lane, and then for those of others.
 func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
 	begin := time.Now()
-	leave, err := e.lanes.enter(ctx, wanted.ConversationID, policy, e.options.Wait, cancel)
+	leave, err := e.lanes.enter(ctx, wanted.ConversationID, wanted.ID, policy, e.options.Wait, cancel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +76,7 @@ func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 		leave()
 		return nil, nil, err
 	}
-	e.measure(stageQueue, time.Since(begin))
+	e.metrics.Stage(ctx, StageQueue, time.Since(begin))
 	return journal, leave, nil
 }
 
@@ -116,6 +130,7 @@ func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 	}()
 	if err := runner.Run(journal, input); err != nil {
 		e.metrics.turnEnded("error", begin, continuo.Usage{})
+		span.Fail(trace.SpanFromContext(ctx), "internal")
 		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
 	}
 }
@@ -154,7 +169,15 @@ func (e *Engine) Turns(ctx context.Context, query continuo.TurnQuery) ([]continu
 
 // Follow yields a turn's events with ids above after; see [turn.Keeper.Follow].
 func (e *Engine) Follow(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error] {
-	return e.keeper.Follow(ctx, t.ConversationID, t.ID, after)
+	return e.counted(e.keeper.Follow(ctx, t.ConversationID, t.ID, after))
+}
+
+// counted counts a reader of events while it reads.
+func (e *Engine) counted(events iter.Seq2[turn.Event, error]) iter.Seq2[turn.Event, error] {
+	return func(yield func(turn.Event, error) bool) {
+		defer e.metrics.StreamOpens()()
+		events(yield)
+	}
 }
 
 // Cancel stops a running turn for good, wherever it runs; ErrNotRunning when it has ended.
@@ -239,7 +262,7 @@ func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn) error
 		case t.State == continuo.TurnRunning: // the one that resumes
 			continue
 		case t.ID != failed.ID:
-			return fmt.Errorf("%w: turn %s cannot be resumed: the conversation has gone on with turn %s since; send a message instead", ErrNotResumable, failed.ID, t.ID)
+			return fmt.Errorf("%w: the conversation has gone on with turn %s since turn %s; send a message instead", ErrNotResumable, t.ID, failed.ID)
 		case t.State != continuo.TurnFailed:
 			return fmt.Errorf("%w: turn %s has its answer; send a message instead", ErrNotResumable, failed.ID)
 		}

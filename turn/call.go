@@ -16,7 +16,7 @@ import (
 const maxSideBySide = 16
 
 // toolRun carries out one call, or says why it is not carried out.
-type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) tool.Result
+type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string)
 
 // answerCalls runs an answer's calls side by side and appends their results in call order.
 func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
@@ -67,61 +67,72 @@ func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, 
 
 func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
 	begin := time.Now()
-	result := run(call, conversation)
-	if len(result.Content) > maxResultBytes {
-		result = tool.Failure("the tool gave %d bytes, more than the %d that are kept of one result: ask for less", len(result.Content), maxResultBytes)
+	result, outcome := run(call, conversation)
+	if len(result.Content) > c.limits.OutputBytes {
+		result = tooLarge(len(result.Content), c.limits.OutputBytes)
 	}
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
 		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
 		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
 	}
+	name := ""
 	if found, ok := c.find(call.Name); ok {
-		entry.ToolName = found.Spec().Name
+		name = found.Spec().Name
+		entry.ToolName = name
 	}
 	if result.Failed {
 		entry.PartType = "tool_error"
 	}
+	c.journal.keeper.options.Meter.ToolCalled(name, outcome, time.Since(begin))
 	return entry
 }
 
 // runTool calls the tool that a call names, if the policy or a person lets it.
-func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) tool.Result {
+func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string) {
 	found, ok := c.find(call.Name)
+	if problem, malformed := render.ExplainMalformed(call); malformed {
+		return tool.Failure("%s", problem), ToolNotRun
+	}
 	if !ok {
-		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.tools))
+		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.tools)), ToolNotRun
 	}
 	switch c.Policy.Decide(found.Spec().Name) {
 	case tool.Deny:
-		return tool.Failure("the tool %s is not allowed here", call.Name)
+		return tool.Failure("the tool %s is not allowed here", call.Name), ToolDenied
 	case tool.Ask:
 		if refusal := c.askPerson(call); refusal != nil {
-			return *refusal
+			return *refusal, ToolDenied
 		}
 	}
 	begin := time.Now()
-	defer func() { c.journal.keeper.measure(StageTool, time.Since(begin)) }()
+	defer func() { c.journal.measure(StageTool, time.Since(begin)) }()
 	return c.runAllowed(found, call, conversation)
 }
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
 func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
 	c.journal.emit(Event{Kind: Asked, Call: &call})
+	meter, begin := c.journal.keeper.options.Meter, time.Now()
+	meter.ApprovalAsked()
 	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
 	defer cancel()
 	decision, decided := c.journal.decision(ctx, call.ID)
-	if c.ctx.Err() != nil {
-		refusal := tool.Failure("not run: the turn ended before anybody decided whether it may")
-		return &refusal
+	word := ApprovalDenied
+	switch {
+	case c.ctx.Err() != nil:
+		word, decision = ApprovalCancelled, Decision{Reason: "the turn ended before anybody decided"}
+	case !decided:
+		word, decision = ApprovalExpired, Decision{Reason: fmt.Sprintf("nobody decided within %s", c.limits.Ask)}
+	case decision.Allowed:
+		word = ApprovalAllowed
 	}
-	if !decided {
-		decision.Reason = fmt.Sprintf("nobody decided within %s", c.limits.Ask)
-	}
+	meter.ApprovalDecided(word, time.Since(begin))
 	c.journal.emit(Event{Kind: Decided, Call: &call, Decision: &decision})
 	if decision.Allowed {
 		return nil
 	}
-	refusal := tool.Failure("not run: a person did not allow this call")
+	refusal := tool.Failure("not run: it was not allowed")
 	if decision.Reason != "" {
 		refusal.Content += ": " + decision.Reason
 	}
@@ -129,15 +140,30 @@ func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
 }
 
 // runAllowed runs a tool; a program error in it becomes a result like any failure.
-func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Tool)
+func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string) {
+	limit := c.limits.Tool
+	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
+		limit = timed.Timeout()
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {
-			result = tool.Failure("the tool %s failed inside: %v", call.Name, cause)
+			result, outcome = tool.Failure("the tool %s failed inside: %v", call.Name, cause), ToolFailed
 		}
 	}()
-	return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+	result = found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+	switch {
+	case !result.Failed:
+		outcome = ToolOK
+	case c.ctx.Err() != nil:
+		outcome = ToolCancelled
+	case ctx.Err() != nil:
+		outcome = ToolTimeout
+	default:
+		outcome = ToolFailed
+	}
+	return result, outcome
 }
 
 // find returns the tool that a call names as the rendering named it to the model.
@@ -159,14 +185,17 @@ func names(tools tool.Set) []string {
 }
 
 // notRun answers a call of an answer that broke off.
-func notRun(continuo.ToolCall, continuo.Conversation) tool.Result {
-	return tool.Failure("not run: the answer that asked for it broke off")
+func notRun(continuo.ToolCall, continuo.Conversation) (tool.Result, string) {
+	return tool.Failure("not run: the answer that asked for it broke off"), ToolNotRun
 }
 
 // overLimit answers a call that came after the last round.
-func overLimit(continuo.ToolCall, continuo.Conversation) tool.Result {
-	return tool.Failure("not run: the turn has reached its limit of rounds")
+func overLimit(continuo.ToolCall, continuo.Conversation) (tool.Result, string) {
+	return tool.Failure("not run: the turn has reached its limit of rounds"), ToolNotRun
 }
 
-// maxResultBytes bounds one tool result; it leaves room for the rest of an entry within the log's limit.
-const maxResultBytes = 24 << 20
+// tooLarge stands for an output above the limit.
+func tooLarge(size, limit int) tool.Result {
+	return tool.Failure("the tool gave %d bytes, more than the %d that are kept of one output (tools.max_output_bytes), and nothing was kept: "+
+		"ask for less, such as a range, fewer items or a narrower search", size, limit)
+}

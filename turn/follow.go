@@ -165,8 +165,15 @@ func (f *follower) fromStore() error {
 	return nil
 }
 
+// prunedEnd is the id of the last event of a turn whose events are gone: above all that a reader may have
+// seen, and exact in every JSON number.
+const prunedEnd = 1<<53 - 1
+
 // fromLog tells of a turn that has ended and whose events are gone: how it began and how it ended.
 func (f *follower) fromLog(turn continuo.Turn) error {
+	if f.after >= prunedEnd {
+		return nil // the reader has seen that before
+	}
 	conversation, err := f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
 	if err != nil {
 		return err
@@ -199,7 +206,7 @@ func (f *follower) fromLog(turn continuo.Turn) error {
 		f.give(Event{ID: 1, Kind: Started, TurnID: f.turnID, Entry: first})
 	}
 	if !f.over {
-		f.give(Event{ID: max(f.after+1, 2), Kind: kind, TurnID: f.turnID, Entry: last, Usage: turn.Usage})
+		f.give(Event{ID: prunedEnd, Kind: kind, TurnID: f.turnID, Entry: last, Usage: turn.Usage})
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/sqlite"
-	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -21,12 +20,7 @@ func onDisk(t *testing.T, h *house) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	h.log = continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
-	h.conversation, err = h.log.Create(context.Background(), continuo.Conversation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.runner.Log = h.log
+	h.over(store)
 	return h
 }
 

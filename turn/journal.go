@@ -86,7 +86,7 @@ func (j *Journal) emit(e Event) {
 	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
 	behind := j.bytes >= 2*j.keeper.options.FlushBytes && time.Since(j.oldest) >= 2*j.keeper.options.FlushAge
 	j.mu.Unlock()
-	j.keeper.observe(j.turn, e)
+	j.keeper.observe(j.ctx, j.turn, e)
 	if behind {
 		_ = j.flush() // it is tried again with the next event
 	} else if first || due {
@@ -143,18 +143,33 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	stored, err := j.commit(entries, update)
 	if err != nil {
 		j.putBack(pending)
+		err = j.explain(err)
 		j.lostIf(err)
 		return nil, err
 	}
 	j.renewed = time.Now()
+	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	j.mu.Lock()
 	j.last += int64(len(told))
 	j.publish(told...)
 	j.mu.Unlock()
 	for _, e := range told {
-		j.keeper.observe(j.turn, e)
+		j.keeper.observe(j.ctx, j.turn, e)
 	}
 	return stored, nil
+}
+
+// explain finds out whether entries were refused because another process has gone on with the log.
+func (j *Journal) explain(err error) error {
+	var rule *continuo.RuleError
+	if !errors.As(err, &rule) {
+		return err
+	}
+	probe := continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, SignalsSeen: j.seen}
+	if _, lost := j.keeper.store.UpdateTurn(context.WithoutCancel(j.ctx), probe); errors.Is(lost, continuo.ErrLeaseLost) {
+		return lost
+	}
+	return err
 }
 
 // ending is how a turn ends.
@@ -172,7 +187,7 @@ func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry)
 	}
 	begin := time.Now()
 	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, continuo.AppendOptions{Turn: update})
-	j.keeper.measure(StageAppend, time.Since(begin))
+	j.measure(StageAppend, time.Since(begin))
 	return stored, err
 }
 
@@ -227,9 +242,17 @@ func (j *Journal) flush() error {
 		j.lostIf(err)
 		return err
 	}
-	j.keeper.measure(StageFlush, time.Since(begin))
+	if len(pending) > 0 {
+		j.measure(StageFlush, time.Since(begin))
+		j.keeper.options.Meter.EventsFlushed(len(pending))
+	}
 	if update.Lease > 0 {
 		j.renewed = time.Now()
+	}
+	if len(pending) > keepRecent { // some may be in the store only: readers look there
+		j.mu.Lock()
+		j.wake()
+		j.mu.Unlock()
 	}
 	j.seen += len(signals)
 	for _, signal := range signals {
@@ -242,8 +265,16 @@ func (j *Journal) flush() error {
 // for so long that one may have.
 func (j *Journal) lostIf(err error) {
 	if errors.Is(err, continuo.ErrLeaseLost) || time.Since(j.renewed) > j.keeper.options.Lease {
+		if j.ctx.Err() == nil {
+			j.keeper.options.Meter.LeaseLost()
+		}
 		j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
 	}
+}
+
+// measure tells how long a stage took.
+func (j *Journal) measure(stage Stage, took time.Duration) {
+	j.keeper.options.Meter.Stage(j.ctx, stage, took)
 }
 
 // flushAsNeeded flushes soon after an event came, and often enough to keep the lease and hear of signals.

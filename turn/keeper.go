@@ -43,23 +43,10 @@ type KeeperOptions struct {
 	FlushBytes int
 	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
 	// quick. Default none.
-	Observe func(turn continuo.Turn, event Event)
-	// Measure is told how long each stage took. Default none.
-	Measure func(stage Stage, took time.Duration)
+	Observe func(ctx context.Context, turn continuo.Turn, event Event)
+	// Meter is told what turns do. Default none.
+	Meter Meter
 }
-
-// Stage is a part of a turn's work whose time is measured.
-type Stage string
-
-// The stages.
-const (
-	StageBuild  Stage = "build"       // making a request from the log
-	StageFirst  Stage = "first_delta" // until the model's first piece
-	StageModel  Stage = "model"       // the whole of one answer
-	StageTool   Stage = "tool"        // one call of a tool
-	StageAppend Stage = "append"      // one commit of entries
-	StageFlush  Stage = "flush"       // one commit of streamed events
-)
 
 // NewKeeper makes a keeper.
 func NewKeeper(options KeeperOptions) *Keeper {
@@ -68,6 +55,9 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	}
 	if options.Gone == nil {
 		options.Gone = func(string) bool { return false }
+	}
+	if options.Meter == nil {
+		options.Meter = noMeter{}
 	}
 	setDefault(&options.Lease, 15*time.Second)
 	setDefault(&options.Heartbeat, time.Second)
@@ -86,15 +76,9 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-func (k *Keeper) observe(turn continuo.Turn, event Event) {
+func (k *Keeper) observe(ctx context.Context, turn continuo.Turn, event Event) {
 	if k.options.Observe != nil {
-		k.options.Observe(turn, event)
-	}
-}
-
-func (k *Keeper) measure(stage Stage, took time.Duration) {
-	if k.options.Measure != nil {
-		k.options.Measure(stage, took)
+		k.options.Observe(ctx, turn, event)
 	}
 }
 

@@ -32,6 +32,7 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 	if err != nil {
 		return false, fmt.Errorf("close turn %s of conversation %s, which broke off: %w", seen.ID, seen.ConversationID, err)
 	}
+	k.options.Meter.TurnRecovered()
 	return true, nil
 }
 

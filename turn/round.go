@@ -15,7 +15,7 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.journal.keeper.measure(StageBuild, time.Since(begin))
+	c.journal.measure(StageBuild, time.Since(begin))
 	answer := c.ask(asked)
 	if c.mayFallBack(&answer) {
 		c.journal.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})

@@ -25,7 +25,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 		}
 		if round.FirstDeltaMS == 0 {
 			round.FirstDeltaMS = max(time.Since(begin).Milliseconds(), 1)
-			c.journal.keeper.measure(StageFirst, time.Since(begin))
+			c.journal.measure(StageFirst, time.Since(begin))
 		}
 		answer.Add(delta)
 		c.show(delta)
@@ -41,7 +41,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 	if failure != nil && ctx.Err() != nil {
 		failure = causeOf(ctx)
 	}
-	c.journal.keeper.measure(StageModel, time.Since(begin))
+	c.journal.measure(StageModel, time.Since(begin))
 	round.LatencyMS = time.Since(begin).Milliseconds()
 	round.FinishReason, round.Usage = answer.Finish(), answer.Usage()
 	entry := answer.Entry(failure)
@@ -84,7 +84,7 @@ func causeOf(ctx context.Context) error {
 	switch {
 	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
 		failure = &model.Error{Reason: continuo.ReasonTimeout, Message: cause.Error(), Retryable: true}
-	case errors.Is(cause, ErrInterrupted):
+	case errors.Is(cause, ErrInterrupted), errors.Is(cause, continuo.ErrLeaseLost):
 		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: "the turn was interrupted", Retryable: true}
 	}
 	return failure

@@ -23,6 +23,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/window"
 )
@@ -67,6 +68,8 @@ type Limits struct {
 	Turn   time.Duration // the whole turn. Default 10 min
 	Tool   time.Duration // one call of a tool. Default 1 min
 	Ask    time.Duration // waiting for a person's decision on a call. Default 5 min
+
+	OutputBytes int // one output of a tool; a larger one becomes a failure. Default 64 MiB
 }
 
 func (l Limits) orDefaults() Limits {
@@ -81,6 +84,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.Ask == 0 {
 		l.Ask = 5 * time.Minute
+	}
+	if l.OutputBytes == 0 {
+		l.OutputBytes = 64 << 20
 	}
 	return l
 }
@@ -106,12 +112,21 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	return c.run()
 }
 
-// offered returns the tools that a model may be told of.
+// offered returns the tools that a model may be told of. Of tools that a request would give one name the
+// first counts.
 func (r *Runner) offered(ctx context.Context) tool.Set {
 	if r.Tools == nil {
 		return nil
 	}
-	return r.Policy.Offered(r.Tools.Tools(ctx))
+	var offered tool.Set
+	taken := map[string]bool{}
+	for _, candidate := range r.Policy.Offered(r.Tools.Tools(ctx)) {
+		if name := render.ToolName(candidate.Spec().Name); !taken[name] {
+			taken[name] = true
+			offered = append(offered, candidate)
+		}
+	}
+	return offered
 }
 
 var errTimeout = errors.New("the turn took longer than the limit on a whole turn")
@@ -130,18 +145,20 @@ type cycle struct {
 }
 
 func (c *cycle) run() error {
+	begin := time.Now()
 	if err := c.begin(); err != nil {
 		return errors.Join(err, c.journal.void())
 	}
+	c.journal.measure(StageBegin, time.Since(begin))
 	for round := 1; ; round++ {
 		answer, err := c.round(round == c.limits.Rounds)
 		switch {
 		case err != nil:
 			return c.ends(err)
+		case len(answer.ToolCalls) == 0:
+			return nil // it was the turn's last word
 		case answer.Error != nil:
 			return c.fail(answer)
-		case len(answer.ToolCalls) == 0:
-			return nil // it was the turn's last event
 		}
 		run := c.runTool
 		if round == c.limits.Rounds {
@@ -173,7 +190,7 @@ func (c *cycle) ends(err error) error {
 	return nil
 }
 
-// fail ends a turn whose answer failed: its calls are answered, and the answer is the turn's last word.
+// fail ends a turn whose answer failed: its calls are answered, and the turn ends with it.
 func (c *cycle) fail(answer *continuo.Entry) error {
 	ending := &ending{continuo.TurnFailed, continuo.TurnEnd{Reason: answer.Error.Reason, Usage: c.usage}}
 	results, err := c.results(answer, notRun)

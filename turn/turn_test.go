@@ -126,6 +126,17 @@ func newHouse(t *testing.T, answers ...[]any) *house {
 	}
 }
 
+// over puts a house on another store.
+func (h *house) over(store continuo.Store) {
+	h.t.Helper()
+	h.log = continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
+	conversation, err := h.log.Create(context.Background(), continuo.Conversation{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.conversation, h.runner.Log = conversation, h.log
+}
+
 // follow begins a turn and yields its events while it runs.
 func (h *house) follow(ctx context.Context, in turn.Input) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
@@ -133,8 +144,14 @@ func (h *house) follow(ctx context.Context, in turn.Input) iter.Seq2[turn.Event,
 		journal := h.begin(ctx)
 		ran := make(chan error, 1)
 		go func() { ran <- h.runner.Run(journal, in) }()
-		defer func() { <-ran }()
+		var told error
+		defer func() {
+			if err := <-ran; err != nil && told == nil {
+				h.t.Errorf("the turn ended with an error that its readers were not told: %v", err)
+			}
+		}()
 		for event, err := range journal.Follow(context.Background(), 0) {
+			told = err
 			if !yield(event, err) {
 				journal.Stop(nil)
 				return

@@ -17,6 +17,7 @@ import (
 type chatCommand struct {
 	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
 	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
+	Resume  bool    `help:"Go on with the answer that broke off, print what comes and leave."`
 	View    string  `default:"continuity" enum:"${views}" help:"What the model is shown: ${allviews}."`
 	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: as the conversation is."`
 	Model   *string `placeholder:"NAME" help:"Who answers (model)."`
@@ -34,19 +35,30 @@ Examples:
     continuo chat s1 --mode agent
     continuo chat s1 --message "What did I say first?"
     git diff | continuo chat review --message -
+    continuo chat s1 --resume
     printf 'Hello\nWhat did I say?\n' | continuo chat s1`
 }
 
 // Run talks until the input ends.
 func (c *chatCommand) Run(ctx context.Context, a *app) error {
-	if c.JSON && c.Message == nil {
-		return usage("--json needs --message: a talk is no document")
+	if c.JSON && c.Message == nil && !c.Resume {
+		return usage("--json needs --message or --resume: a talk is no document")
 	}
-	w, err := a.wire(ctx, flag{"model", "model", c.Model})
+	if c.Resume && (c.Message != nil || c.Session == "") {
+		return usage("--resume goes on without a message: name the conversation, and leave --message out")
+	}
+	settings, err := a.loadSettings(flag{"model", "model", c.Model})
+	if err != nil {
+		return err
+	}
+	w, err := a.wireWith(ctx, settings, wiring{turns: true})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	if _, err := w.engine.Recover(ctx); err != nil {
+		return err
+	}
 	t, err := c.begin(ctx, a, w)
 	if err != nil {
 		return err
@@ -54,7 +66,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(t.signals)
-	if c.Message != nil {
+	if c.Message != nil || c.Resume {
 		return c.once(ctx, t)
 	}
 	return t.run(ctx)
@@ -89,21 +101,18 @@ func isReference(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "conv_")
 }
 
-// once says one message and prints the answer.
+// once says one message, or takes up what broke off, and prints the answer.
 func (c *chatCommand) once(ctx context.Context, t *talk) error {
-	message := *c.Message
-	if message == "-" {
-		text, err := io.ReadAll(io.LimitReader(t.in, maxLine+1))
-		if err != nil {
-			return fmt.Errorf("read the message: %w", err)
-		}
-		if len(text) > maxLine {
-			return usage("the message on standard input is longer than %s", byteSize(maxLine))
-		}
-		message = strings.TrimRight(string(text), "\r\n")
+	message, err := c.message(t)
+	if err != nil {
+		return err
 	}
 	t.plain, t.quiet = !t.outTerminal, c.JSON
-	err := t.say(ctx, message)
+	if c.Resume {
+		err = t.resume(ctx, "")
+	} else {
+		err = t.say(ctx, message)
+	}
 	if err == nil && t.stopping {
 		err = &saidError{context.Canceled}
 	}
@@ -111,6 +120,24 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 		return err
 	}
 	return errors.Join(err, t.json(t.answer))
+}
+
+// message is what was given with --message, or on standard input.
+func (c *chatCommand) message(t *talk) (string, error) {
+	if c.Message == nil {
+		return "", nil
+	}
+	if *c.Message != "-" {
+		return *c.Message, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(t.in, maxLine+1))
+	if err != nil {
+		return "", fmt.Errorf("read the message: %w", err)
+	}
+	if len(text) > maxLine {
+		return "", usage("the message on standard input is longer than %s", byteSize(maxLine))
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // maxLine is the longest message that is taken from standard input, in bytes.

@@ -80,7 +80,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 			return lookUp(nil), func() {}, nil // a dry run makes no store
 		}
 	}
-	w, err := a.wireWith(ctx, settings, nil, nil)
+	w, err := a.wireWith(ctx, settings, wiring{})
 	if err != nil {
 		return nil, nil, err
 	}

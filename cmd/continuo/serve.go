@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -48,15 +49,23 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, logger, engine.NewMetrics(registry))
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger, registry: registry})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	if _, err := w.engine.Recover(ctx); err != nil {
+		return err
+	}
 	listener, err := listen(ctx, settings.Listen)
 	if err != nil {
 		return err
 	}
+	watching, stopWatching := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
+	defer watch.Wait()
+	defer stopWatching()
 	handler := server.New(w.engine, server.Options{
 		Project: settings.Project, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Logger: logger, Registry: registry, Version: readVersion().Version,

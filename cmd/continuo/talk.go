@@ -26,6 +26,8 @@ type talk struct {
 	plain        bool // no terminal: answers to out, everything else to err
 	quiet        bool // only collect the answer
 	signals      chan os.Signal
+	lines        lineReader      // of a terminal or a pipe; nil when one message is all
+	always       map[string]bool // tools whose calls the person lets run without being asked again
 
 	answer *answerJSON    // to the last message, once its turn is over
 	plan   *continuo.Plan // of the last request; nil before the first
@@ -40,13 +42,13 @@ var errLeave = errors.New("leave")
 
 // run talks until the input ends.
 func (t *talk) run(ctx context.Context) error {
-	lines := t.newLines(ctx)
-	defer lines.close()
+	t.lines = t.newLines(ctx)
+	defer t.lines.close()
 	if err := t.welcome(ctx); err != nil {
 		return err
 	}
 	for {
-		line, err := t.next(lines)
+		line, err := t.next(t.lines)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
 			if !t.plain {
@@ -151,7 +153,13 @@ func (t *talk) welcome(ctx context.Context) error {
 	t.remark("%s · %s · mode %s. /help lists commands, Ctrl-D leaves.",
 		oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"), t.conversation.ActiveMode)
 	t.print("")
-	return t.history(ctx, 6)
+	if err := t.history(ctx, 6); err != nil {
+		return err
+	}
+	if broken, err := t.broken(ctx); err == nil && broken != nil {
+		t.remark("The last answer broke off (%s). /resume goes on with it.", broken.Reason)
+	}
+	return nil
 }
 
 // history shows the newest entries.
@@ -180,8 +188,17 @@ func (t *talk) refresh(ctx context.Context) error {
 	return err
 }
 
-// say begins a turn and shows it until its end.
+// say begins a turn with a message and shows it until its end.
 func (t *talk) say(ctx context.Context, message string) error {
+	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
+		return t.engine.Chat(ctx, engine.ChatRequest{
+			ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view,
+		})
+	})
+}
+
+// carry shows a turn from its beginning to its end; Ctrl-C stops it.
+func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.Chat, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.stopping = false
@@ -193,10 +210,7 @@ func (t *talk) say(ctx context.Context, message string) error {
 	}()
 	defer func() { close(done); <-watching }()
 
-	request := engine.ChatRequest{
-		ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view,
-	}
-	chat, err := t.engine.Chat(ctx, request)
+	chat, err := begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,6 +219,9 @@ func (t *talk) say(ctx context.Context, message string) error {
 	}
 	stream := t.newStream()
 	for event, err := range chat.Events {
+		if err == nil && event.Kind == turn.Asked {
+			err = stream.decide(ctx, event)
+		}
 		if err != nil {
 			stream.endLine()
 			return err

@@ -22,6 +22,7 @@ func slashCommands() []slashCommand {
 		{"/context", "", "what the next request will show of this conversation, in short", (*talk).showContextNow},
 		{"/plan", "", "the same with a verdict and a reason for every entry", (*talk).showPlanNow},
 		{"/history", "[N]", "the newest N entries of the log (default 20)", (*talk).showHistory},
+		{"/resume", "", "go on with an answer that broke off", (*talk).resume},
 		{"/mode", "chat|agent|run", "switch the mode with the next message", (*talk).switchMode},
 		{"/title", "TEXT", "give the conversation a title", (*talk).retitle},
 		{"/new", "", "begin a new conversation", (*talk).startNew},

@@ -45,8 +45,11 @@ func (s *stream) show(event turn.Event) {
 		s.remark("%s", s.clip(fmt.Sprintf("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)))
 	case turn.Answered:
 		s.endLine()
-		for _, call := range event.Entry.ToolCalls {
-			s.remark("%s", s.clip("→ "+callWords(call, 300)))
+	case turn.Called:
+		s.remark("%s", s.clip("→ "+callWords(*event.Call, 300)))
+	case turn.Decided:
+		if !event.Decision.Allowed {
+			s.remark("%s", s.clip("✗ not allowed: "+callWords(*event.Call, 300)))
 		}
 	case turn.ToolDone:
 		s.remark("%s", s.clip(resultWords(event.Entry)))
@@ -54,7 +57,7 @@ func (s *stream) show(event turn.Event) {
 		s.finish(event)
 	case turn.Failed:
 		s.fail(event)
-	case turn.Started:
+	case turn.Started, turn.CallDelta, turn.Asked:
 	}
 }
 

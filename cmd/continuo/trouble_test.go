@@ -92,7 +92,7 @@ func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings stri
 	}
 	registry = prometheus.NewRegistry()
 	a := &app{console: &console{}}
-	w, err := a.wireWith(t.Context(), loaded, nil, engine.NewMetrics(registry))
+	w, err := a.wireWith(t.Context(), loaded, wiring{turns: true, registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestTheConnectLimitIsNamed(t *testing.T) {
 	defer func() { _ = listener.Close() }() // nothing is accepted, so TLS never begins
 	m := config.ModelConfig{Name: "main", Protocol: config.ProtocolOpenAIChat, BaseURL: "https://" + listener.Addr().String(), Model: "m", Provider: "p"}
 	limits := config.TurnConfig{ConnectTimeout: 20 * time.Millisecond, FirstTokenTimeout: time.Minute, IdleTimeout: time.Minute}
-	for _, err := range upstream(m, "", limits).Stream(t.Context(), []byte("{}")) {
+	for _, err := range (modelWiring{limits: limits}).upstream(m).Stream(t.Context(), []byte("{}")) {
 		if err == nil || !strings.Contains(err.Error(), "gave no connection within 20ms, the connect limit") {
 			t.Errorf("got %v", err)
 		}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/breaker"
+	"github.com/continuo-log/continuo/model/demo"
+	"github.com/continuo-log/continuo/model/limit"
+	"github.com/continuo-log/continuo/model/openai"
+	"github.com/continuo-log/continuo/model/retry"
+	"github.com/continuo-log/continuo/model/transcript"
+)
+
+// demoPace is how long the demo model waits before each word: where a person looks on, its answers come
+// word by word as a model's do.
+func (a *app) demoPace() time.Duration {
+	if a.inTerminal && a.outTerminal {
+		return 20 * time.Millisecond
+	}
+	return 0
+}
+
+// modelWiring is what all models share.
+type modelWiring struct {
+	env       []string
+	pace      time.Duration // of the demo model
+	limits    config.TurnConfig
+	logger    *slog.Logger
+	metrics   *engine.Metrics
+	telemetry *telemetry
+}
+
+// upstreams makes the models that the settings name, and the demo model.
+func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstream {
+	models := map[string]engine.Upstream{config.DemoModel: {Model: w.telemetry.model(demo.New(demo.Options{WordDelay: w.pace}))}}
+	for name, m := range settings.Models {
+		models[name] = engine.Upstream{
+			Model:           w.telemetry.model(w.guarded(w.upstream(m), m)),
+			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback,
+		}
+	}
+	return models
+}
+
+// guarded puts what deals with trouble around a model, breaker(retry(transcript(limit(model)))):
+//   - the limits are inside, because each attempt has its own time, and one that takes too long is retried;
+//   - a model without tool calls is read as a transcript outside of the limits, since it holds a call back
+//     until it is whole;
+//   - the breaker is outside of the retries, so that what they mend does not count against the upstream, an
+//     open breaker answers at once, without waits, and the fallback takes over.
+//
+// The fallback is not here but in package turn, since each model gets a request of its own making.
+func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.Model {
+	limits, logger, metrics := w.limits, w.logger, w.metrics
+	name, provider := settings.Name, m.Info().Provider
+	m = limit.New(m, limit.Options{FirstToken: limits.FirstTokenTimeout, Idle: limits.IdleTimeout})
+	if settings.ToolCalls == config.ToolCallsTranscript {
+		m = transcript.New(m)
+	}
+	m = w.telemetry.attempts(m)
+	m = retry.New(m, retry.Options{
+		Attempts: limits.Retries + 1, MaxWait: limits.RetryMaxWait, MaxTotal: limits.RetryTimeout,
+		OnRetry: func(attempt int, err error, wait time.Duration) {
+			metrics.Retried(provider, model.AsError(err).Reason)
+			logger.Warn("model_retried", "model", name, "attempt", attempt, "wait_ms", wait.Milliseconds(), "error", err.Error())
+		},
+	})
+	if limits.BreakerFailures == 0 {
+		return m
+	}
+	metrics.BreakerState(name, breakerFigure(breaker.Closed))
+	return breaker.New(m, breaker.Options{
+		Name: name, Failures: limits.BreakerFailures, Cooldown: limits.BreakerCooldown,
+		OnChange: func(state breaker.State) {
+			metrics.BreakerState(name, breakerFigure(state))
+			logger.Warn("breaker_changed", "model", name, "state", state)
+		},
+	})
+}
+
+// breakerFigure is a state in the series continuo_breaker_state.
+func breakerFigure(state breaker.State) int {
+	switch state {
+	case breaker.HalfOpen:
+		return 1
+	case breaker.Open:
+		return 2
+	}
+	return 0
+}
+
+func (w modelWiring) upstream(m config.ModelConfig) model.Model {
+	key, limits := envValue(w.env, m.APIKeyEnv), w.limits
+	silence := max(limits.IdleTimeout, limits.FirstTokenTimeout) + time.Second // of the connection; guarded tells the two apart, and first
+	if m.Protocol == config.ProtocolAnthropicMessages {
+		return anthropic.New(anthropic.Options{
+			BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
+			ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
+		})
+	}
+	return openai.New(openai.Options{
+		BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
+		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
+	})
+}
+
+// envValue finds a variable in an environment; the last one counts. "" when it is not set.
+func envValue(env []string, name string) string {
+	for _, variable := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok && name != "" {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/tool/fs"
+	"github.com/continuo-log/continuo/tool/mcptool"
+	"github.com/continuo-log/continuo/tool/search"
+)
+
+// builtIn returns Continuo's own tools, over the folder of tools.project_dir.
+func builtIn(settings config.ToolsConfig, log *continuo.Log) (tool.Set, error) {
+	if dir := settings.ProjectDir; dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
+		}
+	}
+	roots := fs.Roots{Log: log, ProjectDir: settings.ProjectDir}
+	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, search.Tool{Log: log}}, nil
+}
+
+// policy is what the section tools lets run. A name that can be no tool's is a slip: it is refused rather
+// than taken for nothing.
+func policy(settings *config.Config, known tool.Set) (tool.Policy, error) {
+	policy := tool.Policy{Allow: settings.Tools.Allow, Ask: settings.Tools.Ask, Deny: settings.Tools.Deny, Otherwise: tool.Decision(settings.Tools.Otherwise)}
+	if err := policy.Check(); err != nil {
+		return policy, usage("tools.%w", err)
+	}
+	for key, patterns := range map[string][]string{"allow": policy.Allow, "ask": policy.Ask, "deny": policy.Deny} {
+		for _, pattern := range patterns {
+			server, _, _ := strings.Cut(pattern, ".")
+			_, ofServer := settings.MCP.Servers[server]
+			if _, ok := known.Find(pattern); !ok && !ofServer && !strings.Contains(pattern, "*") {
+				return policy, usage("tools.%s: there is no tool %q; known are %s, and those of the servers under mcp.servers as SERVER.TOOL", key, pattern, strings.Join(toolNames(known), ", "))
+			}
+		}
+	}
+	return policy, nil
+}
+
+func toolNames(tools tool.Set) []string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Spec().Name
+	}
+	return names
+}
+
+// connect starts the MCP servers of the settings, side by side. One that does not start is tried again
+// later, and logged; only what can never work is an error.
+func connect(ctx context.Context, settings config.MCPConfig, logger *slog.Logger) ([]*mcptool.Source, error) {
+	names := slices.Sorted(maps.Keys(settings.Servers))
+	names = slices.DeleteFunc(names, func(name string) bool { return !settings.Servers[name].Enabled })
+	sources, failures := make([]*mcptool.Source, len(names)), make([]error, len(names))
+	var starting sync.WaitGroup
+	for i, name := range names {
+		starting.Go(func() { sources[i], failures[i] = mcptool.Connect(ctx, serverOptions(settings.Servers[name], logger)) })
+	}
+	starting.Wait()
+	sources = slices.DeleteFunc(sources, func(source *mcptool.Source) bool { return source == nil })
+	for _, err := range failures {
+		if err != nil {
+			for _, source := range sources {
+				_ = source.Close() // never fails
+			}
+			return nil, err
+		}
+	}
+	return sources, nil
+}
+
+func serverOptions(server config.MCPServerConfig, logger *slog.Logger) mcptool.Options {
+	options := mcptool.Options{
+		Name: server.Name, Command: server.Command, Dir: server.Dir, URL: server.URL, Headers: server.Headers,
+		CallTimeout: server.Timeout, Logger: logger, Version: readVersion().Version,
+	}
+	for _, name := range slices.Sorted(maps.Keys(server.Env)) {
+		options.Env = append(options.Env, name+"="+server.Env[name])
+	}
+	return options
+}

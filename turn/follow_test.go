@@ -1,0 +1,229 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// TestEveryReaderSeesEveryEventOnce lets readers join, pause, leave and come back while a turn streams more
+// than is kept in memory, beside readers of another process.
+func TestEveryReaderSeesEveryEventOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answer []any
+		for i := range 3000 {
+			answer = append(answer, model.Delta{Text: fmt.Sprintf("word%d ", i)})
+			if i%50 == 0 {
+				answer = append(answer, func(context.Context) { time.Sleep(10 * time.Millisecond) })
+			}
+		}
+		h := newHouse(t, append(answer, model.Delta{Finish: "stop"}))
+		journal := h.begin(context.Background())
+		id := journal.Turn().ID
+		elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+		seen := make([]string, 40)
+		var readers sync.WaitGroup
+		for n := range seen {
+			random := rand.New(rand.NewPCG(1, uint64(n)))
+			keeper := h.keeper
+			if n%4 == 0 {
+				keeper = elsewhere
+			}
+			readers.Go(func() {
+				time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
+				seen[n] = read(t, keeper, h.conversation.ID, id, random)
+			})
+		}
+		if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}); err != nil {
+			t.Fatal(err)
+		}
+		readers.Wait()
+		want := read(t, elsewhere, h.conversation.ID, id, nil)
+		if strings.Count(want, "text word") != 3000 {
+			t.Errorf("%d words are kept", strings.Count(want, "text word"))
+		}
+		for n, got := range seen {
+			if got != want {
+				t.Errorf("reader %d saw %d bytes, another %d", n, len(got), len(want))
+			}
+		}
+	})
+}
+
+// read follows a turn to its end and writes down what it sees; with random it leaves and comes back.
+func read(t *testing.T, keeper *turn.Keeper, conversationID, id string, random *rand.Rand) string {
+	var text strings.Builder
+	after, ended := int64(0), false
+	for !ended {
+		left := -1
+		if random != nil {
+			left = random.IntN(800)
+		}
+		for event, err := range keeper.Follow(context.Background(), conversationID, id, after) {
+			if err != nil {
+				t.Error(err)
+				return text.String()
+			}
+			seq := int64(0)
+			if event.Entry != nil {
+				seq = event.Entry.Seq
+			}
+			fmt.Fprintf(&text, "%d %s %s %d\n", event.ID, event.Kind, event.Text, seq)
+			after, ended = event.ID, event.IsEnd()
+			if left--; left == 0 {
+				break
+			}
+			if random != nil && random.IntN(200) == 0 {
+				time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+			}
+		}
+	}
+	return text.String()
+}
+
+func TestATurnWhoseEventsAreGoneIsToldFromTheLog(t *testing.T) {
+	h := newHouse(t, says("the answer"))
+	h.say("go")
+	ended, err := h.log.Turns().Turns(t.Context(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 1})
+	if err != nil || len(ended) != 1 {
+		t.Fatal(ended, err)
+	}
+	if pruned, err := h.log.Turns().PruneTurnEvents(t.Context(), time.Now().Add(time.Hour), 10); pruned != 1 || err != nil {
+		t.Fatal(pruned, err)
+	}
+	var kinds []turn.Kind
+	for event, err := range h.keeper.Follow(t.Context(), h.conversation.ID, ended[0].ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, event.Kind)
+		if event.IsEnd() && event.Entry.Content.String() != "the answer" {
+			t.Errorf("end: %+v", event.Entry)
+		}
+	}
+	if fmt.Sprint(kinds) != "[started finished]" {
+		t.Errorf("events %v", kinds)
+	}
+}
+
+// brittle is a store whose updates of turns fail while it is told to.
+type brittle struct {
+	continuo.Store
+	mu  sync.Mutex
+	err error
+}
+
+func (f *brittle) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *brittle) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+func (f *brittle) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
+	if err := f.failure(); err != nil {
+		return nil, err
+	}
+	return f.Store.UpdateTurn(ctx, update)
+}
+
+func (f *brittle) Append(ctx context.Context, batch continuo.Batch) error {
+	if err := f.failure(); err != nil {
+		return err
+	}
+	return f.Store.Append(ctx, batch)
+}
+
+func TestAStoreThatFailsForAWhileLosesNoEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &brittle{Store: storetest.NewMemory()}
+		h := newHouse(t, []any{
+			model.Delta{Text: "one "}, func(context.Context) { store.fail(continuo.ErrFull); time.Sleep(2 * time.Second) },
+			model.Delta{Text: "two "}, func(context.Context) { time.Sleep(2 * time.Second); store.fail(nil); time.Sleep(2 * time.Second) },
+			model.Delta{Text: "three"}, model.Delta{Finish: "stop"},
+		})
+		h.over(store)
+		if last := h.say("go"); last.Kind != turn.Finished || last.Entry.Content.String() != "one two three" {
+			t.Errorf("last event: %+v", last)
+		}
+		turns, err := h.log.Turns().Turns(t.Context(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := read(t, turn.NewKeeper(turn.KeeperOptions{Log: h.log}), h.conversation.ID, turns[0].ID, nil); strings.Count(text, " text ") != 3 {
+			t.Errorf("kept:\n%s", text)
+		}
+	})
+}
+
+func TestATurnThatCannotRenewItsLeaseStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &brittle{Store: storetest.NewMemory()}
+		h := newHouse(t, []any{model.Delta{Text: "one "}, func(ctx context.Context) { store.fail(continuo.ErrFull); <-ctx.Done() }})
+		h.over(store)
+		begin := time.Now()
+		_, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
+		if !errors.Is(err, continuo.ErrLeaseLost) && !errors.Is(err, continuo.ErrFull) {
+			t.Errorf("ended with %v", err)
+		}
+		if took := time.Since(begin); took < 15*time.Second || took > 20*time.Second {
+			t.Errorf("it took %s with a lease of 15 s", took)
+		}
+	})
+}
+
+func TestAskingAPerson(t *testing.T) {
+	for name, c := range map[string]struct {
+		signal continuo.TurnSignal // "" for nobody
+		result string
+		took   time.Duration
+	}{
+		"allowed":  {continuo.TurnSignal{Kind: continuo.SignalAllow, ToolCallID: "call_0"}, "{}", time.Second},
+		"denied":   {continuo.TurnSignal{Kind: continuo.SignalDeny, ToolCallID: "call_0", Reason: "use the other one"}, "error: not run: it was not allowed: use the other one", time.Second},
+		"nobody":   {continuo.TurnSignal{}, "error: not run: it was not allowed: nobody decided within 5m0s", 5 * time.Minute},
+		"the turn": {continuo.TurnSignal{Kind: continuo.SignalCancel}, "error: not run: it was not allowed: the turn ended before anybody decided", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, asks("echo {}"), says("fine"))
+				h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "echo"}}, tool.Policy{}
+				elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+				begin := time.Now()
+				for event, err := range h.follow(context.Background(), turn.Input{Message: continuo.Text("go")}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if event.Kind != turn.Asked || c.signal.Kind == "" {
+						continue
+					}
+					if err := elsewhere.Signal(context.Background(), h.conversation.ID, event.TurnID, c.signal); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := h.entries()[2].Content.String(); got != c.result {
+					t.Errorf("result %q, want %q", got, c.result)
+				}
+				if took := time.Since(begin); took < c.took-time.Second || took > c.took+time.Second {
+					t.Errorf("it took %s, want about %s", took, c.took)
+				}
+			})
+		})
+	}
+}

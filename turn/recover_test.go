@@ -1,0 +1,248 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// hang is a step that lasts until the turn is stopped.
+func hang(ctx context.Context) { <-ctx.Done() }
+
+func callDelta(index int, name, arguments string, done bool) model.Delta {
+	id := string(rune('a' + index))
+	return model.Delta{ToolCall: &model.ToolCallDelta{Index: index, ID: id, Type: "function", Name: name, Arguments: arguments, Done: done}}
+}
+
+// killed runs a turn until nothing moves any more, and lets another process close it. It returns the closed
+// turn's last event and the error with which the first process then ended.
+func (h *house) killed(in turn.Input) (last turn.Event, lost error) {
+	h.t.Helper()
+	journal := h.begin(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- h.runner.Run(journal, in) }()
+	time.Sleep(time.Second) // of the bubble's clock: what was streamed is in the store by then
+	synctest.Wait()
+	other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+	recovered, err := other.RecoverAll(context.Background())
+	if err != nil || recovered != 1 {
+		h.t.Fatalf("recovered %d turns, %v", recovered, err)
+	}
+	var ids []int64
+	for event, err := range other.Follow(context.Background(), h.conversation.ID, journal.Turn().ID, 0) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		last, ids = event, append(ids, event.ID)
+	}
+	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
+		h.t.Errorf("ids do not rise: %v", ids)
+	}
+	return last, <-ran
+}
+
+func TestAKilledTurnIsClosedWithAllThatHadCome(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers [][]any
+		tools   tool.Set
+		// want lists what stands behind the user's entry: role, text and partial calls.
+		want []string
+	}{
+		"before anything came": {
+			answers: [][]any{{hang}},
+			want:    []string{"assistant null"},
+		},
+		"in the text": {
+			answers: [][]any{{model.Delta{Reasoning: "hm"}, model.Delta{Text: "Half of "}, model.Delta{Text: "it"}, hang}},
+			want:    []string{"assistant Half of it (hm)"},
+		},
+		"in the arguments of a call": {
+			answers: [][]any{{model.Delta{Text: "I look."}, callDelta(0, "echo", `{"a":1}`, true), callDelta(1, "echo", `{"b":`, false), hang}},
+			want:    []string{`assistant I look. calls a partial {"b":`, "tool a error: interrupted"},
+		},
+		"in a later round": {
+			answers: [][]any{asks("echo {}"), {model.Delta{Text: "And"}, hang}},
+			tools:   tool.Set{echo{name: "echo"}},
+			want:    []string{"assistant null calls call_0", "tool call_0 {}", "assistant And"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, c.answers...)
+				h.runner.Tools = c.tools
+				last, lost := h.killed(turn.Input{Message: continuo.Text("go")})
+				if last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonInterrupted || !last.Entry.Error.Retryable {
+					t.Errorf("last event: %+v", last)
+				}
+				if !errors.Is(lost, continuo.ErrLeaseLost) {
+					t.Errorf("the first process ended with %v", lost)
+				}
+				if got := shapes(h.entries()[1:]); !slices.Equal(got, c.want) {
+					t.Errorf("log\n%q\nwant\n%q", got, c.want)
+				}
+				if entries := h.entries(); last.Entry.Seq != lastAnswer(entries).Seq || c.tools == nil && lastAnswer(entries).Round == nil && name != "before anything came" {
+					t.Errorf("the last event tells of entry %d; the answer's round is %v", last.Entry.Seq, lastAnswer(entries).Round)
+				}
+			})
+		})
+	}
+}
+
+func lastAnswer(entries []continuo.Entry) continuo.Entry {
+	for _, entry := range slices.Backward(entries) {
+		if entry.Role == continuo.Assistant {
+			return entry
+		}
+	}
+	return continuo.Entry{}
+}
+
+// shapes writes entries in short.
+func shapes(entries []continuo.Entry) []string {
+	var all []string
+	for _, e := range entries {
+		text := string(e.Role)
+		if e.ToolCallID != "" {
+			text += " " + e.ToolCallID
+		}
+		content, _, _ := strings.Cut(e.Content.String(), ": the program")
+		if e.Content.IsNull() {
+			content = "null"
+		}
+		text += " " + content
+		if e.Reasoning != nil {
+			text += " (" + e.Reasoning.Text + ")"
+		}
+		for _, call := range e.ToolCalls {
+			text += " calls " + call.ID
+		}
+		if e.Error != nil {
+			for _, call := range e.Error.PartialToolCalls {
+				text += " partial " + call.Arguments
+			}
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func TestACallThatWasRunningIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h := newHouse(t, asks("stuck {}", "echo {}"), says("never asked"))
+		h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { <-release }}, echo{name: "echo"}}
+		journal := h.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+		time.Sleep(time.Second)
+		other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+		if _, err := other.RecoverAll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		close(release) // the paused process wakes up and goes on
+		if err := <-ran; !errors.Is(err, continuo.ErrLeaseLost) {
+			t.Errorf("the process that lost its lease ended with %v", err)
+		}
+		want := []string{"user go", "assistant null calls call_0 calls call_1", "tool call_0 error: interrupted", "tool call_1 error: interrupted", "assistant null"}
+		if got := shapes(h.entries()); !slices.Equal(got, want) {
+			t.Errorf("log\n%q\nwant\n%q", got, want)
+		}
+		if len(h.model.bodies) != 1 {
+			t.Errorf("%d requests", len(h.model.bodies))
+		}
+	})
+}
+
+func TestATurnThatNeverBeganIsVoid(t *testing.T) {
+	h := newHouse(t, says("hello"))
+	journal := h.begin(context.Background())
+	other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+	if recovered, err := other.RecoverAll(context.Background()); recovered != 1 || err != nil {
+		t.Fatalf("recovered %d, %v", recovered, err)
+	}
+	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}); !errors.Is(err, continuo.ErrLeaseLost) {
+		t.Errorf("the turn ran all the same: %v", err)
+	}
+	found, err := h.log.Turns().Turn(context.Background(), h.conversation.ID, journal.Turn().ID)
+	if err != nil || found.State != continuo.TurnVoid || len(h.entries()) != 0 {
+		t.Errorf("%+v, %v, %d entries", found, err, len(h.entries()))
+	}
+}
+
+func TestALeaseThatNobodyRenewsRunsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, []any{model.Delta{Text: "Ha"}, hang})
+		h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+		journal := h.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+		time.Sleep(time.Minute) // much longer than the lease: the turn lives, and renews it
+		other := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+		if recovered, err := other.RecoverAll(context.Background()); recovered != 0 || err != nil {
+			t.Errorf("recovered %d, %v", recovered, err)
+		}
+		journal.Stop(nil)
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		begun, err := h.log.Turns().BeginTurn(context.Background(), continuo.Turn{ID: "turn_dead", ConversationID: h.conversation.ID, Owner: "dead"}, 15*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Begin(context.Background(), continuo.Turn{ID: "turn_next", ConversationID: h.conversation.ID}); !errors.Is(err, continuo.ErrBusy) {
+			t.Errorf("began beside a live lease: %v", err)
+		}
+		time.Sleep(16 * time.Second)
+		next, err := other.Begin(context.Background(), continuo.Turn{ID: "turn_next", ConversationID: h.conversation.ID})
+		if err != nil || next.Turn().Fence <= begun.Fence {
+			t.Fatalf("%+v, %v", next, err)
+		}
+		if err := other.Abandon(next); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAResumedTurnGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, []any{model.Delta{Text: "Half of"}, hang}, says(" the rest"))
+		h.killed(turn.Input{Message: continuo.Text("tell me all")})
+		last, err := h.run(context.Background(), turn.Input{Resume: true})
+		if err != nil || last.Kind != turn.Finished {
+			t.Fatalf("%+v, %v", last, err)
+		}
+		body := h.model.bodies[1]
+		partial, note := strings.Index(body, "Half of"), strings.Index(body, "broke off before it was whole")
+		if partial < 0 || note < partial || !strings.Contains(body[strings.LastIndex(body, `"role"`):], `"user"`) {
+			t.Errorf("the request does not end with a user message behind the partial answer: %s", body)
+		}
+		if e := h.entries()[2]; e.Role != continuo.System || e.PartType != continuo.PartResume {
+			t.Errorf("entry 3: %+v", e)
+		}
+	})
+}
+
+func TestAResumedTurnBehindResultsNeedsNoNote(t *testing.T) {
+	h := newHouse(t, says("done"))
+	_, err := h.log.Append(t.Context(), h.conversation.ID, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("go")},
+		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "echo", "{}")}},
+		{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("here")},
+	}, continuo.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := h.run(context.Background(), turn.Input{Resume: true})
+	if err != nil || last.Kind != turn.Finished || len(h.entries()) != 4 {
+		t.Errorf("%+v, %v; %q", last, err, shapes(h.entries()))
+	}
+}
