@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -82,7 +83,7 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 // can begin no second one.
 func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) continuo.Turn {
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
-	wanted.Mode, wanted.View, wanted.Model = request.Mode, e.viewName(request.View), e.modelName(request.Model)
+	wanted.Mode, wanted.View, wanted.Model = cmp.Or(request.Mode, conversation.ActiveMode), e.viewName(request.View), e.modelName(request.Model)
 	if request.Key != "" {
 		wanted.ID = "turn_" + strings.TrimPrefix(conversation.ID, "conv_") + "_" + hashOf(request.Key)[:12]
 		wanted.Fingerprint = hashOf(string(rawjson.MustMarshal(request.Message)))

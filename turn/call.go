@@ -16,7 +16,14 @@ import (
 const maxSideBySide = 16
 
 // toolRun carries out one call, or says why it is not carried out.
-type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string)
+type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) ran
+
+// ran is what became of a call.
+type ran struct {
+	tool.Result
+	outcome string        // for the meter
+	took    time.Duration // without the wait for a person; 0 when it did not run
+}
 
 // answerCalls runs an answer's calls side by side and appends their results in call order.
 func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
@@ -66,15 +73,15 @@ func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, 
 }
 
 func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
-	begin := time.Now()
-	result, outcome := run(call, conversation)
+	done := run(call, conversation)
+	result := done.Result
 	if len(result.Content) > c.limits.OutputBytes {
 		result = tooLarge(len(result.Content), c.limits.OutputBytes)
 	}
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
 		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
-		ToolName: call.Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
+		ToolName: call.Name, DurationMS: done.took.Milliseconds(), PartType: "tool_result",
 	}
 	name := ""
 	if found, ok := c.find(call.Name); ok {
@@ -84,34 +91,39 @@ func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversat
 	if result.Failed {
 		entry.PartType = "tool_error"
 	}
-	c.journal.keeper.options.Meter.ToolCalled(name, outcome, time.Since(begin))
+	c.journal.keeper.options.Meter.ToolCalled(name, done.outcome, done.took)
 	return entry
 }
 
 // runTool calls the tool that a call names, if the policy or a person lets it.
-func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string) {
+func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) ran {
 	found, ok := c.find(call.Name)
 	if problem, malformed := render.ExplainMalformed(call); malformed {
-		return tool.Failure("%s", problem), ToolNotRun
+		return refused(ToolNotRun, "%s", problem)
 	}
 	if !ok {
-		return tool.Failure("there is no tool %s; offered were %v", call.Name, names(c.tools)), ToolNotRun
+		return refused(ToolNotRun, "there is no tool %s; offered were %v", call.Name, names(c.tools))
 	}
 	switch c.Policy.Decide(found.Spec().Name) {
 	case tool.Deny:
-		return tool.Failure("the tool %s is not allowed here", call.Name), ToolDenied
+		return refused(ToolDenied, "the tool %s is not allowed here", call.Name)
 	case tool.Ask:
 		if refusal := c.askPerson(call); refusal != nil {
-			return *refusal, ToolDenied
+			return *refusal
 		}
 	}
-	begin := time.Now()
-	defer func() { c.journal.measure(StageTool, time.Since(begin)) }()
-	return c.runAllowed(found, call, conversation)
+	done := c.runAllowed(found, call, conversation)
+	c.journal.measure(StageTool, done.took)
+	return done
+}
+
+// refused is a call that did not run.
+func refused(outcome, format string, args ...any) ran {
+	return ran{Result: tool.Failure(format, args...), outcome: outcome}
 }
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
-func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
+func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	c.journal.emit(Event{Kind: Asked, Call: &call})
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalAsked()
@@ -132,7 +144,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
 	if decision.Allowed {
 		return nil
 	}
-	refusal := tool.Failure("not run: it was not allowed")
+	refusal := refused(ToolDenied, "not run: it was not allowed")
 	if decision.Reason != "" {
 		refusal.Content += ": " + decision.Reason
 	}
@@ -140,30 +152,32 @@ func (c *cycle) askPerson(call continuo.ToolCall) *tool.Result {
 }
 
 // runAllowed runs a tool; a program error in it becomes a result like any failure.
-func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (result tool.Result, outcome string) {
+func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
 	limit := c.limits.Tool
 	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
 		limit = timed.Timeout()
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
+	begin := time.Now()
 	defer func() {
 		if cause := recover(); cause != nil {
-			result, outcome = tool.Failure("the tool %s failed inside: %v", call.Name, cause), ToolFailed
+			done = refused(ToolFailed, "the tool %s failed inside: %v", call.Name, cause)
 		}
+		done.took = time.Since(begin)
 	}()
-	result = found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+	done.Result = found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
 	switch {
-	case !result.Failed:
-		outcome = ToolOK
+	case !done.Failed:
+		done.outcome = ToolOK
 	case c.ctx.Err() != nil:
-		outcome = ToolCancelled
+		done.outcome = ToolCancelled
 	case ctx.Err() != nil:
-		outcome = ToolTimeout
+		done.outcome = ToolTimeout
 	default:
-		outcome = ToolFailed
+		done.outcome = ToolFailed
 	}
-	return result, outcome
+	return done
 }
 
 // find returns the tool that a call names as the rendering named it to the model.
@@ -185,13 +199,13 @@ func names(tools tool.Set) []string {
 }
 
 // notRun answers a call of an answer that broke off.
-func notRun(continuo.ToolCall, continuo.Conversation) (tool.Result, string) {
-	return tool.Failure("not run: the answer that asked for it broke off"), ToolNotRun
+func notRun(continuo.ToolCall, continuo.Conversation) ran {
+	return refused(ToolNotRun, "not run: the answer that asked for it broke off")
 }
 
 // overLimit answers a call that came after the last round.
-func overLimit(continuo.ToolCall, continuo.Conversation) (tool.Result, string) {
-	return tool.Failure("not run: the turn has reached its limit of rounds"), ToolNotRun
+func overLimit(continuo.ToolCall, continuo.Conversation) ran {
+	return refused(ToolNotRun, "not run: the turn has reached its limit of rounds")
 }
 
 // tooLarge stands for an output above the limit.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,7 @@ func newestAssistant(entries []continuo.Entry) *continuo.Entry {
 // remains is what a turn left behind.
 type remains struct {
 	started     bool
+	mode        continuo.Mode   // of the turn's entries
 	plan        *continuo.Plan  // of the newest round
 	round       *continuo.Round // of the request that was under way; nil between rounds
 	answer      model.Answer    // what had come of it
@@ -155,13 +157,17 @@ func (r *remains) take(e *Event) {
 	}
 }
 
-// readLog sums up what the turn's rounds used, and finds out whether the last of them failed.
+// readLog sums up what the turn's rounds used, and finds out its mode and whether the last round failed.
 func (r *remains) readLog(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, turnID string, first int64) error {
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: max(first, 1)}) {
 		switch {
 		case err != nil:
 			return err
-		case entry.TurnID != turnID || entry.Role != continuo.Assistant:
+		case entry.TurnID != turnID:
+			continue
+		}
+		r.mode = entry.Mode
+		if entry.Role != continuo.Assistant {
 			continue
 		}
 		addUsage(&r.usage, entry.Round)
@@ -183,7 +189,7 @@ func (r *remains) entries(turn continuo.Turn) []continuo.Entry {
 		entries = append(entries, r.broken()...)
 	}
 	for i := range entries {
-		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = turn.Mode, turn.AgentID, turn.ID
+		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = cmp.Or(r.mode, turn.Mode), turn.AgentID, turn.ID
 	}
 	return entries
 }

@@ -86,7 +86,7 @@ func (e *exportCommand) write(ctx context.Context, w *wired, out io.Writer, conv
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped: %w", context.Canceled)
 		}
-		if err := interchange.Export(out, e.Format, conversation, w.log.Read(ctx, conversation, continuo.Range{})); err != nil {
+		if err := interchange.Export(ctx, out, e.Format, w.log, conversation); err != nil {
 			return err
 		}
 	}
