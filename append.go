@@ -42,17 +42,26 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 			return nil, atIndex(err, i)
 		}
 	}
-	request := &appendRequest{ctx: ctx, entries: entries, options: options, done: make(chan struct{}), lead: make(chan struct{})}
+	request := &appendRequest{ctx: ctx, options: options, done: make(chan struct{}), lead: make(chan struct{})}
 	if options.Key != "" {
 		request.fingerprint = options.Identity
 	}
 	if options.Key != "" && options.Identity == "" {
 		request.fingerprint = fingerprint(entries)
 	}
+	shorter, err := l.setAside(ctx, conversationID, entries)
+	if err != nil {
+		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)
+	}
+	request.entries = shorter
 	l.writer(conversationID).submit(request)
 	if request.err != nil {
+		if wasRefused(request.err) {
+			l.drop(ctx, conversationID, shorter, nil)
+		}
 		return nil, request.err
 	}
+	l.drop(ctx, conversationID, shorter, request.stored) // a key may have brought back earlier entries
 	l.announce(conversationID)
 	return request.stored, nil
 }
@@ -344,7 +353,6 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 	entry.ID = l.NewID("ent")
 	entry.ConversationID = conversation.ID
 	entry.Seq = tail.last + 1
-	entry.count(l.options.Counter)
 	if entry.Role == Tool && !entry.Hidden {
 		ref, err := l.outputRef(ctx, conversation, tail, entry)
 		if err != nil {
@@ -352,6 +360,8 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 		}
 		entry.OutputRef = ref
 	}
+	entry.nameOutput()
+	entry.count(l.options.Counter)
 	if size := entry.storedSize(); size > l.options.MaxEntryBytes {
 		return broken(RuleTooLarge, "the entry has %d bytes, more than the limit of %d", size, l.options.MaxEntryBytes)
 	}

@@ -33,7 +33,7 @@ const (
 // Entry is one immutable record of the log: a superset of an OpenAI chat message.
 //
 // A caller that appends sets Role and what the role needs; ID, ConversationID, Seq, CreatedAt (when
-// zero), Chars, Tokens, Tokenizer and, for tool results, OutputRef are set by the log.
+// zero), Chars, Tokens, Tokenizer and, for tool results, OutputRef and Output are set by the log.
 type Entry struct {
 	ID             string
 	ConversationID string
@@ -68,9 +68,12 @@ type Entry struct {
 
 	// OutputRef is the alias path under which the whole of a tool's output can be read.
 	OutputRef string
+	// Output says where a tool's output is kept that is too large for its entry; Content is then a preview of
+	// it. Nil when Content is whole.
+	Output *Output
 
-	// Chars counts Unicode characters, Tokens tokens of the text and the calls; Tokenizer names the
-	// encoding that Tokens was counted with. Counted once, at append.
+	// Chars counts Unicode characters, Tokens tokens of the content and the calls; Tokenizer names the
+	// encoding that Tokens was counted with. Counted once, at append; of a preview, not of the whole.
 	Chars     int
 	Tokens    int
 	Tokenizer string
@@ -166,6 +169,7 @@ type entryJSON struct {
 	IsCollapsed      bool                       `json:"is_collapsed,omitempty"`
 	Widget           json.RawMessage            `json:"widget,omitempty"`
 	OutputRef        string                     `json:"output_ref,omitempty"`
+	Output           *Output                    `json:"output,omitempty"`
 	Chars            int                        `json:"chars,omitempty"`
 	Tokens           int                        `json:"tokens,omitempty"`
 	Tokenizer        string                     `json:"tokenizer,omitempty"`
@@ -184,7 +188,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, AgentID: e.AgentID,
 		TurnID: e.TurnID, Author: e.Author,
 		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
-		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef,
+		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output,
 		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
 		Round: e.Round, Vendor: e.Vendor, Repairs: e.Repairs, Extra: e.Extra,
 	}
@@ -210,7 +214,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		AgentID: wire.AgentID, TurnID: wire.TurnID, Author: wire.Author,
 		Hidden:   wire.IncludeInContext != nil && !*wire.IncludeInContext,
 		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
-		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef,
+		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output,
 		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
 		Round: wire.Round, Vendor: wire.Vendor, Repairs: wire.Repairs, Extra: wire.Extra,
 	}

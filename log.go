@@ -32,6 +32,11 @@ type LogOptions struct {
 	Counter Counter
 	// MaxEntryBytes bounds one entry's stored form. Default 32 MiB.
 	MaxEntryBytes int
+	// MaxInlineOutput is up to how many bytes of text a tool's output stands in its entry; of a larger one the
+	// entry has a preview, and the whole is kept beside the log. Default 256 KiB.
+	MaxInlineOutput int
+	// PieceBytes is the size of the pieces in which such an output is kept and read. Default 1 MiB.
+	PieceBytes int
 	// Poll is how often Tail looks for entries of other processes. Default 500 ms.
 	Poll time.Duration
 	// Now is the clock. Default time.Now.
@@ -47,6 +52,12 @@ func NewLog(store Store, options LogOptions) *Log {
 	}
 	if options.MaxEntryBytes == 0 {
 		options.MaxEntryBytes = 32 << 20
+	}
+	if options.MaxInlineOutput == 0 {
+		options.MaxInlineOutput = 256 << 10
+	}
+	if options.PieceBytes == 0 {
+		options.PieceBytes = 1 << 20
 	}
 	if options.Poll == 0 {
 		options.Poll = 500 * time.Millisecond
@@ -87,22 +98,37 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	conversation.CreatedAt, conversation.UpdatedAt = now, now
-	tail := tailState{}
-	prepared := make([]Entry, len(entries))
 	for i := range entries {
-		prepared[i] = entries[i]
-		if err := checkShape(&prepared[i]); err != nil {
+		if err := checkShape(&entries[i]); err != nil {
 			return Conversation{}, atIndex(err, i)
 		}
-		if err := l.prepare(ctx, &conversation, &tail, &prepared[i]); err != nil {
-			return Conversation{}, atIndex(err, i)
+	}
+	prepared, err := l.setAside(ctx, conversation.ID, entries)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("create conversation: %w", err)
+	}
+	if err := l.create(ctx, &conversation, prepared); err != nil {
+		if wasRefused(err) {
+			l.drop(ctx, conversation.ID, prepared, nil)
+		}
+		return Conversation{}, err
+	}
+	return conversation, nil
+}
+
+// create gives a new conversation entries of a good shape.
+func (l *Log) create(ctx context.Context, conversation *Conversation, entries []Entry) error {
+	tail := tailState{}
+	for i := range entries {
+		if err := l.prepare(ctx, conversation, &tail, &entries[i]); err != nil {
+			return atIndex(err, i)
 		}
 	}
 	conversation.LastSeq = tail.last
-	if err := l.store.Create(ctx, conversation, prepared); err != nil {
-		return Conversation{}, fmt.Errorf("create conversation: %w", err)
+	if err := l.store.Create(ctx, *conversation, entries); err != nil {
+		return fmt.Errorf("create conversation: %w", err)
 	}
-	return conversation, nil
+	return nil
 }
 
 // Conversation finds a conversation by id; ErrNotFound.

@@ -80,7 +80,7 @@ func decoded(t failer, raw []byte) any {
 func exported(t failer, log *continuo.Log, conversation continuo.Conversation, format string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Export(&out, format, conversation, log.Read(context.Background(), conversation, continuo.Range{})); err != nil {
+	if err := Export(context.Background(), &out, format, log, conversation); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,7 +13,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Export writes a conversation with the entries given, in their order.
+// Export writes a conversation of a log, whole: outputs that are kept beside the log stand in their entries
+// again, streamed from the store.
 //
 // FormatContinuo is lossless and can be imported again; only ids, and the tokens counted with another
 // tokenizer, are made anew. FormatOpenAI is one JSON list of messages that an API accepts, and
@@ -21,9 +23,16 @@ import (
 // protocol that the conversation came in, message for message as it came, repairs undone and unknown
 // fields included, and what was appended since in the same protocol; a conversation that did not come
 // from elsewhere is written as OpenAI chat with its unknown fields. It holds one conversation in memory,
-// the others one entry.
-func Export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error]) error {
-	out := bufio.NewWriter(w)
+// the others one entry, and all of them one piece of an output.
+func Export(ctx context.Context, w io.Writer, format string, log *continuo.Log, conversation continuo.Conversation) error {
+	outputs := newOutputs(ctx, log)
+	return export(w, format, conversation, outputs.standIn(log.Read(ctx, conversation, continuo.Range{})), outputs)
+}
+
+// export writes entries, and outputs where their stand-ins are.
+func export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error], outputs *outputs) error {
+	buffered := bufio.NewWriter(w)
+	out := &outputWriter{Writer: buffered, outputs: outputs}
 	var err error
 	switch format {
 	case FormatContinuo:
@@ -42,7 +51,7 @@ func Export(w io.Writer, format string, conversation continuo.Conversation, entr
 		err = invalid("unknown format %q: use %s, %s, %s or %s", format, FormatContinuo, FormatOpenAI, FormatOpenAIJSONL, FormatSource)
 	}
 	if err == nil {
-		err = out.Flush()
+		err = buffered.Flush()
 	}
 	if err != nil {
 		return fmt.Errorf("export conversation %s: %w", conversation.ID, err)

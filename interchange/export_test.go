@@ -43,7 +43,7 @@ func TestExportOpenAI(t *testing.T) {
 		FormatOpenAIJSONL: `{"id":"conv_1","messages":[` + strings.Join(want, ",") + "]}\n",
 	} {
 		var out bytes.Buffer
-		if err := Export(&out, format, continuo.Conversation{ID: "conv_1"}, sequence(mixed...)); err != nil {
+		if err := export(&out, format, continuo.Conversation{ID: "conv_1"}, sequence(mixed...), nil); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != wanted {
@@ -51,14 +51,14 @@ func TestExportOpenAI(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := Export(&out, FormatOpenAIJSONL, continuo.Conversation{}, sequence()); err != nil || out.String() != `{"messages":[]}`+"\n" {
+	if err := export(&out, FormatOpenAIJSONL, continuo.Conversation{}, sequence(), nil); err != nil || out.String() != `{"messages":[]}`+"\n" {
 		t.Errorf("nothing is written as %s (%v)", out.String(), err)
 	}
 }
 
 func TestExportSourceOfOurOwn(t *testing.T) {
 	var out bytes.Buffer
-	if err := Export(&out, FormatSource, continuo.Conversation{}, sequence(mixed...)); err != nil {
+	if err := export(&out, FormatSource, continuo.Conversation{}, sequence(mixed...), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `[{"role":"system","content":"s","ts":"1"},{"role":"user","content":[{"type":"text","text":"t"},{"type":"document"}],"name":"Ann"},` +
@@ -72,8 +72,8 @@ func TestExportSourceOfOurOwn(t *testing.T) {
 func TestExportOfDoubleRecordsLosesNothing(t *testing.T) {
 	same := map[string]json.RawMessage{"interchange": json.RawMessage(`{"index":0}`)}
 	var out bytes.Buffer
-	err := Export(&out, FormatSource, continuo.Conversation{Metadata: json.RawMessage(`{"source":{"format":"openai"}}`)}, sequence(
-		continuo.Entry{Role: continuo.User, Content: continuo.Text("a"), Vendor: same}, continuo.Entry{Role: continuo.User, Content: continuo.Text("b"), Vendor: same}))
+	err := export(&out, FormatSource, continuo.Conversation{Metadata: json.RawMessage(`{"source":{"format":"openai"}}`)}, sequence(
+		continuo.Entry{Role: continuo.User, Content: continuo.Text("a"), Vendor: same}, continuo.Entry{Role: continuo.User, Content: continuo.Text("b"), Vendor: same}), nil)
 	if err != nil || out.String() != `[{"role":"user","content":"a"},{"role":"user","content":"b"}]`+"\n" {
 		t.Errorf("got %s (%v)", out.String(), err)
 	}
@@ -83,14 +83,14 @@ func TestExportFailures(t *testing.T) {
 	broken := errors.New("store")
 	failing := func(yield func(continuo.Entry, error) bool) { yield(continuo.Entry{}, broken) }
 	for _, format := range []string{FormatContinuo, FormatOpenAI, FormatOpenAIJSONL, FormatSource, ""} {
-		if err := Export(&bytes.Buffer{}, format, continuo.Conversation{ID: "c"}, failing); !errors.Is(err, broken) {
+		if err := export(&bytes.Buffer{}, format, continuo.Conversation{ID: "c"}, failing, nil); !errors.Is(err, broken) {
 			t.Errorf("%s: a failing store gives %v", format, err)
 		}
-		if err := Export(failingWriter{}, format, continuo.Conversation{ID: "c"}, sequence(mixed...)); !errors.Is(err, errDisk) {
+		if err := export(failingWriter{}, format, continuo.Conversation{ID: "c"}, sequence(mixed...), nil); !errors.Is(err, errDisk) {
 			t.Errorf("%s: a failing writer gives %v", format, err)
 		}
 	}
-	if err := Export(&bytes.Buffer{}, "yaml", continuo.Conversation{}, sequence()); !errors.Is(err, continuo.ErrInvalid) {
+	if err := export(&bytes.Buffer{}, "yaml", continuo.Conversation{}, sequence(), nil); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("an unknown format gives %v", err)
 	}
 }

@@ -121,10 +121,10 @@ func TestOwnFormAndOpenAIAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		var own, openAI bytes.Buffer
-		if err := Export(&own, FormatContinuo, conversation, log.Read(context.Background(), conversation, continuo.Range{})); err != nil {
+		if err := Export(context.Background(), &own, FormatContinuo, log, conversation); err != nil {
 			t.Fatal(err)
 		}
-		if err := Export(&openAI, FormatOpenAI, conversation, log.Read(context.Background(), conversation, continuo.Range{})); err != nil {
+		if err := Export(context.Background(), &openAI, FormatOpenAI, log, conversation); err != nil {
 			t.Fatal(err)
 		}
 		var document Document

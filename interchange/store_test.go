@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
@@ -13,10 +14,26 @@ type memory struct {
 	continuo.Store // what the tests do not use
 	conversations  map[string]continuo.Conversation
 	entries        map[string][][]byte
+	pieces         map[string][]byte
 }
 
+// newLog keeps outputs beside the log that have more than a byte, so that all tests are about them too.
 func newLog() *continuo.Log {
-	return continuo.NewLog(&memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}}, continuo.LogOptions{})
+	store := &memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}, pieces: map[string][]byte{}}
+	return continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 1, PieceBytes: 1001})
+}
+
+func (m *memory) PutOutput(_ context.Context, conversationID, id string, piece int, data []byte) error {
+	m.pieces[fmt.Sprint(conversationID, id, piece)] = slices.Clone(data)
+	return nil
+}
+
+func (m *memory) OutputPiece(_ context.Context, conversationID, id string, piece int) ([]byte, error) {
+	data, ok := m.pieces[fmt.Sprint(conversationID, id, piece)]
+	if !ok {
+		return nil, continuo.ErrNotFound
+	}
+	return data, nil
 }
 
 func (m *memory) Create(_ context.Context, c continuo.Conversation, entries []continuo.Entry) error {

@@ -124,12 +124,12 @@ func refused(outcome, format string, args ...any) ran {
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
 func (c *cycle) askPerson(call continuo.ToolCall) *ran {
-	c.journal.emit(Event{Kind: Asked, Call: &call})
+	asked := c.journal.emit(Event{Kind: Asked, Call: &call})
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalAsked()
 	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
 	defer cancel()
-	decision, decided := c.journal.decision(ctx, call.ID)
+	decision, decided := c.journal.decision(ctx, asked)
 	word := ApprovalDenied
 	switch {
 	case c.ctx.Err() != nil:
@@ -151,7 +151,8 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	return &refusal
 }
 
-// runAllowed runs a tool; a program error in it becomes a result like any failure.
+// runAllowed runs a tool; a program error in it becomes a result like any failure, and so does that it does
+// not stop in time.
 func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
 	limit := c.limits.Tool
 	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
@@ -160,13 +161,10 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
 	begin := time.Now()
-	defer func() {
-		if cause := recover(); cause != nil {
-			done = refused(ToolFailed, "the tool %s failed inside: %v", call.Name, cause)
-		}
-		done.took = time.Since(begin)
-	}()
-	done.Result = found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+	done.Result = runOrLeave(ctx, call.Name, func() tool.Result {
+		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+	})
+	done.took = time.Since(begin)
 	switch {
 	case !done.Failed:
 		done.outcome = ToolOK
@@ -178,6 +176,37 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 		done.outcome = ToolFailed
 	}
 	return done
+}
+
+// toolGrace is how long a tool may go on after it was told to stop.
+const toolGrace = 5 * time.Second
+
+// runOrLeave runs a tool until it ends. One that goes on although it was told to stop is left behind, the
+// only goroutine for which nobody waits: else its turn, and with it the conversation and the end of the
+// program, would wait for ever.
+func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.Result {
+	ended := make(chan tool.Result, 1)
+	go func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				ended <- tool.Failure("the tool %s failed inside: %v", name, cause)
+			}
+		}()
+		ended <- run()
+	}()
+	select {
+	case result := <-ended:
+		return result
+	case <-ctx.Done():
+	}
+	grace := time.NewTimer(toolGrace)
+	defer grace.Stop()
+	select {
+	case result := <-ended:
+		return result
+	case <-grace.C:
+		return tool.Failure("the tool %s did not stop when it was told to, and was left behind: it may still be carried out", name)
+	}
 }
 
 // find returns the tool that a call names as the rendering named it to the model.

@@ -147,6 +147,9 @@ type cycle struct {
 func (c *cycle) run() error {
 	begin := time.Now()
 	if err := c.begin(); err != nil {
+		if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, continuo.ErrLeaseLost) {
+			err = fmt.Errorf("%w: it was stopped before it began: %w", continuo.ErrNotRunning, cause)
+		}
 		return errors.Join(err, c.journal.void())
 	}
 	c.journal.measure(StageBegin, time.Since(begin))
@@ -176,8 +179,9 @@ func (c *cycle) run() error {
 // ends records why there is no answer: somebody stopped the turn, or its request cannot be built. Only
 // what cannot be recorded is an error.
 func (c *cycle) ends(err error) error {
+	var notKept *notKeptError
 	switch cause := context.Cause(c.ctx); {
-	case errors.Is(err, continuo.ErrLeaseLost):
+	case errors.Is(err, continuo.ErrLeaseLost), errors.As(err, &notKept):
 		return err
 	case errors.Is(cause, continuo.ErrLeaseLost):
 		return cause
@@ -197,31 +201,41 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.journal.append(results, func(stored []continuo.Entry) []Event {
+	_, err = c.append(results, func(stored []continuo.Entry) []Event {
 		return append(toolEvents(stored), Event{Kind: Failed, Entry: answer, Plan: c.newestPlan, Usage: c.usage})
 	}, ending)
 	return err
 }
 
-// begin appends the user's entry, or what a resumed turn needs.
+// begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
 func (c *cycle) begin() error {
-	if err := c.closeOpenCalls(); err != nil {
+	entries, err := c.resultsOfOpenCalls()
+	if err != nil {
 		return err
 	}
-	var entries []continuo.Entry
-	if !c.in.Resume {
+	var last *continuo.Entry // that a resumed turn goes on from, where nothing needs to be added
+	switch {
+	case !c.in.Resume:
 		if err := c.CheckFits(c.ctx, c.in.Message); err != nil {
 			return err
 		}
 		entries = append(entries, continuo.Entry{Role: continuo.User, Content: c.in.Message})
-	} else if last, err := c.newest(); err != nil {
-		return err
-	} else if last.Role == continuo.Assistant {
-		entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(resumeNote)})
-	} else {
-		return c.started(last)
+	case len(entries) > 0 && !entries[0].Hidden: // it goes on from the results
+	default:
+		if last, err = c.newest(); err != nil {
+			return err
+		}
+		if last.Role == continuo.Assistant {
+			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(resumeNote)})
+			last = nil
+		}
 	}
-	_, err := c.append(entries, func(stored []continuo.Entry) []Event { return []Event{{Kind: Started, Entry: &stored[0]}} }, nil)
+	_, err = c.append(entries, func(stored []continuo.Entry) []Event {
+		if last != nil {
+			return []Event{{Kind: Started, Entry: last}}
+		}
+		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
+	}, nil)
 	return err
 }
 
@@ -229,12 +243,6 @@ func (c *cycle) begin() error {
 //
 //go:embed resume.md
 var resumeNote string
-
-// started begins a turn that goes on from where the log stands.
-func (c *cycle) started(last *continuo.Entry) error {
-	_, err := c.append(nil, func([]continuo.Entry) []Event { return []Event{{Kind: Started, Entry: last}} }, nil)
-	return err
-}
 
 // newest reads the conversation's newest entry that is not hidden.
 func (c *cycle) newest() (*continuo.Entry, error) {
@@ -250,27 +258,22 @@ func (c *cycle) newest() (*continuo.Entry, error) {
 	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
 }
 
-// closeOpenCalls answers calls that stand open, such as an import's: without their results nothing could
-// ever follow them.
-func (c *cycle) closeOpenCalls() error {
+// resultsOfOpenCalls answers calls that stand open, such as an import's: without their results nothing could
+// ever follow them. They are appended under the turn's lease: the calls may be another turn's by then.
+func (c *cycle) resultsOfOpenCalls() ([]continuo.Entry, error) {
 	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	group, err := c.Log.OpenGroup(c.ctx, conversation)
-	if err != nil || len(group.Open) == 0 {
-		return err
-	}
-	results := make([]continuo.Entry, len(group.Open))
-	for i, id := range group.Open {
-		results[i] = interruptedCall(id, group.Hidden)
-		results[i].TurnID = c.journal.turn.ID
-	}
-	_, err = c.Log.Append(c.ctx, c.conversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
 	if err != nil {
-		return fmt.Errorf("close the calls of an earlier turn: %w", err)
+		return nil, err
 	}
-	return nil
+	var results []continuo.Entry
+	for _, id := range group.Open {
+		results = append(results, interruptedCall(id, group.Hidden))
+	}
+	return results, nil
 }
 
 // CheckFits refuses, with a *continuo.OverflowError, a message that no request could hold.
@@ -305,7 +308,7 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 		return events
 	}, end)
 	if err != nil {
-		return nil, fmt.Errorf("keep the answer: %w", err)
+		return nil, err
 	}
 	return &stored[0], nil
 }

@@ -404,3 +404,49 @@ func TestUnknownViewsAndImpossibleLimitsAreRefused(t *testing.T) {
 		t.Errorf("low water 0: %v", err)
 	}
 }
+
+// large is an entry whose output is kept beside the log; its content shows 3 000 and 2 000 bytes of it.
+func large(callID string) continuo.Entry {
+	p := continuo.Preview{
+		Head: strings.Repeat("head 56789\n", 300)[:3000], Tail: strings.Repeat("tail 56789\n", 200)[:2000],
+		Chars: 900_000, Bytes: 1_000_000, Lines: 70_000, Full: "@state/logs/tool-results/" + callID + ".json",
+	}
+	return continuo.Entry{
+		Role: continuo.Tool, ToolCallID: callID, Content: continuo.Text(p.String()), OutputRef: p.Full,
+		Output: &continuo.Output{ID: "out_1", Bytes: p.Bytes, Chars: p.Chars, Lines: p.Lines, PieceBytes: 1 << 20, Head: len(p.Head), Tail: len(p.Tail)},
+	}
+}
+
+func TestAnOutputBesideTheLogIsPreviewedWithItsTrueSize(t *testing.T) {
+	for name, c := range map[string]struct {
+		view     string
+		limits   window.Limits
+		verdict  continuo.Verdict
+		from, to int // characters
+	}{
+		"a preview as of any output": {window.Codex, window.Limits{}, continuo.Previewed, 1000, 1600},
+		"all that the entry has":     {window.Replay, window.Limits{}, continuo.Previewed, 5000, 5300},
+		"one line":                   {window.Codex, window.Limits{Chars: 400}, continuo.Truncated, 50, 200},
+	} {
+		l := &entries{}
+		l.user("read it")
+		l.call("x")
+		result := large(l.list[2].ToolCallID)
+		result.Seq = l.list[2].Seq
+		l.list[2] = result
+		plan := l.build(t, preset(t, c.view, c.limits))
+		if plan.Items[2].Verdict != c.verdict {
+			t.Errorf("%s: %+v", name, plan.Items[2])
+		}
+		shown := plan.Messages[2].Content.String()
+		if n := utf8.RuneCountInString(shown); n < c.from || n > c.to || n != plan.Messages[2].Size.Chars {
+			t.Errorf("%s: %d characters, counted as %d", name, n, plan.Messages[2].Size.Chars)
+		}
+		if !strings.Contains(shown, "900000 characters") || !strings.Contains(shown, "Full output: "+result.OutputRef) {
+			t.Errorf("%s: %s", name, shown)
+		}
+		if c.verdict == continuo.Previewed && !strings.Contains(shown, "1000000 bytes") || strings.Count(shown, "left out") != 1 {
+			t.Errorf("%s: %s", name, shown)
+		}
+	}
+}

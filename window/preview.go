@@ -1,20 +1,26 @@
 package window
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // previewOf shows the head and the tail of a text, two thirds and one third of about limit characters,
-// cut between lines where there are any.
-func previewOf(text string, limit int) string {
+// cut between lines where there are any, and where the whole is.
+func previewOf(text string, limit int, ref string) string {
 	head := cutHead(text, limit*2/3)
-	tail := cutTail(text[len(head):], limit/3)
-	omitted := text[len(head) : len(text)-len(tail)]
-	return fmt.Sprintf("TOOL_RESULT_PREVIEW (%d characters in %d lines; head and tail are shown)\n%s\n[... %d characters left out ...]\n%s",
-		utf8.RuneCountInString(text), strings.Count(text, "\n")+1,
-		strings.TrimRight(head, "\n"), utf8.RuneCountInString(omitted), strings.TrimLeft(tail, "\n"))
+	return continuo.Preview{
+		Head: head, Tail: cutTail(text[len(head):], limit/3), Full: ref,
+		Chars: utf8.RuneCountInString(text), Bytes: int64(len(text)), Lines: strings.Count(text, "\n") + 1,
+	}.String()
+}
+
+// shorter cuts a preview down as previewOf would cut the whole, as far as the preview goes.
+func shorter(p continuo.Preview, limit int) continuo.Preview {
+	p.Head, p.Tail = cutHead(p.Head, limit*2/3), cutTail(p.Tail, limit/3)
+	return p
 }
 
 // cutHead returns at most limit characters from the beginning: whole lines if that keeps at least half

@@ -75,21 +75,42 @@ func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
 }
 
 func (s shaper) cutResult(m *continuo.Message, at level) continuo.Verdict {
+	if kept, ok := m.Entry.Preview(); ok {
+		return s.cutPreview(m, kept, at)
+	}
 	text := m.Content.String()
 	chars := utf8.RuneCountInString(text)
 	fits := s.view.ToolOutputChars == 0 || chars <= s.view.ToolOutputChars
 	switch {
 	case at == line || s.view.OmitToolResults:
-		short := fmt.Sprintf("[Tool result left out: %d characters. Full output: %s]", chars, m.Entry.OutputRef)
+		short := leftOut(chars, m.Entry.OutputRef)
 		if chars > utf8.RuneCountInString(short) || hasMedia(m.Content) {
 			m.Content = continuo.Text(short)
 			return continuo.Truncated
 		}
 	case (at == preview || !fits) && chars > s.view.PreviewChars+previewSlack:
-		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars) + "\nFull output: " + m.Entry.OutputRef)
+		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars, m.Entry.OutputRef))
 		return continuo.Previewed
 	}
 	return continuo.Kept
+}
+
+// cutPreview is cutResult for an output that is kept beside the log: the most that is shown of it is the
+// preview that its entry holds.
+func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at level) continuo.Verdict {
+	switch {
+	case at == line || s.view.OmitToolResults:
+		m.Content = continuo.Text(leftOut(kept.Chars, kept.Full))
+		return continuo.Truncated
+	case at == preview || s.view.ToolOutputChars > 0 && kept.Chars > s.view.ToolOutputChars:
+		m.Content = continuo.Text(shorter(kept, s.view.PreviewChars).String())
+	}
+	return continuo.Previewed
+}
+
+// leftOut is the one line in the place of a result.
+func leftOut(chars int, ref string) string {
+	return fmt.Sprintf("[Tool result left out: %d characters. Full output: %s]", chars, ref)
 }
 
 // previewSlack is how many characters a preview's own words take: shorter texts are not worth cutting.

@@ -19,6 +19,16 @@ WHERE id = ? AND deleted = 0`
 	deleteTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ? AND turn_id = ?`
 	deleteTurn        = `DELETE FROM turns WHERE conversation_id = ? AND id = ?`
 
+	// The outputs that no entry names any more, or has ever named.
+	deleteLooseOutputs = `
+DELETE FROM outputs WHERE conversation_id = ? AND NOT EXISTS (
+  SELECT 1 FROM entries INDEXED BY entries_by_output_id
+  WHERE entries.conversation_id = outputs.conversation_id AND entries.output_id = outputs.id)`
+
+	deleteOutput = `
+DELETE FROM outputs WHERE conversation_id = ?1 AND id = ?2 AND NOT EXISTS (
+  SELECT 1 FROM entries INDEXED BY entries_by_output_id WHERE conversation_id = ?1 AND output_id = ?2)`
+
 	deleteLineage = `DELETE FROM lineage WHERE ancestor_id = ? AND conversation_id = ?`
 
 	countForks = `SELECT count(*), coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?`
@@ -67,6 +77,14 @@ func removeTurn(conn *connection, conversationID, turnID string) error {
 	return nil
 }
 
+// DeleteOutput is part of continuo.OutputStore.
+func (s *Store) DeleteOutput(ctx context.Context, conversationID, id string) error {
+	return s.write(ctx, func(conn *connection) error {
+		_, err := conn.exec(deleteOutput, conversationID, id)
+		return err
+	})
+}
+
 // release removes what a deleted conversation keeps for forks that are gone.
 func release(conn *connection, id string) error {
 	var deleted int
@@ -80,7 +98,10 @@ func release(conn *connection, id string) error {
 	if _, err := conn.exec(deleteEntries, id, needed); err != nil {
 		return err
 	}
-	var err error
+	_, err := conn.exec(deleteLooseOutputs, id)
+	if err != nil {
+		return err
+	}
 	if forks == 0 {
 		_, err = conn.exec(deleteConversation, id)
 	} else {

@@ -18,8 +18,8 @@ WHERE id = ? AND last_seq = ? AND deleted = 0`
 	selectHead = `SELECT last_seq FROM conversations WHERE id = ? AND deleted = 0`
 
 	insertEntry = `
-INSERT INTO entries (conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO entries (conversation_id, seq, id, role, hidden, created_at, output_ref, output_id, chars, tokens, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // The queries name their index: should it be missing, they fail instead of reading every row.
@@ -63,7 +63,7 @@ func insertEntries(conn *connection, conversationID string, rows []entryRow) err
 	for _, row := range rows {
 		e := row.entry
 		_, err := conn.exec(insertEntry, conversationID, e.Seq, e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt),
-			orNull(e.OutputRef), e.Chars, e.Tokens, row.body)
+			orNull(e.OutputRef), outputID(e), e.Chars, e.Tokens, row.body)
 		if err != nil {
 			return err
 		}

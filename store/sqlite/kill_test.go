@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -40,7 +41,7 @@ func appendForever(path string) {
 	}
 	store, err := Open(context.Background(), path, Options{})
 	fatal(err)
-	log := continuo.NewLog(store, continuo.LogOptions{})
+	log := continuo.NewLog(store, killOptions())
 	var writers sync.WaitGroup
 	for w := range killWriters {
 		key := fmt.Sprint("c", w%killConversations)
@@ -55,6 +56,9 @@ func appendForever(path string) {
 				for part := range 1 + i%3 {
 					batch = append(batch, continuo.Entry{Role: continuo.User, Content: continuo.Text(fmt.Sprintf("%d/%d/%d", w, i, part))})
 				}
+				if i%4 == 3 {
+					batch = append(batch, largeResult(fmt.Sprintf("%d/%d", w, i))...)
+				}
 				stored, err := log.Append(context.Background(), c.ID, batch, continuo.AppendOptions{Key: fmt.Sprint(os.Getpid(), "/", w, "/", i)})
 				fatal(err)
 				line := ""
@@ -67,6 +71,19 @@ func appendForever(path string) {
 		})
 	}
 	writers.Wait()
+}
+
+// killOptions keep outputs in pieces that are many for their size.
+func killOptions() continuo.LogOptions {
+	return continuo.LogOptions{MaxInlineOutput: 1000, PieceBytes: 1000}
+}
+
+// largeResult is a call with an output that is kept beside the log.
+func largeResult(id string) []continuo.Entry {
+	return []continuo.Entry{
+		{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall(id, "f", "{}")}},
+		{Role: continuo.Tool, ToolCallID: id, Content: continuo.Text(strings.Repeat(id+"\n", 800))},
+	}
 }
 
 func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
@@ -123,7 +140,7 @@ func runAndKill(t *testing.T, path string, after int, acknowledged map[string]st
 func checkSurvivors(t *testing.T, path string, acknowledged map[string]string) {
 	t.Helper()
 	store := openAt(t, path, Options{})
-	log := continuo.NewLog(store, continuo.LogOptions{})
+	log := continuo.NewLog(store, killOptions())
 	there := map[string]string{}
 	for i := range killConversations {
 		key := fmt.Sprint("c", i)
@@ -137,6 +154,9 @@ func checkSurvivors(t *testing.T, path string, acknowledged map[string]string) {
 				t.Fatal(err)
 			}
 			last++
+			if whole, err := log.WholeContent(t.Context(), &e); e.Role == continuo.Tool && (err != nil || e.Output == nil || whole.String() != strings.Repeat(e.ToolCallID+"\n", 800)) {
+				t.Errorf("the output of %s %d: %+v (%v)", key, e.Seq, e.Output, err)
+			}
 			if e.Seq != last {
 				t.Fatalf("conversation %s has seq %d at place %d", key, e.Seq, last)
 			}

@@ -91,11 +91,11 @@ func statementsOf(t *testing.T) map[string][]string {
 }
 
 // rewrites finds what changes or removes rows of a table that is only added to.
-var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|REPLACE\s+INTO|INSERT\s+OR\s+\w+\s+INTO|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|ALTER\s+TABLE)\s+["'\x60\[]?(?:main\.)?(entries|receipts|blobs)\b|ON\s+CONFLICT\b.*\bDO\s+UPDATE)`)
+var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|REPLACE\s+INTO|INSERT\s+OR\s+\w+\s+INTO|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|ALTER\s+TABLE)\s+["'\x60\[]?(?:main\.)?(entries|outputs|receipts|blobs)\b|ON\s+CONFLICT\b.*\bDO\s+UPDATE)`)
 
 func TestTheLogIsOnlyAddedTo(t *testing.T) {
 	allowed := []string{
-		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM receipts",
+		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM outputs", "delete.go: DELETE FROM outputs", "delete.go: DELETE FROM receipts",
 		"open.go: UPDATE blobs", // of no row: it finds out whether the file can be written
 	}
 	var found []string
@@ -135,6 +135,9 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		conversationsBefore: "conversations_by_change (project_id=? AND (updated_at,id)<(?,?))",
 		selectReceipt:       "(conversation_id=? AND key=?)",
 		selectBlob:          "(hash=?)",
+		selectOutput:        "(conversation_id=? AND id=? AND piece=?)",
+		deleteOutput:        "(conversation_id=? AND id=?)",
+		deleteLooseOutputs:  "(conversation_id=?)",
 		moveHead:            "(id=?)",
 		countForks:          "(ancestor_id=?)",
 		deleteEntries:       "(conversation_id=? AND seq>?)",

@@ -36,6 +36,7 @@ func testModel(t *testing.T, opener Opener) {
 			"read":   m.read,
 			"list":   m.list,
 			"blob":   m.blob,
+			"output": m.output,
 			"begin":  m.begin,
 			"take":   m.take,
 			"turn":   m.turn,
@@ -171,6 +172,9 @@ func (m *model) append(rt *rapid.T) {
 	for i := range batch.Entries {
 		batch.Entries[i].CreatedAt = m.time(rt)
 		batch.Entries[i].Hidden = rapid.Bool().Draw(rt, "hidden")
+		if rapid.IntRange(0, 2).Draw(rt, "output?") == 0 {
+			batch.Entries[i] = named(batch.Entries[i], outputID(rt))
+		}
 	}
 	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {
 		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}

@@ -37,7 +37,7 @@ type test struct {
 	run  func(*testing.T, Opener)
 }
 
-// logTests is the part of the suite that is about conversations, entries and blobs, and the random
+// logTests is the part of the suite that is about conversations, entries, outputs and blobs, and the random
 // operations on everything.
 func logTests() []test {
 	return []test{
@@ -54,6 +54,9 @@ func logTests() []test {
 		{"content comes back as it came", testFidelity},
 		{"receipts are kept", testReceipts},
 		{"blobs are kept", testBlobs},
+		{"outputs are kept in pieces", testOutputs},
+		{"outputs that no entry names are removed", testLooseOutputs},
+		{"outputs stay as long as forks need them", testOutputsOfForks},
 		{"forks share and outlive their parents", testForks},
 		{"a fork of what is gone is refused", testForkOfDeleted},
 		{"what was acknowledged is durable", testDurable},

@@ -60,7 +60,7 @@ func (s state) find(ctx context.Context, name string) (item, error) {
 	if errors.Is(err, continuo.ErrNotFound) {
 		return item{}, errNotState
 	}
-	return resultItem(&entry), err
+	return s.result(&entry), err
 }
 
 func (s state) call(ctx context.Context, match []string) (item, error) {
@@ -92,20 +92,30 @@ func callItems(entry *continuo.Entry) []item {
 	return items
 }
 
-func resultItem(entry *continuo.Entry) item {
+// result is the file of a result. An output that is kept beside the log is read in pieces.
+func (s state) result(entry *continuo.Entry) item {
 	note := entry.ToolName
 	if entry.Outcome != "" {
 		note += " · " + entry.Outcome
 	}
-	return textItem(strings.TrimPrefix(entry.OutputRef, aliasState+"/"), entry.Content.String(), note)
+	return readerItem(strings.TrimPrefix(entry.OutputRef, aliasState+"/"), note, func(ctx context.Context) *io.SectionReader {
+		return s.log.Output(ctx, entry)
+	})
 }
 
 func textItem(name, text, note string) item {
+	return readerItem(name, note, func(context.Context) *io.SectionReader {
+		return io.NewSectionReader(strings.NewReader(text), 0, int64(len(text)))
+	})
+}
+
+func readerItem(name, note string, read func(context.Context) *io.SectionReader) item {
 	return item{
 		name: name, note: note,
-		size: func() (int64, error) { return int64(len(text)), nil },
-		open: func(context.Context) (*file, error) {
-			return &file{ReaderAt: strings.NewReader(text), Closer: io.NopCloser(nil), size: int64(len(text)), text: true}, nil
+		size: func() (int64, error) { return read(context.Background()).Size(), nil },
+		open: func(ctx context.Context) (*file, error) {
+			content := read(ctx)
+			return &file{ReaderAt: content, Closer: io.NopCloser(nil), size: content.Size(), text: true}, nil
 		},
 	}
 }
@@ -170,7 +180,7 @@ func (w *stateWalk) entries(folder string) bool {
 			w.yield(item{}, err)
 			return false
 		}
-		for _, found := range filesOf(&entry, folder) {
+		for _, found := range w.filesOf(&entry, folder) {
 			if w.after != "" {
 				if found.name == w.after {
 					w.after = ""
@@ -202,12 +212,12 @@ func (w *stateWalk) begin() (int64, bool) {
 	return entry.Seq, true
 }
 
-func filesOf(entry *continuo.Entry, folder string) []item {
+func (s state) filesOf(entry *continuo.Entry, folder string) []item {
 	switch {
 	case folder == callsFolder:
 		return callItems(entry)
 	case entry.OutputRef != "":
-		return []item{resultItem(entry)}
+		return []item{s.result(entry)}
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package fs_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
 )
 
 func TestStateIsReadFromTheLog(t *testing.T) {
@@ -75,4 +78,39 @@ func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
 	p.refresh()
 	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-results/")
 	p.fails(p.read(path("@state/logs/tool-calls/2-0.json")), "no such file")
+}
+
+// TestALargeOutputIsReadInPieces reads, lists and searches an output that its entry shows a preview of.
+func TestALargeOutputIsReadInPieces(t *testing.T) {
+	p := newPlace(t, nil)
+	p.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 1000, PieceBytes: 777})
+	var err error
+	if p.conversation, err = p.Log.Create(t.Context(), continuo.Conversation{}); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for i := range 2000 {
+		lines = append(lines, fmt.Sprintf("line %d é語", i+1))
+	}
+	text := strings.Join(lines, "\n") + "\n" + strings.Repeat("x", 200<<10) + " needle"
+	p.calls([]string{"{}"}, []string{text})
+	const name = "@state/logs/tool-results/call_0.json"
+	p.is(p.list(path("@state/logs/tool-results")), fmt.Sprintf("call_0.json  %d  look · Looked", len(text)))
+	for from := 1; from < 2000; from += 97 {
+		got := p.read(fmt.Sprintf(`{"path":%q,"from_line":%d,"to_line":%d}`, name, from, from+2)).Content
+		if want := strings.Join(lines[from-1:min(from+2, 2000)], "\n"); !strings.HasPrefix(got, want+"\n[") {
+			t.Fatalf("lines %d to %d: %s\nwant %s", from, from+2, got, want)
+		}
+	}
+	for from := 0; from < len(text); from += 7919 {
+		got := p.read(fmt.Sprintf(`{"path":%q,"from_byte":%d,"length":900}`, name, from)).Content
+		want := strings.ToValidUTF8(text[from:min(len(text), from+900)], "")
+		if shown, _, _ := strings.Cut(got, "\n["); !strings.HasPrefix(want, shown) || len(shown) < len(want)-3 {
+			t.Fatalf("900 bytes from %d: %s\nwant %s", from, got, want)
+		}
+	}
+	p.is(p.search(`{"path":"@state/logs/tool-results/","pattern":"line 1987 .*語$"}`), name+":1987: "+lines[1986])
+	if got := p.search(`{"path":"@state/","pattern":"x needle"}`).Content; !strings.HasPrefix(got, name+":2001: …") || !strings.HasSuffix(got, "needle") {
+		t.Error(got)
+	}
 }

@@ -35,7 +35,7 @@ type hit struct {
 
 // match looks for the query in an entry; nil when it does not match. An error is that of ctx.
 func (q *query) match(ctx context.Context, entry *continuo.Entry) (*match, error) {
-	if entry.Hidden || q.role != "" && entry.Role != q.role {
+	if !q.looksAt(entry) {
 		return nil, nil
 	}
 	fields := fieldsOf(entry)
@@ -60,6 +60,11 @@ func (q *query) match(ctx context.Context, entry *continuo.Entry) (*match, error
 	}
 	slices.SortFunc(m.hits, inOrder)
 	return m, nil
+}
+
+// looksAt reports whether the query is about such entries.
+func (q *query) looksAt(entry *continuo.Entry) bool {
+	return !entry.Hidden && (q.role == "" || entry.Role == q.role)
 }
 
 func inOrder(a, b hit) int { return cmp.Or(a.field-b.field, a.begin-b.begin) }

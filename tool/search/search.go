@@ -8,7 +8,8 @@
 // Pitfalls: words match inside of longer ones, because many scripts have no spaces. Letters are the same
 // if they are so one by one, so that ß is not ss, and a composed é is not an e with an accent behind it.
 // A line of more than 16 KiB is matched in pieces that share 1 KiB. Hidden entries, reasoning and the
-// group of the call itself are never found.
+// group of the call itself are never found. Of an output that is kept beside the log only its preview is
+// looked at; the last lines then say that fs.search looks at all of it.
 package search
 
 import (
@@ -72,6 +73,9 @@ func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page
 		match, err := query.match(ctx, &entry)
 		if err != nil {
 			return err
+		}
+		if match == nil && query.looksAt(&entry) && entry.Output != nil {
+			page.inPart++
 		}
 		if match != nil && !page.add(match) {
 			return nil

@@ -341,3 +341,25 @@ func TestAStoreThatFailsIsAFailure(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestALargeOutputIsLeftToFsSearch(t *testing.T) {
+	p := newPlace(t)
+	p.tool.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 100, PieceBytes: 64})
+	large := continuo.Entry{Content: continuo.Text("apple\n" + strings.Repeat("x\n", 200) + "pear\n" + strings.Repeat("y\n", 200))}
+	var err error
+	if p.conversation, err = p.tool.Log.Import(t.Context(), continuo.Conversation{}, join(says("hello"), calls("a", "f", "{}", large))); err != nil {
+		t.Fatal(err)
+	}
+	const note = "[1 large tool output was searched in its preview only: fs.search with the path @state/logs/tool-results/ searches the whole]\n"
+	for arguments, want := range map[string]bool{
+		query("pear"):                       true,
+		query("apple"):                      false, // it is found
+		query("hello"):                      true,
+		`{"query":"pear","role":"user"}`:    false,
+		`{"query":"hello","from":1,"to":1}`: false,
+	} {
+		if got := p.search(arguments); strings.Contains(got.Content, note) != want {
+			t.Errorf("%s: %s", arguments, got.Content)
+		}
+	}
+}

@@ -19,12 +19,13 @@ type page struct {
 	used     int   // characters of the blocks and the lines between them
 	last     int64 // the seq of the last match that is shown
 	searched int64 // the seq of the last entry that was looked at; 0 when none was
+	inPart   int   // entries without a match of whose output only a preview was looked at
 	full     bool  // there are more matches than room
 	done     bool  // all of the stretch was looked at
 }
 
-// forNote is the room that is kept for the last line, in characters.
-const forNote = 150
+// forNote is the room that is kept for the last lines, in characters.
+const forNote = 350
 
 // add shows a match; false when there is no room for it.
 func (p *page) add(m *match) bool {
@@ -54,7 +55,20 @@ func (p *page) outcome(query string) string {
 
 // content is the matches, the newest first, and a line that says what was not looked at.
 func (p *page) content() string {
-	return strings.Join(append(p.blocks, "["+p.note()+"]"), "\n\n")
+	notes := "[" + p.note() + "]"
+	if p.inPart > 0 {
+		notes = "[" + p.partNote() + "]\n" + notes
+	}
+	return strings.Join(append(p.blocks, notes), "\n\n")
+}
+
+// partNote says which tool looks at what this one does not.
+func (p *page) partNote() string {
+	outputs := "1 large tool output was"
+	if p.inPart > 1 {
+		outputs = fmt.Sprintf("%d large tool outputs were", p.inPart)
+	}
+	return outputs + " searched in its preview only: fs.search with the path @state/logs/tool-results/ searches the whole"
 }
 
 func (p *page) note() string {

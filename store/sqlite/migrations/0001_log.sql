@@ -36,6 +36,7 @@ CREATE TABLE entries (
   hidden          INTEGER NOT NULL,      -- 1: an event for people only
   created_at      TEXT NOT NULL,
   output_ref      TEXT,                  -- alias path of a tool's whole output; NULL when none
+  output_id       TEXT,                  -- of the pieces in outputs; NULL when the body has the whole
   chars           INTEGER NOT NULL,
   tokens          INTEGER NOT NULL,
   body            TEXT NOT NULL,         -- the whole entry as JSON, with all of the above in it
@@ -45,6 +46,18 @@ CREATE TABLE entries (
 CREATE INDEX entries_of_users ON entries (conversation_id, seq) WHERE role = 'user' AND hidden = 0;
 
 CREATE INDEX entries_by_output_ref ON entries (conversation_id, output_ref, seq) WHERE output_ref IS NOT NULL;
+
+CREATE INDEX entries_by_output_id ON entries (conversation_id, output_id) WHERE output_id IS NOT NULL;
+
+CREATE TABLE outputs (
+  -- Large tool outputs in pieces, which are written before the entry that names them. Rows are added, and
+  -- go only when no entry names them.
+  conversation_id TEXT NOT NULL,         -- in an import, of one that is about to be made
+  id              TEXT NOT NULL,
+  piece           INTEGER NOT NULL,      -- from 0
+  data            BLOB NOT NULL,
+  UNIQUE (conversation_id, id, piece)
+);
 
 CREATE TABLE receipts (
   -- What each idempotency key has appended.

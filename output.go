@@ -1,0 +1,272 @@
+package continuo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Output says how large a tool's output is that is kept beside the log, and where its pieces are. The
+// entry's content is then a preview of it; [Log.Output] reads the whole.
+type Output struct {
+	// ID names the pieces in the store, under the conversation that the entry was written to.
+	ID string `json:"id"`
+	// The size of the whole, as UTF-8; Lines is one more than it has line ends.
+	Bytes int64 `json:"bytes"`
+	Chars int   `json:"chars"`
+	Lines int   `json:"lines"`
+	// SHA256 of the whole, in hex.
+	SHA256 string `json:"sha256"`
+	// PieceBytes is the size of every piece but the last.
+	PieceBytes int `json:"piece_bytes"`
+	// Head and Tail are how many bytes of the whole's beginning and end the content shows.
+	Head int `json:"head"`
+	Tail int `json:"tail"`
+	// Parts are the text parts that the content was a list of, in order; the whole is their texts, joined by
+	// line ends. Empty when the content was a string.
+	Parts []OutputPart `json:"parts,omitempty"`
+}
+
+// OutputPart is a text part of an output.
+type OutputPart struct {
+	Bytes int64           `json:"bytes"` // of its text
+	Raw   json.RawMessage `json:"raw"`   // the part, its text empty
+}
+
+// Pieces is how many pieces the output has.
+func (o *Output) Pieces() int {
+	if o.PieceBytes < 1 {
+		return 0
+	}
+	return int((o.Bytes + int64(o.PieceBytes) - 1) / int64(o.PieceBytes))
+}
+
+// Content is the content that was appended, with texts of the caller's in the place of its own: of each
+// part, or the one of a string. A text is a stretch of the whole.
+func (o *Output) Content(text func(offset, length int64) (string, error)) (Content, error) {
+	if len(o.Parts) == 0 {
+		whole, err := text(0, o.Bytes)
+		return Text(whole), err
+	}
+	parts, offset := make([]Part, len(o.Parts)), int64(0)
+	for i, kept := range o.Parts {
+		said, err := text(offset, kept.Bytes)
+		if err != nil {
+			return Content{}, err
+		}
+		object, err := rawjson.ParseObject(kept.Raw)
+		if err != nil {
+			return Content{}, fmt.Errorf("part %d of the output: %w", i, err)
+		}
+		object.Set("text", rawjson.MustMarshal(said))
+		parts[i] = Part{Type: "text", Text: said, Raw: object.Raw()}
+		offset += kept.Bytes + 1
+	}
+	return Parts(parts...), nil
+}
+
+// Output reads the whole text of an entry's content: from the store, holding one piece of it, where it is
+// kept beside the log, and else the content's own text. The reader is bound to ctx. It is safe for
+// concurrent use by ReadAt.
+func (l *Log) Output(ctx context.Context, entry *Entry) *io.SectionReader {
+	if entry.Output == nil {
+		text := entry.Content.String()
+		return io.NewSectionReader(strings.NewReader(text), 0, int64(len(text)))
+	}
+	reader := &outputReader{ctx: ctx, store: l.store, conversationID: entry.ConversationID, output: entry.Output}
+	return io.NewSectionReader(reader, 0, entry.Output.Bytes)
+}
+
+// WholeContent is an entry's content as it was appended. It holds all of it, and checks that an output
+// which is kept beside the log is what it was.
+func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
+	if entry.Output == nil {
+		return entry.Content, nil
+	}
+	var whole strings.Builder
+	whole.Grow(int(entry.Output.Bytes))
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(&whole, sum), l.Output(ctx, entry)); err != nil {
+		return Content{}, err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != entry.Output.SHA256 {
+		return Content{}, fmt.Errorf("output %s: its bytes are not those that were appended", entry.Output.ID)
+	}
+	return entry.Output.Content(func(offset, length int64) (string, error) {
+		if offset < 0 || length < 0 || offset+length > int64(whole.Len()) {
+			return "", fmt.Errorf("output %s: a part ends after the whole", entry.Output.ID)
+		}
+		return whole.String()[offset : offset+length], nil
+	})
+}
+
+// outputReader reads the pieces of an output and holds the one that was read last.
+type outputReader struct {
+	ctx            context.Context
+	store          OutputStore
+	conversationID string
+	output         *Output
+
+	mu   sync.Mutex
+	held int // number of the piece in data, when that is not nil
+	data []byte
+}
+
+// ReadAt is part of io.ReaderAt. The section reader around it keeps to the output's bounds.
+func (r *outputReader) ReadAt(into []byte, offset int64) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n < len(into) && offset < r.output.Bytes {
+		number := int(offset / int64(max(r.output.PieceBytes, 1)))
+		if err := r.hold(number); err != nil {
+			return n, err
+		}
+		copied := copy(into[n:], r.data[offset-int64(number)*int64(r.output.PieceBytes):])
+		n, offset = n+copied, offset+int64(copied)
+	}
+	if n < len(into) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (r *outputReader) hold(number int) error {
+	if r.data != nil && r.held == number {
+		return nil
+	}
+	r.data = nil
+	data, err := r.store.OutputPiece(r.ctx, r.conversationID, r.output.ID, number)
+	want := min(int64(r.output.PieceBytes), r.output.Bytes-int64(number)*int64(r.output.PieceBytes))
+	if err == nil && int64(len(data)) != want {
+		err = fmt.Errorf("it has %d bytes and should have %d", len(data), want)
+	}
+	if err != nil {
+		return fmt.Errorf("piece %d of output %s: %w", number, r.output.ID, err)
+	}
+	r.held, r.data = number, data
+	return nil
+}
+
+// setAside writes the large outputs among entries to the store and returns the entries to append: those
+// have previews, which prepare completes. The pieces are there before the entry that names them; without
+// one they harm nobody, and drop removes them.
+func (l *Log) setAside(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
+	shorter = slices.Clone(entries)
+	for i := range shorter {
+		shorter[i].Output = nil
+		text, parts, large := l.largeOutput(&shorter[i])
+		if !large {
+			continue
+		}
+		output, err := l.keepPieces(ctx, conversationID, text)
+		shorter[i].Output = output // to be dropped when it is not whole
+		if err != nil {
+			l.drop(ctx, conversationID, shorter[:i+1], nil)
+			return nil, fmt.Errorf("keep the output of %s: %w", shorter[i].ToolCallID, err)
+		}
+		output.Parts = parts
+		shorter[i].Content = Text(output.preview(text, min(l.options.MaxInlineOutput, maxPreviewBytes)))
+	}
+	return shorter, nil
+}
+
+// largeOutput returns the text of a tool's output that is too large for its entry. A list is one when all
+// of it is text: what else there is has to stay where models are shown it.
+func (l *Log) largeOutput(entry *Entry) (text string, parts []OutputPart, large bool) {
+	if entry.Role != Tool {
+		return "", nil, false
+	}
+	size := len(entry.Content.text)
+	for i, part := range entry.Content.parts {
+		if part.Type != "text" {
+			return "", nil, false
+		}
+		size += len(part.Text) + min(i, 1)
+	}
+	if size <= l.options.MaxInlineOutput {
+		return "", nil, false
+	}
+	for _, part := range entry.Content.parts {
+		object, err := rawjson.ParseObject(part.Raw)
+		if err != nil {
+			return "", nil, false
+		}
+		object.Set("text", json.RawMessage(`""`))
+		parts = append(parts, OutputPart{Bytes: int64(len(part.Text)), Raw: object.Raw()})
+	}
+	return entry.Content.String(), parts, true
+}
+
+// keepPieces writes a text to the store. Also after an error, the output has the id of what was written.
+func (l *Log) keepPieces(ctx context.Context, conversationID, text string) (*Output, error) {
+	output := &Output{
+		ID: l.NewID("out"), Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1,
+		PieceBytes: l.options.PieceBytes,
+	}
+	sum, buffer := sha256.New(), make([]byte, min(len(text), output.PieceBytes))
+	for number := 0; len(text) > 0; number++ {
+		piece := buffer[:copy(buffer, text)]
+		text = text[len(piece):]
+		_, _ = sum.Write(piece) // a hash never fails
+		if err := l.store.PutOutput(ctx, conversationID, output.ID, number, piece); err != nil {
+			return output, fmt.Errorf("piece %d: %w", number, err)
+		}
+	}
+	output.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return output, nil
+}
+
+// maxPreviewBytes bounds the head and the tail of an output that its entry shows. The window cuts its
+// previews out of them.
+const maxPreviewBytes = 24 << 10
+
+// preview notes how much of the output is shown, and shows it.
+func (o *Output) preview(text string, most int) string {
+	p := Preview{Head: headOf(text, most*2/3), Chars: o.Chars, Bytes: o.Bytes, Lines: o.Lines}
+	p.Tail = tailOf(text[len(p.Head):], most/3)
+	o.Head, o.Tail = len(p.Head), len(p.Tail)
+	return p.String()
+}
+
+// nameOutput adds to a preview where the whole is.
+func (e *Entry) nameOutput() {
+	if e.Output == nil || e.OutputRef == "" {
+		return
+	}
+	preview := e.Content.text
+	e.Content = Text(wholeLine(preview) + fullOutput + e.OutputRef)
+}
+
+// drop removes the pieces of outputs of entries that were not appended; stored are those that were. It
+// does so as well as it can: what is left goes with the conversation.
+func (l *Log) drop(ctx context.Context, conversationID string, entries, stored []Entry) {
+	ctx = context.WithoutCancel(ctx)
+	for i := range entries {
+		output := entries[i].Output
+		named := func(e Entry) bool { return e.Output != nil && e.Output.ID == output.ID }
+		if output != nil && !slices.ContainsFunc(stored, named) {
+			_ = l.store.DeleteOutput(ctx, conversationID, output.ID)
+		}
+	}
+}
+
+// wasRefused reports whether a failed append has left nothing behind for certain. An error of the store
+// may come after the entries have become durable: then their pieces must stay.
+func wasRefused(err error) bool {
+	var rule *RuleError
+	var conflict *ConflictError
+	if errors.As(err, &rule) || errors.As(err, &conflict) {
+		return true
+	}
+	return slices.ContainsFunc([]error{ErrNotFound, ErrExists, ErrKeyReused, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
+}
