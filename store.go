@@ -12,6 +12,7 @@ import (
 type Store interface {
 	ConversationStore
 	EntryStore
+	OutputStore
 	BlobStore
 	TurnStore
 	// Close waits for writes under way. It may be called twice.
@@ -47,6 +48,20 @@ type EntryStore interface {
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
 	// Receipt finds what an idempotency key has appended to a conversation; ErrNotFound.
 	Receipt(ctx context.Context, conversationID, key string) (Receipt, error)
+}
+
+// OutputStore keeps the large outputs of tools in pieces, beside the entries that name them. Pieces may be
+// written before their conversation is there. They are removed with the last entry that names them, and
+// with their conversation those that no entry names.
+type OutputStore interface {
+	// PutOutput keeps a piece of an output of a conversation, numbered from 0; doing so again changes nothing.
+	// The data are the caller's again when it returns.
+	PutOutput(ctx context.Context, conversationID, id string, piece int, data []byte) error
+	// OutputPiece reads what PutOutput kept; ErrNotFound. It works for a conversation that was deleted as
+	// long as a fork begins with the entry that names the output.
+	OutputPiece(ctx context.Context, conversationID, id string, piece int) ([]byte, error)
+	// DeleteOutput removes all pieces of an output that no entry names; that there are none is no error.
+	DeleteOutput(ctx context.Context, conversationID, id string) error
 }
 
 // BlobStore keeps bytes under their own SHA-256.

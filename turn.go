@@ -18,7 +18,7 @@ type Turn struct {
 	// Owner is the process that runs the turn, Fence the number of its lease: each lease of a conversation
 	// has a higher one than those before, and a write with any but the newest is refused.
 	Owner string `json:"owner,omitempty"`
-	Fence int64  `json:"fence"`
+	Fence int64  `json:"fence,omitempty"`
 	// LeaseExpired says that the owner has not renewed its lease in time, by the store's clock.
 	LeaseExpired bool `json:"lease_expired,omitempty"`
 	// LastEvent is the id of the newest event that is kept; 0 when there is none.
@@ -82,8 +82,10 @@ type TurnUpdate struct {
 // TurnSignal is what somebody tells the owner of a turn, wherever it runs.
 type TurnSignal struct {
 	Kind SignalKind `json:"kind"`
-	// ToolCallID is the call that is decided on; of SignalAllow and SignalDeny.
+	// ToolCallID is the call that is decided on; of SignalAllow and SignalDeny. Asked is the id of the event
+	// with which the turn asked: a later call may have the same ToolCallID, and is not meant.
 	ToolCallID string `json:"tool_call_id,omitempty"`
+	Asked      int64  `json:"asked,omitempty"`
 	// Reason is what the model is told of a denied call; it may be empty.
 	Reason string `json:"reason,omitempty"`
 }

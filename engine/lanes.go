@@ -87,6 +87,17 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	return leave, nil
 }
 
+// holder returns the turn that has a conversation's lane, if it is there and nobody waits for the lane.
+func (l *lanes) holder(id string) (turnID string, alone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	busy := l.lanes[id]
+	if busy == nil || len(busy.queue) > 0 {
+		return "", false
+	}
+	return busy.turnID, true
+}
+
 func (w *waiter) wait(ctx context.Context, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -35,9 +35,11 @@ type chatIDs struct {
 // chatAnswer is what a turn gives.
 type chatAnswer struct {
 	chatIDs
-	Response string         `json:"response"`
-	Usage    continuo.Usage `json:"usage"`
-	Context  *chatContext   `json:"context"`
+	Response string `json:"response"`
+	// FinishReason says why the model ended, as OpenAI names it; "" when it did not say.
+	FinishReason string         `json:"finish_reason"`
+	Usage        continuo.Usage `json:"usage"`
+	Context      *chatContext   `json:"context"`
 }
 
 // chatContext says what the turn's last request showed of the conversation.
@@ -87,7 +89,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Cha
 		streamed = *stream
 	}
 	if streamed {
-		return s.stream(w, r, chat.Events, p)
+		return s.stream(w, r, nil, chat.Events, p)
 	}
 	for event, err := range chat.Events {
 		if err != nil {
@@ -199,7 +201,11 @@ func (p *progress) end() (*chatAnswer, error) {
 	if p.last.Error != nil {
 		return nil, p.failure(modelFailure(p.last.Error))
 	}
-	return &chatAnswer{chatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}, nil
+	answer := &chatAnswer{chatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}
+	if p.last.Round != nil {
+		answer.FinishReason = p.last.Round.FinishReason
+	}
+	return answer, nil
 }
 
 // failure tells, beside an error, what the turn had come to: nothing that the model said is lost.

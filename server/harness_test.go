@@ -142,7 +142,7 @@ func engineOver(t *testing.T, store continuo.Store, options engine.Options) *eng
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := made.Close(context.Background()); err != nil {
+		if err := made.Close(t.Context()); err != nil { // it is over: what a test left under way is interrupted
 			t.Error(err)
 		}
 		if err := store.Close(); err != nil {

@@ -89,7 +89,7 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) erro
 		contentType, extension = "application/jsonl", ".jsonl"
 	}
 	file := &download{response: w, contentType: contentType, name: conversation.ID + extension}
-	err = interchange.Export(file, format, conversation, s.engine.Log.Read(r.Context(), conversation, continuo.Range{}))
+	err = interchange.Export(r.Context(), file, format, s.engine.Log, conversation)
 	if err != nil && file.began {
 		if r.Context().Err() == nil {
 			s.logCause(w, r, &problem{code: "export_broke_off", cause: err})

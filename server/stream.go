@@ -14,10 +14,13 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// stream sends a turn's events as they come, each with its id. An error before the first event is answered
-// like any other; after it, the stream always ends with one done or one error.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, events iter.Seq2[turn.Event, error], p *progress) error {
-	var out *eventStream
+// errNothingToSend says that a turn has no events after the one that the client saw last.
+var errNothingToSend = errors.New("the turn has no further events")
+
+// stream sends a turn's events as they come, each with its id. Out is nil for a stream that begins with its
+// first event, so that an error before it is answered like any other. A stream that has begun always ends
+// with one done or one error.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream, events iter.Seq2[turn.Event, error], p *progress) error {
 	defer func() {
 		if out != nil {
 			out.close()
@@ -39,7 +42,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, events iter.Seq2
 		}
 	}
 	if out == nil {
-		return p.failure(errors.New("the turn yielded nothing"))
+		return errNothingToSend
 	}
 	answer, failure := p.end()
 	if failure != nil {
@@ -105,6 +108,7 @@ func toolResult(entry *continuo.Entry) toolResultEvent {
 	event := toolResultEvent{
 		ToolCallID: entry.ToolCallID, Name: entry.ToolName, Outcome: entry.Outcome, Failed: entry.PartType == "tool_error",
 		Content: entry.Content.String(), OutputRef: entry.OutputRef, DurationMS: entry.DurationMS,
+		Truncated: entry.Output != nil, // the entry has a preview only
 	}
 	if shown := []rune(event.Content); len(shown) > maxShownOutput {
 		event.Content, event.Truncated = string(shown[:maxShownOutput]), true
@@ -134,6 +138,9 @@ func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream
 	e.silence.Go(e.breakSilence)
 	return e
 }
+
+// open sends the header, for a client that would wait long for the first event.
+func (e *eventStream) open() { e.write(e.control.Flush) }
 
 func (e *eventStream) breakSilence() {
 	for {

@@ -24,7 +24,8 @@ import (
 // schemaOf names the schema of each event's data.
 var schemaOf = map[string]string{
 	"turn": "TurnEvent", "context": "ChatContext", "reasoning": "TextEvent", "delta": "TextEvent",
-	"tool_call": "ToolCallEvent", "tool_result": "ToolResultEvent", "done": "ChatAnswer", "error": "ChatFailure",
+	"tool_call": "ToolCallEvent", "tool_call_delta": "ToolCallDeltaEvent", "approval": "ToolCallEvent", "decision": "DecisionEvent",
+	"fallback": "FallbackEvent", "tool_result": "ToolResultEvent", "done": "ChatAnswer", "error": "ChatFailure",
 }
 
 // readEvents reads a stream, checks its form, and holds its events against openapi.yaml.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"net/http"
@@ -11,12 +12,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/tool"
 )
 
 var update = flag.Bool("update", false, "rewrite the answers in testdata/transcripts")
 
 // Each file in testdata/transcripts is a dialogue with a server of its own: sections named request, each
-// followed by the answer that must come. Ids, times and other things that differ from run to run stand
+// followed by the answer that must come. After a "request left open" the dialogue goes on as soon as its
+// stream asks for approval; what it came to is the "answer of the open request". In files named
+// approvals… tools run only after approval. Ids, times and other things that differ from run to run stand
 // there as labels, which later requests may use.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
@@ -37,32 +43,86 @@ func runTranscript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, labels := newServer(t), &labels{given: map[string]string{}}
-	var written []txtar.File
-	for i, section := range archive.Files {
-		if section.Name != "request" {
+	d := &dialogue{t: t, handler: newServer(t), labels: &labels{given: map[string]string{}}}
+	if strings.HasPrefix(filepath.Base(file), "approvals") {
+		d.handler = New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}, Policy: tool.Policy{Otherwise: tool.Ask}}), Options{})
+	}
+	sections := archive.Files
+	archive.Files = nil
+	for i, section := range sections {
+		asked, name, have := section, "answer", ""
+		switch section.Name {
+		case "request":
+			have = d.answer(string(section.Data))
+			archive.Files = append(archive.Files, section)
+		case "request left open":
+			d.leaveOpen(string(section.Data))
+			archive.Files = append(archive.Files, section)
+			continue
+		case "answer of the open request":
+			name, have = section.Name, d.labels.show(within(t, "the end of the open request", d.open))
+		default:
 			continue
 		}
-		method, target, header, body := parseRequest(labels.resolve(string(section.Data)))
-		have := labels.show(ask(t, handler, method, target, body, header...))
-		written = append(written, section, txtar.File{Name: "answer", Data: []byte(have)})
-		if *update {
-			continue
-		}
+		archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(have)})
 		want := ""
-		if i+1 < len(archive.Files) && archive.Files[i+1].Name == "answer" {
-			want = string(archive.Files[i+1].Data)
+		switch {
+		case asked.Name != "request":
+			want = string(asked.Data)
+		case i+1 < len(sections) && sections[i+1].Name == "answer":
+			want = string(sections[i+1].Data)
 		}
-		if have != want {
-			t.Errorf("%s, request %d (%s %s):\n--- want\n%s--- have\n%s", file, i/2+1, method, target, want, have)
+		if have != want && !*update {
+			t.Errorf("%s, section %d (%.60q):\n--- want\n%s--- have\n%s", file, i+1, asked.Data, want, have)
 		}
 	}
 	if *update {
-		archive.Files = written
 		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// dialogue is one file under way.
+type dialogue struct {
+	t       *testing.T
+	handler http.Handler
+	labels  *labels
+	open    chan *reply // gets the answer of the request that was left open
+}
+
+// answer asks and writes the answer with labels.
+func (d *dialogue) answer(request string) string {
+	method, target, header, body := parseRequest(d.labels.resolve(request))
+	return d.labels.show(ask(d.t, d.handler, method, target, body, header...))
+}
+
+// leaveOpen begins a request and returns when its stream asks for approval.
+func (d *dialogue) leaveOpen(request string) {
+	method, target, header, body := parseRequest(d.labels.resolve(request))
+	waits, open := make(chan struct{}, 1), make(chan *reply, 1)
+	watched := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.handler.ServeHTTP(&watchedWriter{w, "event: approval\n", waits}, r)
+	})
+	go func() { open <- ask(d.t, watched, method, target, body, header...) }()
+	within(d.t, "a call that waits for approval", waits)
+	d.open = open
+}
+
+// watchedWriter tells when a text is written.
+type watchedWriter struct {
+	http.ResponseWriter
+	text string
+	seen chan<- struct{}
+}
+
+func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *watchedWriter) Write(data []byte) (int, error) {
+	if bytes.Contains(data, []byte(w.text)) {
+		w.seen <- struct{}{}
+	}
+	return w.ResponseWriter.Write(data)
 }
 
 // parseRequest reads "METHOD TARGET", header lines, an empty line, and a body.
@@ -84,7 +144,7 @@ type labels struct {
 }
 
 var (
-	idPattern     = regexp.MustCompile(`\b(conv|ent|turn)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
+	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
 	cursorPattern = regexp.MustCompile(`"next_cursor":"([A-Za-z0-9_-]+)"`)
 	blurs         = []struct {
 		pattern *regexp.Regexp
@@ -94,6 +154,7 @@ var (
 		{regexp.MustCompile(`,"(latency_ms|first_delta_ms|duration_ms)":\d+`), ``},
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), `SHA256`},
 		{regexp.MustCompile(`"view_hash":"[0-9a-f]{16}"`), `"view_hash":"HASH"`},
+		{regexp.MustCompile(`("state":"running".*?"last_event":)\d+`), `${1}0`}, // streamed events are stored a little later
 		{regexp.MustCompile(`"key":"import-[0-9a-f]{24}"`), `"key":"import-HASH"`},
 	}
 )

@@ -2,8 +2,8 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +17,12 @@ type shownTurn struct {
 	continuo.Turn
 	// WaitingFor are the calls that wait for a person's decision.
 	WaitingFor []callEvent `json:"waiting_for,omitempty"`
+}
+
+// public leaves out what is for the programs that share the store.
+func public(t continuo.Turn) continuo.Turn {
+	t.Owner, t.Fence, t.Fingerprint, t.LeaseExpired = "", 0, "", false
+	return t
 }
 
 // turn finds the turn that a path names.
@@ -60,7 +66,10 @@ func (s *server) listTurns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := list[continuo.Turn]{Data: append([]continuo.Turn{}, found...)}
+	page := list[continuo.Turn]{Data: []continuo.Turn{}}
+	for _, t := range found {
+		page.Data = append(page.Data, public(t))
+	}
 	if len(found) > int(limit) {
 		page.Data, page.HasMore = page.Data[:limit], true
 		last := page.Data[limit-1]
@@ -77,22 +86,24 @@ func (s *server) getTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.writeTurn(w, r, http.StatusOK, found)
+	shown, err := s.shown(r, found)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, shown)
 }
 
-// writeTurn answers with a turn and the calls that it waits for.
-func (s *server) writeTurn(w http.ResponseWriter, r *http.Request, status int, t continuo.Turn) error {
-	shown := shownTurn{Turn: t}
-	if t.State == continuo.TurnRunning {
-		waiting, err := s.engine.Waiting(r.Context(), t)
-		if err != nil {
-			return err
-		}
-		for _, call := range waiting {
-			shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments})
-		}
+// shown adds the calls that a turn waits for.
+func (s *server) shown(r *http.Request, t continuo.Turn) (shownTurn, error) {
+	shown := shownTurn{Turn: public(t)}
+	if t.State != continuo.TurnRunning {
+		return shown, nil
 	}
-	return writeJSON(w, status, shown)
+	waiting, err := s.engine.Waiting(r.Context(), t)
+	for _, call := range waiting {
+		shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments})
+	}
+	return shown, err
 }
 
 // turnEvents streams a turn's events from the start or after the one that the client saw last, live or
@@ -116,12 +127,18 @@ func (s *server) turnEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if found.State != continuo.TurnRunning && found.LastEvent > 0 && after >= found.LastEvent {
+	var out *eventStream
+	if found.State == continuo.TurnRunning { // it may be silent for long
+		out = newEventStream(w, s.options.KeepAlive)
+		out.open()
+	}
+	p := &progress{begun: true, ids: chatIDs{SessionID: r.PathValue("id"), ConversationID: conversation.ID, TurnID: found.ID}}
+	err = s.stream(w, r, out, s.engine.Follow(r.Context(), found, after), p)
+	if errors.Is(err, errNothingToSend) {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	p := &progress{begun: true, ids: chatIDs{SessionID: conversation.ID, ConversationID: conversation.ID, TurnID: found.ID}}
-	return s.stream(w, r, s.engine.Follow(r.Context(), found, after), p)
+	return err
 }
 
 // resumeTurn goes on with a turn that failed, and answers as POST /chat does.
@@ -148,10 +165,11 @@ func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, chat, request.Stream, "")
+	return s.answer(w, r, chat, request.Stream, r.PathValue("id"))
 }
 
-// cancelTurn stops a turn. One that has ended is shown as it is.
+// cancelTurn stops a turn: 202 and the turn as it was, since it takes a moment to end. One that has ended
+// already is shown as it is.
 func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -160,51 +178,60 @@ func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if found.State != continuo.TurnRunning {
-		return s.writeTurn(w, r, http.StatusOK, found)
+	shown, err := s.shown(r, found)
+	if err != nil {
+		return err
 	}
-	if err := s.engine.Cancel(r.Context(), found); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
+	switch err := s.engine.Cancel(r.Context(), found); {
+	case err == nil:
+		return writeJSON(w, http.StatusAccepted, shown)
+	case !errors.Is(err, continuo.ErrNotRunning):
 		return err
 	}
 	if found, err = s.engine.Turn(r.Context(), conversation, found.ID); err != nil {
 		return err
 	}
-	return s.writeTurn(w, r, http.StatusAccepted, found)
+	return writeJSON(w, http.StatusOK, public(found))
 }
 
-// decide lets a call that waits for a person run, or not.
+// decide lets a call that waits for a person run, or not: 202 and the turn as it was, without that call.
 func (s *server) decide(w http.ResponseWriter, r *http.Request) error {
+	callID, decision, err := s.readDecision(w, r)
+	if err != nil {
+		return err
+	}
+	_, found, err := s.turn(r)
+	if err != nil {
+		return err
+	}
+	shown, err := s.shown(r, found)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Decide(r.Context(), found, callID, decision); errors.Is(err, continuo.ErrNotFound) {
+		return at("tool_call_id", err)
+	} else if err != nil {
+		return err
+	}
+	shown.WaitingFor = slices.DeleteFunc(shown.WaitingFor, func(call callEvent) bool { return call.ID == callID })
+	return writeJSON(w, http.StatusAccepted, shown)
+}
+
+// readDecision reads the body of …/approvals.
+func (s *server) readDecision(w http.ResponseWriter, r *http.Request) (callID string, decision turn.Decision, err error) {
 	var request struct {
 		ToolCallID string `json:"tool_call_id"`
 		Decision   string `json:"decision"`
 		Reason     string `json:"reason"`
 	}
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
-	body, err := s.readBody(w, r)
-	if err != nil {
-		return err
-	}
-	if err := decode(body, &request); err != nil {
-		return err
+	if err := s.readOptional(w, r, &request); err != nil {
+		return "", decision, err
 	}
 	switch {
 	case request.ToolCallID == "":
-		return refuse("tool_call_id", "tool_call_id must name the call that is decided on")
+		return "", decision, refuse("tool_call_id", "tool_call_id must name the call that is decided on")
 	case request.Decision != "allow" && request.Decision != "deny":
-		return refuse("decision", "decision must be allow or deny")
+		return "", decision, refuse("decision", "decision must be allow or deny")
 	}
-	conversation, found, err := s.turn(r)
-	if err != nil {
-		return err
-	}
-	decision := turn.Decision{Allowed: request.Decision == "allow", Reason: bounded(request.Reason)}
-	if err := s.engine.Decide(r.Context(), found, request.ToolCallID, decision); err != nil {
-		return at("tool_call_id", err)
-	}
-	if found, err = s.engine.Turn(r.Context(), conversation, found.ID); err != nil {
-		return fmt.Errorf("decided, but: %w", err)
-	}
-	return s.writeTurn(w, r, http.StatusAccepted, found)
+	return request.ToolCallID, turn.Decision{Allowed: request.Decision == "allow", Reason: bounded(request.Reason)}, nil
 }

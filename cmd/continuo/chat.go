@@ -149,6 +149,7 @@ type answerJSON struct {
 	ConversationID string              `json:"conversation_id"`
 	TurnID         string              `json:"turn_id"`
 	Response       string              `json:"response"`
+	FinishReason   string              `json:"finish_reason"`
 	Usage          continuo.Usage      `json:"usage"`
 	Context        *contextJSON        `json:"context"`
 	Error          *continuo.TurnError `json:"error,omitempty"`

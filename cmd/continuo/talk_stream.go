@@ -155,6 +155,9 @@ func (s *stream) keep(event turn.Event) {
 		SessionID: nameOf(s.conversation), ConversationID: s.conversation.ID, TurnID: event.TurnID,
 		Response: event.Entry.Content.String(), Usage: event.Usage, Error: event.Entry.Error,
 	}
+	if event.Entry.Round != nil {
+		s.answer.FinishReason = event.Entry.Round.FinishReason
+	}
 	if plan := s.plan; plan != nil {
 		s.answer.Context = &contextJSON{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
 	}
