@@ -6,6 +6,11 @@
 // ../shared/clients beside the checkout), and a script of raw bytes that is part of the tests. What a
 // machine does not have is skipped, and says so.
 //
+// The kill tests (kill*_test.go) kill or stop programs with SIGKILL and SIGSTOP at random points while they
+// stream, and compare what clients were told before with what the log and the streams say after. They need
+// Linux and are skipped in short tests; CONTINUO_LONG=1 kills ten times as often, CONTINUO_SEED repeats the
+// scripts of a run, though not its timing.
+//
 // The benchmarks measure what Continuo costs:
 //
 //	go test -run '^$' -bench Overhead -benchtime 10x ./internal/e2e

@@ -192,6 +192,9 @@ func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
 		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
 		interrupted := result.PartType == "tool_error" && strings.Contains(result.Content.String(), "interrupted")
 		told, wasTold := heard.results[call.ID]
+		if interrupted && answer.Error == nil {
+			c.losses.unanswer()
+		}
 		switch {
 		case answer.Error != nil && !interrupted:
 			c.errorf("call %s of an answer that broke off has the result %q", call.ID, result.Content.String())
@@ -274,7 +277,11 @@ func (c *talk) checkEnd(turn string, events []heard, o *outcome) {
 	}
 }
 
-// checkSame checks that what was heard live is heard again as it was, up to a point from which on it is lost.
+// closingLeap is less than the distance of the events with which a turn is closed from those before.
+const closingLeap = 1 << 19
+
+// checkSame checks that what was heard live is heard again as it was, up to a point from which on it is lost
+// but for the events with which another program closed the turn.
 func (c *talk) checkSame(a *attempt, again []heard) {
 	kept := map[int64]heard{}
 	for _, e := range again {
@@ -287,7 +294,7 @@ func (c *talk) checkSame(a *attempt, again []heard) {
 		case !stands && lost == 0:
 			lost = e.id
 		case !stands:
-		case lost > 0:
+		case lost > 0 && e.id < lost+closingLeap:
 			c.errorf("turn %s: event %d is kept, event %d before it is not", a.id, e.id, lost)
 		case e.kind != same.kind:
 			c.errorf("turn %s: event %d was %s %s, and is now %s %s", a.id, e.id, e.kind, e.data, same.kind, same.data)

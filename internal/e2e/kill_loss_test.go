@@ -128,6 +128,12 @@ func (l *losses) void() {
 	l.voids++
 }
 
+func (l *losses) unanswer() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unanswered++
+}
+
 // count measures what a turn lost.
 func (l *losses) count(c *talk, a *attempt, answer *continuo.Entry, heard heardRound) {
 	lost, first := heard.lost(answer)
@@ -168,8 +174,11 @@ func (l *losses) report(t *testing.T) {
 		t.Errorf("no turn was cut off while its answer was heard, or no program started: %d, %d", len(l.lost), len(l.starts))
 		return
 	}
-	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial",
-		l.cut, l.between, l.finished, l.voids, l.complete, l.partial)
+	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d",
+		l.cut, l.between, l.finished, l.voids, l.complete, l.partial, l.unanswered)
+	if age := share(l.ages, 0.99); age > maxLostAge+commitSlack {
+		t.Errorf("one kill of a hundred takes what had come %v before", age)
+	}
 	t.Logf("of %d answers that were heard, lost bytes: median %d, p99 %d, max %d; age of the oldest: median %v, p99 %v, max %v",
 		len(l.lost), share(l.lost, 0.5), share(l.lost, 0.99), slices.Max(l.lost), share(l.ages, 0.5), share(l.ages, 0.99), slices.Max(l.ages))
 	t.Logf("bytes of text kept: median %d, max %d; %d starts until ready: median %v, max %v",

@@ -39,7 +39,8 @@ type attempt struct {
 	message string // "" for one that resumes
 	apiKey  string // idempotency key of one with a message
 	resumes *outcome
-	id      string // "" while the client was not told
+	id      string        // "" while the client was not told
+	told    chan struct{} // closed when it was, or never will be
 	events  []heard
 	err     error     // how the stream broke off
 	killed  time.Time // when the program was
@@ -70,7 +71,7 @@ func (c *talk) path(rest string) string { return "/api/conversations/" + c.key +
 func (c *talk) begin(message string, resumes *outcome, quick bool) *attempt {
 	c.begun++
 	tag := fmt.Sprintf("%s-t%d", c.key, c.begun)
-	a := &attempt{resumes: resumes}
+	a := &attempt{resumes: resumes, told: make(chan struct{})}
 	if resumes == nil {
 		a.message, a.apiKey = message+" "+tag+" "+markOf(c.key), tag
 	}
@@ -89,8 +90,18 @@ func (c *talk) run(ctx context.Context, k *killable, a *attempt) {
 	look := c.random.IntN(100)
 	var looking sync.WaitGroup
 	defer looking.Wait()
+	tell := sync.OnceFunc(func() { close(a.told) })
+	defer tell()
 	each := func(e heard) {
 		a.events = append(a.events, e)
+		if e.kind == "turn" {
+			a.id = turnOf(e)
+			tell()
+		}
+		if e.kind == "approval" {
+			late := time.Duration(c.random.IntN(200)) * time.Millisecond
+			looking.Go(func() { c.allow(ctx, k, a.id, e, late) })
+		}
 		if len(a.events) == look {
 			looking.Go(func() { _, _ = c.readLog(ctx, k) }) // the program may be killed meanwhile
 		}
@@ -101,20 +112,36 @@ func (c *talk) run(ctx context.Context, k *killable, a *attempt) {
 		body := map[string]any{"session_id": c.key, "message": a.message}
 		_, a.err = k.listen(ctx, http.MethodPost, "/chat", body, each, "Idempotency-Key", a.apiKey)
 	}
-	a.id = a.turnID()
 }
 
-// turnID is what the client was told.
-func (a *attempt) turnID() string {
-	for _, e := range a.events {
-		var ids struct {
-			TurnID string `json:"turn_id"`
-		}
-		if e.kind == "turn" && json.Unmarshal(e.data, &ids) == nil {
-			return ids.TurnID
-		}
+// allow lets a call run, after a while, if the program lives so long.
+func (c *talk) allow(ctx context.Context, k *killable, turn string, asked heard, late time.Duration) {
+	var call struct{ ID string }
+	if err := asked.read(&call); err != nil {
+		c.errorf("%v", err)
 	}
-	return a.id
+	select {
+	case <-time.After(late):
+	case <-k.ended:
+		return
+	}
+	response, err := k.do(ctx, http.MethodPost, c.path("/turns/"+turn+"/approvals"), map[string]string{"tool_call_id": call.ID, "decision": "allow"})
+	if err != nil {
+		return // killed meanwhile
+	}
+	_ = response.Body.Close()
+	if status := response.StatusCode; status != http.StatusAccepted && status != http.StatusNotFound && status != http.StatusConflict { // the turn may have ended
+		c.errorf("call %s of turn %s: the approval is answered with %d", call.ID, turn, status)
+	}
+}
+
+// turnOf reads which turn an event says that it is of.
+func turnOf(e heard) string {
+	var ids struct {
+		TurnID string `json:"turn_id"`
+	}
+	_ = e.read(&ids) // the turn "" is of no use to anybody
+	return ids.TurnID
 }
 
 // end is the last event that was heard, if it is a last one.
@@ -202,6 +229,22 @@ func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, erro
 	return entries, nil
 }
 
+// checkAllClosed checks that no turn is left running where none was begun: looking does not close it.
+func (c *talk) checkAllClosed(ctx context.Context, k *killable) bool {
+	turns, err := c.listTurns(ctx, k)
+	if err != nil {
+		c.errorf("%v", err)
+	}
+	closed := true
+	for _, turn := range turns {
+		if turn.State == continuo.TurnRunning {
+			c.errorf("turn %s still runs, %v after the start of the program", turn.ID, time.Since(k.begun))
+			closed = false
+		}
+	}
+	return closed
+}
+
 // recover looks at the turn that was under way when the program was killed, and returns what became of it,
 // nil when nothing did.
 func (c *talk) recover(ctx context.Context, k *killable) *outcome {
@@ -210,18 +253,13 @@ func (c *talk) recover(ctx context.Context, k *killable) *outcome {
 		c.errorf("%v", err)
 		return nil
 	}
-	for _, turn := range turns {
-		if turn.State == continuo.TurnRunning {
-			c.errorf("turn %s still runs after the start of the program", turn.ID)
-		}
-	}
 	a := c.open
 	c.open = nil
 	if a == nil {
 		return nil
 	}
 	if a.id == "" && len(turns) > 0 && !c.turns[turns[0].ID] {
-		a.id = turns[0].ID
+		a.id = c.committed(ctx, k, turns[0].ID)
 	}
 	if a.id == "" { // it had not begun
 		c.losses.void()
@@ -230,12 +268,25 @@ func (c *talk) recover(ctx context.Context, k *killable) *outcome {
 			c.errorf("no turn is known, and the log has %d entries instead of %d: %v", len(entries), before, err)
 		}
 		if a.message != "" { // a client that does not know asks again
-			c.finish(ctx, k, &attempt{message: a.message, apiKey: a.apiKey, performance: &performance{script: quickScript(c.random, c.key+"-again")}})
+			c.finish(ctx, k, &attempt{message: a.message, apiKey: a.apiKey, told: make(chan struct{}), performance: &performance{script: quickScript(c.random, c.key+"-again")}})
 			return nil
 		}
 		return a.resumes
 	}
 	return c.check(ctx, k, a)
+}
+
+// committed returns the id of a turn, "" for one of which nothing was kept: whoever looks at that one first
+// makes it void.
+func (c *talk) committed(ctx context.Context, k *killable, id string) string {
+	status, err := k.get(ctx, c.path("/turns/"+id), &shownTurn{})
+	if err != nil || status != http.StatusOK && status != http.StatusNotFound {
+		c.errorf("turn %s: status %d, %v", id, status, err)
+	}
+	if status == http.StatusNotFound {
+		return ""
+	}
+	return id
 }
 
 // goOn takes up a turn that failed: by itself, or with a message.
@@ -249,6 +300,10 @@ func (c *talk) goOn(failed *outcome, quick bool) *attempt {
 // live is what the client does while a program runs: it looks at what was left of its turn, goes on with
 // it, and begins another. Begun is called when the program may be killed; it is told of the kill by killed.
 func (c *talk) live(ctx context.Context, k *killable, begun func()) {
+	if !c.checkAllClosed(ctx, k) { // it would be waited for
+		begun()
+		return
+	}
 	failed := c.recover(ctx, k)
 	var next *attempt
 	if failed != nil && failed.failed {
@@ -269,6 +324,16 @@ func (c *talk) live(ctx context.Context, k *killable, begun func()) {
 	}
 	c.open = next
 	c.run(ctx, k, next)
+}
+
+// windUp ends what is left of the client's turn, and looks at the log once more.
+func (c *talk) windUp(ctx context.Context, k *killable) {
+	if failed := c.recover(ctx, k); failed != nil && failed.failed {
+		c.finish(ctx, k, c.goOn(failed, true))
+	}
+	if _, err := c.readLog(ctx, k); err != nil {
+		c.errorf("%v", err)
+	}
 }
 
 // checkPartIsSent checks that the model was shown the part of an answer that it is to go on with.

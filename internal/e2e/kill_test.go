@@ -59,16 +59,8 @@ func TestKilledPrograms(t *testing.T) {
 	}
 	k := h.launch(t)
 	crew.started(k.ready(t))
-	for _, c := range append(crew.talks[:], crew.retired...) {
-		if c == nil {
-			continue
-		}
-		if failed := c.recover(t.Context(), k); failed != nil && failed.failed {
-			c.finish(t.Context(), k, c.goOn(failed, true))
-		}
-		if _, err := c.readLog(t.Context(), k); err != nil {
-			t.Error(err)
-		}
+	for _, one := range append(crew.talks[:], crew.retired...) {
+		one.windUp(t.Context(), k)
 	}
 	crew.losses.report(t)
 }
@@ -77,11 +69,13 @@ func TestKilledPrograms(t *testing.T) {
 type crew struct {
 	t        *testing.T
 	upstream *scripted
-	random   *rand.Rand
 	losses   *losses
 	talks    [6]*talk
-	retired  []*talk // whose logs are not written any more
-	named    int
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	retired []*talk // whose logs are not written any more
+	named   int
 }
 
 func (c *crew) started(took time.Duration) {
@@ -96,35 +90,49 @@ func (c *crew) started(took time.Duration) {
 // again and again.
 const maxTurns = 8
 
-// renew sees to it that every client has a conversation that may go on.
-func (c *crew) renew() {
-	for i, old := range c.talks {
-		if old != nil && (old.begun < maxTurns || old.open != nil) {
-			continue
-		}
-		if old != nil {
-			c.retired = append(c.retired, old)
-		}
-		c.named++
-		c.talks[i] = newTalk(c.t, c.upstream, c.losses, c.random, fmt.Sprintf("k%d", c.named))
+// one is a client that uses a program until it is killed. One whose conversation is long enough ends what
+// is left of its turn, and begins another conversation.
+func (c *crew) one(ctx context.Context, k *killable, place int, begun func()) {
+	one := c.talks[place]
+	if one != nil && one.begun >= maxTurns {
+		one.windUp(ctx, k)
+		c.mu.Lock()
+		c.retired = append(c.retired, one)
+		c.mu.Unlock()
+		one = nil
 	}
+	if one == nil {
+		c.mu.Lock()
+		c.named++
+		one = newTalk(c.t, c.upstream, c.losses, c.random, fmt.Sprintf("k%d", c.named))
+		c.mu.Unlock()
+		c.talks[place] = one
+	}
+	one.live(ctx, k, begun)
 }
 
 // live lets the clients use a program, and kills it at some point.
 func (c *crew) live(ctx context.Context, k *killable) {
-	c.renew()
 	var begun, ended sync.WaitGroup
 	begun.Add(len(c.talks))
-	for _, one := range c.talks {
-		ended.Go(func() { one.live(ctx, k, begun.Done) })
+	for place := range c.talks {
+		ended.Go(func() { c.one(ctx, k, place, begun.Done) })
 	}
 	begun.Wait()
-	await(c.t, k, time.Duration(c.random.IntN(450))*time.Millisecond)
+	await(c.t, k, time.Duration(c.chance(450))*time.Millisecond)
 	at := k.kill(c.t)
 	ended.Wait()
 	for _, one := range c.talks {
-		one.open.killed = at
+		if one.open != nil {
+			one.open.killed = at
+		}
 	}
+}
+
+func (c *crew) chance(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.random.IntN(n)
 }
 
 // await lets a program run for a while.

@@ -34,6 +34,8 @@ type said struct {
 var scriptedCalls = map[string]struct{ arguments, holds string }{
 	"fs_list": {`{"path":"@project/","depth":1}`, "notes.txt"},
 	"fs_read": {`{"path":"@project/notes.txt","from_line":1,"to_line":2}`, "the first line of the notes"},
+	// A person must allow it.
+	"fs_search": {`{"pattern":"second l.ne","path":"@project/"}`, "notes.txt:2"},
 }
 
 // slowScript is a turn of some rounds in which a program can be killed. Tag stands in every word.
@@ -54,17 +56,17 @@ func slowScript(random *rand.Rand, tag string) script {
 			answer.text = prose(name, s.piece*(5+random.IntN(pieces)))
 		}
 		if round < rounds-1 {
-			answer.calls = randomCalls(random, name)
+			answer.calls = randomCalls(random, name, "fs_list", "fs_read", "fs_list", "fs_read", "fs_search")
 		}
 		s.rounds = append(s.rounds, answer)
 	}
 	return s
 }
 
-func randomCalls(random *rand.Rand, tag string) []continuo.ToolCall {
+func randomCalls(random *rand.Rand, tag string, names ...string) []continuo.ToolCall {
 	var calls []continuo.ToolCall
 	for i := range 1 + random.IntN(3) {
-		name := []string{"fs_list", "fs_read"}[random.IntN(2)]
+		name := names[random.IntN(len(names))]
 		calls = append(calls, continuo.ToolCall{ID: fmt.Sprintf("call_%s_%d", tag, i), Type: "function", Name: name, Arguments: scriptedCalls[name].arguments})
 	}
 	return calls
@@ -74,7 +76,7 @@ func randomCalls(random *rand.Rand, tag string) []continuo.ToolCall {
 func quickScript(random *rand.Rand, tag string) script {
 	s := script{piece: 64}
 	if random.IntN(2) == 0 {
-		s.rounds = append(s.rounds, said{reasoning: prose(tag+"-why", 100), calls: randomCalls(random, tag)})
+		s.rounds = append(s.rounds, said{reasoning: prose(tag+"-why", 100), calls: randomCalls(random, tag, "fs_list", "fs_read")})
 	}
 	return script{piece: s.piece, rounds: append(s.rounds, said{text: prose(tag+"-end", 200)})}
 }
