@@ -94,6 +94,9 @@ func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest)
 // again gives the turn that a key has begun; ErrNotFound when there is none.
 func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn) (*Chat, error) {
 	begun, err := e.Log.Turns().Turn(ctx, conversation.ID, wanted.ID)
+	if err == nil && begun.State == continuo.TurnRunning {
+		begun, err = e.keeper.Settled(ctx, begun) // one that broke off before it had begun is void then
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -275,6 +275,9 @@ func TestTheContextIsLogged(t *testing.T) {
 	h := newHouse(t)
 	close(h.model.open)
 	h.finish(h.begin(request("s", "a secret question")))
+	if err := h.Close(context.Background()); err != nil { // what is logged behind the last event is there then
+		t.Fatal(err)
+	}
 	var line map[string]any
 	for text := range strings.Lines(h.logs.String()) {
 		if strings.Contains(text, "conversation_context_loaded") {

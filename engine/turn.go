@@ -33,11 +33,9 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 	if err != nil {
 		span.Fail(traced, "busy")
 		traced.End()
+		err = e.whyStopped(turnCtx, err)
 		cancel(nil)
 		e.turns.Done()
-		if errors.Is(err, turn.ErrInterrupted) {
-			return nil, ErrClosing
-		}
 		return nil, err
 	}
 	runs := e.metrics.TurnRuns()
@@ -48,7 +46,7 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 		conversation, err = e.Log.Conversation(turnCtx, wanted.ConversationID)
 	}
 	if err != nil {
-		err = errors.Join(err, e.keeper.Abandon(journal))
+		err = errors.Join(e.whyStopped(turnCtx, err), e.keeper.Abandon(journal))
 		span.Fail(traced, "not_begun")
 		done()
 		return nil, err
@@ -64,10 +62,26 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 	return chat, nil
 }
 
+// whyStopped says why a turn did not begin that the engine's end or another turn stopped. Other errors stay.
+func (e *Engine) whyStopped(ctx context.Context, err error) error {
+	stopped := errors.Is(err, turn.ErrInterrupted) || errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), turn.ErrInterrupted)
+	switch {
+	case !stopped:
+		return err
+	case e.closing.Err() != nil:
+		return ErrClosing
+	}
+	return fmt.Errorf("%w: it took the place of this one, which waited", continuo.ErrBusy)
+}
+
 // place waits for the turns of this process in the conversation's lane, and then for those of others.
 func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
 	begin := time.Now()
-	leave, err := e.lanes.enter(ctx, wanted.ConversationID, wanted.ID, policy, e.options.Wait, cancel)
+	inLane := policy
+	if policy == Reject && e.ends(ctx, wanted.ConversationID) {
+		inLane = Wait
+	}
+	leave, err := e.lanes.enter(ctx, wanted.ConversationID, wanted.ID, inLane, e.options.Wait, cancel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,6 +92,17 @@ func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 	}
 	e.metrics.Stage(ctx, StageQueue, time.Since(begin))
 	return journal, leave, nil
+}
+
+// ends reports whether the turn in a conversation's lane has shown its end and only has to leave: whoever
+// knows the answer must not be told that the conversation is busy.
+func (e *Engine) ends(ctx context.Context, conversationID string) bool {
+	turnID, alone := e.lanes.holder(conversationID)
+	if !alone {
+		return false
+	}
+	found, err := e.Log.Turns().Turn(ctx, conversationID, turnID)
+	return err == nil && found.State != continuo.TurnRunning
 }
 
 // otherPoll is how often a turn that waits for one of another process looks whether that has ended.
@@ -191,21 +216,7 @@ func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, dec
 	if t.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", t.ID, continuo.ErrNotRunning)
 	}
-	waiting, err := e.Waiting(ctx, t)
-	if err != nil {
-		return err
-	}
-	for _, call := range waiting {
-		if call.ID != callID {
-			continue
-		}
-		kind := continuo.SignalDeny
-		if decision.Allowed {
-			kind = continuo.SignalAllow
-		}
-		return e.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: kind, ToolCallID: callID, Reason: decision.Reason})
-	}
-	return fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, t.ID)
+	return e.keeper.Decide(ctx, t, callID, decision)
 }
 
 // Waiting lists the calls of a turn that wait for a person's decision, in the order in which they came.
@@ -235,13 +246,18 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if err != nil {
 		return nil, err
 	}
+	if failed.State != continuo.TurnRunning { // before anybody is stopped for it
+		if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
+			return nil, err
+		}
+	}
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
 	wanted.View, wanted.Model = e.viewName(view), e.modelName(model)
 	return e.carryOut(ctx, wanted, policy, request.Detached, func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
 		if err == nil {
-			err = e.checkResumable(ctx, failed)
+			err = e.checkResumable(ctx, failed, false)
 		}
 		if err != nil {
 			return nil, turn.Input{}, err
@@ -251,15 +267,23 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	})
 }
 
-// checkResumable refuses to take up a turn that is not the newest to have ended, or did not fail.
-func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn) error {
+// checkResumable refuses to take up a turn that did not fail or is not the newest: of those that have ended,
+// or of all.
+func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn, ofAll bool) error {
 	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: failed.ConversationID, Limit: 2})
 	if err != nil {
 		return err
 	}
 	for _, t := range turns {
+		if ofAll && t.State == continuo.TurnRunning && t.ID != failed.ID {
+			if t, err = e.keeper.Settled(ctx, t); err != nil {
+				return err
+			}
+		}
 		switch {
-		case t.State == continuo.TurnRunning: // the one that resumes
+		case t.State == continuo.TurnVoid: // it broke off before it had begun
+			continue
+		case t.State == continuo.TurnRunning && !ofAll: // the one that resumes
 			continue
 		case t.ID != failed.ID:
 			return fmt.Errorf("%w: the conversation has gone on with turn %s since turn %s; send a message instead", ErrNotResumable, t.ID, failed.ID)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -14,6 +15,10 @@ import (
 
 // maxSideBySide bounds how many calls of one answer run at once.
 const maxSideBySide = 16
+
+// largestOutputs is how many outputs of the largest size (1 MiB at least) the calls of one answer may have
+// together.
+const largestOutputs = 4
 
 // toolRun carries out one call, or says why it is not carried out.
 type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) ran
@@ -57,6 +62,7 @@ func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, 
 	}
 	results := make([]continuo.Entry, len(answer.ToolCalls))
 	var running sync.WaitGroup
+	var held atomic.Int64 // bytes of the outputs so far: all are in memory until the last call has ended
 	places := make(chan struct{}, maxSideBySide)
 	for _, call := range answer.ToolCalls {
 		c.journal.emit(Event{Kind: Called, Call: &call})
@@ -65,18 +71,22 @@ func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, 
 		running.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			results[i] = c.resultOf(call, conversation, run)
+			results[i] = c.resultOf(call, conversation, run, &held)
 		})
 	}
 	running.Wait()
 	return results, nil
 }
 
-func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun) continuo.Entry {
+func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun, held *atomic.Int64) continuo.Entry {
 	done := run(call, conversation)
 	result := done.Result
 	if len(result.Content) > c.limits.OutputBytes {
 		result = tooLarge(len(result.Content), c.limits.OutputBytes)
+	}
+	if most := largestOutputs * max(int64(c.limits.OutputBytes), 1<<20); held.Add(int64(len(result.Content))) > most {
+		held.Add(-int64(len(result.Content)))
+		result = tool.Failure("the outputs of this answer's calls have more than %d bytes together, and nothing was kept of this one: ask for less, or in several answers", most)
 	}
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
@@ -97,6 +107,9 @@ func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversat
 
 // runTool calls the tool that a call names, if the policy or a person lets it.
 func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) ran {
+	if c.ctx.Err() != nil { // while it waited for others: what does not listen must not begin
+		return refused(ToolCancelled, "not run: the turn ended before this call began")
+	}
 	found, ok := c.find(call.Name)
 	if problem, malformed := render.ExplainMalformed(call); malformed {
 		return refused(ToolNotRun, "%s", problem)

@@ -44,6 +44,7 @@ type follower struct {
 	conversationID, turnID string
 	after                  int64
 	yield                  func(Event, error) bool
+	ran                    bool // the turn was still running when the reader came
 	over                   bool // the last event was yielded, or the reader has enough
 }
 
@@ -73,8 +74,9 @@ func (f *follower) give(e Event) {
 
 // fromJournal follows a turn of this process.
 func (f *follower) fromJournal(j *Journal) error {
+	f.ran = true
 	for !f.over {
-		events, missing, ended, changed, err := j.after(f.after)
+		events, missing, ended, changed, lost := j.after(f.after)
 		for _, e := range events {
 			if f.give(e); f.over {
 				return nil
@@ -88,11 +90,16 @@ func (f *follower) fromJournal(j *Journal) error {
 			if err != nil {
 				return err
 			}
-			if given > 0 {
+			switch {
+			case given > 0:
 				continue
+			case ended && lost != nil: // they never came to the store, or another process closes the turn
+				return lost
+			case ended:
+				return f.fromStore()
 			}
-		case ended && err != nil:
-			return err
+		case ended && lost != nil:
+			return lost
 		case ended:
 			return f.fromStore()
 		}
@@ -141,20 +148,27 @@ func (f *follower) fromStore() error {
 		if err != nil || f.over {
 			return err
 		}
+		f.ran = f.ran || turn.State == continuo.TurnRunning
 		switch {
 		case given > 0:
 			continue
 		case turn.State == continuo.TurnVoid:
 			return fmt.Errorf("turn %s: %w", f.turnID, continuo.ErrNotFound)
+		case turn.State != continuo.TurnRunning && f.after > turn.LastEvent && turn.LastEvent > 0 && f.ran:
+			f.after = turn.LastEvent - 1 // the reader asked from an id that the turn never gave: it gets the end
+			continue
 		case turn.State != continuo.TurnRunning && f.after >= turn.LastEvent && turn.LastEvent > 0:
 			return nil // the reader has seen the last event before
 		case turn.State != continuo.TurnRunning:
 			return f.fromLog(turn)
 		case f.keeper.abandoned(turn):
-			if _, err := f.keeper.Recover(f.ctx, turn); err != nil {
+			did, err := f.keeper.Recover(f.ctx, turn)
+			if err != nil {
 				return err
 			}
-			continue
+			if did {
+				continue
+			}
 		}
 		select {
 		case <-f.ctx.Done():

@@ -155,9 +155,12 @@ func TestAStoreThatFailsForAWhileLosesNoEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &brittle{Store: storetest.NewMemory()}
 		h := newHouse(t, []any{
-			model.Delta{Text: "one "}, func(context.Context) { store.fail(continuo.ErrFull); time.Sleep(2 * time.Second) },
-			model.Delta{Text: "two "}, func(context.Context) { time.Sleep(2 * time.Second); store.fail(nil); time.Sleep(2 * time.Second) },
-			model.Delta{Text: "three"}, model.Delta{Finish: "stop"},
+			model.Delta{Text: "one "},
+			func(context.Context) { store.fail(continuo.ErrFull); time.Sleep(2 * time.Second) },
+			model.Delta{Text: "two "},
+			func(context.Context) { time.Sleep(2 * time.Second); store.fail(nil); time.Sleep(2 * time.Second) },
+			model.Delta{Text: "three"},
+			model.Delta{Finish: "stop"},
 		})
 		h.over(store)
 		if last := h.say("go"); last.Kind != turn.Finished || last.Entry.Content.String() != "one two three" {
@@ -213,6 +216,7 @@ func TestAskingAPerson(t *testing.T) {
 					if event.Kind != turn.Asked || c.signal.Kind == "" {
 						continue
 					}
+					c.signal.Asked = event.ID
 					if err := elsewhere.Signal(context.Background(), h.conversation.ID, event.TurnID, c.signal); err != nil {
 						t.Fatal(err)
 					}

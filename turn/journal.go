@@ -26,10 +26,11 @@ type Journal struct {
 	// order is held while an event gets its id and its place, and over an append together with its events.
 	order sync.Mutex
 	// flushing is held while events are on their way to the store, so that they arrive in order. It also
-	// guards seen and renewed.
+	// guards seen, renewed and settled.
 	flushing sync.Mutex
 	seen     int       // signals that were read
 	renewed  time.Time // when the lease was last renewed
+	settled  bool      // the turn's end is in the store: there is nothing more to write
 
 	mu        sync.Mutex
 	recent    []Event // the newest events: those that are not in the store, and some before them
@@ -38,9 +39,10 @@ type Journal struct {
 	bytes     int       // of pending
 	oldest    time.Time // when the first of pending came
 	ended     bool
-	err       error // why the journal ended without a last event
-	decisions map[string]Decision
-	changed   chan struct{} // closed and replaced whenever a reader or a waiting call has something to see
+	err       error              // why the journal ended without a last event
+	asked     []Event            // those that nobody has decided on
+	decisions map[int64]Decision // by the id of the Asked event
+	changed   chan struct{}      // closed and replaced whenever a reader or a waiting call has something to see
 
 	kick chan struct{} // has room for one: flush now
 	done sync.WaitGroup
@@ -52,7 +54,7 @@ const keepRecent = 128
 
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j := &Journal{
-		keeper: k, turn: turn, last: turn.LastEvent, renewed: time.Now(), decisions: map[string]Decision{},
+		keeper: k, turn: turn, last: turn.LastEvent, renewed: time.Now(), decisions: map[int64]Decision{},
 		changed: make(chan struct{}), kick: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancelCause(ctx)
@@ -70,19 +72,21 @@ func (j *Journal) Context() context.Context { return j.ctx }
 // Stop ends the journal's context: with ErrInterrupted when the program ends, with nil when the user wants it.
 func (j *Journal) Stop(cause error) { j.stop(cause) }
 
-// emit shows an event and has it kept soon. It waits where the store is too far behind.
-func (j *Journal) emit(e Event) {
+// emit shows an event, has it kept soon, and returns its id. It waits where the store is too far behind.
+func (j *Journal) emit(e Event) int64 {
+	stored := encode(&e) // before anything is locked: it panics where JSON cannot hold what a model gave
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.mu.Lock()
 	e.ID, e.TurnID = j.last+1, j.turn.ID
-	stored := encode(&e)
+	stored.ID = e.ID
 	if len(j.pending) == 0 {
 		j.oldest = time.Now()
 	}
 	j.last = e.ID
 	j.pending, j.bytes = append(j.pending, stored), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
 	j.publish(e)
+	j.note(&e)
 	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
 	behind := j.bytes >= 2*j.keeper.options.FlushBytes && time.Since(j.oldest) >= 2*j.keeper.options.FlushAge
 	j.mu.Unlock()
@@ -92,6 +96,7 @@ func (j *Journal) emit(e Event) {
 	} else if first || due {
 		j.poke()
 	}
+	return e.ID
 }
 
 // publish shows an event to the readers. The caller holds mu.
@@ -101,6 +106,23 @@ func (j *Journal) publish(events ...Event) {
 		j.recent = slices.Clone(j.recent[surplus:])
 	}
 	j.wake()
+}
+
+// note follows what waits for a person. The caller holds mu.
+func (j *Journal) note(e *Event) {
+	switch e.Kind {
+	case Asked:
+		j.asked = append(j.asked, *e)
+	case Decided:
+		j.asked = slices.DeleteFunc(j.asked, func(asked Event) bool { return asked.Call.ID == e.Call.ID })
+	}
+}
+
+// waiting returns the Asked events that nobody has decided on.
+func (j *Journal) waiting() []Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.asked)
 }
 
 // wake lets everybody look again. The caller holds mu.
@@ -147,7 +169,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		j.lostIf(err)
 		return nil, err
 	}
-	j.renewed = time.Now()
+	j.renewed, j.settled = time.Now(), end != nil
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	j.mu.Lock()
 	j.last += int64(len(told))
@@ -159,10 +181,11 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	return stored, nil
 }
 
-// explain finds out whether entries were refused because another process has gone on with the log.
+// explain finds out whether entries were refused because another process has gone on with the log, or
+// deleted it.
 func (j *Journal) explain(err error) error {
 	var rule *continuo.RuleError
-	if !errors.As(err, &rule) {
+	if !errors.As(err, &rule) && !errors.Is(err, continuo.ErrNotFound) {
 		return err
 	}
 	probe := continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, SignalsSeen: j.seen}
@@ -193,9 +216,12 @@ func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry)
 
 // void ends a turn of which nothing stands in the log, as if it had never been.
 func (j *Journal) void() error {
+	j.flushing.Lock()
+	defer j.flushing.Unlock()
 	_, err := j.commit(nil, func([]continuo.Entry) continuo.TurnUpdate {
 		return continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, State: continuo.TurnVoid}
 	})
+	j.settled = err == nil
 	return err
 }
 
@@ -228,6 +254,9 @@ func (j *Journal) putBack(events []continuo.TurnEvent) {
 func (j *Journal) flush() error {
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
+	if j.settled {
+		return nil
+	}
 	pending := j.take()
 	update := continuo.TurnUpdate{
 		ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: pending, SignalsSeen: j.seen,
@@ -328,21 +357,20 @@ func (j *Journal) heed(signal continuo.TurnSignal) {
 		j.stop(ErrInterrupted)
 	case continuo.SignalAllow, continuo.SignalDeny:
 		j.mu.Lock()
-		if _, decided := j.decisions[signal.ToolCallID]; !decided {
-			j.decisions[signal.ToolCallID] = Decision{Allowed: signal.Kind == continuo.SignalAllow, Reason: signal.Reason}
+		if _, decided := j.decisions[signal.Asked]; !decided {
+			j.decisions[signal.Asked] = Decision{Allowed: signal.Kind == continuo.SignalAllow, Reason: signal.Reason}
 		}
 		j.wake()
 		j.mu.Unlock()
 	}
 }
 
-// decision waits until somebody decides on a call, or ctx ends.
-func (j *Journal) decision(ctx context.Context, callID string) (Decision, bool) {
-	poll := time.NewTicker(j.keeper.options.Poll)
-	defer poll.Stop()
+// decision waits until somebody decides on what an Asked event asked for, or ctx ends. What is decided in
+// another process comes with the next heartbeat.
+func (j *Journal) decision(ctx context.Context, asked int64) (Decision, bool) {
 	for {
 		j.mu.Lock()
-		decided, ok := j.decisions[callID]
+		decided, ok := j.decisions[asked]
 		changed := j.changed
 		j.mu.Unlock()
 		if ok {
@@ -352,8 +380,6 @@ func (j *Journal) decision(ctx context.Context, callID string) (Decision, bool) 
 		case <-ctx.Done():
 			return Decision{}, false
 		case <-changed:
-		case <-poll.C:
-			j.poke() // it may have been decided in another process
 		}
 	}
 }
@@ -362,6 +388,7 @@ func (j *Journal) decision(ctx context.Context, callID string) (Decision, bool) 
 func (j *Journal) close(err error) {
 	close(j.quit)
 	j.done.Wait()
+	_ = j.flush() // of a turn that did not come to its end: recovery wants all that there is
 	j.mu.Lock()
 	j.ended, j.err = true, err
 	j.wake()

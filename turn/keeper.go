@@ -18,8 +18,9 @@ type Keeper struct {
 	options KeeperOptions
 	store   continuo.TurnStore
 
-	mu       sync.Mutex
-	journals map[string]*Journal // of the turns that run here; nil for one whose lease is being taken
+	mu         sync.Mutex
+	journals   map[string]*Journal      // of the turns that run here; nil for one whose lease is being taken
+	recovering map[string]chan struct{} // turns that are being closed here; closed when that is over
 }
 
 // KeeperOptions configures a Keeper.
@@ -67,7 +68,7 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	if options.FlushBytes == 0 {
 		options.FlushBytes = 1 << 10
 	}
-	return &Keeper{options: options, store: options.Log.Turns(), journals: map[string]*Journal{}}
+	return &Keeper{options: options, store: options.Log.Turns(), journals: map[string]*Journal{}, recovering: map[string]chan struct{}{}}
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -187,12 +188,43 @@ func (k *Keeper) Settled(ctx context.Context, turn continuo.Turn) (continuo.Turn
 // Waiting lists the calls of a running turn that wait for a person's decision, in the order in which they
 // came.
 func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]continuo.ToolCall, error) {
-	if j := k.journal(turn.ID); j != nil {
-		if err := j.flush(); err != nil {
-			return nil, err
-		}
+	asked, err := k.asked(ctx, turn)
+	if err != nil {
+		return nil, err
 	}
 	var waiting []continuo.ToolCall
+	for _, event := range asked {
+		waiting = append(waiting, *event.Call)
+	}
+	return waiting, nil
+}
+
+// Decide tells a running turn what a person decided on a call that waits. The first decision counts. It
+// fails with continuo.ErrNotFound when no call of that id waits, and like [Keeper.Signal].
+func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, decision Decision) error {
+	asked, err := k.asked(ctx, turn)
+	if err != nil {
+		return err
+	}
+	for _, event := range asked {
+		if event.Call.ID != callID {
+			continue
+		}
+		signal := continuo.TurnSignal{Kind: continuo.SignalDeny, ToolCallID: callID, Asked: event.ID, Reason: decision.Reason}
+		if decision.Allowed {
+			signal.Kind = continuo.SignalAllow
+		}
+		return k.Signal(ctx, turn.ConversationID, turn.ID, signal)
+	}
+	return fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, turn.ID)
+}
+
+// asked returns the Asked events of a turn that nobody has decided on.
+func (k *Keeper) asked(ctx context.Context, turn continuo.Turn) ([]Event, error) {
+	if j := k.journal(turn.ID); j != nil {
+		return j.waiting(), nil
+	}
+	var waiting []Event
 	for after := int64(0); ; {
 		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
 		if err != nil || len(page) == 0 {
@@ -205,9 +237,9 @@ func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]continuo.To
 			}
 			switch event.Kind {
 			case Asked:
-				waiting = append(waiting, *event.Call)
+				waiting = append(waiting, event)
 			case Decided:
-				waiting = slices.DeleteFunc(waiting, func(call continuo.ToolCall) bool { return call.ID == event.Call.ID })
+				waiting = slices.DeleteFunc(waiting, func(asked Event) bool { return asked.Call.ID == event.Call.ID })
 			}
 			after = event.ID
 		}

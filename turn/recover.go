@@ -17,9 +17,14 @@ const idLeap = 1 << 20
 
 // Recover closes a turn whose process is gone: partial text becomes an assistant entry with the reason
 // interrupted, calls that were cut off move to its partial calls, calls without a result get one that says
-// so. All of it is one commit, so that it may be killed too. It reports false when another process was
+// so. All of it is one commit, so that it may be killed too. It reports false when somebody else was
 // faster.
 func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) {
+	done, err := k.alone(ctx, seen.ID)
+	if done == nil {
+		return false, err
+	}
+	defer done()
 	turn, err := k.store.TakeTurn(ctx, seen, k.options.Owner, k.options.Lease)
 	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) {
 		return false, nil
@@ -27,7 +32,7 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 	if err == nil {
 		err = k.close(ctx, turn)
 	}
-	if errors.Is(err, continuo.ErrLeaseLost) {
+	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) { // or it was deleted
 		return false, nil
 	}
 	if err != nil {
@@ -37,19 +42,53 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 	return true, nil
 }
 
+// alone lets one goroutine of this process at a time close a turn: else each would take the lease from the
+// one before, and none would come to an end. Where another one is at it, it waits for that and returns nil.
+func (k *Keeper) alone(ctx context.Context, turnID string) (done func(), err error) {
+	k.mu.Lock()
+	other, busy := k.recovering[turnID]
+	if !busy {
+		own := make(chan struct{})
+		k.recovering[turnID] = own
+		k.mu.Unlock()
+		return func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			delete(k.recovering, turnID)
+			close(own)
+		}, nil
+	}
+	k.mu.Unlock()
+	select {
+	case <-other:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // close writes the end of a turn that this process took over.
 func (k *Keeper) close(ctx context.Context, turn continuo.Turn) error {
 	left, err := k.remains(ctx, turn)
 	if err != nil {
 		return err
 	}
-	update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence}
 	if !left.started {
-		update.State = continuo.TurnVoid
+		update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence, State: continuo.TurnVoid}
 		_, err := k.store.UpdateTurn(ctx, update)
 		return err
 	}
-	entries := left.entries(turn)
+	err = k.write(ctx, turn, left, left.entries(turn))
+	var rule *continuo.RuleError
+	if errors.As(err, &rule) { // a turn that cannot be closed would block its conversation for ever
+		err = k.write(ctx, turn, left, left.atLeast(turn))
+	}
+	return err
+}
+
+// write closes a turn with entries.
+func (k *Keeper) write(ctx context.Context, turn continuo.Turn, left *remains, entries []continuo.Entry) error {
+	update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence}
 	id := turn.LastEvent + idLeap
 	tell := func(stored []continuo.Entry) continuo.TurnUpdate {
 		done := update
@@ -74,10 +113,10 @@ func (k *Keeper) close(ctx context.Context, turn continuo.Turn) error {
 		return done
 	}
 	if len(entries) == 0 {
-		_, err = k.store.UpdateTurn(ctx, tell(nil))
+		_, err := k.store.UpdateTurn(ctx, tell(nil))
 		return err
 	}
-	_, err = k.options.Log.Append(ctx, turn.ConversationID, entries, continuo.AppendOptions{Turn: tell})
+	_, err := k.options.Log.Append(ctx, turn.ConversationID, entries, continuo.AppendOptions{Turn: tell})
 	return err
 }
 
@@ -181,13 +220,38 @@ func (r *remains) readLog(ctx context.Context, log *continuo.Log, conversation c
 
 // entries makes what closes the turn.
 func (r *remains) entries(turn continuo.Turn) []continuo.Entry {
+	var broken []continuo.Entry
+	if r.lastFailure == nil {
+		broken = r.broken()
+	}
+	return r.behindOpen(turn, broken)
+}
+
+// atLeast makes what closes a turn whose answer breaks a rule of the log: of that only the text is kept.
+func (r *remains) atLeast(turn continuo.Turn) []continuo.Entry {
+	if r.lastFailure != nil {
+		return r.behindOpen(turn, nil)
+	}
+	return r.behindOpen(turn, []continuo.Entry{textOf(r.broken()[0])})
+}
+
+// textOf is a failed answer without what a rule may have refused: its text, and that its calls are gone.
+func textOf(answer continuo.Entry) continuo.Entry {
+	failure := *answer.Error
+	failure.PartialToolCalls = nil
+	if n := len(answer.ToolCalls) + len(answer.Error.PartialToolCalls); n > 0 {
+		failure.Message += fmt.Sprintf("; %d calls of tools could not be kept", n)
+	}
+	return continuo.Entry{Role: continuo.Assistant, Content: answer.Content, Error: &failure, Round: answer.Round}
+}
+
+// behindOpen puts entries of the turn behind the results of the calls that stand open.
+func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
 	var entries []continuo.Entry
 	for _, id := range r.open.Open {
 		entries = append(entries, interruptedCall(id, r.open.Hidden))
 	}
-	if r.lastFailure == nil {
-		entries = append(entries, r.broken()...)
-	}
+	entries = append(entries, more...)
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = cmp.Or(r.mode, turn.Mode), turn.AgentID, turn.ID
 	}

@@ -1,10 +1,12 @@
 package turn
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -21,8 +23,36 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 		c.journal.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
 		answer = c.askFallback(answer, last)
 	}
-	return c.answered(answer)
+	return c.keep(answer)
 }
+
+// keep appends an answer. One that breaks a rule of the log is kept as one that failed, with its text: what
+// was shown must not be lost. Where the store fails twice the turn is left to recovery, which makes the
+// answer of the events.
+func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
+	kept, err := c.answered(answer)
+	var rule *continuo.RuleError
+	switch {
+	case err == nil || errors.Is(err, continuo.ErrLeaseLost):
+		return kept, err
+	case errors.As(err, &rule):
+		if answer.Error == nil {
+			answer.Error = (&model.Answer{}).Entry(&model.Error{Reason: continuo.ReasonUpstream, Message: "the answer cannot be kept"}).Error
+		}
+		answer.Error.Message += "; " + rule.Error()
+		answer = textOf(answer)
+	}
+	if kept, err = c.answered(answer); err != nil {
+		return nil, &notKeptError{err}
+	}
+	return kept, nil
+}
+
+// notKeptError says why an answer stands in no entry.
+type notKeptError struct{ err error }
+
+func (e *notKeptError) Error() string { return "keep the answer: " + e.err.Error() }
+func (e *notKeptError) Unwrap() error { return e.err }
 
 // request is one that is ready to be sent.
 type request struct {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,7 +74,11 @@ func (c *cycle) show(delta model.Delta) {
 		c.journal.emit(Event{Kind: TextDelta, Text: strings.ToValidUTF8(delta.Text, "\uFFFD")})
 	}
 	if delta.ToolCall != nil {
-		c.journal.emit(Event{Kind: CallDelta, Delta: delta.ToolCall})
+		piece := *delta.ToolCall
+		if !json.Valid(piece.Extra) { // no event could hold it; the rules of the log refuse the whole answer
+			piece.Extra = nil
+		}
+		c.journal.emit(Event{Kind: CallDelta, Delta: &piece})
 	}
 }
 
