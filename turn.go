@@ -72,6 +72,8 @@ type TurnUpdate struct {
 	Events []TurnEvent
 	// Lease renews the lease for so long from now; 0 leaves it as it is, and less than 0 gives it back.
 	Lease time.Duration
+	// Mode becomes the conversation's active mode; "" leaves it as it is.
+	Mode Mode
 	// State ends the turn; "" lets it run. End says how it ended.
 	State TurnState
 	End   TurnEnd

@@ -65,12 +65,13 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		}
 	}
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
-		conversation, err := e.switchMode(ctx, conversation.ID, request.Mode)
+		now, err := e.Log.Conversation(ctx, conversation.ID)
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		with, err := e.withMode(runner, conversation.ActiveMode)
-		return with, turn.Input{Message: request.Message, Mode: conversation.ActiveMode}, err
+		mode := cmp.Or(request.Mode, now.ActiveMode)
+		with, err := e.withMode(runner, mode)
+		return with, turn.Input{Message: request.Message, Mode: mode}, err
 	}
 	chat, err := e.carryOut(ctx, wanted, policy, request.Detached, begin)
 	if errors.Is(err, continuo.ErrExists) { // the same key began the turn meanwhile
@@ -107,15 +108,6 @@ func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, 
 		return nil, fmt.Errorf("%w: it began turn %s with another message", continuo.ErrKeyReused, begun.ID)
 	}
 	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, begun.ID, 0))}, nil
-}
-
-// switchMode gives the conversation the mode that a request asks for.
-func (e *Engine) switchMode(ctx context.Context, id string, mode continuo.Mode) (continuo.Conversation, error) {
-	conversation, err := e.Log.Conversation(ctx, id)
-	if err != nil || mode == "" || mode == conversation.ActiveMode {
-		return conversation, err
-	}
-	return e.Log.Update(ctx, id, continuo.ConversationChange{ActiveMode: &mode})
 }
 
 // prepare checks everything that can be checked before a conversation is touched.

@@ -51,6 +51,7 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 		done()
 		return nil, err
 	}
+	conversation.ActiveMode = input.Mode // as it will be with the input
 	span.SetMode(traced, string(input.Mode))
 	go e.run(runner, journal, input, done)
 	chat := &Chat{Conversation: conversation, TurnID: wanted.ID}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +19,6 @@ const maxSideBySide = 16
 // together.
 const largestOutputs = 4
 
-// toolRun carries out one call, or says why it is not carried out.
-type toolRun func(call continuo.ToolCall, conversation continuo.Conversation) ran
-
 // ran is what became of a call.
 type ran struct {
 	tool.Result
@@ -30,14 +26,72 @@ type ran struct {
 	took    time.Duration // without the wait for a person; 0 when it did not run
 }
 
-// answerCalls runs an answer's calls side by side and appends their results in call order.
-func (c *cycle) answerCalls(answer *continuo.Entry, run toolRun) error {
-	results, err := c.results(answer, run)
+// answerCalls runs an answer's calls side by side, unless the turn has reached its limit, and appends their
+// results in call order, each as soon as those before it are there.
+func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
+	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
 	if err != nil {
 		return err
 	}
-	_, err = c.append(results, toolEvents, nil)
-	return err
+	for _, call := range answer.ToolCalls {
+		c.journal.emit(Event{Kind: Called, Call: &call})
+	}
+	room := &room{most: largestOutputs * max(int64(c.limits.OutputBytes), 1<<20)}
+	results := make([]chan continuo.Entry, len(answer.ToolCalls))
+	for i, call := range answer.ToolCalls {
+		results[i] = make(chan continuo.Entry, 1)
+		go func() {
+			done := refused(ToolNotRun, "not run: the turn has reached its limit of rounds")
+			if !overLimit {
+				done = c.runTool(call, conversation)
+			}
+			done.Result = room.take(done.Result, c.limits.OutputBytes)
+			results[i] <- c.resultOf(call, done)
+		}()
+	}
+	var failed error
+	for next := 0; next < len(results); {
+		ready := ready(results[next:])
+		next += len(ready)
+		if failed == nil {
+			_, failed = c.append(ready, toolEvents, nil)
+		}
+	}
+	return failed
+}
+
+// ready waits for the first result and returns it with those behind it that are there too.
+func ready(results []chan continuo.Entry) []continuo.Entry {
+	ready := []continuo.Entry{<-results[0]}
+	for _, result := range results[1:] {
+		select {
+		case entry := <-result:
+			ready = append(ready, entry)
+		default:
+			return ready
+		}
+	}
+	return ready
+}
+
+// room bounds what the outputs of one answer's calls have together: many of them may wait in memory for
+// one before them.
+type room struct {
+	most int64
+	held atomic.Int64 // in bytes
+}
+
+// take returns a result, or, where it is too large, one that says so.
+func (r *room) take(result tool.Result, largest int) tool.Result {
+	size := int64(len(result.Content))
+	if size > int64(largest) {
+		return tooLarge(len(result.Content), largest)
+	}
+	if r.held.Add(size) > r.most {
+		r.held.Add(-size)
+		return tool.Failure("the outputs of this answer's calls have more than %d bytes together, and nothing was kept of this one: ask for less, or in several answers", r.most)
+	}
+	return result
 }
 
 // toolEvents tells of results.
@@ -51,43 +105,9 @@ func toolEvents(stored []continuo.Entry) []Event {
 	return events
 }
 
-// results carries out an answer's calls side by side and returns their results in call order.
-func (c *cycle) results(answer *continuo.Entry, run toolRun) ([]continuo.Entry, error) {
-	if len(answer.ToolCalls) == 0 {
-		return nil, nil
-	}
-	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]continuo.Entry, len(answer.ToolCalls))
-	var running sync.WaitGroup
-	var held atomic.Int64 // bytes of the outputs so far: all are in memory until the last call has ended
-	places := make(chan struct{}, maxSideBySide)
-	for _, call := range answer.ToolCalls {
-		c.journal.emit(Event{Kind: Called, Call: &call})
-	}
-	for i, call := range answer.ToolCalls {
-		running.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			results[i] = c.resultOf(call, conversation, run, &held)
-		})
-	}
-	running.Wait()
-	return results, nil
-}
-
-func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversation, run toolRun, held *atomic.Int64) continuo.Entry {
-	done := run(call, conversation)
+// resultOf makes the entry that answers a call.
+func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 	result := done.Result
-	if len(result.Content) > c.limits.OutputBytes {
-		result = tooLarge(len(result.Content), c.limits.OutputBytes)
-	}
-	if most := largestOutputs * max(int64(c.limits.OutputBytes), 1<<20); held.Add(int64(len(result.Content))) > most {
-		held.Add(-int64(len(result.Content)))
-		result = tool.Failure("the outputs of this answer's calls have more than %d bytes together, and nothing was kept of this one: ask for less, or in several answers", most)
-	}
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
 		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(result.Content), Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"),
@@ -107,9 +127,6 @@ func (c *cycle) resultOf(call continuo.ToolCall, conversation continuo.Conversat
 
 // runTool calls the tool that a call names, if the policy or a person lets it.
 func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) ran {
-	if c.ctx.Err() != nil { // while it waited for others: what does not listen must not begin
-		return refused(ToolCancelled, "not run: the turn ended before this call began")
-	}
 	found, ok := c.find(call.Name)
 	if problem, malformed := render.ExplainMalformed(call); malformed {
 		return refused(ToolNotRun, "%s", problem)
@@ -167,6 +184,14 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 // runAllowed runs a tool; a program error in it becomes a result like any failure, and so does that it does
 // not stop in time.
 func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
+	select {
+	case c.places <- struct{}{}:
+		defer func() { <-c.places }()
+	case <-c.ctx.Done():
+	}
+	if c.ctx.Err() != nil { // while it waited for others: what does not listen must not begin
+		return refused(ToolCancelled, "not run: the turn ended before this call began")
+	}
 	limit := c.limits.Tool
 	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
 		limit = timed.Timeout()
@@ -240,14 +265,9 @@ func names(tools tool.Set) []string {
 	return names
 }
 
-// notRun answers a call of an answer that broke off.
-func notRun(continuo.ToolCall, continuo.Conversation) ran {
+// notRun is what becomes of a call whose answer broke off.
+func notRun() ran {
 	return refused(ToolNotRun, "not run: the answer that asked for it broke off")
-}
-
-// overLimit answers a call that came after the last round.
-func overLimit(continuo.ToolCall, continuo.Conversation) ran {
-	return refused(ToolNotRun, "not run: the turn has reached its limit of rounds")
 }
 
 // tooLarge stands for an output above the limit.

@@ -36,6 +36,7 @@ type Journal struct {
 	recent    []Event // the newest events: those that are not in the store, and some before them
 	last      int64   // id of the newest event
 	pending   []continuo.TurnEvent
+	flying    flight    // what a flush under way has taken of pending
 	bytes     int       // of pending
 	oldest    time.Time // when the first of pending came
 	ended     bool
@@ -49,8 +50,14 @@ type Journal struct {
 	quit chan struct{}
 }
 
+// flight is how much is on its way to the store, and since when the first of it has waited.
+type flight struct {
+	bytes  int
+	oldest time.Time
+}
+
 // keepRecent is how many events that are in the store already stay in memory, for readers close behind.
-const keepRecent = 128
+const keepRecent = 64
 
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j := &Journal{
@@ -88,7 +95,7 @@ func (j *Journal) emit(e Event) int64 {
 	j.publish(e)
 	j.note(&e)
 	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
-	behind := j.bytes >= 2*j.keeper.options.FlushBytes && time.Since(j.oldest) >= 2*j.keeper.options.FlushAge
+	behind := j.behind()
 	j.mu.Unlock()
 	j.keeper.observe(j.ctx, j.turn, e)
 	if behind {
@@ -97,6 +104,16 @@ func (j *Journal) emit(e Event) int64 {
 		j.poke()
 	}
 	return e.ID
+}
+
+// behind reports whether the store is further behind than it may be: by twice FlushBytes, of which some has
+// waited for twice FlushAge. The caller holds mu.
+func (j *Journal) behind() bool {
+	oldest := j.oldest
+	if j.flying.bytes > 0 {
+		oldest = j.flying.oldest
+	}
+	return j.bytes+j.flying.bytes >= 2*j.keeper.options.FlushBytes && time.Since(oldest) >= 2*j.keeper.options.FlushAge
 }
 
 // publish shows an event to the readers. The caller holds mu.
@@ -140,15 +157,16 @@ func (j *Journal) poke() {
 }
 
 // append adds entries to the log in one commit with the events that tell of them and all before, and
-// returns the entries as stored. End, if there is one, ends the turn in the same commit. It gets there even
-// when the turn was cancelled, unless the lease is lost.
-func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, end *ending) ([]continuo.Entry, error) {
+// returns the entries as stored. More adds to the update that goes with them, such as the turn's end; it may
+// be nil. Append gets there even when the turn was cancelled, unless the lease is lost.
+func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
 	pending := j.take()
 	var told []Event
+	var last continuo.TurnUpdate
 	update := func(stored []continuo.Entry) continuo.TurnUpdate {
 		told = tell(stored)
 		events := slices.Clone(pending)
@@ -156,11 +174,11 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 			told[i].ID, told[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
 			events = append(events, encode(&told[i]))
 		}
-		u := continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease}
-		if end != nil {
-			u.State, u.End = end.state, end.TurnEnd
+		last = continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease}
+		if more != nil {
+			more(&last)
 		}
-		return u
+		return last
 	}
 	stored, err := j.commit(entries, update)
 	if err != nil {
@@ -169,7 +187,8 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		j.lostIf(err)
 		return nil, err
 	}
-	j.renewed, j.settled = time.Now(), end != nil
+	j.renewed, j.settled = time.Now(), last.State != ""
+	j.landed()
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	j.mu.Lock()
 	j.last += int64(len(told))
@@ -195,10 +214,9 @@ func (j *Journal) explain(err error) error {
 	return err
 }
 
-// ending is how a turn ends.
-type ending struct {
-	state continuo.TurnState
-	continuo.TurnEnd
+// ends makes an update the turn's last.
+func ends(state continuo.TurnState, end continuo.TurnEnd) func(*continuo.TurnUpdate) {
+	return func(update *continuo.TurnUpdate) { update.State, update.End = state, end }
 }
 
 // commit writes an update, with entries where there are any.
@@ -236,18 +254,27 @@ func (j *Journal) take() []continuo.TurnEvent {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pending := j.pending
+	j.flying = flight{j.bytes, j.oldest}
 	j.pending, j.bytes = nil, 0
 	return pending
+}
+
+// landed says that what was taken is in the store. The caller holds flushing.
+func (j *Journal) landed() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.flying = flight{}
 }
 
 // putBack restores events that the store did not take. The caller holds flushing.
 func (j *Journal) putBack(events []continuo.TurnEvent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pending = append(events, j.pending...)
-	for _, e := range events {
-		j.bytes += len(e.Data)
+	j.pending, j.bytes = append(events, j.pending...), j.bytes+j.flying.bytes
+	if len(events) > 0 {
+		j.oldest = j.flying.oldest
 	}
+	j.flying = flight{}
 }
 
 // flush brings what is pending to the store, renews the lease and reads the signals.
@@ -271,6 +298,7 @@ func (j *Journal) flush() error {
 		j.lostIf(err)
 		return err
 	}
+	j.landed()
 	if len(pending) > 0 {
 		j.measure(StageFlush, time.Since(begin))
 		j.keeper.options.Meter.EventsFlushed(len(pending))

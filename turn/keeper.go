@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ type Keeper struct {
 // KeeperOptions configures a Keeper.
 type KeeperOptions struct {
 	Log *continuo.Log
-	// Owner names this process to others; it must be unique. Default: a new id.
+	// Owner names this process to others; the keeper adds an id of its own. Default: none.
 	Owner string
 	// Gone reports owners whose process has certainly ended, so that nobody has to wait until its leases
 	// run out. Default: nobody is known to be gone.
@@ -51,9 +52,7 @@ type KeeperOptions struct {
 
 // NewKeeper makes a keeper.
 func NewKeeper(options KeeperOptions) *Keeper {
-	if options.Owner == "" {
-		options.Owner = options.Log.NewID("proc")
-	}
+	options.Owner += ownerSeparator + options.Log.NewID("keep")
 	if options.Gone == nil {
 		options.Gone = func(string) bool { return false }
 	}
@@ -69,6 +68,15 @@ func NewKeeper(options KeeperOptions) *Keeper {
 		options.FlushBytes = 1 << 10
 	}
 	return &Keeper{options: options, store: options.Log.Turns(), journals: map[string]*Journal{}, recovering: map[string]chan struct{}{}}
+}
+
+// ownerSeparator stands between a process's name and the id of one of its keepers.
+const ownerSeparator = "#"
+
+// gone reports whether the process of an owner has certainly ended.
+func (k *Keeper) gone(owner string) bool {
+	process, _, _ := strings.Cut(owner, ownerSeparator)
+	return k.options.Gone(process)
 }
 
 func setDefault(d *time.Duration, value time.Duration) {
@@ -166,7 +174,7 @@ func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, sign
 // abandoned reports whether nobody carries on a running turn any more.
 func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	if turn.Owner != k.options.Owner {
-		return turn.LeaseExpired || k.options.Gone(turn.Owner)
+		return turn.LeaseExpired || k.gone(turn.Owner)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

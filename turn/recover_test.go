@@ -25,7 +25,7 @@ func callDelta(index int, name, arguments string, done bool) model.Delta {
 
 // killed runs a turn until nothing moves any more, and lets another process close it. It returns the closed
 // turn's last event and the error with which the first process then ended.
-func (h *house) killed(in turn.Input) (last turn.Event, lost error) {
+func (h *house) killed(in turn.Input, awake ...func()) (last turn.Event, lost error) {
 	h.t.Helper()
 	journal := h.begin(context.Background())
 	ran := make(chan error, 1)
@@ -46,6 +46,9 @@ func (h *house) killed(in turn.Input) (last turn.Event, lost error) {
 	}
 	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
 		h.t.Errorf("ids do not rise: %v", ids)
+	}
+	for _, then := range awake {
+		then()
 	}
 	return last, <-ran
 }
@@ -158,6 +161,45 @@ func TestACallThatWasRunningIsAnswered(t *testing.T) {
 		}
 		if len(h.model.bodies) != 1 {
 			t.Errorf("%d requests", len(h.model.bodies))
+		}
+	})
+}
+
+func TestResultsAreKeptAsTheyCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h := newHouse(t, asks("echo {}", "stuck {}", "echo {}"))
+		h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { <-release }}, echo{name: "echo"}}
+		last, lost := h.killed(turn.Input{Message: continuo.Text("go")}, func() { close(release) })
+		if last.Kind != turn.Failed || !errors.Is(lost, continuo.ErrLeaseLost) {
+			t.Errorf("%+v, %v", last, lost)
+		}
+		want := []string{"tool call_0 {}", "tool call_1 error: interrupted", "tool call_2 error: interrupted", "assistant null"}
+		if got := shapes(h.entries()[2:]); !slices.Equal(got, want) {
+			t.Errorf("log\n%q\nwant\n%q", got, want)
+		}
+	})
+}
+
+func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []string
+		for range 40 {
+			calls = append(calls, "asked {}")
+		}
+		h := newHouse(t, asks(append(calls, "echo {}")...), says("fine"))
+		ran := make(chan struct{})
+		h.runner.Tools = tool.Set{echo{name: "asked"}, echo{name: "echo", begin: func() { close(ran) }}}
+		h.runner.Policy = tool.Policy{Ask: []string{"asked"}, Otherwise: tool.Allow}
+		begin := time.Now()
+		go func() {
+			<-ran
+			if waited := time.Since(begin); waited > time.Second {
+				t.Errorf("the call that nobody has to be asked about waited %s", waited)
+			}
+		}()
+		if last := h.say("go"); last.Kind != turn.Finished {
+			t.Errorf("%+v", last)
 		}
 	})
 }

@@ -95,7 +95,8 @@ func (l Limits) orDefaults() Limits {
 type Input struct {
 	Message continuo.Content
 	// Resume goes on from where the log stands, without a message.
-	Resume  bool
+	Resume bool
+	// Mode is the mode of the turn; the conversation's active mode becomes it, together with the input.
 	Mode    continuo.Mode
 	AgentID string
 }
@@ -108,7 +109,7 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	ctx, cancel := context.WithTimeoutCause(j.Context(), limits.Turn, errTimeout)
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
-	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, tools: r.offered(ctx)}
+	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, tools: r.offered(ctx), places: make(chan struct{}, maxSideBySide)}
 	return c.run()
 }
 
@@ -141,6 +142,7 @@ type cycle struct {
 	tools          tool.Set // of this turn
 	usage          continuo.Usage
 	newestPlan     *continuo.Plan // of the newest round
+	places         chan struct{}  // of calls that run at once
 	ctx            context.Context
 }
 
@@ -163,11 +165,7 @@ func (c *cycle) run() error {
 		case answer.Error != nil:
 			return c.fail(answer)
 		}
-		run := c.runTool
-		if round == c.limits.Rounds {
-			run = overLimit
-		}
-		if err := c.answerCalls(answer, run); err != nil {
+		if err := c.answerCalls(answer, round == c.limits.Rounds); err != nil {
 			return err
 		}
 		if round == c.limits.Rounds {
@@ -196,14 +194,13 @@ func (c *cycle) ends(err error) error {
 
 // fail ends a turn whose answer failed: its calls are answered, and the turn ends with it.
 func (c *cycle) fail(answer *continuo.Entry) error {
-	ending := &ending{continuo.TurnFailed, continuo.TurnEnd{Reason: answer.Error.Reason, Usage: c.usage}}
-	results, err := c.results(answer, notRun)
-	if err != nil {
-		return err
+	var results []continuo.Entry
+	for _, call := range answer.ToolCalls {
+		results = append(results, c.resultOf(call, notRun()))
 	}
-	_, err = c.append(results, func(stored []continuo.Entry) []Event {
+	_, err := c.append(results, func(stored []continuo.Entry) []Event {
 		return append(toolEvents(stored), Event{Kind: Failed, Entry: answer, Plan: c.newestPlan, Usage: c.usage})
-	}, ending)
+	}, ends(continuo.TurnFailed, continuo.TurnEnd{Reason: answer.Error.Reason, Usage: c.usage}))
 	return err
 }
 
@@ -235,7 +232,7 @@ func (c *cycle) begin() error {
 			return []Event{{Kind: Started, Entry: last}}
 		}
 		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
-	}, nil)
+	}, func(update *continuo.TurnUpdate) { update.Mode = c.in.Mode })
 	return err
 }
 
@@ -283,30 +280,30 @@ func (r *Runner) CheckFits(ctx context.Context, message continuo.Content) error 
 
 // append adds entries of the turn to the log, together with the events that tell of them. It gets there
 // even when the turn was cancelled.
-func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, end *ending) ([]continuo.Entry, error) {
+func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = c.in.Mode, c.in.AgentID, c.journal.turn.ID
 	}
-	return c.journal.append(entries, tell, end)
+	return c.journal.append(entries, tell, more)
 }
 
 // answered appends an answer. One without calls ends the turn in the same commit.
 func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
-	var end *ending
+	var last func(*continuo.TurnUpdate)
 	kind, state, reason := Finished, continuo.TurnFinished, continuo.FailureReason("")
 	if answer.Error != nil {
 		kind, state, reason = Failed, continuo.TurnFailed, answer.Error.Reason
 	}
 	if len(answer.ToolCalls) == 0 {
-		end = &ending{state, continuo.TurnEnd{Reason: reason, Usage: c.usage}}
+		last = ends(state, continuo.TurnEnd{Reason: reason, Usage: c.usage})
 	}
 	stored, err := c.append([]continuo.Entry{answer}, func(stored []continuo.Entry) []Event {
 		events := []Event{{Kind: Answered, Entry: &stored[0]}}
-		if end != nil {
+		if last != nil {
 			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})
 		}
 		return events
-	}, end)
+	}, last)
 	if err != nil {
 		return nil, err
 	}

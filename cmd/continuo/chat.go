@@ -57,7 +57,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	}
 	defer w.Close()
 	if _, err := w.engine.Recover(ctx); err != nil {
-		return err
+		a.note("%s %s", a.notePaint.yellow("note:"), err)
 	}
 	t, err := c.begin(ctx, a, w)
 	if err != nil {

@@ -54,8 +54,8 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	if _, err := w.engine.Recover(ctx); err != nil {
-		return err
+	if _, err := w.engine.Recover(ctx); err != nil { // the watch below tries again
+		logger.Error("recovery_failed", "error", err.Error())
 	}
 	listener, err := listen(ctx, settings.Listen)
 	if err != nil {

@@ -27,6 +27,7 @@ type talk struct {
 	quiet        bool // only collect the answer
 	signals      chan os.Signal
 	lines        lineReader      // of a terminal or a pipe; nil when one message is all
+	underway     chan typed      // the line that is being read; nil when none is
 	always       map[string]bool // tools whose calls the person lets run without being asked again
 
 	answer *answerJSON    // to the last message, once its turn is over
@@ -112,18 +113,27 @@ type typed struct {
 
 // next waits for a line or a signal.
 func (t *talk) next(lines lineReader) (string, error) {
-	got := make(chan typed, 1)
-	go func() { // after a signal it is left behind: the program ends
-		line, err := lines.read()
-		got <- typed{line, err}
-	}()
 	select {
-	case line := <-got:
+	case line := <-t.reading(lines):
+		t.underway = nil
 		return line.line, line.err
 	case <-t.signals:
 		t.leaving = true
 		return "", errLeave
 	}
+}
+
+// reading gives the line that is being read: one that nobody waited for to the end is there for the next.
+func (t *talk) reading(lines lineReader) <-chan typed {
+	if t.underway == nil {
+		got := make(chan typed, 1)
+		go func() { // it is left behind when the program ends
+			line, err := lines.read()
+			got <- typed{line, err}
+		}()
+		t.underway = got
+	}
+	return t.underway
 }
 
 // take carries out a command or says a message.

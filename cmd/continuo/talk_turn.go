@@ -43,7 +43,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	call := *event.Call
 	decision := turn.Decision{Allowed: true}
 	if !s.always[call.Name] {
-		decision = s.ask(call)
+		decision = s.ask(ctx, call)
 	}
 	found, err := s.engine.Turn(ctx, s.conversation, event.TurnID)
 	if err == nil {
@@ -57,7 +57,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 }
 
 // ask reads the person's decision on a call. Where nobody can be asked the call may not run.
-func (s *stream) ask(call continuo.ToolCall) turn.Decision {
+func (s *stream) ask(ctx context.Context, call continuo.ToolCall) turn.Decision {
 	if s.plain || s.lines == nil {
 		s.remark("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(call, 300))
 		return turn.Decision{Reason: "nobody is there to ask"}
@@ -65,8 +65,14 @@ func (s *stream) ask(call continuo.ToolCall) turn.Decision {
 	s.print("%s %s", s.paint.yellow("May this run?"), callWords(call, 2000))
 	for {
 		s.remark("y: yes · n: no · a: always in this talk · or say what to do instead")
-		line, err := s.lines.read()
-		switch answer := strings.TrimSpace(line); strings.ToLower(answer) {
+		var line typed
+		select {
+		case line = <-s.reading(s.lines):
+			s.underway = nil
+		case <-ctx.Done(): // the turn was stopped
+			return turn.Decision{}
+		}
+		switch answer := strings.TrimSpace(line.line); strings.ToLower(answer) {
 		case "y", "yes":
 			return turn.Decision{Allowed: true}
 		case "a", "always":
@@ -78,8 +84,8 @@ func (s *stream) ask(call continuo.ToolCall) turn.Decision {
 		case "n", "no":
 			return turn.Decision{}
 		case "":
-			if err != nil {
-				s.leaving = s.leaving || !errors.Is(err, io.EOF)
+			if line.err != nil {
+				s.leaving = s.leaving || !errors.Is(line.err, io.EOF)
 				return turn.Decision{}
 			}
 		default:

@@ -4,11 +4,17 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
-// place names the boot and the pid namespace.
+// place names the boot and the pid namespace. It is "" where /proc shows another namespace than the one in
+// which this process counts: what it says there is of strangers.
 func place() (boot, namespace string) {
+	if itself, err := os.Readlink("/proc/self"); err != nil || itself != strconv.Itoa(os.Getpid()) {
+		return "", ""
+	}
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", ""
@@ -29,7 +35,7 @@ const startField = 22 - 3
 func startOf(pid string) (start string, known bool) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", true
+		return "", !exists(pid) // /proc may hide the processes of others
 	}
 	name := strings.LastIndex(string(stat), ") ") // it may have brackets itself
 	if err != nil || name < 0 {
@@ -43,4 +49,10 @@ func startOf(pid string) (start string, known bool) {
 		return "", true
 	}
 	return values[startField], true
+}
+
+// exists reports whether a process may be there: only "no such process" is certain.
+func exists(pid string) bool {
+	number, err := strconv.Atoi(pid)
+	return err != nil || !errors.Is(syscall.Kill(number, 0), syscall.ESRCH)
 }

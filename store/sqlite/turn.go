@@ -18,7 +18,10 @@ const (
 INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, started_at, request)
 VALUES (?, ?, 'running', ?, ?, ?, ?, ?)`
 
-	highestFence = `SELECT coalesce(max(fence), 0) FROM turns WHERE conversation_id = ?`
+	// A void turn counts too.
+	highestFence = `SELECT fence, started_at FROM turns WHERE conversation_id = ? ORDER BY fence DESC LIMIT 1`
+
+	switchMode = `UPDATE conversations SET active_mode = ? WHERE id = ? AND active_mode <> ?`
 
 	// What updates a turn names its key: otherwise the planner prefers the index of fences.
 	takeTurn = `
@@ -68,8 +71,8 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 		if err != nil {
 			return err
 		}
-		var fence int64 // a void turn's counts too, so that it is read before the turn goes
-		if err := conn.row(highestFence, []any{turn.ConversationID}, &fence); err != nil {
+		fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn goes
+		if err != nil {
 			return err
 		}
 		if replaces {
@@ -77,7 +80,7 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 				return err
 			}
 		}
-		_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence+1, stamp(now.Add(lease)), stamp(now), string(request))
+		_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence, stamp(now.Add(lease)), stamp(started), string(request))
 		if err != nil {
 			return err
 		}
@@ -85,6 +88,21 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 		return err
 	})
 	return begun, err
+}
+
+// nextTurn returns the fence of a conversation's next turn and when it begins: behind the one before, even
+// where the clock has been set back, so that the order of turns is that in which they ran.
+func nextTurn(conn *connection, conversationID string, now time.Time) (fence int64, started time.Time, err error) {
+	var last string
+	err = conn.row(highestFence, []any{conversationID}, &fence, &last)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 1, now, nil
+	}
+	before, err := unstamp(last, err)
+	if !now.After(before) {
+		now = before.Add(time.Nanosecond)
+	}
+	return fence + 1, now, err
 }
 
 // mayBegin finds out whether a turn may begin, and whether it replaces a void one.
@@ -202,6 +220,9 @@ func applyUpdate(conn *connection, u *turnUpdate, now time.Time) (signals int, e
 	}
 	if err == nil && u.events != "" {
 		_, err = conn.exec(insertTurnEvents, u.ConversationID, u.TurnID, u.last, u.events)
+	}
+	if err == nil && u.Mode != "" {
+		_, err = conn.exec(switchMode, string(u.Mode), u.ConversationID, string(u.Mode))
 	}
 	return signals, err
 }

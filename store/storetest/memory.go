@@ -243,6 +243,9 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 		return err
 	}
 	c.receipts, c.turns = receipts, turns
+	for _, update := range batch.Turns {
+		c.switchMode(update)
+	}
 	for i := range encoded {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt
 	}

@@ -77,9 +77,15 @@ func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.D
 	if other := c.running(); other != nil {
 		return continuo.Turn{}, &continuo.BusyError{Turn: other.at(now)}
 	}
+	started := now // behind the turn before, even where the clock has been set back
+	for _, t := range c.turns {
+		if !started.After(t.StartedAt) {
+			started = t.StartedAt.Add(time.Nanosecond)
+		}
+	}
 	begun := &memoryTurn{leaseUntil: now.Add(lease), Turn: continuo.Turn{
 		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest,
-		Owner: turn.Owner, Fence: c.nextFence(), StartedAt: now,
+		Owner: turn.Owner, Fence: c.nextFence(), StartedAt: started,
 	}}
 	c.turns = append(slices.DeleteFunc(c.turns, func(t *memoryTurn) bool { return t.ID == turn.ID }), begun)
 	return begun.at(now), nil
@@ -115,6 +121,7 @@ func (m *memory) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 		return nil, err
 	}
 	*t = next
+	m.find(update.ConversationID).switchMode(update)
 	return slices.Clone(t.signals[min(max(update.SignalsSeen, 0), len(t.signals)):]), nil
 }
 
@@ -191,6 +198,13 @@ func (c *memoryConversation) updatedTurns(updates []continuo.TurnUpdate) ([]*mem
 		turns[i] = &next
 	}
 	return turns, nil
+}
+
+// switchMode gives the conversation the mode of an update.
+func (c *memoryConversation) switchMode(update continuo.TurnUpdate) {
+	if update.Mode != "" {
+		c.ActiveMode = update.Mode
+	}
 }
 
 func (m *memory) SignalTurn(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {

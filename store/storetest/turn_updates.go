@@ -20,7 +20,7 @@ func testZombies(t *testing.T, opener Opener) {
 	future.Fence++
 	for what, turn := range map[string]continuo.Turn{"who lost the lease": lost, "whose lease is still to come": future} {
 		end := updateOf(turn, 1)
-		end.State, end.Lease = continuo.TurnFinished, -1
+		end.State, end.Lease, end.Mode = continuo.TurnFinished, -1, continuo.ModeRun
 		expectError(t, "an update by one "+what, second(store.UpdateTurn(ctx, end)), continuo.ErrLeaseLost)
 		batch := continuo.Batch{ConversationID: "a", After: 2, Entries: entries("a", 3, 4), Turns: []continuo.TurnUpdate{end}, Receipts: []continuo.Receipt{{Key: "k"}}}
 		expectError(t, "a batch by one "+what, store.Append(ctx, batch), continuo.ErrLeaseLost)
@@ -29,6 +29,11 @@ func testZombies(t *testing.T, opener Opener) {
 	expectEvents(t, "its events", store, taken)
 	sameEntries(t, "the entries", readAll(t, store, "a"), entries("a", 1, 2))
 	expectError(t, "the receipt", second(store.Receipt(ctx, "a", "k")), continuo.ErrNotFound)
+	conversation, err := store.Conversation(ctx, "a")
+	noError(t, err)
+	if conversation.ActiveMode == continuo.ModeRun {
+		t.Error("who may not write has switched the mode")
+	}
 	updateTurn(t, store, updateOf(taken, 1))
 	updateTurn(t, store, ending(taken, continuo.TurnFinished))
 	ended := findTurn(t, store, "a", "t1")
@@ -44,7 +49,7 @@ func testBatchTurns(t *testing.T, opener Opener) {
 	create(t, store, "a", 1)
 	turn := begin(t, store, "a", "t1")
 	first, last := updateOf(turn, 1, 2), updateOf(turn, 4)
-	first.Lease = -1
+	first.Lease, first.Mode = -1, continuo.ModeAgent
 	last.State, last.End = continuo.TurnFinished, continuo.TurnEnd{Usage: continuo.Usage{OutputTokens: 5}}
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 3), Turns: []continuo.TurnUpdate{first}}))
 	now := findTurn(t, store, "a", "t1")
@@ -57,6 +62,9 @@ func testBatchTurns(t *testing.T, opener Opener) {
 	same(t, "the turn", now, want)
 	expectEvents(t, "its events", store, turn, 1, 2, 3, 4)
 	sameEntries(t, "the entries", readAll(t, store, "a"), entries("a", 1, 4))
+	conversation, err := store.Conversation(ctx, "a")
+	noError(t, err)
+	same(t, "the conversation's mode", conversation.ActiveMode, continuo.ModeAgent)
 }
 
 func testBatchTurnsRefused(t *testing.T, opener Opener) {
