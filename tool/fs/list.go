@@ -56,7 +56,7 @@ func (a *listArguments) check() error {
 // Run lists a folder.
 func (l List) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments listArguments
-	err := decode(call.Arguments, `{"path": "@project/", "depth": 2}`, &arguments)
+	err := tool.Decode(call.Arguments, `{"path": "@project/", "depth": 2}`, &arguments)
 	if err == nil {
 		err = arguments.check()
 	}

@@ -56,7 +56,7 @@ func (a readArguments) check() error {
 // Run reads a file or a range of it.
 func (r Read) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments readArguments
-	err := decode(call.Arguments, `{"path": "@state/logs/tool-results/call_1.json"}`, &arguments)
+	err := tool.Decode(call.Arguments, `{"path": "@state/logs/tool-results/call_1.json"}`, &arguments)
 	if err == nil {
 		err = arguments.check()
 	}

@@ -71,7 +71,7 @@ func (a searchArguments) expression() (*regexp.Regexp, error) {
 // Run searches.
 func (s Search) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments searchArguments
-	err := decode(call.Arguments, `{"pattern": "func main", "path": "@project/", "include": "*.go"}`, &arguments)
+	err := tool.Decode(call.Arguments, `{"pattern": "func main", "path": "@project/", "include": "*.go"}`, &arguments)
 	if err != nil {
 		return tool.Failure("fs.search: %v", err)
 	}

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
 )
 
 // arguments is what a model asks for.
@@ -41,24 +41,11 @@ const (
 	maxSteps     = 2000 // of a compiled expression; matching a text costs its length times them at worst
 )
 
-// decode reads a call's arguments, strictly: a key that the tool does not know is a mistake that the
-// model can correct only when it is told.
+// decode reads a call's arguments.
 func decode(text string) (arguments, error) {
 	var a arguments
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&a)
-	switch {
-	case err != nil:
-	case !strings.HasPrefix(strings.TrimSpace(text), "{"):
-		err = errors.New("this is no object")
-	case strings.TrimSpace(text[decoder.InputOffset():]) != "":
-		err = errors.New("there is more after the object")
-	}
-	if err != nil {
-		return arguments{}, fmt.Errorf(`the arguments must be one JSON object such as {"query": "staging \"release date\"", "role": "user"}: %w`, err)
-	}
-	return a, nil
+	err := tool.Decode(text, `{"query": "staging \"release date\"", "role": "user"}`, &a)
+	return a, err
 }
 
 func (a arguments) limit() int {

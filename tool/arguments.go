@@ -1,0 +1,32 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Decode reads a call's arguments to a struct, strictly: a key that the tool does not know is a mistake that
+// the model can correct only when it is told. The error shows an example of how they should look.
+func Decode(arguments, example string, into any) error {
+	decoder := json.NewDecoder(strings.NewReader(arguments))
+	var object json.RawMessage
+	err := decoder.Decode(&object)
+	switch {
+	case err != nil:
+	case !bytes.HasPrefix(object, []byte("{")):
+		err = errors.New("this is no object")
+	case strings.TrimSpace(arguments[decoder.InputOffset():]) != "":
+		err = errors.New("there is more after the object")
+	default:
+		decoder = json.NewDecoder(bytes.NewReader(object))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(into)
+	}
+	if err != nil {
+		return fmt.Errorf("the arguments must be one JSON object such as %s: %w", example, err)
+	}
+	return nil
+}
