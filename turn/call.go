@@ -34,7 +34,7 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 		return err
 	}
 	for _, call := range answer.ToolCalls {
-		c.journal.emit(Event{Kind: Called, Call: &call})
+		c.journal.emit(Event{Kind: Called, Call: c.shown(call)})
 	}
 	room := &room{most: largestOutputs * max(int64(c.limits.OutputBytes), 1<<20)}
 	results := make([]chan continuo.Entry, len(answer.ToolCalls))
@@ -58,6 +58,14 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 		}
 	}
 	return failed
+}
+
+// shown is a call as people are shown it: by the tool's own name, which is also the one that a policy knows.
+func (c *cycle) shown(call continuo.ToolCall) *continuo.ToolCall {
+	if found, ok := c.find(call.Name); ok {
+		call.Name = found.Spec().Name
+	}
+	return &call
 }
 
 // ready waits for the first result and returns it with those behind it that are there too.
@@ -154,7 +162,7 @@ func refused(outcome, format string, args ...any) ran {
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
 func (c *cycle) askPerson(call continuo.ToolCall) *ran {
-	asked := c.journal.emit(Event{Kind: Asked, Call: &call})
+	asked := c.journal.emit(Event{Kind: Asked, Call: c.shown(call)})
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalAsked()
 	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
@@ -170,8 +178,9 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 		word = ApprovalAllowed
 	}
 	meter.ApprovalDecided(word, time.Since(begin))
-	c.journal.emit(Event{Kind: Decided, Call: &call, Decision: &decision})
+	c.journal.emit(Event{Kind: Decided, Call: c.shown(call), Decision: &decision})
 	if decision.Allowed {
+		_ = c.journal.flush() // so that a call of which no decision is kept has certainly not run
 		return nil
 	}
 	refusal := refused(ToolDenied, "not run: it was not allowed")

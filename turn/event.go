@@ -42,7 +42,7 @@ type Event struct {
 	// Delta is a piece of a call; of CallDelta.
 	Delta *model.ToolCallDelta
 	// Call is the call that is taken up (Called), waits for a person's decision (Asked), or got one
-	// (Decided).
+	// (Decided), under the tool's own name.
 	Call *continuo.ToolCall
 	// Decision is what was decided; of Decided.
 	Decision *Decision

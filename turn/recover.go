@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
@@ -137,6 +138,7 @@ type remains struct {
 	round       *continuo.Round // of the request that was under way; nil between rounds
 	answer      model.Answer    // what had come of it
 	open        continuo.Group  // calls without a result
+	asked       []string        // ids of calls on which nobody has decided
 	lastFailure *continuo.Entry // the turn's newest answer, if it is one that failed
 	usage       continuo.Usage
 }
@@ -192,7 +194,11 @@ func (r *remains) take(e *Event) {
 	case CallDelta:
 		r.answer.Add(model.Delta{ToolCall: e.Delta})
 	case Answered:
-		r.round = nil
+		r.round, r.asked = nil, nil
+	case Asked:
+		r.asked = append(r.asked, e.Call.ID)
+	case Decided:
+		r.asked = slices.DeleteFunc(r.asked, func(id string) bool { return id == e.Call.ID })
 	}
 }
 
@@ -249,7 +255,11 @@ func textOf(answer continuo.Entry) continuo.Entry {
 func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
 	var entries []continuo.Entry
 	for _, id := range r.open.Open {
-		entries = append(entries, interruptedCall(id, r.open.Hidden))
+		result := interruptedCall(id, r.open.Hidden)
+		if slices.Contains(r.asked, id) {
+			result.Content = continuo.Text("error: not run: the program ended before anybody decided whether it may")
+		}
+		entries = append(entries, result)
 	}
 	entries = append(entries, more...)
 	for i := range entries {

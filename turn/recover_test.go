@@ -181,6 +181,19 @@ func TestResultsAreKeptAsTheyCome(t *testing.T) {
 	})
 }
 
+func TestACallThatNobodyDecidedOnHasNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, asks("asked {}", "asked {}"))
+		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "asked"}}, tool.Policy{}
+		h.killed(turn.Input{Message: continuo.Text("go")})
+		for _, result := range h.entries()[2:4] {
+			if got := result.Content.String(); got != "error: not run: the program ended before anybody decided whether it may" {
+				t.Errorf("result: %s", got)
+			}
+		}
+	})
+}
+
 func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []string
@@ -263,7 +276,7 @@ func TestAResumedTurnGoesOn(t *testing.T) {
 			t.Fatalf("%+v, %v", last, err)
 		}
 		body := h.model.bodies[1]
-		partial, note := strings.Index(body, "Half of"), strings.Index(body, "broke off before it was whole")
+		partial, note := strings.Index(body, "Half of"), strings.Index(body, "broke off before it was done")
 		if partial < 0 || note < partial || !strings.Contains(body[strings.LastIndex(body, `"role"`):], `"user"`) {
 			t.Errorf("the request does not end with a user message behind the partial answer: %s", body)
 		}

@@ -132,7 +132,7 @@ func TestABrokenTranscriptAnswerIsGoneOnWith(t *testing.T) {
 	if last, err := h.run(context.Background(), turn.Input{Resume: true}); err != nil || last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v, %v", last, err)
 	}
-	if got := shown(t, h.model.bodies[1]); !strings.HasPrefix(got, "=== HISTORY ===\n\n=== CURRENT ===\n\n$user: What is there?\n\n$respond: I will look.\n\nLLM_ERROR") || !strings.Contains(got, "\n\n$user: The answer above") {
+	if got := shown(t, h.model.bodies[1]); !strings.HasPrefix(got, "=== HISTORY ===\n\n=== CURRENT ===\n\n$user: What is there?\n\n$respond: I will look.\n\nLLM_ERROR") || !strings.Contains(got, "\n\n$user: The work above") {
 		t.Errorf("the request shows\n%s", got)
 	}
 	h.replays()

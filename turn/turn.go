@@ -19,6 +19,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -223,7 +224,7 @@ func (c *cycle) begin() error {
 			return err
 		}
 		if last.Role == continuo.Assistant {
-			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(resumeNote)})
+			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
 			last = nil
 		}
 	}

@@ -77,6 +77,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.settings(settings)
 		d.store(ctx, settings.Store.Path)
 		d.models(ctx, settings, a.env, c.Online)
+		d.tools(settings)
 	}
 	if !c.JSON {
 		d.print(a)

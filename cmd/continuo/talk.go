@@ -44,7 +44,7 @@ var errLeave = errors.New("leave")
 // run talks until the input ends.
 func (t *talk) run(ctx context.Context) error {
 	t.lines = t.newLines(ctx)
-	defer t.lines.close()
+	defer func() { t.lines.close() }()
 	if err := t.welcome(ctx); err != nil {
 		return err
 	}

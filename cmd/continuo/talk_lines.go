@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,15 @@ func (t *talk) newLines(ctx context.Context) lineReader {
 		scanner.Buffer(nil, maxLine)
 		return pipeLines{scanner}
 	}
+	screen := t.out
+	if plain, ok := screen.(*rawLines); ok {
+		screen = plain.out // the editor ends its lines itself
+	}
+	t.out = &rawLines{out: screen, raw: func() bool { return t.underway != nil }}
 	editor := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{file, t.out}, t.paint.cyan("› "))
+	}{file, screen}, t.paint.cyan("› "))
 	editor.AutoCompleteCallback = completeSlash
 	for _, line := range t.said(ctx) {
 		editor.History.Add(line)
@@ -160,4 +166,19 @@ func completeSlash(line string, position int, key rune) (string, int, bool) {
 		return line, position, true
 	}
 	return found, len(found), true
+}
+
+// rawLines ends lines as a terminal wants it while somebody types: the terminal does not do so itself then.
+type rawLines struct {
+	out io.Writer
+	raw func() bool
+}
+
+// Write is part of io.Writer.
+func (w *rawLines) Write(text []byte) (int, error) {
+	if !w.raw() {
+		return w.out.Write(text)
+	}
+	_, err := w.out.Write(bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))
+	return len(text), err
 }

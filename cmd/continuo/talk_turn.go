@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -25,6 +27,9 @@ func (t *talk) broken(ctx context.Context) (*continuo.Turn, error) {
 
 // resume goes on with the answer that broke off.
 func (t *talk) resume(ctx context.Context, _ string) error {
+	if t.conversation.ID == "" && t.session != "" {
+		return fmt.Errorf("conversation %s: %w", t.session, continuo.ErrNotFound)
+	}
 	broken, err := t.broken(ctx)
 	if err != nil {
 		return err
@@ -41,55 +46,97 @@ func (t *talk) resume(ctx context.Context, _ string) error {
 func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	s.endLine()
 	call := *event.Call
-	decision := turn.Decision{Allowed: true}
-	if !s.always[call.Name] {
-		decision = s.ask(ctx, call)
-	}
 	found, err := s.engine.Turn(ctx, s.conversation, event.TurnID)
-	if err == nil {
-		err = s.engine.Decide(ctx, found, call.ID, decision)
+	if err != nil {
+		return err
+	}
+	answer := allowed
+	if !s.always[call.Name] {
+		answer = s.ask(ctx, found, call)
+	}
+	switch {
+	case answer.stop:
+		s.lines.close()
+		s.lines = s.newLines(ctx) // the one before says for ever that its input has ended
+		err = s.engine.Cancel(ctx, found)
+	case answer.elsewhere:
+		s.print("")
+		s.remark("That has been decided without you, or nobody had decided in time.")
+	default:
+		err = s.engine.Decide(ctx, found, call.ID, answer.Decision)
 	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
-		s.remark("That came too late: nobody had decided in time.")
+		s.remark("That came too late.")
 		return nil
 	}
 	return err
 }
 
-// ask reads the person's decision on a call. Where nobody can be asked the call may not run.
-func (s *stream) ask(ctx context.Context, call continuo.ToolCall) turn.Decision {
+// verdict is what a person said to a call.
+type verdict struct {
+	turn.Decision
+	stop      bool // Ctrl-C: the whole turn is to end
+	elsewhere bool // somebody else has decided, or the time is over
+}
+
+var allowed = verdict{Decision: turn.Decision{Allowed: true}}
+
+// askAgain is how often is looked whether a call still waits.
+const askAgain = 300 * time.Millisecond
+
+// ask reads the person's verdict on a call. Where nobody can be asked the call may not run. A line that was
+// begun when the matter was decided elsewhere is there for the next prompt.
+func (s *stream) ask(ctx context.Context, of continuo.Turn, call continuo.ToolCall) verdict {
 	if s.plain || s.lines == nil {
 		s.remark("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(call, 300))
-		return turn.Decision{Reason: "nobody is there to ask"}
+		return verdict{Decision: turn.Decision{Reason: "nobody is there to ask"}}
 	}
 	s.print("%s %s", s.paint.yellow("May this run?"), callWords(call, 2000))
+	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead")
+	look := time.NewTicker(askAgain)
+	defer look.Stop()
 	for {
-		s.remark("y: yes · n: no · a: always in this talk · or say what to do instead")
-		var line typed
 		select {
-		case line = <-s.reading(s.lines):
-			s.underway = nil
 		case <-ctx.Done(): // the turn was stopped
-			return turn.Decision{}
-		}
-		switch answer := strings.TrimSpace(line.line); strings.ToLower(answer) {
-		case "y", "yes":
-			return turn.Decision{Allowed: true}
-		case "a", "always":
-			if s.always == nil {
-				s.always = map[string]bool{}
+			return verdict{}
+		case <-look.C:
+			if !s.waits(ctx, of, call) {
+				return verdict{elsewhere: true}
 			}
-			s.always[call.Name] = true
-			return turn.Decision{Allowed: true}
-		case "n", "no":
-			return turn.Decision{}
-		case "":
-			if line.err != nil {
-				s.leaving = s.leaving || !errors.Is(line.err, io.EOF)
-				return turn.Decision{}
+		case line := <-s.reading(s.lines):
+			s.underway = nil
+			if said, ok := s.understand(call, line); ok {
+				return said
 			}
-		default:
-			return turn.Decision{Reason: answer}
 		}
+	}
+}
+
+// waits reports whether a call still waits for a decision.
+func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.ToolCall) bool {
+	waiting, err := s.engine.Waiting(ctx, of)
+	return err != nil || slices.ContainsFunc(waiting, func(other continuo.ToolCall) bool { return other.ID == call.ID })
+}
+
+// understand reads what a person typed; false for an empty line.
+func (s *stream) understand(call continuo.ToolCall, line typed) (verdict, bool) {
+	if line.err != nil {
+		return verdict{stop: true}, true
+	}
+	switch said := strings.TrimSpace(line.line); strings.ToLower(said) {
+	case "":
+		return verdict{}, false
+	case "y", "yes":
+		return allowed, true
+	case "a", "always":
+		if s.always == nil {
+			s.always = map[string]bool{}
+		}
+		s.always[call.Name] = true
+		return allowed, true
+	case "n", "no":
+		return verdict{}, true
+	default:
+		return verdict{Decision: turn.Decision{Reason: said}}, true
 	}
 }

@@ -106,7 +106,7 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 			tools = append(tools, server)
 		}
 	}
-	models := modelWiring{env: a.env, pace: a.demoPace(), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
+	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),

@@ -19,8 +19,11 @@ import (
 )
 
 // demoPace is how long the demo model waits before each word: where a person looks on, its answers come
-// word by word as a model's do.
-func (a *app) demoPace() time.Duration {
+// word by word as a model's do. The setting demo.pace says otherwise.
+func (a *app) demoPace(settings config.DemoConfig) time.Duration {
+	if settings.Pace > 0 {
+		return settings.Pace
+	}
 	if a.inTerminal && a.outTerminal {
 		return 20 * time.Millisecond
 	}

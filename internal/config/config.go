@@ -45,6 +45,7 @@ type Config struct {
 	Server       ServerConfig
 	Prompts      PromptsConfig
 	Tools        ToolsConfig
+	Demo         DemoConfig
 	MCP          MCPConfig
 	Telemetry    TelemetryConfig
 
@@ -115,6 +116,11 @@ type TurnConfig struct {
 type ServerConfig struct {
 	MaxBodyBytes    int64
 	ShutdownTimeout time.Duration
+}
+
+// DemoConfig is the section demo.
+type DemoConfig struct {
+	Pace time.Duration // 0: 20 ms in a terminal, else none
 }
 
 // PromptsConfig is the section prompts.

@@ -71,6 +71,7 @@ func TestDefaults(t *testing.T) {
 		"context.max_tokens = 0",
 		"context.preview_chars = 1200",
 		"context.tool_output_chars = 8000",
+		"demo.pace = 0s",
 		"listen = 127.0.0.1:8787",
 		"log.format = text",
 		"log.level = info",
@@ -162,7 +163,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		sample := samples[s.Key]
 		switch {
 		case sample != "":
-		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "keep_events"):
+		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "keep_events"), s.Key == "demo.pace":
 			sample = "3s"
 		default:
 			sample = "7"

@@ -160,6 +160,9 @@ func (c *Config) serverRows(home string) []*setting {
 		key: "server.shutdown_timeout", value: duration(&c.Server.ShutdownTimeout), def: "10s",
 		doc: "How long the server waits for running requests when it is told to stop.",
 	}, {
+		key: "demo.pace", value: pause(&c.Demo.Pace), def: "0s",
+		doc: "How long the built-in demo model waits before each word, to see what a slow model's stream is like. 0s: 20ms in a terminal, and not at all elsewhere.",
+	}, {
 		key: "prompts.dir", value: path(&c.Prompts.Dir, home, true), def: "",
 		doc: "A folder whose files replace the built-in prompts of the same names. Empty: the built-in ones.",
 	}, {

@@ -119,6 +119,21 @@ func duration(place *time.Duration) value {
 	}
 }
 
+// pause is a duration that may be none.
+func pause(place *time.Duration) value {
+	v := duration(place)
+	some := v.set
+	v.allowed += ", or 0s"
+	v.set = func(text string) error {
+		if text == "0s" {
+			*place = 0
+			return nil
+		}
+		return some(text)
+	}
+	return v
+}
+
 // durationText is Duration.String without the zero units at its end: 10m, not 10m0s.
 func durationText(length time.Duration) string {
 	text := length.String()

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/config"
+)
+
+// tools checks what may run, the folder of the files, and whether the MCP servers can be started.
+func (d *diagnosis) tools(settings *config.Config) {
+	known, err := builtIn(settings.Tools, nil)
+	if err == nil {
+		_, err = policy(settings, known)
+	}
+	if err != nil {
+		d.add("tools", bad, "%s", err)
+	} else {
+		d.add("tools", good, "%s", strings.Join(toolNames(known), ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings.MCP.Servers)) {
+		d.server(settings.MCP.Servers[name])
+	}
+}
+
+// server checks one MCP server without starting it.
+func (d *diagnosis) server(server config.MCPServerConfig) {
+	switch {
+	case !server.Enabled:
+		d.add("mcp", good, "%s: not enabled", server.Name)
+	case server.URL != "":
+		d.add("mcp", good, "%s: at %s", server.Name, server.URL)
+	default:
+		if _, err := exec.LookPath(server.Command[0]); err != nil {
+			d.add("mcp", bad, "%s: its program cannot be found: %s", server.Name, err)
+			return
+		}
+		d.add("mcp", good, "%s: %s", server.Name, server.Command[0])
+	}
+}
