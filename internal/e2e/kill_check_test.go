@@ -190,7 +190,8 @@ func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
 	for _, call := range answer.ToolCalls {
 		result := found.results[call.ID]
 		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
-		interrupted := result.PartType == "tool_error" && strings.Contains(result.Content.String(), "interrupted")
+		undecided := call.Name == "fs_search" && strings.Contains(result.Content.String(), "before anybody decided")
+		interrupted := result.PartType == "tool_error" && (undecided || strings.Contains(result.Content.String(), "interrupted"))
 		told, wasTold := heard.results[call.ID]
 		if interrupted && answer.Error == nil {
 			c.losses.unanswer()
