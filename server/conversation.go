@@ -59,12 +59,7 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	page := list[continuo.Conversation]{Data: append([]continuo.Conversation{}, found...)}
-	if len(found) > int(limit) {
-		page.Data, page.HasMore = page.Data[:limit], true
-		last := page.Data[limit-1]
-		page.NextCursor = writeCursor(conversationPlace{last.UpdatedAt, last.ID})
-	}
+	page := paged(append([]continuo.Conversation{}, found...), limit, func(c continuo.Conversation) any { return conversationPlace{c.UpdatedAt, c.ID} })
 	return writeJSON(w, http.StatusOK, page)
 }
 

@@ -15,6 +15,17 @@ type list[T any] struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// paged makes a page of what was found when one more than the limit was asked for; place makes the cursor
+// that continues after an item.
+func paged[T any](found []T, limit int64, place func(T) any) list[T] {
+	if len(found) <= int(limit) {
+		return list[T]{Data: found}
+	}
+	page := list[T]{Data: found[:limit], HasMore: true}
+	page.NextCursor = writeCursor(place(page.Data[limit-1]))
+	return page
+}
+
 // writeJSON answers with a value. An error means that nothing has been written.
 func writeJSON(w http.ResponseWriter, status int, value any) error {
 	body, err := rawjson.Marshal(value)

@@ -66,16 +66,11 @@ func (s *server) listTurns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := list[continuo.Turn]{Data: []continuo.Turn{}}
+	shown := []continuo.Turn{}
 	for _, t := range found {
-		page.Data = append(page.Data, public(t))
+		shown = append(shown, public(t))
 	}
-	if len(found) > int(limit) {
-		page.Data, page.HasMore = page.Data[:limit], true
-		last := page.Data[limit-1]
-		page.NextCursor = writeCursor(turnPlace{last.StartedAt, last.ID})
-	}
-	return writeJSON(w, http.StatusOK, page)
+	return writeJSON(w, http.StatusOK, paged(shown, limit, func(t continuo.Turn) any { return turnPlace{t.StartedAt, t.ID} }))
 }
 
 func (s *server) getTurn(w http.ResponseWriter, r *http.Request) error {
