@@ -33,7 +33,7 @@ func (g *guard) check(r *http.Request) error {
 	if !g.knows(r.Host) {
 		return &problem{
 			status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
-			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost, or add the name to its allowed hosts", bounded(r.Host)),
+			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", bounded(r.Host)),
 		}
 	}
 	if err := g.origins.Check(r); err != nil {

@@ -72,7 +72,7 @@ func (l List) Run(ctx context.Context, call tool.Call) tool.Result {
 	if err := listed.read(ctx, below, arguments); err != nil {
 		return tool.Failure("fs.list %q: %v", arguments.Path, err)
 	}
-	return tool.Result{Outcome: fmt.Sprintf("Listed %s (%d names)", arguments.Path, listed.shown), Content: listed.content()}
+	return tool.Result{Outcome: fmt.Sprintf("Listed %s (%s)", arguments.Path, nameCount(listed.shown)), Content: listed.content()}
 }
 
 // maxCounted is how many names a listing counts beyond what it shows.
@@ -176,4 +176,11 @@ func (l *listing) content() string {
 		fmt.Fprintf(&l.text, "[%d more; go on with after %q, or use path to list a folder below]\n", l.left, l.last)
 	}
 	return strings.TrimSuffix(l.text.String(), "\n")
+}
+
+func nameCount(n int) string {
+	if n == 1 {
+		return "1 name"
+	}
+	return fmt.Sprintf("%d names", n)
 }
