@@ -9,6 +9,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/continuo-log/continuo/tool"
 )
 
 // hunt is one search under way: what is looked for, what was found and what was passed over.
@@ -173,11 +175,11 @@ func excerpt(line []byte, match int) string {
 	before := []rune(string(line[begin:match]))
 	runes := []rune(string(window))
 	if begin == 0 && len(window) == len(line) && len(runes) <= maxExcerpt {
-		return printable(string(runes))
+		return tool.Printable(string(runes))
 	}
 	first := max(0, len(before)-beforeMatch)
 	last := min(len(runes), first+maxExcerpt)
-	text := printable(string(runes[first:last]))
+	text := tool.Printable(string(runes[first:last]))
 	if begin > 0 || first > 0 {
 		text = "…" + text
 	}
@@ -185,25 +187,6 @@ func excerpt(line []byte, match int) string {
 		text += "…"
 	}
 	return text
-}
-
-// printable replaces what is no UTF-8 and the control characters but tabs, so that one line stays one.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f || r == 0x85 {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// oneLine is the beginning of a text on one line.
-func oneLine(text string, limit int) string {
-	runes := []rune(printable(strings.Join(strings.Fields(text), " ")))
-	if len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return string(runes)
 }
 
 func visiblePath(path string) string {

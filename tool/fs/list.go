@@ -151,7 +151,7 @@ func (l *listing) line(found item) string {
 	}
 	line += "  " + strconv.FormatInt(size, 10)
 	if found.note != "" {
-		line += "  " + oneLine(found.note, 100)
+		line += "  " + tool.OneLine(found.note, 100)
 	}
 	return line
 }

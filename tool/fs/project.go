@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+
+	"github.com/continuo-log/continuo/tool"
 )
 
 // project is the files of a folder. Whatever a name says and whatever changes meanwhile, the root opens
@@ -65,9 +67,9 @@ func (p project) missing(ctx context.Context, name string, err error) error {
 		names[i] = sibling.Name()
 	}
 	if near := nearest.Name(last, names); near != "" && !strings.EqualFold(near, last) {
-		return fmt.Errorf("%w; did you mean %s/%s%s?", err, aliasProject, folder, printable(near))
+		return fmt.Errorf("%w; did you mean %s/%s%s?", err, aliasProject, folder, tool.Printable(near))
 	} else if near != "" {
-		return fmt.Errorf("%w; small and capital letters differ in %s/%s%s", err, aliasProject, folder, printable(near))
+		return fmt.Errorf("%w; small and capital letters differ in %s/%s%s", err, aliasProject, folder, tool.Printable(near))
 	}
 	return fmt.Errorf("%w; fs.list with path %s/%s shows what there is", err, aliasProject, folder)
 }

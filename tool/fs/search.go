@@ -94,7 +94,7 @@ func (s Search) Run(ctx context.Context, call tool.Call) tool.Result {
 		return tool.Failure("fs.search %q: %v", arguments.Path, err)
 	}
 	return tool.Result{
-		Outcome: fmt.Sprintf("Searched %s for %s (%d matches in %d files)", arguments.Path, oneLine(arguments.Pattern, 60), hunt.found, hunt.matched),
+		Outcome: fmt.Sprintf("Searched %s for %s (%d matches in %d files)", arguments.Path, tool.OneLine(arguments.Pattern, 60), hunt.found, hunt.matched),
 		Content: hunt.content(),
 	}
 }

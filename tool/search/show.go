@@ -3,10 +3,10 @@ package search
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
 )
 
 // page is the matches that one call shows, and how far it came.
@@ -50,7 +50,7 @@ func (p *page) outcome(query string) string {
 	if p.full {
 		number += " and more"
 	}
-	return fmt.Sprintf(`Found %s for "%s"`, number, oneLine(query, 60))
+	return fmt.Sprintf(`Found %s for "%s"`, number, tool.OneLine(query, 60))
 }
 
 // content is the matches, the newest first, and a line that says what was not looked at.
@@ -116,7 +116,7 @@ func header(entry *continuo.Entry) string {
 	words := []string{fmt.Sprintf("#%d", entry.Seq), string(entry.Role)}
 	for _, name := range []string{entry.Name, entry.ToolName} {
 		if name != "" {
-			words = append(words, "("+oneLine(name, 60)+")")
+			words = append(words, "("+tool.OneLine(name, 60)+")")
 		}
 	}
 	if !entry.CreatedAt.IsZero() {
@@ -209,7 +209,7 @@ func shorten(line string, at, most int) string {
 		_, size := utf8.DecodeLastRuneInString(line[:first])
 		first -= size
 	}
-	text := printable(line[first:last])
+	text := tool.Printable(line[first:last])
 	if first > 0 {
 		text = "…" + text
 	}
@@ -217,23 +217,4 @@ func shorten(line string, at, most int) string {
 		text += "…"
 	}
 	return text
-}
-
-// printable replaces what is no UTF-8 and the control characters but tabs, so that one line stays one.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029' {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// oneLine is the beginning of a text on one line.
-func oneLine(text string, limit int) string {
-	runes := []rune(printable(strings.Join(strings.Fields(text), " ")))
-	if len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return string(runes)
 }
