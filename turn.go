@@ -153,7 +153,7 @@ type TurnCursor struct {
 type BusyError struct{ Turn Turn }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%s: turn %s", ErrBusy, e.Turn.ID)
+	return fmt.Sprintf("conversation %s: %s: %s; follow it, cancel it, or wait for it", e.Turn.ConversationID, ErrBusy, e.Turn.ID)
 }
 
 // Is makes it an ErrBusy.

@@ -71,8 +71,9 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	w := &waiter{ready: make(chan struct{}), turnID: turnID, cancel: cancel}
 	switch policy {
 	case Reject:
+		other := busy.turnID
 		l.mu.Unlock()
-		return nil, fmt.Errorf("conversation %s: %w", id, continuo.ErrBusy)
+		return nil, &continuo.BusyError{Turn: continuo.Turn{ID: other, ConversationID: id}}
 	case Interrupt:
 		busy.queue = append([]*waiter{w}, busy.queue...)
 		busy.cancel(turn.ErrInterrupted)

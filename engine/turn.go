@@ -124,7 +124,7 @@ func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 		}
 		switch {
 		case policy == Reject:
-			return nil, fmt.Errorf("conversation %s: %w", wanted.ConversationID, err)
+			return nil, busy
 		case policy == Interrupt && told != busy.Turn.ID:
 			told = busy.Turn.ID
 			err := e.keeper.Signal(ctx, wanted.ConversationID, told, continuo.TurnSignal{Kind: continuo.SignalInterrupt})
@@ -136,7 +136,7 @@ func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-timer.C:
-			return nil, fmt.Errorf("conversation %s: %w: waited %s", wanted.ConversationID, err, e.options.Wait)
+			return nil, fmt.Errorf("waited %s: %w", e.options.Wait, busy)
 		case <-poll.C:
 		}
 	}
