@@ -175,12 +175,12 @@ func (m *Metrics) fellBack(failed *turn.Attempt) {
 }
 
 // turnEnded counts a turn; the outcome is finished, error or a failure's reason.
-func (m *Metrics) turnEnded(outcome string, begin time.Time, usage continuo.Usage) {
+func (m *Metrics) turnEnded(outcome string, took time.Duration, usage continuo.Usage) {
 	if outcome != "finished" && outcome != "error" {
 		outcome = reasonLabel(continuo.FailureReason(outcome))
 	}
 	m.turns.WithLabelValues(outcome).Inc()
-	m.turnSeconds.Observe(time.Since(begin).Seconds())
+	m.turnSeconds.Observe(took.Seconds())
 	m.tokens.WithLabelValues("input").Add(float64(usage.InputTokens))
 	m.tokens.WithLabelValues("cached").Add(float64(usage.CachedTokens))
 	m.tokens.WithLabelValues("cache_write").Add(float64(usage.CacheWriteTokens))

@@ -60,7 +60,7 @@ func TestNoLabelIsUnbounded(t *testing.T) {
 		m.ToolCalled("", odd, 0)
 		m.ApprovalDecided(odd, time.Second)
 		m.Retried("main", continuo.FailureReason(odd))
-		m.turnEnded(odd, time.Now(), continuo.Usage{})
+		m.turnEnded(odd, time.Second, continuo.Usage{})
 		m.answered(&continuo.Entry{Round: &continuo.Round{Provider: "main", FinishReason: odd}})
 	}
 	check(t, registry, "continuo_stage_seconds", "approval 50 50", "other 50 50")
@@ -91,7 +91,7 @@ func TestCounts(t *testing.T) {
 	m.ToolCalled("fs.read", turn.ToolDenied, 0)
 	m.answered(&continuo.Entry{Round: &continuo.Round{Provider: "main"}})
 	m.answered(&continuo.Entry{})
-	m.turnEnded(string(continuo.ReasonTimeout), time.Now(), continuo.Usage{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1})
+	m.turnEnded(string(continuo.ReasonTimeout), time.Second, continuo.Usage{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1})
 	check(t, registry, "continuo_events_flushed_total", "7")
 	check(t, registry, "continuo_tool_calls_total", "denied fs.read 1", "ok fs.read 1")
 	check(t, registry, "continuo_tool_seconds_total", "fs.read 3")

@@ -33,7 +33,11 @@ func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
 }
 
 // observe logs and counts what a turn does.
-func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event) {
+func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event, took time.Duration) {
+	switch event.Kind {
+	case turn.TextDelta, turn.ReasoningDelta, turn.CallDelta: // they come by the thousand, and nothing is said of them
+		return
+	}
 	logger := e.turnLogger(t)
 	switch event.Kind {
 	case turn.Planned:
@@ -46,14 +50,14 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event)
 	case turn.Answered:
 		e.metrics.answered(event.Entry)
 	case turn.Finished:
-		e.metrics.turnEnded("finished", t.StartedAt, event.Usage)
-		attributes := []any{"duration_ms", time.Since(t.StartedAt).Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
+		e.metrics.turnEnded("finished", took, event.Usage)
+		attributes := []any{"duration_ms", took.Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
 		if e.options.LogText {
 			attributes = append(attributes, "response", event.Entry.Content.String())
 		}
 		logger.InfoContext(ctx, "turn_finished", attributes...)
 	case turn.Failed:
-		e.metrics.turnEnded(string(event.Entry.Error.Reason), t.StartedAt, event.Usage)
+		e.metrics.turnEnded(string(event.Entry.Error.Reason), took, event.Usage)
 		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
 		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", event.Entry.Error.Message, "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:

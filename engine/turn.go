@@ -150,12 +150,18 @@ func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 	ctx := context.WithoutCancel(journal.Context())
 	defer func() {
 		if cause := recover(); cause != nil {
-			e.metrics.turnEnded("error", begin, continuo.Usage{})
+			e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
-	if err := runner.Run(journal, input); err != nil {
-		e.metrics.turnEnded("error", begin, continuo.Usage{})
+	err := runner.Run(journal, input)
+	switch {
+	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted
+		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
+		span.Fail(trace.SpanFromContext(ctx), "lease_lost")
+		logger.WarnContext(ctx, "turn_lost", "error", err.Error())
+	case err != nil:
+		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 		span.Fail(trace.SpanFromContext(ctx), "internal")
 		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
 	}
@@ -235,7 +241,7 @@ type ResumeRequest struct {
 }
 
 // Resume begins a turn that goes on where a failed one broke off, without a new message. It fails with
-// ErrInvalid when the turn did not fail, or when the conversation has gone on since.
+// ErrNotResumable when the turn did not fail, or when the conversation has gone on since.
 func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {

@@ -77,28 +77,25 @@ func (s *server) getTurn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	_, found, err := s.turn(r)
-	if err != nil {
-		return err
-	}
-	shown, err := s.shown(r, found)
+	_, _, shown, err := s.shown(r)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, shown)
 }
 
-// shown adds the calls that a turn waits for.
-func (s *server) shown(r *http.Request, t continuo.Turn) (shownTurn, error) {
-	shown := shownTurn{Turn: public(t)}
-	if t.State != continuo.TurnRunning {
-		return shown, nil
+// shown finds the turn that a path names, and makes what clients see of it, with the calls that it waits for.
+func (s *server) shown(r *http.Request) (conversation continuo.Conversation, found continuo.Turn, shown shownTurn, err error) {
+	conversation, found, err = s.turn(r)
+	shown.Turn = public(found)
+	if err != nil || found.State != continuo.TurnRunning {
+		return conversation, found, shown, err
 	}
-	waiting, err := s.engine.Waiting(r.Context(), t)
+	waiting, err := s.engine.Waiting(r.Context(), found)
 	for _, call := range waiting {
 		shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments})
 	}
-	return shown, err
+	return conversation, found, shown, err
 }
 
 // turnEvents streams a turn's events from the start or after the one that the client saw last, live or
@@ -169,11 +166,7 @@ func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	conversation, found, err := s.turn(r)
-	if err != nil {
-		return err
-	}
-	shown, err := s.shown(r, found)
+	conversation, found, shown, err := s.shown(r)
 	if err != nil {
 		return err
 	}
@@ -195,11 +188,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, found, err := s.turn(r)
-	if err != nil {
-		return err
-	}
-	shown, err := s.shown(r, found)
+	_, found, shown, err := s.shown(r)
 	if err != nil {
 		return err
 	}

@@ -118,10 +118,14 @@ func (f *follower) page() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	var conversation continuo.Conversation // read when the first event with an entry comes
 	for _, stored := range page {
 		e, err := decode(f.turnID, stored)
+		if err == nil && e.Entry != nil && conversation.ID == "" {
+			conversation, err = f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
+		}
 		if err == nil {
-			e, err = withEntry(f.ctx, f.keeper.options.Log, f.conversationID, e)
+			e, err = withEntry(f.ctx, f.keeper.options.Log, conversation, e)
 		}
 		if err != nil {
 			return 0, err
@@ -142,7 +146,7 @@ func (f *follower) fromStore() error {
 		// The state is read before the events: what a turn that has ended by then wrote is all there.
 		turn, err := f.keeper.store.Turn(f.ctx, f.conversationID, f.turnID)
 		if err != nil {
-			return err
+			return fmt.Errorf("turn %s: %w (its conversation may have been deleted)", f.turnID, err)
 		}
 		given, err := f.page()
 		if err != nil || f.over {

@@ -20,6 +20,7 @@ import (
 type Journal struct {
 	keeper *Keeper
 	turn   continuo.Turn // as it was begun
+	began  time.Time     // by this process's clock
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 
@@ -61,7 +62,7 @@ const keepRecent = 64
 
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j := &Journal{
-		keeper: k, turn: turn, last: turn.LastEvent, renewed: time.Now(), decisions: map[int64]Decision{},
+		keeper: k, turn: turn, began: time.Now(), last: turn.LastEvent, renewed: time.Now(), decisions: map[int64]Decision{},
 		changed: make(chan struct{}), kick: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancelCause(ctx)
@@ -97,7 +98,7 @@ func (j *Journal) emit(e Event) int64 {
 	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
 	behind := j.behind()
 	j.mu.Unlock()
-	j.keeper.observe(j.ctx, j.turn, e)
+	j.observe(e)
 	if behind {
 		_ = j.flush() // it is tried again with the next event
 	} else if first || due {
@@ -195,7 +196,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	j.publish(told...)
 	j.mu.Unlock()
 	for _, e := range told {
-		j.keeper.observe(j.ctx, j.turn, e)
+		j.observe(e)
 	}
 	return stored, nil
 }
@@ -326,6 +327,13 @@ func (j *Journal) lostIf(err error) {
 			j.keeper.options.Meter.LeaseLost()
 		}
 		j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
+	}
+}
+
+// observe tells of an event.
+func (j *Journal) observe(e Event) {
+	if j.keeper.options.Observe != nil {
+		j.keeper.options.Observe(j.ctx, j.turn, e, time.Since(j.began))
 	}
 }
 

@@ -44,8 +44,8 @@ type KeeperOptions struct {
 	FlushAge   time.Duration
 	FlushBytes int
 	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
-	// quick. Default none.
-	Observe func(ctx context.Context, turn continuo.Turn, event Event)
+	// quick. Took is how long the turn has run. Default none.
+	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
 	// Meter is told what turns do. Default none.
 	Meter Meter
 }
@@ -82,12 +82,6 @@ func (k *Keeper) gone(owner string) bool {
 func setDefault(d *time.Duration, value time.Duration) {
 	if *d == 0 {
 		*d = value
-	}
-}
-
-func (k *Keeper) observe(ctx context.Context, turn continuo.Turn, event Event) {
-	if k.options.Observe != nil {
-		k.options.Observe(ctx, turn, event)
 	}
 }
 

@@ -71,13 +71,9 @@ func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
 }
 
 // withEntry reads the entry of an event that was stored.
-func withEntry(ctx context.Context, log *continuo.Log, conversationID string, e Event) (Event, error) {
+func withEntry(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, e Event) (Event, error) {
 	if e.Entry == nil {
 		return e, nil
-	}
-	conversation, err := log.Conversation(ctx, conversationID)
-	if err != nil {
-		return e, err
 	}
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: e.Entry.Seq, To: e.Entry.Seq}) {
 		if err != nil {
