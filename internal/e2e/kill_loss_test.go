@@ -108,7 +108,7 @@ func (r *heardRound) lost(answer *continuo.Entry) (lost int, first time.Time) {
 const (
 	maxLost     = 2 << 10
 	maxLostAge  = 100 * time.Millisecond
-	commitSlack = 400 * time.Millisecond
+	commitSlack = 100 * time.Millisecond
 )
 
 // losses counts what became of turns that were killed.
@@ -176,7 +176,7 @@ func (l *losses) report(t *testing.T) {
 	}
 	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d",
 		l.cut, l.between, l.finished, l.voids, l.complete, l.partial, l.unanswered)
-	if age := share(l.ages, 0.99); age > maxLostAge+commitSlack {
+	if age := share(l.ages, 0.99); len(l.ages) >= 200 && age > maxLostAge+commitSlack { // of few, it would be the one slow commit
 		t.Errorf("one kill of a hundred takes what had come %v before", age)
 	}
 	t.Logf("of %d answers that were heard, lost bytes: median %d, p99 %d, max %d; age of the oldest: median %v, p99 %v, max %v",
