@@ -22,6 +22,8 @@ type Conversation struct {
 	ForkSeq   int64     `json:"fork_seq,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"` // of the last append or change
+	// ArchivedAt says since when its entries are kept aside; zero when they are not.
+	ArchivedAt time.Time `json:"archived_at,omitzero"`
 	// LastSeq is the seq of the newest entry, 0 when there is none.
 	LastSeq int64 `json:"last_seq"`
 	// Lineage lists the conversations whose entries this one begins with, oldest first.

@@ -84,6 +84,8 @@ type Entry struct {
 	Vendor map[string]json.RawMessage
 	// Repairs lists the rules by which an import changed this entry.
 	Repairs []string
+	// Redacted says that a person removed what the entry said; nil when nobody did.
+	Redacted *Redaction
 	// Extra holds fields that came in and that Continuo does not know, as one JSON object.
 	Extra json.RawMessage
 }
@@ -93,6 +95,12 @@ type Entry struct {
 type Reasoning struct {
 	Text      string `json:"text"`
 	Signature string `json:"signature,omitempty"`
+}
+
+// Redaction tells of a removed content.
+type Redaction struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
 }
 
 // PartResume is the PartType of the system entry with which a turn goes on from an answer that broke off.
@@ -176,6 +184,7 @@ type entryJSON struct {
 	Round            *Round                     `json:"round,omitempty"`
 	Vendor           map[string]json.RawMessage `json:"vendor,omitempty"`
 	Repairs          []string                   `json:"repairs,omitempty"`
+	Redacted         *Redaction                 `json:"redacted,omitempty"`
 	Extra            json.RawMessage            `json:"extra,omitempty"`
 }
 
@@ -190,7 +199,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
 		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output,
 		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
-		Round: e.Round, Vendor: e.Vendor, Repairs: e.Repairs, Extra: e.Extra,
+		Round: e.Round, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
 	}
 	if e.Hidden {
 		included := false
@@ -216,7 +225,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
 		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output,
 		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
-		Round: wire.Round, Vendor: wire.Vendor, Repairs: wire.Repairs, Extra: wire.Extra,
+		Round: wire.Round, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -22,8 +23,9 @@ type Log struct {
 
 	mu      sync.Mutex
 	writers map[string]*writer
-	news    map[string]*news // of the conversations that somebody tails
+	news    map[string]*news // of the conversations that somebody listens to
 	blobs   map[string]bool  // hashes of envelopes that are known to be kept
+	heeds   atomic.Bool      // the store tells of changes
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -32,12 +34,13 @@ type LogOptions struct {
 	Counter Counter
 	// MaxEntryBytes bounds one entry's stored form. Default 32 MiB.
 	MaxEntryBytes int
+	// Objects keeps what is too large for an entry. Default: none, and everything stands in its entry.
+	Objects ObjectStore
 	// MaxInlineOutput is up to how many bytes of text a tool's output stands in its entry; of a larger one the
-	// entry has a preview, and the whole is kept beside the log. Default 256 KiB.
+	// entry has a preview, and the whole is an object. Default 256 KiB.
 	MaxInlineOutput int
-	// PieceBytes is the size of the pieces in which such an output is kept and read. Default 1 MiB.
-	PieceBytes int
-	// Poll is how often Tail looks for entries of other processes. Default 500 ms.
+	// Poll is how often Tail looks for entries of other processes, where the store does not tell of
+	// them. Default 500 ms.
 	Poll time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -55,9 +58,6 @@ func NewLog(store Store, options LogOptions) *Log {
 	}
 	if options.MaxInlineOutput == 0 {
 		options.MaxInlineOutput = 256 << 10
-	}
-	if options.PieceBytes == 0 {
-		options.PieceBytes = 1 << 20
 	}
 	if options.Poll == 0 {
 		options.Poll = 500 * time.Millisecond
@@ -182,6 +182,7 @@ func (l *Log) Delete(ctx context.Context, id string) error {
 	delete(l.writers, id)
 	l.mu.Unlock()
 	l.announce(id)
+	_, _ = l.Sweep(ctx) // what is left, the next sweep removes
 	return nil
 }
 

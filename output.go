@@ -16,10 +16,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Output says how large a tool's output is that is kept beside the log, and where its pieces are. The
-// entry's content is then a preview of it; [Log.Output] reads the whole.
+// Output says how large a tool's output is that is kept as an object. The entry's content is then a preview
+// of it; [Log.Output] reads the whole.
 type Output struct {
-	// ID names the pieces in the store, under the conversation that the entry was written to.
+	// ID names the object, among those of the conversation that the entry was written to.
 	ID string `json:"id"`
 	// The size of the whole, as UTF-8; Lines is one more than it has line ends.
 	Bytes int64 `json:"bytes"`
@@ -27,8 +27,6 @@ type Output struct {
 	Lines int   `json:"lines"`
 	// SHA256 of the whole, in hex.
 	SHA256 string `json:"sha256"`
-	// PieceBytes is the size of every piece but the last.
-	PieceBytes int `json:"piece_bytes"`
 	// Head and Tail are how many bytes of the whole's beginning and end the content shows.
 	Head int `json:"head"`
 	Tail int `json:"tail"`
@@ -41,14 +39,6 @@ type Output struct {
 type OutputPart struct {
 	Bytes int64           `json:"bytes"` // of its text
 	Raw   json.RawMessage `json:"raw"`   // the part, its text empty
-}
-
-// Pieces is how many pieces the output has.
-func (o *Output) Pieces() int {
-	if o.PieceBytes < 1 {
-		return 0
-	}
-	return int((o.Bytes + int64(o.PieceBytes) - 1) / int64(o.PieceBytes))
 }
 
 // Content is the content that was appended, with texts of the caller's in the place of its own: of each
@@ -75,20 +65,20 @@ func (o *Output) Content(text func(offset, length int64) (string, error)) (Conte
 	return Parts(parts...), nil
 }
 
-// Output reads the whole text of an entry's content: from the store, holding one piece of it, where it is
-// kept beside the log, and else the content's own text. The reader is bound to ctx. It is safe for
-// concurrent use by ReadAt.
+// Output reads the whole text of an entry's content: from the object store, holding a stretch of it, where
+// it is an object, and else the content's own text. It fails with ErrObjectGone when the object is not
+// there. The reader is bound to ctx. It is safe for concurrent use by ReadAt.
 func (l *Log) Output(ctx context.Context, entry *Entry) *io.SectionReader {
 	if entry.Output == nil {
 		text := entry.Content.String()
 		return io.NewSectionReader(strings.NewReader(text), 0, int64(len(text)))
 	}
-	reader := &outputReader{ctx: ctx, store: l.store, conversationID: entry.ConversationID, output: entry.Output}
+	reader := &outputReader{ctx: ctx, objects: l.options.Objects, name: ObjectName(entry.ConversationID, entry.Output.ID), output: entry.Output}
 	return io.NewSectionReader(reader, 0, entry.Output.Bytes)
 }
 
 // WholeContent is an entry's content as it was appended. It holds all of it, and checks that an output
-// which is kept beside the log is what it was.
+// which is an object is what it was.
 func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
 	if entry.Output == nil {
 		return entry.Content, nil
@@ -110,15 +100,18 @@ func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
 	})
 }
 
-// outputReader reads the pieces of an output and holds the one that was read last.
+// stretchBytes is how much of an output is read at once.
+const stretchBytes = 1 << 20
+
+// outputReader reads an output and holds the stretch that was read last.
 type outputReader struct {
-	ctx            context.Context
-	store          OutputStore
-	conversationID string
-	output         *Output
+	ctx     context.Context
+	objects ObjectStore
+	name    string
+	output  *Output
 
 	mu   sync.Mutex
-	held int // number of the piece in data, when that is not nil
+	from int64 // where data begins, when that is not nil
 	data []byte
 }
 
@@ -127,11 +120,10 @@ func (r *outputReader) ReadAt(into []byte, offset int64) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n < len(into) && offset < r.output.Bytes {
-		number := int(offset / int64(max(r.output.PieceBytes, 1)))
-		if err := r.hold(number); err != nil {
+		if err := r.hold(offset - offset%stretchBytes); err != nil {
 			return n, err
 		}
-		copied := copy(into[n:], r.data[offset-int64(number)*int64(r.output.PieceBytes):])
+		copied := copy(into[n:], r.data[offset-r.from:])
 		n, offset = n+copied, offset+int64(copied)
 	}
 	if n < len(into) {
@@ -140,41 +132,61 @@ func (r *outputReader) ReadAt(into []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-func (r *outputReader) hold(number int) error {
-	if r.data != nil && r.held == number {
+func (r *outputReader) hold(from int64) error {
+	if r.data != nil && r.from == from {
 		return nil
 	}
-	r.data = nil
-	data, err := r.store.OutputPiece(r.ctx, r.conversationID, r.output.ID, number)
-	want := min(int64(r.output.PieceBytes), r.output.Bytes-int64(number)*int64(r.output.PieceBytes))
+	want := min(stretchBytes, r.output.Bytes-from)
+	data, err := readObject(r.ctx, r.objects, r.name, from, want)
 	if err == nil && int64(len(data)) != want {
-		err = fmt.Errorf("it has %d bytes and should have %d", len(data), want)
+		err = fmt.Errorf("%w: object %s ends at byte %d and should have %d", ErrObjectGone, r.name, from+int64(len(data)), r.output.Bytes)
 	}
 	if err != nil {
-		return fmt.Errorf("piece %d of output %s: %w", number, r.output.ID, err)
+		return err
 	}
-	r.held, r.data = number, data
+	r.from, r.data = from, data
 	return nil
 }
 
-// setAside writes the large outputs among entries to the store and returns the entries to append: those
-// have previews, which prepare completes. The pieces are there before the entry that names them; without
-// one they harm nobody, and drop removes them.
+// readObject reads a stretch of an object that the log names.
+func readObject(ctx context.Context, objects ObjectStore, name string, offset, length int64) ([]byte, error) {
+	if objects == nil {
+		return nil, fmt.Errorf("%w: %s, for there is no object store; name the one that it was written to", ErrObjectGone, name)
+	}
+	reader, err := objects.ReadObject(ctx, name, offset, length)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("%w: %s; put it back from a backup of the object store", ErrObjectGone, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read object %s: %w", name, err)
+	}
+	data, err := io.ReadAll(reader)
+	if err := errors.Join(err, reader.Close()); err != nil {
+		return nil, fmt.Errorf("read object %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// setAside makes objects of the large outputs among entries and returns the entries to append: those have
+// previews, which prepare completes. An object is there before the entry that names it; without one it
+// harms nobody, and drop removes it.
 func (l *Log) setAside(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
 	shorter = slices.Clone(entries)
 	for i := range shorter {
 		shorter[i].Output = nil
+		if l.options.Objects == nil {
+			continue
+		}
 		text, parts, large := l.largeOutput(&shorter[i])
 		if !large {
 			continue
 		}
-		output, err := l.keepPieces(ctx, conversationID, text)
-		shorter[i].Output = output // to be dropped when it is not whole
+		output, err := l.keepOutput(ctx, conversationID, text)
 		if err != nil {
-			l.drop(ctx, conversationID, shorter[:i+1], nil)
+			l.drop(ctx, conversationID, shorter[:i], nil)
 			return nil, fmt.Errorf("keep the output of %s: %w", shorter[i].ToolCallID, err)
 		}
-		output.Parts = parts
+		shorter[i].Output, output.Parts = output, parts
 		shorter[i].Content = Text(output.preview(text, min(l.options.MaxInlineOutput, maxPreviewBytes)))
 	}
 	return shorter, nil
@@ -207,20 +219,13 @@ func (l *Log) largeOutput(entry *Entry) (text string, parts []OutputPart, large 
 	return entry.Content.String(), parts, true
 }
 
-// keepPieces writes a text to the store. Also after an error, the output has the id of what was written.
-func (l *Log) keepPieces(ctx context.Context, conversationID, text string) (*Output, error) {
-	output := &Output{
-		ID: l.NewID("out"), Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1,
-		PieceBytes: l.options.PieceBytes,
-	}
-	sum, buffer := sha256.New(), make([]byte, min(len(text), output.PieceBytes))
-	for number := 0; len(text) > 0; number++ {
-		piece := buffer[:copy(buffer, text)]
-		text = text[len(piece):]
-		_, _ = sum.Write(piece) // a hash never fails
-		if err := l.store.PutOutput(ctx, conversationID, output.ID, number, piece); err != nil {
-			return output, fmt.Errorf("piece %d: %w", number, err)
-		}
+// keepOutput makes an object of a text.
+func (l *Log) keepOutput(ctx context.Context, conversationID, text string) (*Output, error) {
+	output := &Output{ID: l.NewID("out"), Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1}
+	sum := sha256.New()
+	reader := io.TeeReader(strings.NewReader(text), sum)
+	if err := l.options.Objects.PutObject(ctx, ObjectName(conversationID, output.ID), reader); err != nil {
+		return nil, err
 	}
 	output.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return output, nil
@@ -247,21 +252,27 @@ func (e *Entry) nameOutput() {
 	e.Content = Text(wholeLine(preview) + fullOutput + e.OutputRef)
 }
 
-// drop removes the pieces of outputs of entries that were not appended; stored are those that were. It
-// does so as well as it can: what is left goes with the conversation.
+// drop removes the objects of entries that were not appended; stored are those that were. It does so as
+// well as it can: what is left, a check of the store finds.
 func (l *Log) drop(ctx context.Context, conversationID string, entries, stored []Entry) {
 	ctx = context.WithoutCancel(ctx)
+	named := map[string]bool{}
+	for i := range stored {
+		for _, id := range stored[i].Objects() {
+			named[id] = true
+		}
+	}
 	for i := range entries {
-		output := entries[i].Output
-		named := func(e Entry) bool { return e.Output != nil && e.Output.ID == output.ID }
-		if output != nil && !slices.ContainsFunc(stored, named) {
-			_ = l.store.DeleteOutput(ctx, conversationID, output.ID)
+		for _, id := range entries[i].Objects() {
+			if !named[id] {
+				_ = l.options.Objects.DeleteObject(ctx, ObjectName(conversationID, id))
+			}
 		}
 	}
 }
 
 // wasRefused reports whether a failed append has left nothing behind for certain. An error of the store
-// may come after the entries have become durable: then their pieces must stay.
+// may come after the entries have become durable: then their objects must stay.
 func wasRefused(err error) bool {
 	var rule *RuleError
 	var conflict *ConflictError

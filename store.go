@@ -8,13 +8,17 @@ import (
 
 // Store keeps conversations and their entries. It knows no rules: the [Log] decides what may be
 // written. Every engine passes the suite in store/storetest. All methods are safe for concurrent use,
-// and what a method acknowledged survives the end of the process and of the machine.
+// and what a method acknowledged survives the end of the process and of the machine. An engine that
+// cannot reach its database says ErrUnavailable.
 type Store interface {
 	ConversationStore
 	EntryStore
-	OutputStore
 	BlobStore
 	TurnStore
+	IndexStore
+	DiscardStore
+	KeyStore
+	RecordStore
 	// Close waits for writes under way. It may be called twice.
 	Close() error
 }
@@ -35,6 +39,7 @@ type ConversationStore interface {
 	Update(ctx context.Context, id string, change ConversationChange) (Conversation, error)
 	// Delete removes a conversation; ErrNotFound. Entries that a fork still begins with (the conversation
 	// stands in the fork's Lineage) stay readable through the fork until the last such fork is deleted.
+	// Objects that nothing names any more are discarded; see DiscardStore.
 	Delete(ctx context.Context, id string) error
 }
 
@@ -42,26 +47,18 @@ type ConversationStore interface {
 type EntryStore interface {
 	// Append adds a batch, all or nothing, and sets LastSeq and UpdatedAt (to the newest entry's
 	// CreatedAt). It fails with a *ConflictError when LastSeq is not Batch.After, and with ErrNotFound when
-	// there is no such conversation.
+	// there is no such conversation, and with ErrArchived.
 	Append(ctx context.Context, batch Batch) error
-	// Entries reads entries of one conversation, not those that it inherited.
+	// Redact puts entries in the place of those with their seqs and ids, which are all there or it fails with
+	// ErrNotFound. The events and signals of their turns, their documents in the index and their objects go,
+	// but for objects that the new entries name. It fails with a *BusyError while one of the turns runs, and
+	// with ErrArchived.
+	Redact(ctx context.Context, conversationID string, entries []Entry) error
+	// Entries reads entries of one conversation, not those that it inherited. Of an archived one they are
+	// ErrArchived, unless forks begin with all that was asked for.
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
 	// Receipt finds what an idempotency key has appended to a conversation; ErrNotFound.
 	Receipt(ctx context.Context, conversationID, key string) (Receipt, error)
-}
-
-// OutputStore keeps the large outputs of tools in pieces, beside the entries that name them. Pieces may be
-// written before their conversation is there. They are removed with the last entry that names them, and
-// with their conversation those that no entry names.
-type OutputStore interface {
-	// PutOutput keeps a piece of an output of a conversation, numbered from 0; doing so again changes nothing.
-	// The data are the caller's again when it returns.
-	PutOutput(ctx context.Context, conversationID, id string, piece int, data []byte) error
-	// OutputPiece reads what PutOutput kept; ErrNotFound. It works for a conversation that was deleted as
-	// long as a fork begins with the entry that names the output.
-	OutputPiece(ctx context.Context, conversationID, id string, piece int) ([]byte, error)
-	// DeleteOutput removes all pieces of an output that no entry names; that there are none is no error.
-	DeleteOutput(ctx context.Context, conversationID, id string) error
 }
 
 // BlobStore keeps bytes under their own SHA-256.
@@ -75,7 +72,8 @@ type BlobStore interface {
 // ConversationQuery selects a page of conversations, ordered by UpdatedAt and then ID, both descending.
 type ConversationQuery struct {
 	ProjectID string
-	Limit     int // at least 1
+	Archived  bool // list those that are archived instead of the others
+	Limit     int  // at least 1
 	// Before continues after the last conversation of the page before; zero for the first page.
 	Before ConversationCursor
 }
@@ -107,9 +105,19 @@ type Batch struct {
 
 // Receipt remembers what an idempotency key appended.
 type Receipt struct {
-	Key         string
-	Fingerprint string // of what was asked for, to tell a retry from another request with the same key
-	First, Last int64
+	Key         string `json:"key"`
+	Fingerprint string `json:"fingerprint"` // of what was asked for, to tell a retry from another request with the same key
+	First       int64  `json:"first"`
+	Last        int64  `json:"last"`
+}
+
+// Heeder is a store that other processes write to, and that can tell of it. What it tells are hints: some
+// may be missing, and whoever must know looks at the store now and then.
+type Heeder interface {
+	// Heed tells changed, from one goroutine, which conversations other processes have changed, until ctx is
+	// done. Nil stands for any: so it begins whenever it has been out of touch. While it is out of touch
+	// it tells lost, once.
+	Heed(ctx context.Context, changed func(conversationIDs []string), lost func())
 }
 
 // EntryQuery selects entries with From <= seq <= To, ascending or, with Backward, descending, at most

@@ -10,10 +10,10 @@ import (
 // is deleted. Entries that another process appends are seen within LogOptions.Poll.
 func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		n := l.listen(id)
-		defer l.leave(id, n)
+		listener := l.Listen(id)
+		defer listener.Close()
 		for {
-			grown := l.growth(n)
+			changed := listener.Changed()
 			conversation, err := l.Conversation(ctx, id)
 			if err != nil {
 				yield(Entry{}, err)
@@ -25,57 +25,125 @@ func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry,
 				}
 				after = entry.Seq
 			}
-			timer := time.NewTimer(l.options.Poll)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
+			if !listener.Wait(ctx, changed, l.options.Poll) {
 				return
-			case <-grown:
-				timer.Stop()
-			case <-timer.C:
 			}
 		}
 	}
 }
 
-// news tells the tails of one conversation that it has grown.
+// slowPoll is how often a store is looked at that tells of its changes, where nothing else says so.
+const slowPoll = time.Second
+
+// Listener wakes whoever looks at a conversation that may have changed.
+type Listener struct {
+	log  *Log
+	id   string
+	news *news
+}
+
+// news tells the listeners of one conversation that it may have changed.
 type news struct {
-	grown     chan struct{} // closed, and replaced, at each growth
+	changed   chan struct{} // closed, and replaced, each time
+	told      chan struct{} // likewise, but only when the store told of another process
 	listeners int
 }
 
-func (l *Log) listen(id string) *news {
+// Listen begins to listen to a conversation; the caller closes the listener.
+func (l *Log) Listen(id string) *Listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.news[id]
 	if n == nil {
-		n = &news{grown: make(chan struct{})}
+		n = &news{changed: make(chan struct{}), told: make(chan struct{})}
 		l.news[id] = n
 	}
 	n.listeners++
-	return n
+	return &Listener{l, id, n}
 }
 
-func (l *Log) leave(id string, n *news) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n.listeners--; n.listeners == 0 {
-		delete(l.news, id)
+// Changed returns a channel that closes when the conversation may next have changed: this process
+// appended to it, or the store says that another process did something to it or to its turns. Whoever
+// takes the channel before looking misses nothing that is told; look now and then all the same, since
+// hints may be lost.
+func (l *Listener) Changed() <-chan struct{} {
+	l.log.mu.Lock()
+	defer l.log.mu.Unlock()
+	return l.news.changed
+}
+
+// Told is like Changed, but only for what the store tells another process did to just this conversation.
+func (l *Listener) Told() <-chan struct{} {
+	l.log.mu.Lock()
+	defer l.log.mu.Unlock()
+	return l.news.told
+}
+
+// Wait returns when the conversation may have changed since the channel was taken, or after poll, or
+// a second where the store tells of changes. It is false when ctx is done.
+func (l *Listener) Wait(ctx context.Context, changed <-chan struct{}, poll time.Duration) bool {
+	if l.log.heeds.Load() {
+		poll = max(poll, slowPoll)
+	}
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-timer.C:
+	}
+	return true
+}
+
+// Close ends listening.
+func (l *Listener) Close() {
+	l.log.mu.Lock()
+	defer l.log.mu.Unlock()
+	if l.news.listeners--; l.news.listeners == 0 {
+		delete(l.log.news, l.id)
 	}
 }
 
-// growth returns a channel that closes when this process next appends to the conversation.
-func (l *Log) growth(n *news) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return n.grown
+// Heed passes on what the store tells of other processes' changes to those who listen, until ctx is done.
+// It returns at once for a store that tells nothing: then they look by themselves.
+func (l *Log) Heed(ctx context.Context) {
+	heeder, ok := l.store.(Heeder)
+	if !ok {
+		return
+	}
+	defer l.heeds.Store(false)
+	heeder.Heed(ctx, func(ids []string) {
+		l.heeds.Store(true)
+		l.wake(ids, true)
+	}, func() { l.heeds.Store(false) })
 }
 
-func (l *Log) announce(id string) {
+// announce wakes the listeners of conversations that this process has changed.
+func (l *Log) announce(ids ...string) { l.wake(ids, false) }
+
+// wake wakes the listeners of conversations; nil stands for all.
+func (l *Log) wake(ids []string, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.news[id]; n != nil {
-		close(n.grown)
-		n.grown = make(chan struct{})
+	if ids == nil {
+		for _, n := range l.news {
+			n.wake(false)
+		}
+	}
+	for _, id := range ids {
+		if n := l.news[id]; n != nil {
+			n.wake(told)
+		}
+	}
+}
+
+// wake lets everybody look. The caller holds the log's lock.
+func (n *news) wake(told bool) {
+	close(n.changed)
+	n.changed = make(chan struct{})
+	if told {
+		close(n.told)
+		n.told = make(chan struct{})
 	}
 }

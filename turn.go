@@ -59,8 +59,8 @@ type TurnEnd struct {
 // TurnEvent is one step of a turn as it is kept for readers who come later. Data is a JSON object that
 // only package turn reads; nothing stands around the object, and it comes back byte for byte.
 type TurnEvent struct {
-	ID   int64 // from 1, ascending; there may be gaps
-	Data json.RawMessage
+	ID   int64           `json:"id"` // from 1, ascending; there may be gaps
+	Data json.RawMessage `json:"data"`
 }
 
 // TurnUpdate is what the owner of a turn's lease writes. It is refused with ErrLeaseLost unless the turn
@@ -109,7 +109,7 @@ type TurnStore interface {
 	// BeginTurn adds a running turn and gives Owner the conversation's lease. Fence, StartedAt and LastEvent
 	// are set by the store. It fails with a *BusyError while another turn of the conversation runs, whether
 	// its lease has expired or not, with ErrExists when there is a turn of that id that is not void, and
-	// with ErrNotFound when there is no such conversation.
+	// with ErrNotFound when there is no such conversation, and with ErrArchived.
 	BeginTurn(ctx context.Context, turn Turn, lease time.Duration) (Turn, error)
 	// TakeTurn gives the lease of a running turn to another owner, with a new fence, if it still has the
 	// fence that the caller saw; ErrLeaseLost.

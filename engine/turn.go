@@ -106,17 +106,19 @@ func (e *Engine) ends(ctx context.Context, conversationID string) bool {
 	return err == nil && found.State != continuo.TurnRunning
 }
 
-// otherPoll is how often a turn that waits for one of another process looks whether that has ended.
+// otherPoll is how often a turn that waits for one of another process looks whether that has ended, where
+// the store does not tell of it.
 const otherPoll = 50 * time.Millisecond
 
 // lease takes the lease of a conversation, waiting for a turn of another process as the policy says.
 func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy, until time.Time) (*turn.Journal, error) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	poll := time.NewTicker(otherPoll)
-	defer poll.Stop()
+	patience, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	listener := e.Log.Listen(wanted.ConversationID)
+	defer listener.Close()
 	told := ""
 	for {
+		changed := listener.Changed()
 		journal, err := e.keeper.Begin(ctx, wanted)
 		var busy *continuo.BusyError
 		if !errors.As(err, &busy) {
@@ -132,13 +134,13 @@ func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 				return nil, err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-timer.C:
-			return nil, fmt.Errorf("waited %s: %w", e.options.Wait, busy)
-		case <-poll.C:
+		if listener.Wait(patience, changed, otherPoll) {
+			continue
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("waited %s: %w", e.options.Wait, busy)
 	}
 }
 

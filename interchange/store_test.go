@@ -2,10 +2,9 @@ package interchange
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
 )
 
 // memory is a store that keeps conversations for the length of a test. What is stored is read back from
@@ -14,27 +13,16 @@ type memory struct {
 	continuo.Store // what the tests do not use
 	conversations  map[string]continuo.Conversation
 	entries        map[string][][]byte
-	pieces         map[string][]byte
 }
 
-// newLog keeps outputs beside the log that have more than a byte, so that all tests are about them too.
+// newLog makes objects of outputs that have more than a byte, so that all tests are about them too.
 func newLog() *continuo.Log {
-	store := &memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}, pieces: map[string][]byte{}}
-	return continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 1, PieceBytes: 1001})
+	store := &memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}}
+	return continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 1, Objects: storetest.NewObjects()})
 }
 
-func (m *memory) PutOutput(_ context.Context, conversationID, id string, piece int, data []byte) error {
-	m.pieces[fmt.Sprint(conversationID, id, piece)] = slices.Clone(data)
-	return nil
-}
-
-func (m *memory) OutputPiece(_ context.Context, conversationID, id string, piece int) ([]byte, error) {
-	data, ok := m.pieces[fmt.Sprint(conversationID, id, piece)]
-	if !ok {
-		return nil, continuo.ErrNotFound
-	}
-	return data, nil
-}
+// Discards is empty: nothing is ever deleted here.
+func (m *memory) Discards(context.Context, int) ([]string, error) { return nil, nil }
 
 func (m *memory) Create(_ context.Context, c continuo.Conversation, entries []continuo.Entry) error {
 	for _, other := range m.conversations {

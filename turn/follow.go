@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -140,9 +139,10 @@ func (f *follower) page() (int, error) {
 // fromStore follows a turn that runs in another process or has ended. One whose process is gone is closed,
 // so that every reader comes to a last event.
 func (f *follower) fromStore() error {
-	poll := time.NewTicker(f.keeper.options.Poll)
-	defer poll.Stop()
+	listener := f.keeper.options.Log.Listen(f.conversationID)
+	defer listener.Close()
 	for !f.over {
+		changed := listener.Changed()
 		// The state is read before the events: what a turn that has ended by then wrote is all there.
 		turn, err := f.keeper.store.Turn(f.ctx, f.conversationID, f.turnID)
 		if err != nil {
@@ -174,10 +174,8 @@ func (f *follower) fromStore() error {
 				continue
 			}
 		}
-		select {
-		case <-f.ctx.Done():
+		if !listener.Wait(f.ctx, changed, f.keeper.options.Poll) {
 			return context.Cause(f.ctx)
-		case <-poll.C:
 		}
 	}
 	return nil

@@ -346,12 +346,18 @@ func (j *Journal) measure(stage Stage, took time.Duration) {
 func (j *Journal) flushAsNeeded() {
 	heartbeat := time.NewTicker(j.keeper.options.Heartbeat)
 	defer heartbeat.Stop()
+	listener := j.keeper.options.Log.Listen(j.turn.ConversationID)
+	defer listener.Close()
+	told := listener.Told()
 	for {
 		select {
 		case <-j.quit:
 			return
 		case <-heartbeat.C:
 			_ = j.flush() // tried again at the next beat
+		case <-told: // perhaps a signal
+			told = listener.Told()
+			_ = j.flush()
 		case <-j.kick:
 			if wait := j.untilDue(); wait > 0 && !j.sleep(wait) {
 				return
@@ -402,7 +408,7 @@ func (j *Journal) heed(signal continuo.TurnSignal) {
 }
 
 // decision waits until somebody decides on what an Asked event asked for, or ctx ends. What is decided in
-// another process comes with the next heartbeat.
+// another process comes when the store tells of it, or with the next heartbeat.
 func (j *Journal) decision(ctx context.Context, asked int64) (Decision, bool) {
 	for {
 		j.mu.Lock()

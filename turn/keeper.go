@@ -35,9 +35,10 @@ type KeeperOptions struct {
 	// Lease is how long a turn stays its owner's without a sign of life. Default 15 s.
 	Lease time.Duration
 	// Heartbeat is how often a turn gives a sign of life, and the longest that a signal of another process
-	// stays unheard. Default 1 s, at most a third of Lease.
+	// stays unheard where the store does not tell of it. Default 1 s, at most a third of Lease.
 	Heartbeat time.Duration
-	// Poll is how often turns of other processes are looked at by those who follow them. Default 100 ms.
+	// Poll is how often turns of other processes are looked at by those who follow them, where the store does
+	// not tell of changes. Default 100 ms.
 	Poll time.Duration
 	// FlushAge is how long an event waits for others before it goes to the store, FlushBytes the text, in
 	// bytes, that makes it go at once. Default 50 ms and 1 KiB.

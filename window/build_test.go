@@ -405,7 +405,7 @@ func TestUnknownViewsAndImpossibleLimitsAreRefused(t *testing.T) {
 	}
 }
 
-// large is an entry whose output is kept beside the log; its content shows 3 000 and 2 000 bytes of it.
+// large is an entry whose output is an object; its content shows 3 000 and 2 000 bytes of it.
 func large(callID string) continuo.Entry {
 	p := continuo.Preview{
 		Head: strings.Repeat("head 56789\n", 300)[:3000], Tail: strings.Repeat("tail 56789\n", 200)[:2000],
@@ -413,7 +413,7 @@ func large(callID string) continuo.Entry {
 	}
 	return continuo.Entry{
 		Role: continuo.Tool, ToolCallID: callID, Content: continuo.Text(p.String()), OutputRef: p.Full,
-		Output: &continuo.Output{ID: "out_1", Bytes: p.Bytes, Chars: p.Chars, Lines: p.Lines, PieceBytes: 1 << 20, Head: len(p.Head), Tail: len(p.Tail)},
+		Output: &continuo.Output{ID: "out_1", Bytes: p.Bytes, Chars: p.Chars, Lines: p.Lines, Head: len(p.Head), Tail: len(p.Tail)},
 	}
 }
 

@@ -27,7 +27,6 @@ type memoryData struct {
 	mu            sync.Mutex
 	conversations []*memoryConversation
 	blobs         map[string][]byte
-	outputs       map[memoryPiece][]byte
 }
 
 type memoryConversation struct {
@@ -38,18 +37,12 @@ type memoryConversation struct {
 	turns    []*memoryTurn
 }
 
-// memoryPiece names a piece of an output.
-type memoryPiece struct {
-	conversationID, id string
-	number             int
-}
-
 // memoryEntry holds an entry as JSON, so that nothing is shared with callers.
 type memoryEntry struct {
 	seq       int64
 	user      bool
 	outputRef string
-	outputID  string // "" when the body has the whole
+	objects   []string
 	body      []byte
 }
 
@@ -205,7 +198,6 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	for _, c := range m.conversations {
 		if c.deleted {
 			c.entries = slices.DeleteFunc(c.entries, func(e memoryEntry) bool { return e.seq > needed[c.ID] })
-			m.dropOutputs(func(p memoryPiece) bool { return p.conversationID == c.ID })
 		}
 	}
 	m.conversations = slices.DeleteFunc(m.conversations, func(c *memoryConversation) bool {
@@ -260,11 +252,9 @@ func encodeMemory(entries []continuo.Entry) ([]memoryEntry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: entry %d: %w", continuo.ErrInvalid, entry.Seq, err)
 		}
-		made := memoryEntry{seq: entry.Seq, user: entry.Role == continuo.User && !entry.Hidden, outputRef: entry.OutputRef, body: body}
-		if entry.Output != nil {
-			made.outputID = entry.Output.ID
-		}
-		encoded = append(encoded, made)
+		encoded = append(encoded, memoryEntry{
+			seq: entry.Seq, user: entry.Role == continuo.User && !entry.Hidden, outputRef: entry.OutputRef, objects: entry.Objects(), body: body,
+		})
 	}
 	return encoded, nil
 }
@@ -311,51 +301,6 @@ func (m *memory) Receipt(ctx context.Context, conversationID, key string) (conti
 		}
 	}
 	return continuo.Receipt{}, continuo.ErrNotFound
-}
-
-func (m *memory) PutOutput(ctx context.Context, conversationID, id string, piece int, data []byte) error {
-	if err := m.begin(ctx); err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	if m.outputs == nil {
-		m.outputs = map[memoryPiece][]byte{}
-	}
-	place := memoryPiece{conversationID, id, piece}
-	if _, ok := m.outputs[place]; !ok {
-		m.outputs[place] = slices.Clone(data)
-	}
-	return nil
-}
-
-func (m *memory) OutputPiece(ctx context.Context, conversationID, id string, piece int) ([]byte, error) {
-	if err := m.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	data, ok := m.outputs[memoryPiece{conversationID, id, piece}]
-	if !ok {
-		return nil, continuo.ErrNotFound
-	}
-	return slices.Clone(data), nil
-}
-
-func (m *memory) DeleteOutput(ctx context.Context, conversationID, id string) error {
-	if err := m.begin(ctx); err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	m.dropOutputs(func(p memoryPiece) bool { return p.conversationID == conversationID && p.id == id })
-	return nil
-}
-
-// dropOutputs removes those of the pieces that no entry names.
-func (m *memory) dropOutputs(which func(memoryPiece) bool) {
-	maps.DeleteFunc(m.outputs, func(p memoryPiece, _ []byte) bool {
-		c := m.find(p.conversationID)
-		named := func(e memoryEntry) bool { return e.outputID == p.id }
-		return which(p) && (c == nil || !slices.ContainsFunc(c.entries, named))
-	})
 }
 
 func (m *memory) PutBlob(ctx context.Context, hash string, data []byte) error {

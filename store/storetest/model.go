@@ -36,7 +36,6 @@ func testModel(t *testing.T, opener Opener) {
 			"read":   m.read,
 			"list":   m.list,
 			"blob":   m.blob,
-			"output": m.output,
 			"begin":  m.begin,
 			"take":   m.take,
 			"turn":   m.turn,
@@ -173,7 +172,7 @@ func (m *model) append(rt *rapid.T) {
 		batch.Entries[i].CreatedAt = m.time(rt)
 		batch.Entries[i].Hidden = rapid.Bool().Draw(rt, "hidden")
 		if rapid.IntRange(0, 2).Draw(rt, "output?") == 0 {
-			batch.Entries[i] = named(batch.Entries[i], outputID(rt))
+			batch.Entries[i] = withObject(batch.Entries[i], rapid.SampledFrom([]string{"o1", "o2"}).Draw(rt, "object"))
 		}
 	}
 	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {

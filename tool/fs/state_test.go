@@ -80,10 +80,10 @@ func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
 	p.fails(p.read(path("@state/logs/tool-calls/2-0.json")), "no such file")
 }
 
-// TestALargeOutputIsReadInPieces reads, lists and searches an output that its entry shows a preview of.
-func TestALargeOutputIsReadInPieces(t *testing.T) {
+// TestALargeOutputIsReadFromItsObject reads, lists and searches an output that its entry shows a preview of.
+func TestALargeOutputIsReadFromItsObject(t *testing.T) {
 	p := newPlace(t, nil)
-	p.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 1000, PieceBytes: 777})
+	p.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 1000, Objects: storetest.NewObjects()})
 	var err error
 	if p.conversation, err = p.Log.Create(t.Context(), continuo.Conversation{}); err != nil {
 		t.Fatal(err)

@@ -344,7 +344,7 @@ func TestAStoreThatFailsIsAFailure(t *testing.T) {
 
 func TestALargeOutputIsLeftToFsSearch(t *testing.T) {
 	p := newPlace(t)
-	p.tool.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 100, PieceBytes: 64})
+	p.tool.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 100, Objects: storetest.NewObjects()})
 	large := continuo.Entry{Content: continuo.Text("apple\n" + strings.Repeat("x\n", 200) + "pear\n" + strings.Repeat("y\n", 200))}
 	var err error
 	if p.conversation, err = p.tool.Log.Import(t.Context(), continuo.Conversation{}, join(says("hello"), calls("a", "f", "{}", large))); err != nil {

@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package pgtest
+
+import "syscall"
+
+const supported = true
+
+// attributes makes a child run as the account. Nothing here tells it that this process has ended.
+func attributes(a *account, _ syscall.Signal) *syscall.SysProcAttr {
+	if a == nil {
+		return nil
+	}
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.user, Gid: a.group}}
+}

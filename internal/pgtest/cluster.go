@@ -1,0 +1,178 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/process"
+)
+
+const (
+	superuser = "postgres"
+	// socketPort is in the name of the socket of a server without TCP.
+	socketPort = 5432
+	// folderPrefix begins the name of every cluster's folder.
+	folderPrefix = "continuo-pg-"
+	// maxFolder keeps the path of the socket below what the system takes: 107 bytes, on some systems 103.
+	maxFolder = 103 - len("/.s.PGSQL.12345")
+)
+
+// The files in a cluster's folder, beside the socket.
+const (
+	dataName     = "data"
+	logName      = "server.log"
+	settingsName = "settings.conf"
+	accessName   = "access.conf"
+	ownerName    = "owner" // names the process that the cluster belongs to
+)
+
+// makeFolder makes the folder of a cluster: the account's, closed to others.
+func makeFolder(account *account) (string, error) {
+	parent, err := folderOfClusters()
+	if err != nil {
+		return "", err
+	}
+	removeLeftovers(parent)
+	folder, err := os.MkdirTemp(parent, folderPrefix)
+	if err != nil {
+		return "", fmt.Errorf("make a folder for PostgreSQL: %w", err)
+	}
+	err = errors.Join(os.WriteFile(filepath.Join(folder, ownerName), []byte(process.Self()), 0o600), account.own(folder))
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("make a folder for PostgreSQL: %w", err), os.RemoveAll(folder))
+	}
+	return folder, nil
+}
+
+// folderOfClusters returns the temporary folder, or /tmp where that one has a long name or is closed to others:
+// a test's own is.
+func folderOfClusters() (string, error) {
+	for _, folder := range []string{os.TempDir(), "/tmp"} {
+		if len(folder)+len("/"+folderPrefix+"1234567890") <= maxFolder && open(folder) {
+			return filepath.Clean(folder), nil
+		}
+	}
+	return "", fmt.Errorf("make a folder for PostgreSQL: neither %s nor /tmp has a short name and is open to all: set TMPDIR to one that is", os.TempDir())
+}
+
+// open reports whether everybody can get to what is in a folder.
+func open(folder string) bool {
+	for {
+		info, err := os.Stat(folder)
+		if err != nil || info.Mode()&0o001 == 0 && os.Geteuid() == 0 {
+			return false
+		}
+		if parent := filepath.Dir(folder); parent != folder {
+			folder = parent
+			continue
+		}
+		return true
+	}
+}
+
+// removeLeftovers removes the clusters of processes that were killed. Others', and those that cannot be
+// removed, stay.
+func removeLeftovers(parent string) {
+	owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", ownerName))
+	for _, file := range owners {
+		if owner, err := os.ReadFile(file); err == nil && process.Ended(string(owner)) {
+			_ = os.RemoveAll(filepath.Dir(file))
+		}
+	}
+}
+
+// freePort returns a port that nobody listens on, outside of the range from which systems take the ports of
+// outgoing connections: one of those could have it while the server is down.
+func freePort() (int, error) {
+	const first, count, attempts = 15000, 15000, 100
+	for range attempts {
+		port := first + rand.IntN(count)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		return port, listener.Close()
+	}
+	return 0, fmt.Errorf("find a free port for PostgreSQL: %d ports from %d on are taken", attempts, first)
+}
+
+// initialize makes an empty cluster.
+func (s *Server) initialize() error {
+	ctx, cancel := context.WithTimeout(context.Background(), programTimeout)
+	defer cancel()
+	_, err := s.run(ctx, "initdb", "--pgdata", s.path(dataName), "--username", superuser, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", locale(), "--no-sync")
+	return err
+}
+
+// locale is one that knows letters beyond ASCII, as the locales of real servers do.
+func locale() string {
+	if runtime.GOOS == "linux" {
+		return "C.UTF-8"
+	}
+	return "en_US.UTF-8"
+}
+
+// writeSettings writes what the server reads at its start and when it is told to. The files lie beside the data,
+// so that no standby gets them with the data.
+func (s *Server) writeSettings() error {
+	settings := s.settings()
+	var text strings.Builder
+	fmt.Fprintf(&text, "include %s\n", quoted(filepath.Join(s.path(dataName), "postgresql.conf")))
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&text, "%s = %s\n", name, quoted(settings[name]))
+	}
+	access := "local all,replication all trust\nhost all,replication all 127.0.0.1/32 trust\n"
+	err := errors.Join(s.replace(settingsName, text.String()), s.replace(accessName, access))
+	if err != nil {
+		return fmt.Errorf("write the settings of the PostgreSQL server: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file so that the server sees it whole.
+func (s *Server) replace(name, text string) error {
+	if err := os.WriteFile(s.path(name+".new"), []byte(text), 0o644); err != nil { //nolint:gosec // another account reads it; the folder is closed
+		return err
+	}
+	return os.Rename(s.path(name+".new"), s.path(name))
+}
+
+func (s *Server) settings() map[string]string {
+	settings := map[string]string{
+		"unix_socket_directories":   s.folder,
+		"port":                      strconv.Itoa(s.port),
+		"hba_file":                  s.path(accessName),
+		"listen_addresses":          "",
+		"cluster_name":              s.name, // the name by which a primary knows a standby
+		"max_connections":           "200",
+		"timezone":                  "UTC",
+		"log_timezone":              "UTC",
+		"wal_level":                 "replica",
+		"max_wal_senders":           "10",
+		"synchronous_standby_names": standbyNames(s.waitsFor),
+	}
+	if s.options.ListenTCP {
+		settings["listen_addresses"] = "127.0.0.1"
+	}
+	if !s.options.Durable {
+		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off"})
+	}
+	if !s.options.Durable && !s.options.Replication {
+		settings["synchronous_commit"] = "off"
+	}
+	maps.Copy(settings, s.options.Settings)
+	return settings
+}
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

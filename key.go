@@ -1,0 +1,47 @@
+package continuo
+
+import (
+	"context"
+	"time"
+)
+
+// Project is the unit of isolation: conversations, files and keys belong to one.
+type Project struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// APIKey lets a program act in one project. The store has only a hash of its secret.
+type APIKey struct {
+	ID        string `json:"id"`
+	ProjectID string `json:"project_id"`
+	// Name says what the key is for; it may be empty.
+	Name string `json:"name,omitempty"`
+	// Hash is the SHA-256 of the secret, in hex.
+	Hash      string    `json:"-"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero: never
+	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero: not revoked
+}
+
+// Usable reports whether the key may be used at a time.
+func (k *APIKey) Usable(now time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+}
+
+// KeyStore keeps projects and their keys.
+type KeyStore interface {
+	// CreateProject adds a project; ErrExists. The default project is always there and never listed
+	// unless it was created.
+	CreateProject(ctx context.Context, project Project) error
+	// Projects lists all, in the order of their ids.
+	Projects(ctx context.Context) ([]Project, error)
+	// CreateKey adds a key; ErrExists when the id is taken.
+	CreateKey(ctx context.Context, key APIKey) error
+	// Key finds one by id, revoked or not; ErrNotFound.
+	Key(ctx context.Context, id string) (APIKey, error)
+	// Keys lists the keys of a project, or with "" of all, by project and then the oldest first.
+	Keys(ctx context.Context, projectID string) ([]APIKey, error)
+	// RevokeKey ends a key and returns it; one that is revoked already stays as it is. ErrNotFound.
+	RevokeKey(ctx context.Context, id string, at time.Time) (APIKey, error)
+}
