@@ -33,7 +33,7 @@ const (
 // Entry is one immutable record of the log: a superset of an OpenAI chat message.
 //
 // A caller that appends sets Role and what the role needs; ID, ConversationID, Seq, CreatedAt (when
-// zero), Chars, Tokens, Tokenizer and, for tool results, OutputRef and Output are set by the log.
+// zero), Chars, Tokens, Tokenizer, Attachments and, for tool results, OutputRef and Output are set by the log.
 type Entry struct {
 	ID             string
 	ConversationID string
@@ -71,6 +71,9 @@ type Entry struct {
 	// Output says where a tool's output is kept that is too large for its entry; Content is then a preview of
 	// it. Nil when Content is whole.
 	Output *Output
+	// Attachments says where parts of the content are kept that are no text and too large for the entry, in
+	// the order of the parts; Content has placeholders for them. Nil when Content is whole.
+	Attachments []Attachment
 
 	// Chars counts Unicode characters, Tokens tokens of the content and the calls; Tokenizer names the
 	// encoding that Tokens was counted with. Counted once, at append; of a preview, not of the whole.
@@ -178,6 +181,7 @@ type entryJSON struct {
 	Widget           json.RawMessage            `json:"widget,omitempty"`
 	OutputRef        string                     `json:"output_ref,omitempty"`
 	Output           *Output                    `json:"output,omitempty"`
+	Attachments      []Attachment               `json:"attachments,omitempty"`
 	Chars            int                        `json:"chars,omitempty"`
 	Tokens           int                        `json:"tokens,omitempty"`
 	Tokenizer        string                     `json:"tokenizer,omitempty"`
@@ -197,7 +201,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, AgentID: e.AgentID,
 		TurnID: e.TurnID, Author: e.Author,
 		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
-		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output,
+		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output, Attachments: e.Attachments,
 		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
 		Round: e.Round, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
 	}
@@ -223,7 +227,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		AgentID: wire.AgentID, TurnID: wire.TurnID, Author: wire.Author,
 		Hidden:   wire.IncludeInContext != nil && !*wire.IncludeInContext,
 		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
-		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output,
+		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output, Attachments: wire.Attachments,
 		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
 		Round: wire.Round, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
 	}

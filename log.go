@@ -32,13 +32,17 @@ type Log struct {
 type LogOptions struct {
 	// Counter counts tokens at append. Default: a rough one, characters / 4.
 	Counter Counter
-	// MaxEntryBytes bounds one entry's stored form. Default 32 MiB.
+	// MaxEntryBytes bounds one entry's stored form, without what is kept as objects: how large those get is up
+	// to who appends. Default 32 MiB.
 	MaxEntryBytes int
 	// Objects keeps what is too large for an entry. Default: none, and everything stands in its entry.
 	Objects ObjectStore
 	// MaxInlineOutput is up to how many bytes of text a tool's output stands in its entry; of a larger one the
 	// entry has a preview, and the whole is an object. Default 256 KiB.
 	MaxInlineOutput int
+	// MaxInlinePart is up to how many bytes of JSON a content part that is no text stands in its entry: an
+	// image, a file, a sound. A larger one is an object; see Attachment. Default 64 KiB.
+	MaxInlinePart int
 	// Poll is how often Tail looks for entries of other processes, where the store does not tell of
 	// them. Default 500 ms.
 	Poll time.Duration
@@ -58,6 +62,9 @@ func NewLog(store Store, options LogOptions) *Log {
 	}
 	if options.MaxInlineOutput == 0 {
 		options.MaxInlineOutput = 256 << 10
+	}
+	if options.MaxInlinePart == 0 {
+		options.MaxInlinePart = 64 << 10
 	}
 	if options.Poll == 0 {
 		options.Poll = 500 * time.Millisecond

@@ -34,6 +34,9 @@ type ObjectInfo struct {
 // ObjectName is the name of a conversation's object; with an empty id, what the names of all begin with.
 func ObjectName(conversationID, id string) string { return conversationID + "/" + id }
 
+// ArchiveObject is the id of the object that an archived conversation is kept in.
+const ArchiveObject = "archive.jsonl.gz"
+
 // DiscardStore remembers which objects nothing names any more. A store notes them in the transaction that
 // makes them so, and whoever removes them from the object store says so afterwards: a process that ends
 // in between leaves nothing behind.
@@ -51,6 +54,9 @@ func (e *Entry) Objects() []string {
 	var ids []string
 	if e.Output != nil {
 		ids = append(ids, e.Output.ID)
+	}
+	for _, attachment := range e.Attachments {
+		ids = append(ids, attachment.ID)
 	}
 	return ids
 }

@@ -1,6 +1,7 @@
 package continuo
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -77,10 +78,13 @@ func (l *Log) Output(ctx context.Context, entry *Entry) *io.SectionReader {
 	return io.NewSectionReader(reader, 0, entry.Output.Bytes)
 }
 
-// WholeContent is an entry's content as it was appended. It holds all of it, and checks that an output
-// which is an object is what it was.
+// WholeContent is an entry's content as it was appended. It holds all of it, and checks that what is kept as
+// objects is what it was.
 func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
-	if entry.Output == nil {
+	switch {
+	case len(entry.Attachments) > 0:
+		return l.wholeParts(ctx, entry)
+	case entry.Output == nil:
 		return entry.Content, nil
 	}
 	var whole strings.Builder
@@ -138,9 +142,6 @@ func (r *outputReader) hold(from int64) error {
 	}
 	want := min(stretchBytes, r.output.Bytes-from)
 	data, err := readObject(r.ctx, r.objects, r.name, from, want)
-	if err == nil && int64(len(data)) != want {
-		err = fmt.Errorf("%w: object %s ends at byte %d and should have %d", ErrObjectGone, r.name, from+int64(len(data)), r.output.Bytes)
-	}
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (r *outputReader) hold(from int64) error {
 	return nil
 }
 
-// readObject reads a stretch of an object that the log names.
+// readObject reads a stretch of an object that the log names, all of it or ErrObjectGone.
 func readObject(ctx context.Context, objects ObjectStore, name string, offset, length int64) ([]byte, error) {
 	if objects == nil {
 		return nil, fmt.Errorf("%w: %s, for there is no object store; name the one that it was written to", ErrObjectGone, name)
@@ -160,36 +161,63 @@ func readObject(ctx context.Context, objects ObjectStore, name string, offset, l
 	if err != nil {
 		return nil, fmt.Errorf("read object %s: %w", name, err)
 	}
-	data, err := io.ReadAll(reader)
-	if err := errors.Join(err, reader.Close()); err != nil {
+	var data bytes.Buffer
+	data.Grow(int(min(max(length, 0), maxReadAhead)) + bytes.MinRead)
+	_, err = data.ReadFrom(io.LimitReader(reader, length))
+	switch err := errors.Join(err, reader.Close()); {
+	case err != nil:
 		return nil, fmt.Errorf("read object %s: %w", name, err)
+	case int64(data.Len()) < length:
+		return nil, fmt.Errorf("%w: object %s ends at byte %d, before %d; put it back from a backup of the object store",
+			ErrObjectGone, name, offset+int64(data.Len()), offset+length)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
-// setAside makes objects of the large outputs among entries and returns the entries to append: those have
-// previews, which prepare completes. An object is there before the entry that names it; without one it
-// harms nobody, and drop removes it.
+// maxReadAhead is the most room that is made for an object before it is read.
+const maxReadAhead = 64 << 20
+
+// setAside makes objects of the large outputs and attachments among entries and returns the entries to
+// append: those have previews, which prepare completes, and placeholders. An object is there before the
+// entry that names it; without one it harms nobody, and drop removes it.
 func (l *Log) setAside(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
 	shorter = slices.Clone(entries)
 	for i := range shorter {
-		shorter[i].Output = nil
+		entry := &shorter[i]
+		entry.Output, entry.Attachments = nil, nil // the log's own to say
 		if l.options.Objects == nil {
 			continue
 		}
-		text, parts, large := l.largeOutput(&shorter[i])
-		if !large {
-			continue
+		text, parts, large := l.largeOutput(entry)
+		if large {
+			err = l.setOutputAside(ctx, conversationID, entry, text, parts)
+		} else {
+			err = l.setPartsAside(ctx, conversationID, entry)
 		}
-		output, err := l.keepOutput(ctx, conversationID, text)
 		if err != nil {
-			l.drop(ctx, conversationID, shorter[:i], nil)
-			return nil, fmt.Errorf("keep the output of %s: %w", shorter[i].ToolCallID, err)
+			l.drop(ctx, conversationID, shorter[:i+1], nil)
+			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
-		shorter[i].Output, output.Parts = output, parts
-		shorter[i].Content = Text(output.preview(text, min(l.options.MaxInlineOutput, maxPreviewBytes)))
 	}
 	return shorter, nil
+}
+
+// setOutputAside makes an object of an output's text, and a preview of the entry's content. It may have made
+// it, too, where it fails: the entry's Output says so.
+func (l *Log) setOutputAside(ctx context.Context, conversationID string, entry *Entry, text string, parts []OutputPart) error {
+	output := &Output{
+		ID: l.NewID("out"), Parts: parts,
+		Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1,
+	}
+	entry.Output = output
+	sum := sha256.New()
+	reader := io.TeeReader(strings.NewReader(text), sum)
+	if err := l.options.Objects.PutObject(ctx, ObjectName(conversationID, output.ID), reader); err != nil {
+		return fmt.Errorf("keep the output of %s: %w", entry.ToolCallID, err)
+	}
+	output.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	entry.Content = Text(output.preview(text, min(l.options.MaxInlineOutput, maxPreviewBytes)))
+	return nil
 }
 
 // largeOutput returns the text of a tool's output that is too large for its entry. A list is one when all
@@ -217,18 +245,6 @@ func (l *Log) largeOutput(entry *Entry) (text string, parts []OutputPart, large 
 		parts = append(parts, OutputPart{Bytes: int64(len(part.Text)), Raw: object.Raw()})
 	}
 	return entry.Content.String(), parts, true
-}
-
-// keepOutput makes an object of a text.
-func (l *Log) keepOutput(ctx context.Context, conversationID, text string) (*Output, error) {
-	output := &Output{ID: l.NewID("out"), Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1}
-	sum := sha256.New()
-	reader := io.TeeReader(strings.NewReader(text), sum)
-	if err := l.options.Objects.PutObject(ctx, ObjectName(conversationID, output.ID), reader); err != nil {
-		return nil, err
-	}
-	output.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return output, nil
 }
 
 // maxPreviewBytes bounds the head and the tail of an output that its entry shows. The window cuts its
@@ -279,5 +295,5 @@ func wasRefused(err error) bool {
 	if errors.As(err, &rule) || errors.As(err, &conflict) {
 		return true
 	}
-	return slices.ContainsFunc([]error{ErrNotFound, ErrExists, ErrKeyReused, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
+	return slices.ContainsFunc([]error{ErrNotFound, ErrExists, ErrKeyReused, ErrArchived, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
 }

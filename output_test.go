@@ -15,39 +15,48 @@ import (
 	"pgregory.net/rapid"
 )
 
-// counting is a store that counts pieces and can fail.
+// counting is an object store that counts reads and can fail.
 type counting struct {
+	continuo.ObjectStore
+	reads   int
+	failPut error
+}
+
+func newCounting() *counting { return &counting{ObjectStore: storetest.NewObjects()} }
+
+func (o *counting) PutObject(ctx context.Context, name string, data io.Reader) error {
+	if o.failPut != nil {
+		return o.failPut
+	}
+	return o.ObjectStore.PutObject(ctx, name, data)
+}
+
+func (o *counting) ReadObject(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	o.reads++
+	return o.ObjectStore.ReadObject(ctx, name, offset, length)
+}
+
+// sizes lists the objects of a conversation, or of all, with their bytes.
+func (o *counting) sizes(t *testing.T, prefix string) map[string]int64 {
+	t.Helper()
+	found := map[string]int64{}
+	for info, err := range o.Objects(t.Context(), prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[info.Name] = info.Size
+	}
+	return found
+}
+
+// hesitant is a store whose appends can fail.
+type hesitant struct {
 	continuo.Store
-	pieces      map[string]int // by output
-	reads       int
-	failPut     error
 	failAppend  error
 	beforeEntry func() // runs before an append reaches the store
 }
 
-func newCounting() *counting {
-	return &counting{Store: storetest.NewMemory(), pieces: map[string]int{}}
-}
-
-func (s *counting) PutOutput(ctx context.Context, conversationID, id string, piece int, data []byte) error {
-	if s.failPut != nil && piece == 1 {
-		return s.failPut
-	}
-	s.pieces[id]++
-	return s.Store.PutOutput(ctx, conversationID, id, piece, data)
-}
-
-func (s *counting) OutputPiece(ctx context.Context, conversationID, id string, piece int) ([]byte, error) {
-	s.reads++
-	return s.Store.OutputPiece(ctx, conversationID, id, piece)
-}
-
-func (s *counting) DeleteOutput(ctx context.Context, conversationID, id string) error {
-	delete(s.pieces, id)
-	return s.Store.DeleteOutput(ctx, conversationID, id)
-}
-
-func (s *counting) Append(ctx context.Context, batch continuo.Batch) error {
+func (s *hesitant) Append(ctx context.Context, batch continuo.Batch) error {
 	if s.beforeEntry != nil {
 		s.beforeEntry()
 	}
@@ -80,7 +89,7 @@ func TestAnyOutputIsReadBackInAnyRange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := texts.Draw(rt, "text")
 		options := continuo.LogOptions{
-			MaxInlineOutput: rapid.IntRange(1, 300).Draw(rt, "limit"), PieceBytes: rapid.IntRange(1, 64).Draw(rt, "piece"),
+			MaxInlineOutput: rapid.IntRange(1, 300).Draw(rt, "limit"), Objects: storetest.NewObjects(),
 		}
 		log := continuo.NewLog(storetest.NewMemory(), options)
 		conversation := calling(rt, log)
@@ -164,7 +173,7 @@ func checkPreview(rt *rapid.T, entry *continuo.Entry, text string, limit int) {
 }
 
 func TestAListOfTextsIsKeptAside(t *testing.T) {
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, PieceBytes: 7})
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, Objects: storetest.NewObjects()})
 	conversation := calling(t, log)
 	var content continuo.Content
 	const list = `[{"type":"text","text":"the first part\n"},{"cache_control":{"x":1.0},"type":"text","text":""},{"type":"text","text":"the \"third\" part"}]`
@@ -189,7 +198,7 @@ func TestAListOfTextsIsKeptAside(t *testing.T) {
 }
 
 func TestWhatModelsMustSeeStaysInTheEntry(t *testing.T) {
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20})
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, Objects: storetest.NewObjects()})
 	conversation := calling(t, log)
 	image := continuo.Part{Type: "image_url", Raw: json.RawMessage(`{"type":"image_url","image_url":{"url":"data:"}}`)}
 	content := continuo.Parts(image, continuo.TextPart(strings.Repeat("x", 100)))
@@ -204,9 +213,9 @@ func TestWhatModelsMustSeeStaysInTheEntry(t *testing.T) {
 	}
 }
 
-func TestPiecesComeBeforeTheirEntryAndGoWithoutIt(t *testing.T) {
-	store := newCounting()
-	log := continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 20, PieceBytes: 10})
+func TestObjectsComeBeforeTheirEntryAndGoWithoutIt(t *testing.T) {
+	store, objects := &hesitant{Store: storetest.NewMemory()}, newCounting()
+	log := continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 20, Objects: objects})
 	conversation := calling(t, log)
 	large := strings.Repeat("0123456789", 5)
 	attempt := func(id string, options continuo.AppendOptions) error {
@@ -224,28 +233,34 @@ func TestPiecesComeBeforeTheirEntryAndGoWithoutIt(t *testing.T) {
 			_, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{result("c", large)})
 			return err
 		},
-		"a piece that cannot be written": func() error {
-			store.failPut = continuo.ErrFull
-			defer func() { store.failPut = nil }()
+		"an object that cannot be written": func() error {
+			objects.failPut = continuo.ErrFull
+			defer func() { objects.failPut = nil }()
 			return attempt("c", continuo.AppendOptions{})
 		},
 	}
 	for what, try := range refused {
-		if err := try(); err == nil || len(store.pieces) != 0 {
-			t.Errorf("%s: %v, and %v is left", what, err, store.pieces)
+		if err := try(); err == nil || len(objects.sizes(t, "")) != 0 {
+			t.Errorf("%s: %v, and %v is left", what, err, objects.sizes(t, ""))
 		}
 	}
 	store.failAppend = errors.New("the store does not know whether it is durable")
-	if err := attempt("c", continuo.AppendOptions{}); err == nil || len(store.pieces) != 1 {
-		t.Errorf("pieces that an entry may name were removed: %v, %v", err, store.pieces)
+	if err := attempt("c", continuo.AppendOptions{}); err == nil || len(objects.sizes(t, "")) != 1 {
+		t.Errorf("an object that an entry may name was removed: %v, %v", err, objects.sizes(t, ""))
 	}
-	clear(store.pieces)
+	for name := range objects.sizes(t, "") {
+		_ = objects.DeleteObject(t.Context(), name)
+	}
 	store.failAppend = nil
 	store.beforeEntry = func() {
-		for id, pieces := range store.pieces {
-			if pieces != 5 {
-				t.Errorf("the entry comes when %d pieces of %s are there", pieces, id)
+		there := objects.sizes(t, conversation.ID+"/")
+		for _, size := range there {
+			if len(there) != 1 || size != 50 {
+				t.Errorf("the entry comes when %v is there", there)
 			}
+		}
+		if len(there) == 0 {
+			t.Error("the entry comes before its object")
 		}
 	}
 	for range 2 {
@@ -253,34 +268,33 @@ func TestPiecesComeBeforeTheirEntryAndGoWithoutIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(store.pieces) != 1 {
-		t.Errorf("a key that was used again leaves %v", store.pieces)
+	if left := objects.sizes(t, ""); len(left) != 1 {
+		t.Errorf("a key that was used again leaves %v", left)
 	}
 }
 
-func TestReadingALargeOutputHoldsOnePiece(t *testing.T) {
-	store := newCounting()
-	log := continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 20, PieceBytes: 10})
+func TestReadingALargeOutputHoldsOneStretch(t *testing.T) {
+	objects := newCounting()
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, Objects: objects})
 	conversation := calling(t, log)
-	stored, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{result("c", strings.Repeat("0123456789", 100))}, continuo.AppendOptions{})
+	stored, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{result("c", strings.Repeat("0123456789abcdef", 5<<16))}, continuo.AppendOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.reads = 0
+	objects.reads = 0
 	output := log.Output(t.Context(), &stored[0])
 	for offset := range int64(30) {
-		if n, err := output.ReadAt(make([]byte, 1), 500+offset); n != 1 || err != nil {
+		if n, err := output.ReadAt(make([]byte, 1), offset*100_000); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if store.reads != 3 {
-		t.Errorf("%d pieces were read for 30 bytes of 3", store.reads)
+	if objects.reads != 3 {
+		t.Errorf("%d reads for 30 bytes of the first 3 MiB", objects.reads)
 	}
 }
 
 func TestADamagedOutputIsNotedAndNotGuessed(t *testing.T) {
-	store := newCounting()
-	log := continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 20, PieceBytes: 10})
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, Objects: storetest.NewObjects()})
 	conversation := calling(t, log)
 	stored, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{result("c", strings.Repeat("0123456789", 5))}, continuo.AppendOptions{})
 	if err != nil {
@@ -296,19 +310,22 @@ func TestADamagedOutputIsNotedAndNotGuessed(t *testing.T) {
 	if _, err := log.WholeContent(t.Context(), &other); err == nil {
 		t.Error("other bytes are taken for the output")
 	}
-	if _, err := log.WholeContent(t.Context(), &gone); !errors.Is(err, continuo.ErrNotFound) {
-		t.Errorf("a missing piece: %v", err)
+	if _, err := log.WholeContent(t.Context(), &gone); !errors.Is(err, continuo.ErrObjectGone) {
+		t.Errorf("an object that is too short: %v", err)
 	}
 }
 
-// nowhere keeps no pieces.
-type nowhere struct{ continuo.Store }
+// nowhere keeps no objects.
+type nowhere struct{ continuo.ObjectStore }
 
-func (nowhere) PutOutput(context.Context, string, string, int, []byte) error { return nil }
+func (nowhere) PutObject(_ context.Context, _ string, data io.Reader) error {
+	_, err := io.Copy(io.Discard, data)
+	return err
+}
 
 // TestALargeOutputIsNotCopied appends 64 MiB and bounds what is allocated for it, freed or not.
 func TestALargeOutputIsNotCopied(t *testing.T) {
-	log := continuo.NewLog(nowhere{storetest.NewMemory()}, continuo.LogOptions{})
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Objects: nowhere{}})
 	conversation := calling(t, log)
 	text := strings.Repeat("0123456789 a line of it\n", 64<<20/24)
 	var before, after runtime.MemStats

@@ -16,6 +16,8 @@ type Plan struct {
 	// what the provider reported asks for it.
 	Limits Size       `json:"limits"`
 	Items  []PlanItem `json:"items"`
+	// Missing are the attachments that were to be shown and could not be read; a text stands in their places.
+	Missing []MissingPart `json:"missing,omitempty"`
 	// Messages are what is shown, in order, already shaped.
 	Messages []Message `json:"-"`
 }
@@ -48,6 +50,24 @@ type PlanItem struct {
 	Before  *Size   `json:"before,omitempty"`
 	After   *Size   `json:"after,omitempty"`
 }
+
+// MissingPart names an attachment that a request had to go without.
+type MissingPart struct {
+	Seq     int64       `json:"seq"`
+	Part    int         `json:"part"`   // its place in the content, from 0
+	Object  string      `json:"object"` // its id
+	Problem PartProblem `json:"problem"`
+	Err     error       `json:"-"` // for the program's own log; nil where the request is made again
+}
+
+// PartProblem says why an attachment is missing from a request.
+type PartProblem string
+
+// The problems: the object is not there or not whole, or it is another one or could not be read.
+const (
+	PartGone       PartProblem = "gone"
+	PartUnreadable PartProblem = "unreadable"
+)
 
 // Verdict says what became of an entry in a request.
 type Verdict string

@@ -1,6 +1,7 @@
 package continuo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,6 +86,11 @@ type RecordPlace struct {
 	Kind RecordKind
 	Seq  int64  // of an entry
 	Key  string // of a receipt; the id of a turn
+}
+
+// Compare orders places as [RecordStore.Records] does.
+func (p RecordPlace) Compare(other RecordPlace) int {
+	return cmp.Or(cmp.Compare(p.Kind, other.Kind), cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Key, other.Key))
 }
 
 // RecordKind orders the kinds of records.

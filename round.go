@@ -22,6 +22,8 @@ type Round struct {
 	// RequestSHA256 is the SHA-256 of the request's body, in hex; RequestBytes its length.
 	RequestSHA256 string `json:"request_sha256,omitempty"`
 	RequestBytes  int    `json:"request_bytes,omitempty"`
+	// Missing are the attachments that the request went without.
+	Missing []MissingPart `json:"missing,omitempty"`
 	// EstimatedTokens is what the plan counted for the messages and the prompt together.
 	EstimatedTokens int    `json:"estimated_tokens,omitempty"`
 	Usage           *Usage `json:"usage,omitempty"`

@@ -81,7 +81,7 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	if !request.System {
 		envelope.System = nil
 	}
-	if err := result.render(envelope, info); err != nil {
+	if err := result.render(ctx, e.Log, envelope, info); err != nil {
 		return nil, err
 	}
 	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, result, info)
@@ -148,10 +148,15 @@ func (e *Engine) envelope(ctx context.Context, conversation continuo.Conversatio
 	}, nil
 }
 
-// render writes the plan's messages, after the envelope's system messages, in the format.
-func (c *Context) render(envelope continuo.Envelope, info model.Info) error {
+// render writes the plan's messages, after the envelope's system messages, in the format. A transcript has
+// nothing but the names of attachments.
+func (c *Context) render(ctx context.Context, log *continuo.Log, envelope continuo.Envelope, info model.Info) (err error) {
+	if c.Format != FormatTranscript {
+		if err := turn.Attach(ctx, log, c.Plan); err != nil {
+			return err
+		}
+	}
 	options := render.Options{Provider: info.Provider}
-	var err error
 	switch c.Format {
 	case FormatOpenAI:
 		c.Messages, err = render.OpenAIChat(append(systemMessages(envelope.System), c.Plan.Messages...), options)
@@ -197,7 +202,7 @@ func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversa
 		return -1
 	}
 	then := &Context{Format: now.Format, Plan: earlier}
-	if then.render(continuo.Envelope{}, info) != nil {
+	if then.render(ctx, e.Log, continuo.Envelope{}, info) != nil {
 		return -1
 	}
 	return commonPrefix(joined(then.Messages), joined(now.Messages))

@@ -55,7 +55,11 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
+	return houseOver(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()}))
+}
+
+func houseOver(t *testing.T, log *continuo.Log) *house {
+	t.Helper()
 	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
 	var logs strings.Builder
 	e, err := engine.New(log, engine.Options{

@@ -78,4 +78,7 @@ func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
 		"epoch", plan.Window.Epoch,
 		"moved", plan.Moved,
 	)
+	for _, missing := range plan.Missing {
+		logger.WarnContext(ctx, "attachment_missing", "seq", missing.Seq, "part", missing.Part, "object", missing.Object, "problem", missing.Problem, "error", missing.Err)
+	}
 }

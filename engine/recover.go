@@ -14,8 +14,8 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	return recovered, err
 }
 
-// Watch looks for turns whose process is gone, and for events that need not be kept any longer, at every
-// interval, until ctx is done. What fails is logged and tried again.
+// Watch looks for turns whose process is gone, for events that need not be kept any longer, and for objects
+// that nothing names any more, at every interval, until ctx is done. What fails is logged and tried again.
 func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -30,6 +30,9 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		}
 		if err := e.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
+		}
+		if _, err := e.Log.Sweep(ctx); err != nil && ctx.Err() == nil {
+			e.options.Logger.ErrorContext(ctx, "objects_not_swept", "error", err.Error())
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Export writes a conversation of a log, whole: outputs that are kept beside the log stand in their entries
-// again, streamed from the store.
+// Export writes a conversation of a log, whole: what is kept as objects stands in its entries again, read as
+// it is written. One that is missing fails the export.
 //
 // FormatContinuo is lossless and can be imported again; only ids, and the tokens counted with another
 // tokenizer, are made anew. FormatOpenAI is one JSON list of messages that an API accepts, and
@@ -23,16 +23,16 @@ import (
 // protocol that the conversation came in, message for message as it came, repairs undone and unknown
 // fields included, and what was appended since in the same protocol; a conversation that did not come
 // from elsewhere is written as OpenAI chat with its unknown fields. It holds one conversation in memory,
-// the others one entry, and all of them one piece of an output.
+// the others one entry, and all of them a stretch of an output, or one attachment.
 func Export(ctx context.Context, w io.Writer, format string, log *continuo.Log, conversation continuo.Conversation) error {
-	outputs := newOutputs(ctx, log)
-	return export(w, format, conversation, outputs.standIn(log.Read(ctx, conversation, continuo.Range{})), outputs)
+	objects := newObjects(ctx, log)
+	return export(w, format, conversation, objects.standIn(log.Read(ctx, conversation, continuo.Range{})), objects)
 }
 
-// export writes entries, and outputs where their stand-ins are.
-func export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error], outputs *outputs) error {
+// export writes entries, and objects where words stand in for them.
+func export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error], objects *objects) error {
 	buffered := bufio.NewWriter(w)
-	out := &outputWriter{Writer: buffered, outputs: outputs}
+	out := &objectWriter{Writer: buffered, objects: objects}
 	var err error
 	switch format {
 	case FormatContinuo:

@@ -87,18 +87,30 @@ func TestAnyTextIsWrittenInPieces(t *testing.T) {
 // TestAnOutputThatIsNotWholeFailsItsExport wants no export that looks like a whole one.
 func TestAnOutputThatIsNotWholeFailsItsExport(t *testing.T) {
 	log, conversation := answered(t, continuo.Text(strings.Repeat("0123456789", 500)))
-	store := log.Turns().(*memory)
-	for name := range store.pieces {
-		for what, damaged := range map[string][]byte{"other": bytes.Repeat([]byte("x"), len(store.pieces[name])), "shorter": {1}} {
-			kept := store.pieces[name]
-			store.pieces[name] = damaged
+	objects := log.Turns().(*memory).objects
+	put := func(name, data string) {
+		if err := objects.PutObject(t.Context(), name, strings.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := 0
+	for info, err := range objects.Objects(t.Context(), conversation.ID) {
+		if err != nil || info.Size != 5000 {
+			t.Fatalf("%+v (%v)", info, err)
+		}
+		for what, damage := range map[string]string{"other": strings.Repeat("x", 5000), "fewer": strings.Repeat("0123456789", 499)} {
+			put(info.Name, damage)
 			for _, format := range []string{FormatContinuo, FormatOpenAI, FormatSource} {
 				if err := Export(t.Context(), io.Discard, format, log, conversation); err == nil {
-					t.Errorf("%s: %s bytes in piece %s are exported", format, what, name)
+					t.Errorf("%s: %s bytes in object %s are exported", format, what, info.Name)
 				}
 			}
-			store.pieces[name] = kept
+			damaged++
 		}
+		put(info.Name, strings.Repeat("0123456789", 500))
+	}
+	if damaged != 2 {
+		t.Errorf("%d objects were damaged", damaged)
 	}
 	if err := Export(t.Context(), io.Discard, FormatOpenAI, log, conversation); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"context"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -13,16 +14,15 @@ type memory struct {
 	continuo.Store // what the tests do not use
 	conversations  map[string]continuo.Conversation
 	entries        map[string][][]byte
+	objects        continuo.ObjectStore
 }
 
-// newLog makes objects of outputs that have more than a byte, so that all tests are about them too.
+// newLog makes objects of outputs and attachments that have more than a byte, so that all tests are about
+// them too.
 func newLog() *continuo.Log {
-	store := &memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}}
-	return continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 1, Objects: storetest.NewObjects()})
+	store := &memory{conversations: map[string]continuo.Conversation{}, entries: map[string][][]byte{}, objects: storetest.NewObjects()}
+	return continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 1, MaxInlinePart: 1, Objects: store.objects})
 }
-
-// Discards is empty: nothing is ever deleted here.
-func (m *memory) Discards(context.Context, int) ([]string, error) { return nil, nil }
 
 func (m *memory) Create(_ context.Context, c continuo.Conversation, entries []continuo.Entry) error {
 	for _, other := range m.conversations {

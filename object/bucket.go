@@ -26,10 +26,10 @@ type Options struct {
 type Bucket struct {
 	engine engine
 
-	life  context.Context // ends with Close
-	end   context.CancelCauseFunc
-	mu    sync.Mutex
-	calls sync.WaitGroup // grows under mu, and only while life has not ended
+	mu     sync.Mutex
+	closed bool
+	bound  map[*context.CancelCauseFunc]struct{} // ends what is under way
+	calls  sync.WaitGroup                        // grows under mu, and only while not closed
 }
 
 var _ continuo.ObjectStore = (*Bucket)(nil)
@@ -66,9 +66,7 @@ func Open(ctx context.Context, location string, options Options) (*Bucket, error
 	if err != nil {
 		return nil, fmt.Errorf("open the object store %s: %w", place, err)
 	}
-	b := &Bucket{engine: engine}
-	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	return b, nil
+	return &Bucket{engine: engine, bound: map[*context.CancelCauseFunc]struct{}{}}, nil
 }
 
 // PutObject implements continuo.ObjectStore. An error of data is returned as it is, wrapped.
@@ -83,31 +81,136 @@ func (b *Bucket) PutObject(ctx context.Context, name string, data io.Reader) err
 		if source.err != nil {
 			return fmt.Errorf("put object %s: read what it shall hold: %w", name, source.err)
 		}
-		return fmt.Errorf("put object %s: %w", name, interrupted(ctx, err))
+		return fmt.Errorf("put object %s: %w", name, ending(ctx, err))
 	}
 	return nil
 }
 
 // ReadObject implements continuo.ObjectStore. An offset at the object's end or beyond it reads nothing;
-// one below 0 is continuo.ErrInvalid.
+// one below 0 is continuo.ErrInvalid. The reading ends with ctx and with Close.
 func (b *Bucket) ReadObject(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
-	ctx, done, err := b.begin(ctx, name)
-	if err == nil && offset < 0 {
-		done()
-		err = fmt.Errorf("%w: the offset %d is below 0", continuo.ErrInvalid, offset)
+	if offset < 0 {
+		return nil, fmt.Errorf("read object %q: %w: the offset %d is below 0", name, continuo.ErrInvalid, offset)
 	}
-	if err != nil {
+	if err := checkName(name); err != nil {
 		return nil, fmt.Errorf("read object %q: %w", name, err)
 	}
-	defer done()
-	reading, stop := b.within(context.WithoutCancel(ctx))
-	// The caller's context still ends the reading; that of this call ends when the call returns.
-	detach := context.AfterFunc(callersOf(ctx), func() { stop(context.Cause(callersOf(ctx))) })
-	end := func() { detach(); stop(nil) }
-	body, err := b.engine.read(reading, name, offset, length)
+	ctx, end, err := b.bind(ctx)
 	if err != nil {
-		end()
-		return nil, fmt.Errorf("read object %s: %w", name, interrupted(reading, err))
+		return nil, fmt.Errorf("read object %s: %w", name, err)
 	}
-	return &reader{ctx: reading, name: name, body: body, end: end}, nil
+	body, err := b.engine.read(ctx, name, offset, length)
+	if err != nil {
+		err = ending(ctx, err)
+		end()
+		return nil, fmt.Errorf("read object %s: %w", name, err)
+	}
+	return &reader{ctx: ctx, name: name, body: body, end: end}, nil
+}
+
+// DeleteObject implements continuo.ObjectStore.
+func (b *Bucket) DeleteObject(ctx context.Context, name string) error {
+	ctx, done, err := b.begin(ctx, name)
+	if err != nil {
+		return fmt.Errorf("delete object %q: %w", name, err)
+	}
+	defer done()
+	if err := b.engine.remove(ctx, name); err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("delete object %s: %w", name, ending(ctx, err))
+	}
+	return nil
+}
+
+// Objects implements continuo.ObjectStore. Objects that are put or deleted meanwhile may be listed or not. What
+// lies there under a name that no object can have is left out.
+func (b *Bucket) Objects(ctx context.Context, prefix string) iter.Seq2[continuo.ObjectInfo, error] {
+	return func(yield func(continuo.ObjectInfo, error) bool) {
+		fail := func(err error) { yield(continuo.ObjectInfo{}, fmt.Errorf("list objects %q: %w", prefix, err)) }
+		if err := checkPrefix(prefix); err != nil {
+			fail(err)
+			return
+		}
+		ctx, end, err := b.bind(ctx)
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer end()
+		for info, err := range b.engine.list(ctx, prefix) {
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				fail(ending(ctx, err))
+				return
+			}
+			if checkName(info.Name) == nil && !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Close ends what is under way, and waits for puts and removals; a put that waits for its data is waited
+// for as long. What is called later fails with continuo.ErrClosed.
+func (b *Bucket) Close() error {
+	b.mu.Lock()
+	closed := b.closed
+	b.closed = true
+	for end := range b.bound {
+		(*end)(continuo.ErrClosed)
+	}
+	b.mu.Unlock()
+	b.calls.Wait()
+	if closed {
+		return nil
+	}
+	if err := b.engine.close(); err != nil {
+		return fmt.Errorf("close the object store: %w", err)
+	}
+	return nil
+}
+
+// begin starts a call that Close waits for.
+func (b *Bucket) begin(ctx context.Context, name string) (context.Context, func(), error) {
+	if err := checkName(name); err != nil {
+		return nil, nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, end, err := b.bindLocked(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.calls.Add(1)
+	return ctx, func() { end(); b.calls.Done() }, nil
+}
+
+// bind makes a context that ends with Close, too.
+func (b *Bucket) bind(ctx context.Context) (context.Context, func(), error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bindLocked(ctx)
+}
+
+func (b *Bucket) bindLocked(ctx context.Context) (context.Context, func(), error) {
+	if b.closed {
+		return nil, nil, continuo.ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	b.bound[&cancel] = struct{}{}
+	return ctx, func() {
+		b.mu.Lock()
+		delete(b.bound, &cancel)
+		b.mu.Unlock()
+		cancel(nil)
+	}, nil
+}
+
+// ending puts the reason why a context ended in the place of an error that came of it.
+func ending(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		return cause
+	}
+	return err
 }

@@ -70,7 +70,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	chat, err := s.engine.Chat(r.Context(), engine.ChatRequest{
-		ProjectID: s.options.Project, SessionID: request.SessionID, Message: request.Message,
+		ProjectID: projectOf(r), SessionID: request.SessionID, Message: request.Message,
 		Mode: request.Mode, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
 		Key: key, Detached: true,
 	})

@@ -18,7 +18,7 @@ func (s *server) conversation(r *http.Request) (continuo.Conversation, error) {
 	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
 		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound)
 	}
-	return s.engine.Log.Find(r.Context(), s.options.Project, id)
+	return s.engine.Log.Find(r.Context(), projectOf(r), id)
 }
 
 func (s *server) getConversation(w http.ResponseWriter, r *http.Request) error {
@@ -47,7 +47,7 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	query := continuo.ConversationQuery{ProjectID: s.options.Project, Limit: int(limit) + 1}
+	query := continuo.ConversationQuery{ProjectID: projectOf(r), Limit: int(limit) + 1}
 	if q.has("cursor") {
 		var place conversationPlace
 		if err := q.cursor(&place); err != nil {
@@ -109,7 +109,7 @@ func (s *server) createConversation(w http.ResponseWriter, r *http.Request) erro
 	if err := fields.check(); err != nil {
 		return err
 	}
-	conversation := continuo.Conversation{ProjectID: s.options.Project, Metadata: request.Metadata}
+	conversation := continuo.Conversation{ProjectID: projectOf(r), Metadata: request.Metadata}
 	if request.Key != nil {
 		if err := engine.CheckKey(*request.Key); err != nil {
 			return at("key", err)

@@ -10,8 +10,8 @@ import (
 )
 
 // guard keeps other web sites out. A page of another origin may not change anything (CrossOriginProtection),
-// and a name that is not this server's is refused: a site whose name is made to resolve to this machine
-// would count as the same origin otherwise (DNS rebinding).
+// and, where no key is demanded, a name that is not this server's is refused: a site whose name is made to
+// resolve to this machine would count as the same origin otherwise (DNS rebinding). It has no key, though.
 type guard struct {
 	origins *http.CrossOriginProtection
 	hosts   []string
@@ -26,11 +26,11 @@ func newGuard(allowedHosts []string) *guard {
 }
 
 // check refuses a request that may come from another site. The probes are open to any name: they tell nothing.
-func (g *guard) check(r *http.Request) error {
+func (g *guard) check(r *http.Request, keyDemanded bool) error {
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 		return nil
 	}
-	if !g.knows(r.Host) {
+	if !keyDemanded && !g.knows(r.Host) {
 		return &problem{
 			status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
 			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", bounded(r.Host)),

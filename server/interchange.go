@@ -16,7 +16,7 @@ func (s *server) importConversation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	imported, err := s.engine.Import(r.Context(), s.options.Project, document)
+	imported, err := s.engine.Import(r.Context(), projectOf(r), document)
 	if err != nil {
 		return at("messages", err)
 	}

@@ -30,6 +30,8 @@ type problem struct {
 // The types of errors: whose move it is.
 const (
 	invalidRequest = "invalid_request_error" // the client's: change the request
+	authentication = "authentication_error"  // the client's: bring a good key
+	permission     = "permission_error"      // the client's: this is another's
 	notFound       = "not_found_error"
 	conflict       = "conflict_error" // the client's: look again, then decide
 	rateLimit      = "rate_limit_error"
@@ -80,6 +82,9 @@ var sentinels = []sentinel{
 	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
 	{continuo.ErrLeaseLost, http.StatusServiceUnavailable, serverError, "lease_lost", true},
 	{continuo.ErrReadOnly, http.StatusServiceUnavailable, serverError, "read_only", true},
+	{continuo.ErrUnavailable, http.StatusServiceUnavailable, serverError, "store_unavailable", true},
+	{continuo.ErrArchived, http.StatusConflict, conflict, "archived", false},
+	{continuo.ErrObjectGone, http.StatusInternalServerError, serverError, "object_gone", true},
 	{continuo.ErrFull, http.StatusInsufficientStorage, serverError, "disk_full", true},
 	{engine.ErrClosing, http.StatusServiceUnavailable, serverError, "closing", true},
 	{continuo.ErrClosed, http.StatusServiceUnavailable, serverError, "closing", true},
@@ -175,6 +180,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.logCause(w, r, p)
 	if p.allow != "" {
 		w.Header().Set("Allow", p.allow)
+	}
+	if p.status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", p.challenge())
 	}
 	if p.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "5")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ServeHTTP answers a request: it gives it an id, guards, routes, recovers, logs and counts.
+// ServeHTTP answers a request: it gives it an id, lets it in, routes, recovers, logs and counts.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	answer := &recorder{ResponseWriter: w}
@@ -17,28 +17,32 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set(requestIDHeader, s.engine.Log.NewID("req"))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	pattern := "none"
+	pattern, who := "none", caller{}
 	defer func() {
 		cause, half := recover(), answer.began
 		if cause != nil && cause != http.ErrAbortHandler {
 			s.recovered(answer, r, cause)
 		}
-		s.logRequest(r, pattern, answer, time.Since(begin))
+		s.logRequest(r, pattern, who, answer, time.Since(begin))
 		if cause == http.ErrAbortHandler || cause != nil && half {
 			panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
 		}
 	}()
-	if err := s.guard.check(r); err != nil {
+	handler, found := s.mux.Handler(r)
+	routed := found != "" && path.Clean(r.URL.Path) == r.URL.Path
+	if routed {
+		pattern = found
+	}
+	who, err := s.letIn(r, pattern)
+	switch {
+	case err != nil:
 		s.fail(answer, r, err)
 		return
-	}
-	handler, found := s.mux.Handler(r)
-	if found == "" || path.Clean(r.URL.Path) != r.URL.Path {
+	case !routed:
 		s.fail(answer, r, s.noRoute(handler, r))
 		return
 	}
-	pattern = found
-	s.mux.ServeHTTP(answer, r)
+	s.mux.ServeHTTP(answer, withCaller(r, who))
 }
 
 const requestIDHeader = "X-Request-Id"
@@ -105,7 +109,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 }
 
 // logRequest writes the line of a request, and counts it.
-func (s *server) logRequest(r *http.Request, pattern string, answer *recorder, took time.Duration) {
+func (s *server) logRequest(r *http.Request, pattern string, who caller, answer *recorder, took time.Duration) {
 	status := answer.status
 	if status == 0 {
 		status = http.StatusOK
@@ -118,6 +122,9 @@ func (s *server) logRequest(r *http.Request, pattern string, answer *recorder, t
 	case pattern == "GET /healthz" || pattern == "GET /readyz" || pattern == "GET /metrics":
 		level = slog.LevelDebug
 	}
-	s.options.Logger.Log(r.Context(), level, "request",
-		"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer))
+	attributes := []any{"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer)}
+	if who.keyID != "" {
+		attributes = append(attributes, "project", who.project, "key_id", who.keyID)
+	}
+	s.options.Logger.Log(r.Context(), level, "request", attributes...)
 }

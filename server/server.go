@@ -4,9 +4,13 @@
 // Every route is in one table (routes.go), every error in one other (problem.go), and both are described
 // by openapi.yaml, which tests hold against the routes and against real responses.
 //
+// A request is its caller's (auth.go): the project of its API key, or Options.Project where no key is
+// demanded, rules all that it touches. What another project has is not found, in the same words as what
+// nobody has.
+//
 // Pitfalls: turns that a request began go on when the client goes away, so that engine.Close must be
-// called, and waited for, after the HTTP server has stopped. Requests are only answered under a loopback
-// name or one of Options.AllowedHosts. The caller's http.Server should set ReadHeaderTimeout and must not
+// called, and waited for, after the HTTP server has stopped. Where no key is demanded, requests are only
+// answered under a loopback name or one of Options.AllowedHosts. The caller's http.Server should set ReadHeaderTimeout and must not
 // set WriteTimeout, which would cut streams; the streams bound each write themselves.
 package server
 
@@ -19,13 +23,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 )
 
 // Options configures a server. The zero value works.
 type Options struct {
-	// Project is whose conversations are served. Default continuo.DefaultProject.
+	// Project is whose conversations are served to callers without a key, and whose keys may see /metrics.
+	// Default continuo.DefaultProject.
 	Project string
+	// Keys checks the API keys of callers, KeyPolicy says when they must have one. Default: there are none.
+	Keys      *auth.Checker
+	KeyPolicy KeyPolicy
 	// MaxBodyBytes bounds a request's body. Default 32 MiB.
 	MaxBodyBytes int64
 	// KeepAlive is how long a stream may be silent before it carries a comment. Default 15 s.
@@ -36,8 +45,8 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Version is the program's. Default "dev".
 	Version string
-	// AllowedHosts are the host names, without port, under which the server may be asked besides
-	// localhost and the loopback addresses. Default none.
+	// AllowedHosts are the host names, without port, under which the server may be asked besides localhost
+	// and the loopback addresses where no key is demanded. Default none.
 	AllowedHosts []string
 }
 

@@ -28,26 +28,37 @@ func (r *Request) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Build makes the request that a model gets for a conversation as it was at seq at. The envelope is
-// everything that does not come from the log; its View is filled in, and its Instruction where the model
-// needs one.
+// Build makes the request that a model gets for a conversation as it was at seq at, attachments whole. The
+// envelope is everything that does not come from the log; its View is filled in, and its Instruction where
+// the model needs one.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*Request, error) {
-	plan, err := Plan(ctx, log, conversation, at, view, envelope, info)
+	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, nil)
+}
+
+// build is Build, also for a request that is made again and went without some attachments.
+func build(source Source, at int64, view window.View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+	plan, err := window.Build(source, view, windowInput(at, envelope, info))
 	if err != nil {
 		return nil, err
 	}
 	if envelope, err = instructed(envelope, info); err != nil {
 		return nil, err
 	}
+	if _, named := info.Transcript(); !named { // a transcript has nothing but the names of parts
+		if err := attach(source.Context, source.Log, plan, without); err != nil {
+			return nil, err
+		}
+	}
 	envelope.View = rawjson.MustMarshal(view)
 	body, err := Render(envelope, plan, info)
 	if err != nil {
-		return nil, fmt.Errorf("render request for conversation %s: %w", conversation.ID, err)
+		return nil, fmt.Errorf("render request for conversation %s: %w", source.Conversation.ID, err)
 	}
 	return &Request{Plan: plan, Envelope: envelope, Body: body}, nil
 }
 
-// Plan decides what a model is shown of a conversation as it was at seq at.
+// Plan decides what a model is shown of a conversation as it was at seq at. Its messages have placeholders for
+// attachments; see Attach.
 func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
 	source := Source{Context: ctx, Log: log, Conversation: conversation}
 	return window.Build(source, view, windowInput(at, envelope, info))
@@ -93,7 +104,7 @@ func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.S
 	return size
 }
 
-// Render writes a request's body in the protocol that a model speaks.
+// Render writes a request's body in the protocol that a model speaks. The plan has its attachments.
 func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([]byte, error) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
@@ -122,7 +133,7 @@ func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conver
 		return nil, false, fmt.Errorf("view of the round: %w", err)
 	}
 	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}
-	request, err = Build(ctx, log, conversation, round.At, view, envelope, info)
+	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, round.At, view, envelope, info, round.Missing)
 	if err != nil {
 		return nil, false, err
 	}

@@ -110,7 +110,7 @@ type house struct {
 
 func newHouse(t *testing.T, answers ...[]any) *house {
 	t.Helper()
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k(), Objects: storetest.NewObjects()})
 	conversation, err := log.Create(context.Background(), continuo.Conversation{})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func newHouse(t *testing.T, answers ...[]any) *house {
 // over puts a house on another store.
 func (h *house) over(store continuo.Store) {
 	h.t.Helper()
-	h.log = continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
+	h.log = continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k(), Objects: storetest.NewObjects()})
 	conversation, err := h.log.Create(context.Background(), continuo.Conversation{})
 	if err != nil {
 		h.t.Fatal(err)

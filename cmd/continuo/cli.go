@@ -24,6 +24,8 @@ type cli struct {
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
+	Keys          keysCommand          `cmd:"" help:"Make, list and revoke API keys of the server."`
+	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
 	Version       versionCommand       `cmd:"" help:"Say which version this is."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`

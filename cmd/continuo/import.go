@@ -75,7 +75,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 	if err != nil {
 		return nil, nil, err
 	}
-	if i.DryRun {
+	if i.DryRun && settings.Store.URL == "" {
 		if _, err := os.Stat(settings.Store.Path); errors.Is(err, fs.ErrNotExist) {
 			return lookUp(nil), func() {}, nil // a dry run makes no store
 		}

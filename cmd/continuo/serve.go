@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"sync"
@@ -17,23 +16,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/server"
 )
 
 type serveCommand struct {
-	Listen *string `placeholder:"ADDR" help:"host:port to listen on (listen); port 0 takes a free one. Only this machine's own addresses."`
+	Listen *string `placeholder:"ADDR" help:"host:port to listen on (listen); port 0 takes a free one. An address that other machines reach needs API keys."`
 	Model  *string `placeholder:"NAME" help:"The default model (model)."`
 }
 
 func (serveCommand) Help() string {
 	return `Runs the HTTP server: POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns under way (server.shutdown_timeout); a second one ends at once.
 
+As soon as there is an API key (continuo keys create), every caller needs one, and only then the server listens on an address that other machines can reach. It speaks plain HTTP: let a proxy that speaks TLS stand before it there.
+
 Examples:
 
     continuo serve
     continuo serve --listen 127.0.0.1:9000 --set log.format=json
+    continuo serve --listen 0.0.0.0:8787
     curl -s localhost:8787/chat -H content-type:application/json -d '{"session_id": "s1", "message": "Hello"}'`
 }
 
@@ -41,9 +44,6 @@ Examples:
 func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	settings, err := a.loadSettings(flag{"listen", "listen", s.Listen}, flag{"model", "model", s.Model})
 	if err != nil {
-		return err
-	}
-	if err := checkLoopback(ctx, settings.Listen); err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
@@ -54,6 +54,10 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
+	policy, err := w.keyPolicy(ctx)
+	if err != nil {
+		return err
+	}
 	if _, err := w.engine.Recover(ctx); err != nil { // the watch below tries again
 		logger.Error("recovery_failed", "error", err.Error())
 	}
@@ -64,13 +68,14 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
+	watch.Go(func() { w.log.Heed(watching) })
 	defer watch.Wait()
 	defer stopWatching()
 	handler := server.New(w.engine, server.Options{
-		Project: settings.Project, MaxBodyBytes: settings.Server.MaxBodyBytes,
+		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Logger: logger, Registry: registry, Version: readVersion().Version,
 	})
-	a.serveBanner(w, listener.Addr().String())
+	a.serveBanner(ctx, w, policy, listener.Addr().String())
 	return serve(ctx, listener, handler, w.engine, settings.Server.ShutdownTimeout, logger)
 }
 
@@ -116,27 +121,6 @@ func lastWords(httpServer *http.Server) error {
 	return nil
 }
 
-// checkLoopback refuses addresses that other machines can reach: there are no API keys yet.
-func checkLoopback(ctx context.Context, address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return usage("listen on %s: %w", address, err)
-	}
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil && host != "" {
-		return usage("listen on %s: %w", address, err)
-	}
-	if len(addresses) == 0 {
-		addresses = []netip.Addr{netip.IPv6Unspecified()}
-	}
-	for _, found := range addresses {
-		if !found.Unmap().IsLoopback() {
-			return usage("listen on %s: other machines could reach it, and the server has no API keys yet: listen on 127.0.0.1 or [::1], and let a proxy that knows its users stand before it", address)
-		}
-	}
-	return nil
-}
-
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var by net.ListenConfig
 	listener, err := by.Listen(ctx, "tcp", address)
@@ -152,12 +136,14 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // serveBanner says where the server is and what to try.
-func (a *app) serveBanner(w *wired, address string) {
+func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy, address string) {
 	p := a.notePaint
 	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))
 	t := table{}
-	t.add(cell{"  store", p.dim}, plain(w.settings.Store.Path))
+	t.add(cell{"  store", p.dim}, plain(storeWords(w.settings.Store)))
 	t.add(cell{"  model", p.dim}, plain(modelWords(w.settings, "")))
+	keys, demanded := w.keyWords(ctx, policy)
+	t.add(cell{"  keys", p.dim}, plain(keys))
 	if w.settings.File != "" {
 		t.add(cell{"  settings", p.dim}, plain(w.settings.File))
 	}
@@ -171,8 +157,12 @@ func (a *app) serveBanner(w *wired, address string) {
 		a.note("%s %s", p.yellow("note:"), hint)
 	}
 	a.note("\nTry:")
+	header := ""
+	if demanded {
+		header = ` -H "authorization: bearer $KEY"`
+	}
 	for _, message := range []string{"Hello, I am Ada.", "What did I say first?"} {
-		a.note("  curl -s http://%s/chat -H content-type:application/json -d '{\"session_id\": \"s1\", \"message\": \"%s\"}'", address, message)
+		a.note("  curl -s http://%s/chat -H content-type:application/json%s -d '{\"session_id\": \"s1\", \"message\": \"%s\"}'", address, header, message)
 	}
 	a.note("")
 }

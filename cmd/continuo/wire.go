@@ -12,8 +12,8 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
-	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
@@ -24,7 +24,9 @@ import (
 // wired is an open store and what stands on it.
 type wired struct {
 	settings  *config.Config
-	store     *sqlite.Store
+	store     continuo.Store
+	system    string // the store's engine
+	objects   *object.Bucket
 	log       *continuo.Log
 	engine    *engine.Engine
 	servers   []*mcptool.Source
@@ -40,7 +42,10 @@ func (w *wired) Close() {
 		_ = server.Close() // never fails
 	}
 	w.telemetry.Close(context.Background())
-	_ = w.store.Close() // everything acknowledged is durable already
+	if w.objects != nil {
+		_ = w.objects.Close() // everything acknowledged is durable already
+	}
+	_ = w.store.Close() // likewise
 }
 
 // wire loads the settings and puts everything together for a command that only reads or writes the log;
@@ -62,12 +67,15 @@ type wiring struct {
 
 // wireWith puts everything together.
 func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiring) (*wired, error) {
-	store, err := sqlite.Open(ctx, settings.Store.Path, sqlite.Options{})
+	store, system, err := openStore(ctx, settings.Store)
 	if err != nil {
-		return nil, fmt.Errorf("open the store: %w", err)
+		return nil, err
 	}
-	w := &wired{settings: settings, store: store, telemetry: &telemetry{}}
-	if err := a.wireEngine(ctx, w, wiring); err != nil {
+	w := &wired{settings: settings, store: store, system: system, telemetry: &telemetry{}}
+	if w.objects, err = openObjects(ctx, settings.Objects); err == nil {
+		err = a.wireEngine(ctx, w, wiring)
+	}
+	if err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -88,7 +96,7 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 		w.telemetry = newTelemetry(settings.Telemetry, a.env, registry, logger)
 	}
 	metrics := engine.NewMetrics(registry)
-	w.log = continuo.NewLog(w.telemetry.store(w.store, "sqlite"), continuo.LogOptions{Counter: lazyCounter{}})
+	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{Counter: lazyCounter{}, Objects: w.objects})
 	own, err := builtIn(settings.Tools, w.log)
 	if err != nil {
 		return err

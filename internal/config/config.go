@@ -37,6 +37,7 @@ type Config struct {
 	DefaultModel string // DemoModel or a key of Models
 	Models       map[string]ModelConfig
 	Store        StoreConfig
+	Objects      ObjectsConfig
 	Log          LogConfig
 	Context      ContextConfig
 	Chat         ChatConfig
@@ -51,11 +52,6 @@ type Config struct {
 
 	settings []Setting
 	hints    []string
-}
-
-// StoreConfig is the section store.
-type StoreConfig struct {
-	Path string // of the SQLite file, never empty
 }
 
 // LogConfig is the section log.
@@ -112,8 +108,16 @@ type TurnConfig struct {
 	BreakerCooldown time.Duration
 }
 
+// The values of server.keys.
+const (
+	KeysOnceMade = "once-made"
+	KeysAlways   = "always"
+	KeysNever    = "never"
+)
+
 // ServerConfig is the section server.
 type ServerConfig struct {
+	Keys            string // KeysOnceMade, KeysAlways or KeysNever
 	MaxBodyBytes    int64
 	ShutdownTimeout time.Duration
 }

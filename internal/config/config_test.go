@@ -77,11 +77,18 @@ func TestDefaults(t *testing.T) {
 		"log.level = info",
 		"log.message_text = false",
 		"model = demo",
+		"objects.location = /home/ada/.local/share/continuo/continuo.db.objects",
 		"project = default",
 		"prompts.dir = ",
+		"server.keys = once-made",
 		"server.max_body_bytes = 33554432",
 		"server.shutdown_timeout = 10s",
+		"store.max_connections = 16",
+		"store.partitions = 0",
 		"store.path = /home/ada/.local/share/continuo/continuo.db",
+		"store.retry_timeout = 15s",
+		"store.statement_timeout = 10s",
+		"store.url = ",
 		"telemetry.message_text = false",
 		"telemetry.otlp_endpoint = ",
 		"telemetry.otlp_headers_env = OTEL_EXPORTER_OTLP_HEADERS",
@@ -151,9 +158,9 @@ func TestLaterWinsAndOriginsAreKept(t *testing.T) {
 
 func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
-		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "log.level": "debug", "log.format": "json",
+		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "chat.max_context_tokens": "500",
+		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -157,9 +156,7 @@ func (l *loader) apply(row *setting, g given) {
 // finish checks what spans several settings and makes the lists for doctor.
 func (l *loader) finish() {
 	c := l.config
-	if c.Store.Path == "" {
-		l.problems.addError(fmt.Errorf("store.path: no default, because neither XDG_DATA_HOME nor HOME is set to an absolute path: set one of them, or store.path (CONTINUO_STORE_PATH)"))
-	}
+	l.checkStore()
 	if _, known := c.Models[c.DefaultModel]; !known && c.DefaultModel != DemoModel && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.ModelNames()))
 	}

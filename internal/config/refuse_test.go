@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		{text: "contextMaxChars: 1\n", want: `continuo.yaml:1:1: unknown key contextMaxChars; did you mean context.max_chars?`},
 		{text: "conversation_max_history_messages: 1\n", want: `continuo.yaml:1:1: unknown key conversation_max_history_messages; did you mean chat.max_history_messages?`},
 		{text: "log:\n  colour: red\n", want: `continuo.yaml:2:3: unknown key log.colour; the keys of log are level, format, message_text`},
-		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, store, log, context, chat, transcript, turn, server, demo, prompts, tools, telemetry, models, mcp`},
+		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, log, store, objects, context, chat, transcript, turn, server, demo, prompts, tools, telemetry, models, mcp`},
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
 		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, headers, max_output_tokens, model, protocol, provider, temperature, tool_calls`},
@@ -90,6 +90,8 @@ func TestRefused(t *testing.T) {
 		{text: "p\x00r\x00o\x00", want: `continuo.yaml:1:2: the control character U+0000 cannot stand here`},
 		{text: "models:\n  a:\n    fallback: a\n  b:\n", want: `continuo.yaml:3:15: models.a.fallback: given "a", which is no other model; the other models are b`},
 		{text: "models:\n  a:\n    fallback: demo\n", want: `continuo.yaml:3:15: models.a.fallback: given "demo", which is no other model; there is no other model`},
+		{text: "store:\n  url: postgres://ada:s3cret@db/logs\n", want: `continuo.yaml:2:8: store.url: it holds a password, and secrets do not stand in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead`},
+		{text: "store:\n  url: mysql://ada:s3cret@db/logs\n", want: `continuo.yaml:2:8: store.url: given a text of 26 characters (not repeated, it may be secret); allowed: a URL such as postgres://user@host:5432/database, or "" for the SQLite file`},
 		{text: strings.Repeat("[", 60000), want: `continuo.yaml:1:17: values are nested too deeply for settings`},
 		{text: strings.Repeat("- ", 30000), want: `continuo.yaml:1:33: values are nested too deeply for settings`},
 	} {

@@ -4,7 +4,8 @@ package config
 // paths that begin with "~/".
 func (c *Config) table(home string) []*setting {
 	rows := slicesOf(
-		c.basicRows(home),
+		c.basicRows(),
+		c.storeRows(home),
 		c.contextRows(),
 		c.chatRows(),
 		c.turnRows(),
@@ -28,7 +29,7 @@ func slicesOf(groups ...[]*setting) []*setting {
 	return all
 }
 
-func (c *Config) basicRows(home string) []*setting {
+func (c *Config) basicRows() []*setting {
 	return []*setting{{
 		key: "listen", value: address(&c.Listen), def: "127.0.0.1:8787",
 		doc: "Where serve listens, as host:port. Port 0 takes a free one.",
@@ -38,10 +39,6 @@ func (c *Config) basicRows(home string) []*setting {
 	}, {
 		key: "model", value: name(&c.DefaultModel, "demo or a name under models"), def: DemoModel,
 		doc: "The model that is used when a request or an agent names none: demo, which is built in and needs no upstream, or a name under models.",
-	}, {
-		key: "store.path", value: path(&c.Store.Path, home, false),
-		phrase: "<data dir>/continuo.db", example: "~/.local/share/continuo/continuo.db",
-		doc: "The SQLite file that holds the logs. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path.",
 	}, {
 		key: "log.level", value: logLevel(&c.Log.Level), def: "info",
 		doc: "The least severe events that the program logs.",
@@ -154,6 +151,9 @@ func (c *Config) requestRows() []*setting {
 
 func (c *Config) serverRows(home string) []*setting {
 	return []*setting{{
+		key: "server.keys", value: oneOf(&c.Server.Keys, KeysOnceMade, KeysAlways, KeysNever), def: KeysOnceMade,
+		doc: "Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which lets in whoever reaches the server. On an address that other machines can reach they always need one.",
+	}, {
 		key: "server.max_body_bytes", value: whole(&c.Server.MaxBodyBytes, 1), def: "33554432",
 		doc: "How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413.",
 	}, {

@@ -37,12 +37,12 @@ const (
 )
 
 // makeFolder makes the folder of a cluster: the account's, closed to others.
-func makeFolder(account *account) (string, error) {
-	parent, err := folderOfClusters()
+func makeFolder(account *account, durable bool) (string, error) {
+	removeLeftovers()
+	parent, err := parentFolder(durable)
 	if err != nil {
 		return "", err
 	}
-	removeLeftovers(parent)
 	folder, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
 		return "", fmt.Errorf("make a folder for PostgreSQL: %w", err)
@@ -54,15 +54,24 @@ func makeFolder(account *account) (string, error) {
 	return folder, nil
 }
 
-// folderOfClusters returns the temporary folder, or /tmp where that one has a long name or is closed to others:
-// a test's own is.
-func folderOfClusters() (string, error) {
-	for _, folder := range []string{os.TempDir(), "/tmp"} {
+// parentFolder returns the first folder with a short name that is open to others; a test's own is not.
+func parentFolder(durable bool) (string, error) {
+	for _, folder := range parentFolders(durable) {
 		if len(folder)+len("/"+folderPrefix+"1234567890") <= maxFolder && open(folder) {
-			return filepath.Clean(folder), nil
+			return folder, nil
 		}
 	}
 	return "", fmt.Errorf("make a folder for PostgreSQL: neither %s nor /tmp has a short name and is open to all: set TMPDIR to one that is", os.TempDir())
+}
+
+// parentFolders are the folders in which clusters are made. Memory does for those that need not be durable, unless
+// TMPDIR asks for another place.
+func parentFolders(durable bool) []string {
+	folders := []string{filepath.Clean(os.TempDir()), "/tmp"}
+	if memory := memoryFolder(); memory != "" && !durable && os.Getenv("TMPDIR") == "" {
+		return append([]string{memory}, folders...)
+	}
+	return folders
 }
 
 // open reports whether everybody can get to what is in a folder.
@@ -82,11 +91,13 @@ func open(folder string) bool {
 
 // removeLeftovers removes the clusters of processes that were killed. Others', and those that cannot be
 // removed, stay.
-func removeLeftovers(parent string) {
-	owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", ownerName))
-	for _, file := range owners {
-		if owner, err := os.ReadFile(file); err == nil && process.Ended(string(owner)) {
-			_ = os.RemoveAll(filepath.Dir(file))
+func removeLeftovers() {
+	for _, parent := range parentFolders(false) {
+		owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", ownerName))
+		for _, file := range owners {
+			if owner, err := os.ReadFile(file); err == nil && process.Ended(string(owner)) {
+				_ = os.RemoveAll(filepath.Dir(file))
+			}
 		}
 	}
 }
@@ -150,23 +161,25 @@ func (s *Server) replace(name, text string) error {
 
 func (s *Server) settings() map[string]string {
 	settings := map[string]string{
-		"unix_socket_directories":   s.folder,
-		"port":                      strconv.Itoa(s.port),
-		"hba_file":                  s.path(accessName),
-		"listen_addresses":          "",
-		"cluster_name":              s.name, // the name by which a primary knows a standby
-		"max_connections":           "200",
-		"timezone":                  "UTC",
-		"log_timezone":              "UTC",
-		"wal_level":                 "replica",
-		"max_wal_senders":           "10",
-		"synchronous_standby_names": standbyNames(s.waitsFor),
+		"unix_socket_directories": s.folder,
+		"port":                    strconv.Itoa(s.port),
+		"hba_file":                s.path(accessName),
+		"listen_addresses":        "",
+		"cluster_name":            s.name, // the name by which a primary knows a standby
+		"max_connections":         "200",
+		// Others leave a segment in the system when a process is killed while it makes one.
+		"dynamic_shared_memory_type": "mmap",
+		"timezone":                   "UTC",
+		"log_timezone":               "UTC",
+		"wal_level":                  "replica",
+		"max_wal_senders":            "10",
+		"synchronous_standby_names":  standbyNames(s.waitsFor),
 	}
 	if s.options.ListenTCP {
 		settings["listen_addresses"] = "127.0.0.1"
 	}
 	if !s.options.Durable {
-		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off"})
+		maps.Copy(settings, map[string]string{"fsync": "off", "full_page_writes": "off", "max_wal_size": "256MB"})
 	}
 	if !s.options.Durable && !s.options.Replication {
 		settings["synchronous_commit"] = "off"

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// statementTimeout bounds one statement of this package.
-	statementTimeout = time.Minute
+	// sessionTimeout bounds the work of one connection of this package.
+	sessionTimeout = 2 * time.Minute
 	// closeTimeout bounds the wait until connections to a template are gone.
 	closeTimeout = 10 * time.Second
 )
@@ -109,12 +109,15 @@ func (s *Server) makeTemplate(name string, prepare func(url string) error) error
 	if err := prepare(s.URL(name)); err != nil {
 		return err
 	}
-	// What is connected to a template keeps it from being cloned.
-	err := s.await(closeTimeout, "all connections to it are closed", "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend')", name)
-	if err != nil {
+	if err := s.awaitNobody(name, closeTimeout); err != nil {
 		return err
 	}
 	return s.exec("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS false")
+}
+
+// awaitNobody waits until nobody is connected to a database: it could not be cloned.
+func (s *Server) awaitNobody(name string, timeout time.Duration) error {
+	return s.await(timeout, "all connections to it are closed", "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend')", name)
 }
 
 func templateDatabase(name string) string { return "template_" + name }
@@ -135,35 +138,55 @@ func identifier(text string) string {
 	return text[:min(len(text), longest)]
 }
 
+// drop removes a database, if it is there. Connections to it are ended first: FORCE would do that too, but waits a
+// tenth of a second for each try.
 func (s *Server) drop(name string) error {
-	return s.exec("DROP DATABASE IF EXISTS " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)")
+	return s.session(func(ctx context.Context, connection *pgx.Conn) error {
+		const end = "SELECT count(pg_terminate_backend(pid)) = 0 FROM pg_stat_activity WHERE datname = $1"
+		_ = awaitAnswer(connection, time.Second, "nobody is connected", end, name) // FORCE tries harder
+		_, err := connection.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+		return err
+	})
 }
 
 // exec runs one statement.
 func (s *Server) exec(statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
-	defer cancel()
-	connection, err := s.connect(ctx)
-	if err != nil {
+	return s.session(func(ctx context.Context, connection *pgx.Conn) error {
+		_, err := connection.Exec(ctx, statement)
 		return err
-	}
-	_, err = connection.Exec(ctx, statement)
-	return errors.Join(err, connection.Close(ctx))
+	})
+}
+
+// ask reads the one value that a question has for an answer.
+func (s *Server) ask(question string, value any) error {
+	return s.session(func(ctx context.Context, connection *pgx.Conn) error {
+		return connection.QueryRow(ctx, question).Scan(value)
+	})
 }
 
 // await asks a question of one boolean until the answer is true.
 func (s *Server) await(timeout time.Duration, what, question string, args ...any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	return s.session(func(_ context.Context, connection *pgx.Conn) error {
+		return awaitAnswer(connection, timeout, what, question, args...)
+	})
+}
+
+func awaitAnswer(connection *pgx.Conn, timeout time.Duration, what, question string, args ...any) error {
+	return await(timeout, what, func(ctx context.Context) (yes bool, err error) {
+		err = connection.QueryRow(ctx, question, args...).Scan(&yes)
+		return yes, err
+	})
+}
+
+// session does some work on a connection of its own.
+func (s *Server) session(work func(ctx context.Context, connection *pgx.Conn) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sessionTimeout)
 	defer cancel()
 	connection, err := s.connect(ctx)
 	if err != nil {
 		return err
 	}
-	err = await(timeout, what, func(context.Context) (yes bool, err error) {
-		err = connection.QueryRow(ctx, question, args...).Scan(&yes)
-		return yes, err
-	})
-	return errors.Join(err, connection.Close(context.WithoutCancel(ctx)))
+	return errors.Join(work(ctx, connection), connection.Close(ctx))
 }
 
 // connect opens a connection of our own, whose commits wait for no standby: one that is gone must not keep a test

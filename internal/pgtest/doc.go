@@ -15,7 +15,8 @@
 //
 // Tests that stop, kill or promote a server take one of their own with [Start].
 //
-// A cluster lives in one folder continuo-pg-* in the system's temporary folder: data, log, settings, socket.
+// A cluster lives in one folder continuo-pg-*: data, log, settings, socket. The folder is made in the system's
+// temporary folder, or, if the cluster need not be durable, in memory where Linux has enough of it (/dev/shm).
 // Its server is a child of the test binary. On Linux the kernel stops it when the test binary ends in whatever
 // way; elsewhere only an orderly end does. The folder that a killed test binary leaves is removed by the next
 // start of a cluster.

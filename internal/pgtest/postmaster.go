@@ -133,7 +133,8 @@ func await(timeout time.Duration, what string, condition func(context.Context) (
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for {
-		if yes, err := condition(ctx); yes || err != nil {
+		yes, err := condition(ctx)
+		if ctx.Err() == nil && (yes || err != nil) {
 			return err
 		}
 		select {

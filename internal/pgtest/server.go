@@ -128,7 +128,7 @@ func newServer(options Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	folder, err := makeFolder(account)
+	folder, err := makeFolder(account, options.Durable)
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Standby begins a server that follows this one through a replication slot, and returns when it streams. This one
@@ -123,9 +122,10 @@ func (s *Server) leave(t testing.TB) {
 			t.Error(err)
 		}
 	}
-	err := s.primary.await(startTimeout, "the slot of the standby is free", "SELECT NOT bool_or(active) FROM pg_replication_slots WHERE slot_name = $1", s.name)
+	slot := quoted(s.name)
+	err := s.primary.await(startTimeout, "the slot of the standby is free", "SELECT NOT EXISTS (SELECT FROM pg_replication_slots WHERE active AND slot_name = "+slot+")")
 	if err == nil {
-		err = s.primary.exec("SELECT pg_drop_replication_slot(" + quoted(s.name) + ")")
+		err = s.primary.exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = " + slot)
 	}
 	if err != nil {
 		t.Errorf("remove the slot of the standby %s: %v", s.name, err)
@@ -171,25 +171,10 @@ func standbyNames(names []string) string {
 	return fmt.Sprintf("FIRST %d (%s)", len(names), strings.Join(names, ", "))
 }
 
-// ask reads the one value that a statement returns.
-func (s *Server) ask(statement string, value any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
-	defer cancel()
-	connection, err := s.connect(ctx)
-	if err != nil {
-		return err
-	}
-	err = connection.QueryRow(ctx, statement, pgx.QueryExecModeSimpleProtocol).Scan(value)
-	return errors.Join(err, connection.Close(ctx))
-}
-
 // merged returns the settings of both; those of the second win.
 func merged(first, second map[string]string) map[string]string {
 	both := map[string]string{}
-	for _, settings := range []map[string]string{first, second} {
-		for name, value := range settings {
-			both[name] = value
-		}
-	}
+	maps.Copy(both, first)
+	maps.Copy(both, second)
 	return both
 }

@@ -14,6 +14,7 @@ import (
 type connection struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt // by SQL text, all of which are constants of this package
+	untidy   bool                 // there may be removed documents whose words are still in the index
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
@@ -105,6 +106,16 @@ func (c *connection) transact(work func() error) error {
 		_, _ = c.exec(`ROLLBACK`)
 	}
 	return err
+}
+
+// snapshot runs several queries that see one state of the database.
+func (c *connection) snapshot(work func() error) error {
+	if _, err := c.exec(`BEGIN`); err != nil {
+		return err
+	}
+	err := work()
+	_, endErr := c.exec(`COMMIT`)
+	return errors.Join(err, endErr)
 }
 
 // undoably runs work that may come to a verdict (see isVerdict) after it has written: what it wrote is

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -14,28 +16,36 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
-	// A deleted ancestor keeps its entries up to last_seq for the forks that it has.
-	countAncestor = `SELECT count(*) FROM conversations WHERE id = ? AND last_seq >= ?`
+	// A deleted ancestor keeps its entries up to last_seq for the forks that it has. Of an archived one, this
+	// is up to where there are entries.
+	selectAncestor = `
+SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1)))
+FROM conversations WHERE id = ?1 AND last_seq >= ?2`
 
-	selectConversation = `
-SELECT id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq
-FROM conversations `
+	conversationColumns = `
+SELECT id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
+  coalesce(archived_at, '')`
+
+	selectConversation = conversationColumns + ` FROM conversations `
 
 	conversationByID  = selectConversation + `WHERE id = ? AND deleted = 0`
 	conversationByKey = selectConversation + `WHERE project_id = ? AND key = ?`
 
-	newestConversations = selectConversation + `
-WHERE project_id = ? AND deleted = 0
-ORDER BY updated_at DESC, id DESC LIMIT ?`
+	unarchived = `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? `
+	archived   = `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? `
 
-	conversationsBefore = selectConversation + `
-WHERE project_id = ? AND deleted = 0 AND (updated_at, id) < (?, ?)
-ORDER BY updated_at DESC, id DESC LIMIT ?`
+	newest = `ORDER BY updated_at DESC, id DESC LIMIT ?`
+	before = `AND (updated_at, id) < (?, ?) ` + newest
+
+	newestConversations = selectConversation + unarchived + newest
+	conversationsBefore = selectConversation + unarchived + before
+	newestArchived      = selectConversation + archived + newest
+	archivedBefore      = selectConversation + archived + before
 
 	updateConversation = `
 UPDATE conversations SET title = coalesce(?, title), active_mode = coalesce(?, active_mode), metadata = coalesce(?, metadata), updated_at = ?
@@ -49,7 +59,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 	if err != nil {
 		return fmt.Errorf("create conversation %s: %w", conversation.ID, err)
 	}
-	lineage, err := encodeLineage(conversation.Lineage)
+	row, err := encodeConversation(conversation)
 	if err != nil {
 		return fmt.Errorf("create conversation %s: %w", conversation.ID, err)
 	}
@@ -57,32 +67,52 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		if err := checkAncestors(conn, conversation.Lineage); err != nil {
 			return err
 		}
-		_, err := conn.exec(insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
-			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
-			conversation.ForkSeq, lineage, stamp(conversation.CreatedAt), stamp(conversation.UpdatedAt), conversation.LastSeq)
+		_, err := conn.exec(insertConversation, append(row, conversation.ForkSeq)...)
 		if isTaken(err) {
 			return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+		}
+		if err == nil {
+			err = insertSegments(conn, conversation)
 		}
 		if err != nil {
 			return err
 		}
-		for _, segment := range conversation.Lineage {
-			if _, err := conn.exec(insertLineage, segment.ConversationID, conversation.ID, segment.Through); err != nil {
-				return err
-			}
-		}
-		return insertEntries(conn, conversation.ID, rows)
+		return insertEntries(conn, rows)
 	})
+}
+
+// encodeConversation writes the columns of a conversation from id to last_seq.
+func encodeConversation(c continuo.Conversation) ([]any, error) {
+	if err := checkText(c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), string(c.Metadata), c.ParentID); err != nil {
+		return nil, err
+	}
+	lineage, err := encodeLineage(c.Lineage)
+	return []any{
+		c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
+		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
+	}, err
+}
+
+func insertSegments(conn *connection, c continuo.Conversation) error {
+	for _, segment := range c.Lineage {
+		if _, err := conn.exec(insertLineage, segment.ConversationID, c.ID, segment.Through); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkAncestors(conn *connection, lineage []continuo.Segment) error {
 	for _, segment := range lineage {
-		var found int
-		if err := conn.row(countAncestor, []any{segment.ConversationID, segment.Through}, &found); err != nil {
-			return err
-		}
-		if found == 0 {
+		var kept int64
+		err := conn.row(selectAncestor, []any{segment.ConversationID, segment.Through}, &kept)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("%w: entries up to %d of conversation %s", continuo.ErrNotFound, segment.Through, segment.ConversationID)
+		case err != nil:
+			return err
+		case kept < segment.Through:
+			return fmt.Errorf("conversation %s: %w", segment.ConversationID, continuo.ErrArchived)
 		}
 	}
 	return nil
@@ -119,9 +149,13 @@ func readConversation(conn *connection, query string, args ...any) (continuo.Con
 
 // Conversations is part of continuo.ConversationStore.
 func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQuery) (found []continuo.Conversation, err error) {
-	statement, args := newestConversations, []any{query.ProjectID, query.Limit}
+	first, next := newestConversations, conversationsBefore
+	if query.Archived {
+		first, next = newestArchived, archivedBefore
+	}
+	statement, args := first, []any{query.ProjectID, query.Limit}
 	if query.Before != (continuo.ConversationCursor{}) {
-		statement, args = conversationsBefore, []any{query.ProjectID, stamp(query.Before.UpdatedAt), query.Before.ID, query.Limit}
+		statement, args = next, []any{query.ProjectID, stamp(query.Before.UpdatedAt), query.Before.ID, query.Limit}
 	}
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list conversations: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
@@ -136,30 +170,41 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 func readConversations(conn *connection, query string, args ...any) ([]continuo.Conversation, error) {
 	var found []continuo.Conversation
 	err := conn.query(query, args, func(rows *sql.Rows) error {
-		var c continuo.Conversation
-		var metadata, lineage []byte
-		var created, updated string
-		err := rows.Scan(&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &metadata, &c.ParentID, &c.ForkSeq, &lineage, &created, &updated, &c.LastSeq)
-		if err != nil {
-			return err
-		}
-		c.Metadata = metadata
-		if lineage != nil {
-			err = json.Unmarshal(lineage, &c.Lineage)
-		}
-		c.CreatedAt, err = unstamp(created, err)
-		c.UpdatedAt, err = unstamp(updated, err)
-		if err != nil {
-			return fmt.Errorf("conversation %s: %w", c.ID, err)
-		}
+		c, err := scanConversation(rows)
 		found = append(found, c)
-		return nil
+		return err
 	})
 	return found, err
 }
 
+// scanConversation reads the conversationColumns, and others that follow them.
+func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err error) {
+	var metadata, lineage []byte
+	var created, updated, archived string
+	columns := []any{
+		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &metadata, &c.ParentID, &c.ForkSeq, &lineage, &created, &updated, &c.LastSeq, &archived,
+	}
+	if err := rows.Scan(append(columns, more...)...); err != nil {
+		return c, err
+	}
+	c.Metadata = metadata
+	if lineage != nil {
+		err = json.Unmarshal(lineage, &c.Lineage)
+	}
+	c.CreatedAt, err = unstamp(created, err)
+	c.UpdatedAt, err = unstamp(updated, err)
+	c.ArchivedAt, err = unstampOrZero(archived, err)
+	if err != nil {
+		return c, fmt.Errorf("conversation %s: %w", c.ID, err)
+	}
+	return c, nil
+}
+
 // Update is part of continuo.ConversationStore.
 func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
+	if err := checkText(stringOf(change.Title), stringOf((*string)(change.ActiveMode)), string(change.Metadata)); err != nil {
+		return updated, fmt.Errorf("update conversation %s: %w", id, err)
+	}
 	err = s.write(ctx, func(conn *connection) error {
 		changed, err := conn.exec(updateConversation, valueOrNull(change.Title), valueOrNull((*string)(change.ActiveMode)),
 			textOrNull(change.Metadata), stamp(change.UpdatedAt), id)
@@ -192,6 +237,39 @@ func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 func unstamp(text string, earlier error) (time.Time, error) {
 	t, err := time.Parse(stampLayout, text)
 	return t, errors.Join(earlier, err)
+}
+
+// stampOrNull writes a time that may be zero.
+func stampOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return stamp(t)
+}
+
+// unstampOrZero reads a time that may be missing.
+func unstampOrZero(text string, earlier error) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, earlier
+	}
+	return unstamp(text, earlier)
+}
+
+// checkText refuses what not every database keeps as text, so that conversations can move between them.
+func checkText(texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return fmt.Errorf("%w: %.100q is not UTF-8 without NUL characters", continuo.ErrInvalid, text)
+		}
+	}
+	return nil
+}
+
+func stringOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 func orNull(text string) any {

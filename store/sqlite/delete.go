@@ -1,12 +1,18 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	continuo "github.com/continuo-log/continuo"
+)
 
 // The only statements that remove anything from the log.
 const (
 	// What is left of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
-UPDATE conversations SET deleted = 1, key = NULL, title = '', metadata = NULL, lineage = NULL
+UPDATE conversations SET deleted = 1, key = NULL, title = '', metadata = NULL, lineage = NULL, archived_at = NULL
 WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
@@ -19,21 +25,11 @@ WHERE id = ? AND deleted = 0`
 	deleteTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ? AND turn_id = ?`
 	deleteTurn        = `DELETE FROM turns WHERE conversation_id = ? AND id = ?`
 
-	// The outputs that no entry names any more, or has ever named.
-	deleteLooseOutputs = `
-DELETE FROM outputs WHERE conversation_id = ? AND NOT EXISTS (
-  SELECT 1 FROM entries INDEXED BY entries_by_output_id
-  WHERE entries.conversation_id = outputs.conversation_id AND entries.output_id = outputs.id)`
-
-	deleteOutput = `
-DELETE FROM outputs WHERE conversation_id = ?1 AND id = ?2 AND NOT EXISTS (
-  SELECT 1 FROM entries INDEXED BY entries_by_output_id WHERE conversation_id = ?1 AND output_id = ?2)`
-
 	deleteLineage = `DELETE FROM lineage WHERE ancestor_id = ? AND conversation_id = ?`
 
 	countForks = `SELECT count(*), coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?`
 
-	countDeleted = `SELECT count(*) FROM conversations WHERE id = ? AND deleted = 1`
+	selectReleased = `SELECT deleted FROM conversations WHERE id = ? AND (deleted = 1 OR archived_at IS NOT NULL)`
 
 	deleteEntries = `DELETE FROM entries WHERE conversation_id = ? AND seq > ?`
 
@@ -50,10 +46,11 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		for _, statement := range []string{buryConversation, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
-			if _, err := conn.exec(statement, id); err != nil {
-				return err
-			}
+		if _, err := conn.exec(buryConversation, id); err != nil {
+			return err
+		}
+		if err := removeBeside(conn, id); err != nil {
+			return err
 		}
 		for _, segment := range conversation.Lineage {
 			if _, err := conn.exec(deleteLineage, segment.ConversationID, id); err != nil {
@@ -67,6 +64,16 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	})
 }
 
+// removeBeside removes what stands beside the entries of a conversation: receipts, turns and the index.
+func removeBeside(conn *connection, id string) error {
+	for _, statement := range []string{deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
+		if _, err := conn.exec(statement, id); err != nil {
+			return err
+		}
+	}
+	return forgetIndex(conn, id)
+}
+
 // removeTurn removes a turn with its events and signals.
 func removeTurn(conn *connection, conversationID, turnID string) error {
 	for _, statement := range []string{deleteTurnEvents, deleteTurnSignals, deleteTurn} {
@@ -77,35 +84,41 @@ func removeTurn(conn *connection, conversationID, turnID string) error {
 	return nil
 }
 
-// DeleteOutput is part of continuo.OutputStore.
-func (s *Store) DeleteOutput(ctx context.Context, conversationID, id string) error {
-	return s.write(ctx, func(conn *connection) error {
-		_, err := conn.exec(deleteOutput, conversationID, id)
-		return err
-	})
-}
-
-// release removes what a deleted conversation keeps for forks that are gone.
+// release removes the entries that a deleted or an archived conversation keeps for forks that are gone.
 func release(conn *connection, id string) error {
-	var deleted int
-	if err := conn.row(countDeleted, []any{id}, &deleted); err != nil || deleted == 0 {
-		return err
+	var deleted bool
+	err := conn.row(selectReleased, []any{id}, &deleted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
 	}
 	var forks, needed int64
-	if err := conn.row(countForks, []any{id}, &forks, &needed); err != nil {
-		return err
+	if err == nil {
+		err = conn.row(countForks, []any{id}, &forks, &needed)
 	}
-	if _, err := conn.exec(deleteEntries, id, needed); err != nil {
-		return err
+	if err == nil {
+		_, err = conn.exec(deleteEntries, id, needed)
 	}
-	_, err := conn.exec(deleteLooseOutputs, id)
-	if err != nil {
+	if err != nil || !deleted {
 		return err
 	}
 	if forks == 0 {
-		_, err = conn.exec(deleteConversation, id)
-	} else {
-		_, err = conn.exec(shortenDeleted, needed, id)
+		return removeWhole(conn, id)
 	}
+	if err := discardAbove(conn, id, needed); err != nil {
+		return err
+	}
+	_, err = conn.exec(shortenDeleted, needed, id)
+	return err
+}
+
+// removeWhole removes the last of a conversation.
+func removeWhole(conn *connection, id string) error {
+	if _, err := conn.exec(deleteObjectsAbove, id, 0); err != nil {
+		return err
+	}
+	if _, err := conn.exec(deleteConversation, id); err != nil {
+		return err
+	}
+	_, err := conn.exec(insertDiscard, continuo.ObjectName(id, ""))
 	return err
 }

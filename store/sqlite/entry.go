@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,13 +14,20 @@ const (
 	// Moves the head of a conversation, if it still is where the batch was made for.
 	moveHead = `
 UPDATE conversations SET last_seq = ?, updated_at = coalesce(?, updated_at)
-WHERE id = ? AND last_seq = ? AND deleted = 0`
+WHERE id = ? AND last_seq = ? AND deleted = 0 AND archived_at IS NULL`
 
-	selectHead = `SELECT last_seq FROM conversations WHERE id = ? AND deleted = 0`
+	selectHead = `SELECT last_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
 
 	insertEntry = `
-INSERT INTO entries (conversation_id, seq, id, role, hidden, created_at, output_ref, output_id, chars, tokens, body)
+INSERT INTO entries (id, role, hidden, created_at, output_ref, chars, tokens, redacted, body, conversation_id, seq)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	insertObject = `INSERT INTO entry_objects (conversation_id, object_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+
+	// Of an archived conversation, up to where forks begin with its entries.
+	selectKept = `
+SELECT last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1))
+FROM conversations WHERE id = ?1 AND archived_at IS NOT NULL`
 )
 
 // The queries name their index: should it be missing, they fail instead of reading every row.
@@ -50,21 +58,49 @@ func encodeEntries(conversationID string, after int64, entries []continuo.Entry)
 			return nil, fmt.Errorf("%w: entry %d is seq %d of conversation %q, but must be seq %d of %q",
 				continuo.ErrInvalid, i, entry.Seq, entry.ConversationID, want, conversationID)
 		}
-		body, err := entry.MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("%w: entry %d cannot be written as JSON: %w", continuo.ErrInvalid, i, err)
+		var err error
+		if rows[i], err = encodeEntry(entry); err != nil {
+			return nil, err
 		}
-		rows[i] = entryRow{entry, string(body)}
 	}
 	return rows, nil
 }
 
-func insertEntries(conn *connection, conversationID string, rows []entryRow) error {
+func encodeEntry(entry *continuo.Entry) (entryRow, error) {
+	if err := checkText(entry.ID, string(entry.Role), entry.OutputRef); err != nil {
+		return entryRow{}, fmt.Errorf("entry %d: %w", entry.Seq, err)
+	}
+	body, err := entry.MarshalJSON()
+	if err != nil {
+		return entryRow{}, fmt.Errorf("%w: entry %d cannot be written as JSON: %w", continuo.ErrInvalid, entry.Seq, err)
+	}
+	return entryRow{entry, string(body)}, nil
+}
+
+// columns are those of the row from id to body, and then its key.
+func (r *entryRow) columns() []any {
+	e := r.entry
+	return []any{
+		e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt), orNull(e.OutputRef), e.Chars, e.Tokens, e.Redacted != nil, r.body,
+		e.ConversationID, e.Seq,
+	}
+}
+
+func insertEntries(conn *connection, rows []entryRow) error {
 	for _, row := range rows {
-		e := row.entry
-		_, err := conn.exec(insertEntry, conversationID, e.Seq, e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt),
-			orNull(e.OutputRef), outputID(e), e.Chars, e.Tokens, row.body)
-		if err != nil {
+		if _, err := conn.exec(insertEntry, row.columns()...); err != nil {
+			return err
+		}
+		if err := insertObjects(conn, row.entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertObjects(conn *connection, entry *continuo.Entry) error {
+	for _, id := range entry.Objects() {
+		if _, err := conn.exec(insertObject, entry.ConversationID, id, entry.Seq); err != nil {
 			return err
 		}
 	}
@@ -76,6 +112,9 @@ func insertEntries(conn *connection, conversationID string, rows []entryRow) err
 func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	rows, err := encodeEntries(batch.ConversationID, batch.After, batch.Entries)
 	if err != nil {
+		return err
+	}
+	if err := checkReceipts(batch.Receipts); err != nil {
 		return err
 	}
 	turns, err := encodeUpdates(batch)
@@ -109,7 +148,7 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 			return err
 		}
 	}
-	if err := insertEntries(conn, batch.ConversationID, rows); err != nil {
+	if err := insertEntries(conn, rows); err != nil {
 		return err
 	}
 	return insertReceipts(conn, batch.ConversationID, batch.Receipts)
@@ -117,8 +156,12 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 
 func whyNotMoved(conn *connection, batch continuo.Batch) error {
 	var last int64
-	if err := conn.row(selectHead, []any{batch.ConversationID}, &last); err != nil {
+	var archived bool
+	if err := conn.row(selectHead, []any{batch.ConversationID}, &last, &archived); err != nil {
 		return orNotFound(err)
+	}
+	if archived {
+		return fmt.Errorf("append to %s: %w", batch.ConversationID, continuo.ErrArchived)
 	}
 	return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
 }
@@ -128,19 +171,58 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("read entries: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
-	statement, args := entryQuery(conversationID, query)
 	var found []continuo.Entry
 	err := s.read(ctx, func(conn *connection) error {
-		return conn.query(statement, args, func(rows *sql.Rows) error {
-			var body sql.RawBytes
-			if err := rows.Scan(&body); err != nil {
+		return conn.snapshot(func() (err error) {
+			if found, err = readEntries(conn, conversationID, query); err != nil || isWhole(query, found) {
 				return err
 			}
-			found = append(found, continuo.Entry{})
-			return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+			return checkKept(conn, conversationID, query, len(found))
 		})
 	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func readEntries(conn *connection, conversationID string, query continuo.EntryQuery) (found []continuo.Entry, err error) {
+	statement, args := entryQuery(conversationID, query)
+	err = conn.query(statement, args, func(rows *sql.Rows) error {
+		var body sql.RawBytes
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		found = append(found, continuo.Entry{})
+		return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+	})
 	return found, err
+}
+
+// isWhole reports whether the entries are all that was asked for, whether the conversation is archived or
+// not: what an archived one keeps are its first entries.
+func isWhole(query continuo.EntryQuery, found []continuo.Entry) bool {
+	switch {
+	case len(found) == 0:
+		return query.To < query.From
+	case query.Backward:
+		return found[0].Seq == query.To
+	}
+	return len(found) == query.Limit || found[len(found)-1].Seq == query.To
+}
+
+// checkKept fails with ErrArchived when entries that are archived would have had to be looked at.
+func checkKept(conn *connection, conversationID string, query continuo.EntryQuery, found int) error {
+	var last, kept int64
+	err := conn.row(selectKept, []any{conversationID}, &last, &kept)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	last = min(last, query.To)
+	if err != nil || last < query.From || last <= kept || !query.Backward && found == query.Limit {
+		return err
+	}
+	return fmt.Errorf("entries %d to %d of conversation %s: %w", query.From, query.To, conversationID, continuo.ErrArchived)
 }
 
 // entryQuery chooses the statement, and thereby the index.

@@ -18,7 +18,7 @@ func isVerdict(err error) bool {
 	var conflict *continuo.ConflictError
 	for _, verdict := range []error{
 		continuo.ErrNotFound, continuo.ErrExists, continuo.ErrInvalid, continuo.ErrClosed,
-		continuo.ErrBusy, continuo.ErrLeaseLost, continuo.ErrNotRunning,
+		continuo.ErrBusy, continuo.ErrLeaseLost, continuo.ErrNotRunning, continuo.ErrArchived,
 		context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, verdict) {

@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -41,7 +43,7 @@ func appendForever(path string) {
 	}
 	store, err := Open(context.Background(), path, Options{})
 	fatal(err)
-	log := continuo.NewLog(store, killOptions())
+	log := continuo.NewLog(store, killOptions(path))
 	var writers sync.WaitGroup
 	for w := range killWriters {
 		key := fmt.Sprint("c", w%killConversations)
@@ -73,12 +75,38 @@ func appendForever(path string) {
 	writers.Wait()
 }
 
-// killOptions keep outputs in pieces that are many for their size.
-func killOptions() continuo.LogOptions {
-	return continuo.LogOptions{MaxInlineOutput: 1000, PieceBytes: 1000}
+// killOptions keep large outputs in a folder beside the database.
+func killOptions(path string) continuo.LogOptions {
+	return continuo.LogOptions{MaxInlineOutput: 1000, Objects: killObjects{folder: path + "-objects"}}
 }
 
-// largeResult is a call with an output that is kept beside the log.
+// killObjects are files; what the log uses of an object store while nothing is refused.
+type killObjects struct {
+	continuo.ObjectStore
+	folder string
+}
+
+func (o killObjects) PutObject(_ context.Context, name string, data io.Reader) error {
+	path := filepath.Join(o.folder, filepath.FromSlash(name))
+	read, err := io.ReadAll(data)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(path, read, 0o600)
+	}
+	return err
+}
+
+func (o killObjects) ReadObject(_ context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	data, err := os.ReadFile(filepath.Join(o.folder, filepath.FromSlash(name)))
+	if err != nil || offset+length > int64(len(data)) {
+		return nil, fmt.Errorf("object %s: %d bytes from %d: %w", name, length, offset, err)
+	}
+	return io.NopCloser(bytes.NewReader(data[offset : offset+length])), nil
+}
+
+// largeResult is a call with an output that is an object.
 func largeResult(id string) []continuo.Entry {
 	return []continuo.Entry{
 		{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall(id, "f", "{}")}},
@@ -140,7 +168,7 @@ func runAndKill(t *testing.T, path string, after int, acknowledged map[string]st
 func checkSurvivors(t *testing.T, path string, acknowledged map[string]string) {
 	t.Helper()
 	store := openAt(t, path, Options{})
-	log := continuo.NewLog(store, killOptions())
+	log := continuo.NewLog(store, killOptions(path))
 	there := map[string]string{}
 	for i := range killConversations {
 		key := fmt.Sprint("c", i)

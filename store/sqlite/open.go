@@ -54,10 +54,6 @@ func prepareFile(path string) (string, error) {
 // dataSource names the file and the settings of every connection. The journal mode is missing: it
 // changes the file, so that it is set only once the file is known to be ours.
 func dataSource(path string, options Options) string {
-	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // a drive letter
-	}
 	synchronous := "full"
 	if options.Synchronous == Normal {
 		synchronous = "normal"
@@ -71,8 +67,17 @@ func dataSource(path string, options Options) string {
 	if options.maxPages > 0 {
 		settings.Add("_pragma", "max_page_count("+strconv.Itoa(options.maxPages)+")")
 	}
-	file := url.URL{Scheme: "file", Path: slashed, RawQuery: settings.Encode()}
+	file := url.URL{Scheme: "file", Path: slashed(path), RawQuery: settings.Encode()}
 	return file.String()
+}
+
+// slashed is an absolute path as URLs have it.
+func slashed(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		return "/" + path // a drive letter
+	}
+	return path
 }
 
 // openWriter opens the one connection that writes, and brings the file up to date.
@@ -118,9 +123,13 @@ func bringUpToDate(conn *connection) error {
 	if err := useWriteAheadLog(conn); err != nil {
 		return err
 	}
+	if err := conn.script(`PRAGMA secure_delete = on`); err != nil {
+		return err
+	}
 	if err := migrate(conn, all); err != nil {
 		return err
 	}
+	conn.untidy = true // if the program ended too soon
 	_, err = conn.exec(changeNothing)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -13,6 +14,15 @@ const (
 
 	selectReceipt = `SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key = ?`
 )
+
+func checkReceipts(receipts []continuo.Receipt) error {
+	for _, r := range receipts {
+		if err := checkText(r.Key, r.Fingerprint); err != nil {
+			return fmt.Errorf("receipt: %w", err)
+		}
+	}
+	return nil
+}
 
 func insertReceipts(conn *connection, conversationID string, receipts []continuo.Receipt) error {
 	for _, r := range receipts {

@@ -33,7 +33,7 @@ func TestTheSchemaIsDocumented(t *testing.T) {
 	text.WriteString("-- Made from a new database by the tests of store/sqlite; rewrite it with: go test ./store/sqlite -run Schema -update\n\n")
 	fmt.Fprintf(&text, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(all))
 	err = store.read(t.Context(), func(conn *connection) error {
-		return conn.query(`SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid`, nil, func(rows *sql.Rows) error {
+		return conn.query(`SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND tbl_name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow') ORDER BY rowid`, nil, func(rows *sql.Rows) error {
 			var statement string
 			err := rows.Scan(&statement)
 			text.WriteString("\n" + statement + ";\n")
@@ -91,12 +91,14 @@ func statementsOf(t *testing.T) map[string][]string {
 }
 
 // rewrites finds what changes or removes rows of a table that is only added to.
-var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|REPLACE\s+INTO|INSERT\s+OR\s+\w+\s+INTO|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|ALTER\s+TABLE)\s+["'\x60\[]?(?:main\.)?(entries|outputs|receipts|blobs)\b|ON\s+CONFLICT\b.*\bDO\s+UPDATE)`)
+var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|REPLACE\s+INTO|INSERT\s+OR\s+\w+\s+INTO|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|ALTER\s+TABLE)\s+["'\x60\[]?(?:main\.)?(entries|receipts|blobs)\b|ON\s+CONFLICT\b.*\bDO\s+UPDATE)`)
 
 func TestTheLogIsOnlyAddedTo(t *testing.T) {
 	allowed := []string{
-		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM outputs", "delete.go: DELETE FROM outputs", "delete.go: DELETE FROM receipts",
-		"open.go: UPDATE blobs", // of no row: it finds out whether the file can be written
+		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM receipts",
+		"open.go: UPDATE blobs",          // of no row: it finds out whether the file can be written
+		"record_put.go: UPDATE receipts", // a copy that is put back
+		"redact.go: UPDATE entries",
 	}
 	var found []string
 	inserts := 0
@@ -135,9 +137,6 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		conversationsBefore: "conversations_by_change (project_id=? AND (updated_at,id)<(?,?))",
 		selectReceipt:       "(conversation_id=? AND key=?)",
 		selectBlob:          "(hash=?)",
-		selectOutput:        "(conversation_id=? AND id=? AND piece=?)",
-		deleteOutput:        "(conversation_id=? AND id=?)",
-		deleteLooseOutputs:  "(conversation_id=?)",
 		moveHead:            "(id=?)",
 		countForks:          "(ancestor_id=?)",
 		deleteEntries:       "(conversation_id=? AND seq>?)",

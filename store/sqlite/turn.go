@@ -62,6 +62,9 @@ ORDER BY lease_until, conversation_id, id LIMIT ?`
 // BeginTurn is part of continuo.TurnStore.
 func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
 	request, err := rawjson.Marshal(turn.TurnRequest)
+	if err == nil {
+		err = checkText(turn.ID, turn.Owner)
+	}
 	if err != nil {
 		return continuo.Turn{}, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
 	}
@@ -108,8 +111,12 @@ func nextTurn(conn *connection, conversationID string, now time.Time) (fence int
 // mayBegin finds out whether a turn may begin, and whether it replaces a void one.
 func mayBegin(conn *connection, turn continuo.Turn, now time.Time) (replaces bool, err error) {
 	var last int64
-	if err := conn.row(selectHead, []any{turn.ConversationID}, &last); err != nil {
+	var archived bool
+	if err := conn.row(selectHead, []any{turn.ConversationID}, &last, &archived); err != nil {
 		return false, orNotFound(err)
+	}
+	if archived {
+		return false, fmt.Errorf("begin turn %s: %w", turn.ID, continuo.ErrArchived)
 	}
 	same, err := readTurns(conn, now, turnByID, turn.ConversationID, turn.ID)
 	if err != nil {

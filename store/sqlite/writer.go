@@ -59,10 +59,18 @@ func (w *writer) do(ctx context.Context, apply func(*connection) error) error {
 }
 
 func (w *writer) run() {
+	always := make(chan struct{})
+	close(always)
 	for {
+		var idle chan struct{}
+		if w.conn.untidy {
+			idle = always
+		}
 		select {
 		case <-w.closing:
 			return
+		case <-idle:
+			w.tidy()
 		case first := <-w.changes:
 			group := w.gather(first)
 			w.commit(group)
@@ -71,6 +79,17 @@ func (w *writer) run() {
 			}
 		}
 	}
+}
+
+// tidy takes the words of some removed documents out of the index. Where that fails, it is tried again
+// after the next change that removes one, and when the store is next opened.
+func (w *writer) tidy() {
+	var removed bool
+	err := w.conn.row(anyRemoved, nil, &removed)
+	if err == nil && removed {
+		err = w.conn.transact(func() error { return purgeWords(w.conn, purgeInBetween) })
+	}
+	w.conn.untidy = removed && err == nil
 }
 
 // gather takes the changes that wait now.

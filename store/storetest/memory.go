@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -27,21 +31,36 @@ type memoryData struct {
 	mu            sync.Mutex
 	conversations []*memoryConversation
 	blobs         map[string][]byte
+	discards      []string // the oldest first
+	projects      map[string]continuo.Project
+	keys          map[string]continuo.APIKey
+	places        int64 // the Order of the document that came last
 }
 
 type memoryConversation struct {
 	continuo.Conversation
 	deleted  bool // but a fork begins with it
 	entries  []memoryEntry
+	needs    []memoryNeed // also of entries that are archived
 	receipts map[string]continuo.Receipt
 	turns    []*memoryTurn
+	memoryIndex
+}
+
+// memoryNeed is an object that an entry needs.
+type memoryNeed struct {
+	seq int64
+	id  string
 }
 
 // memoryEntry holds an entry as JSON, so that nothing is shared with callers.
 type memoryEntry struct {
 	seq       int64
 	user      bool
+	id        string
 	outputRef string
+	turnID    string
+	redacted  bool
 	objects   []string
 	body      []byte
 }
@@ -66,6 +85,9 @@ func (m *memory) Close() error {
 
 func (m *memory) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
 	encoded, err := encodeMemory(entries)
+	if err == nil {
+		err = checkMemoryConversation(conversation)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,14 +101,56 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 		}
 	}
 	for _, segment := range conversation.Lineage {
-		if m.find(segment.ConversationID) == nil {
-			return fmt.Errorf("%w: conversation %s", continuo.ErrNotFound, segment.ConversationID)
+		if err := m.checkSegment(segment); err != nil {
+			return err
 		}
 	}
+	m.add(conversation).append(encoded)
+	return nil
+}
+
+// checkMemoryConversation refuses what not every database can keep.
+func checkMemoryConversation(c continuo.Conversation) error {
+	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), string(c.Metadata), c.ParentID)
+}
+
+func checkMemoryTexts(what string, texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return fmt.Errorf("%s: %w: %q is not UTF-8 without NUL characters", what, continuo.ErrInvalid, text)
+		}
+	}
+	return nil
+}
+
+// checkSegment finds out whether the entries that a fork is to begin with are there.
+func (m *memory) checkSegment(segment continuo.Segment) error {
+	c := m.find(segment.ConversationID)
+	if c == nil || c.LastSeq < segment.Through {
+		return fmt.Errorf("%w: entries up to %d of conversation %s", continuo.ErrNotFound, segment.Through, segment.ConversationID)
+	}
+	if !c.ArchivedAt.IsZero() && segment.Through > max(c.ForkSeq, m.needed()[c.ID]) {
+		return fmt.Errorf("conversation %s: %w", c.ID, continuo.ErrArchived)
+	}
+	return nil
+}
+
+func (m *memory) add(conversation continuo.Conversation) *memoryConversation {
 	conversation.Lineage = slices.Clone(conversation.Lineage)
 	conversation.Metadata = slices.Clone(conversation.Metadata)
-	m.conversations = append(m.conversations, &memoryConversation{Conversation: conversation, entries: encoded, receipts: map[string]continuo.Receipt{}})
-	return nil
+	c := &memoryConversation{Conversation: conversation, receipts: map[string]continuo.Receipt{}}
+	c.forget()
+	m.conversations = append(m.conversations, c)
+	return c
+}
+
+func (c *memoryConversation) append(entries []memoryEntry) {
+	c.entries = append(c.entries, entries...)
+	for _, e := range entries {
+		for _, id := range e.objects {
+			c.needs = append(c.needs, memoryNeed{e.seq, id})
+		}
+	}
 }
 
 func (m *memory) find(id string) *memoryConversation {
@@ -142,7 +206,7 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	var found []continuo.Conversation
 	before := continuo.Conversation{UpdatedAt: query.Before.UpdatedAt, ID: query.Before.ID}
 	for _, c := range m.conversations {
-		if c.deleted || c.ProjectID != query.ProjectID || query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
+		if c.deleted || c.ArchivedAt.IsZero() == query.Archived || c.ProjectID != query.ProjectID || query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
 			continue
 		}
 		found = append(found, c.Conversation)
@@ -156,6 +220,13 @@ func newestFirst(a, b continuo.Conversation) int {
 }
 
 func (m *memory) Update(ctx context.Context, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
+	title := ""
+	if change.Title != nil {
+		title = *change.Title
+	}
+	if err := checkMemoryTexts("update conversation "+id, title, string(change.Metadata)); err != nil {
+		return continuo.Conversation{}, err
+	}
 	if err := m.begin(ctx); err != nil {
 		return continuo.Conversation{}, err
 	}
@@ -186,29 +257,50 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	c.deleted, c.Key, c.receipts, c.turns = true, "", nil, nil
-	needed := map[string]int64{} // up to which seq
-	for _, other := range m.conversations {
-		for _, segment := range other.Lineage {
-			if !other.deleted {
-				needed[segment.ConversationID] = max(needed[segment.ConversationID], segment.Through)
-			}
+	c.deleted, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", nil, nil, time.Time{}
+	c.receipts, c.turns = nil, nil
+	c.forget()
+	m.release()
+	return nil
+}
+
+// needed is up to which seq forks begin with each conversation.
+func (m *memory) needed() map[string]int64 {
+	needed := map[string]int64{}
+	for _, c := range m.conversations {
+		for _, segment := range c.Lineage {
+			needed[segment.ConversationID] = max(needed[segment.ConversationID], segment.Through)
 		}
 	}
+	return needed
+}
+
+// release removes what deleted and archived conversations keep for nobody.
+func (m *memory) release() {
+	needed := m.needed()
 	for _, c := range m.conversations {
-		if c.deleted {
+		if c.deleted || !c.ArchivedAt.IsZero() {
 			c.entries = slices.DeleteFunc(c.entries, func(e memoryEntry) bool { return e.seq > needed[c.ID] })
+		}
+		if _, kept := needed[c.ID]; c.deleted && kept {
+			c.LastSeq = needed[c.ID]
+			m.dropNeeds(c, func(n memoryNeed) bool { return n.seq > c.LastSeq })
 		}
 	}
 	m.conversations = slices.DeleteFunc(m.conversations, func(c *memoryConversation) bool {
 		_, kept := needed[c.ID]
+		if c.deleted && !kept {
+			m.discard(continuo.ObjectName(c.ID, ""))
+		}
 		return c.deleted && !kept
 	})
-	return nil
 }
 
 func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	encoded, err := encodeMemory(batch.Entries)
+	for _, receipt := range batch.Receipts {
+		err = errors.Join(err, checkMemoryTexts("receipt", receipt.Key, receipt.Fingerprint))
+	}
 	if err != nil {
 		return err
 	}
@@ -219,6 +311,9 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	c, err := m.live(batch.ConversationID)
 	if err != nil {
 		return err
+	}
+	if !c.ArchivedAt.IsZero() {
+		return continuo.ErrArchived
 	}
 	if c.LastSeq != batch.After {
 		return &continuo.ConflictError{Want: batch.After + 1, Have: c.LastSeq + 1}
@@ -241,7 +336,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	for i := range encoded {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt
 	}
-	c.entries = append(c.entries, encoded...)
+	c.append(encoded)
 	return nil
 }
 
@@ -253,7 +348,8 @@ func encodeMemory(entries []continuo.Entry) ([]memoryEntry, error) {
 			return nil, fmt.Errorf("%w: entry %d: %w", continuo.ErrInvalid, entry.Seq, err)
 		}
 		encoded = append(encoded, memoryEntry{
-			seq: entry.Seq, user: entry.Role == continuo.User && !entry.Hidden, outputRef: entry.OutputRef, objects: entry.Objects(), body: body,
+			seq: entry.Seq, user: entry.Role == continuo.User && !entry.Hidden, id: entry.ID, outputRef: entry.OutputRef, turnID: entry.TurnID,
+			redacted: entry.Redacted != nil, objects: entry.Objects(), body: body,
 		})
 	}
 	return encoded, nil
@@ -276,6 +372,10 @@ func (m *memory) Entries(ctx context.Context, conversationID string, query conti
 		if e.seq >= query.From && e.seq <= query.To && (e.user || !query.UsersOnly) && (query.OutputRef == "" || e.outputRef == query.OutputRef) {
 			found = append(found, e)
 		}
+	}
+	if !c.ArchivedAt.IsZero() && min(query.To, c.LastSeq) > max(c.ForkSeq, m.needed()[c.ID]) && query.From <= min(query.To, c.LastSeq) &&
+		(query.Backward || len(found) < query.Limit) {
+		return nil, fmt.Errorf("entries of conversation %s: %w", conversationID, continuo.ErrArchived)
 	}
 	if query.Backward {
 		slices.Reverse(found)

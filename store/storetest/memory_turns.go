@@ -70,6 +70,9 @@ func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.D
 	if err != nil {
 		return continuo.Turn{}, err
 	}
+	if !c.ArchivedAt.IsZero() {
+		return continuo.Turn{}, continuo.ErrArchived
+	}
 	now := memoryNow()
 	if same := c.turn(turn.ID); same != nil && same.State != continuo.TurnVoid {
 		return continuo.Turn{}, fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)

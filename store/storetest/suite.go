@@ -9,11 +9,44 @@
 // of no time or less has ended when it begins; events of an unknown turn are an empty list; and an update
 // whose events do not follow those before, whose data are no JSON objects, or whose State ends no turn is
 // continuo.ErrInvalid.
+//
+// Of texts: an id, a key, a title, metadata, a name or a receipt that is not UTF-8 or has a NUL character is
+// continuo.ErrInvalid; an entry's content may have any character.
+//
+// Of redactions: the turns are those that the entries named until then; entries of a deleted conversation
+// can be redacted as long as forks begin with them; LastSeq and UpdatedAt stay.
+//
+// Of objects: each name is listed once, also when it is discarded again; when the last of a conversation is
+// removed, its name with the slash is listed, whether it had objects or not, and names of single ones that
+// are listed already may stay. PutRecords takes a conversation's name, and the objects that its entries
+// need, off the list.
+//
+// Of archives: Entries answers what it can from the entries that forks begin with, which are the first; it is
+// continuo.ErrArchived when any other would have to be looked at, also where a narrow query would not have
+// found one. Entries that the last fork needed go with it. What is asked of an archived conversation is
+// ErrArchived before it is a conflict. The index is empty afterwards, and Index is ErrArchived. Objects that
+// its entries need are discarded when it is deleted, as if they were there. While PutRecords brings entries
+// back, in order, Entries may answer from those that are there already.
+//
+// Of records: the first call of PutRecords for a conversation that is not there has its own record, or it is
+// continuo.ErrNotFound, as it is when one that it begins with is not there. A record of another conversation
+// or of nothing is ErrInvalid, and a key, a second running turn or a fence that is taken ErrExists: then
+// nothing is written. LastEvent is that of the events. A conversation's own record empties its index; other
+// records leave it alone.
+//
+// Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
+// them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is missing,
+// also an empty one. The document of an entry that is redacted by then is left out: who indexes may have read it
+// before. With a ConversationID, a query's ProjectID is not looked at by Places, and is by Unindexed. Documents
+// that were added within a millisecond of each other may be found in any order, but always in the same. Terms
+// are what package fulltext makes: a term that is empty, longer than 256 bytes, not UTF-8, or has ASCII
+// characters other than small letters and digits is ErrInvalid, in a document and in a query.
 package storetest
 
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +60,7 @@ type Opener func(t *testing.T) continuo.Store
 // Run runs the suite. newDatabase makes an empty database and is called once or more for each test; it
 // cleans up with t.Cleanup. The suite closes the stores.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
-	for _, test := range append(logTests(), turnTests()...) {
+	for _, test := range slices.Concat(logTests(), turnTests(), careTests(), indexTests()) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newDatabase(t)) })
 	}
 }
@@ -66,6 +99,41 @@ func logTests() []test {
 		{"a key appends once", testKeys},
 		{"a log reads through forks of forks", testLogForks},
 		{"any operations do what the reference does", testModel},
+	}
+}
+
+// careTests is the part of the suite that is about what is done with conversations later: redactions, copies,
+// archives, and what has to be removed elsewhere; and about keys.
+func careTests() []test {
+	return []test{
+		{"a redacted entry keeps its place", testRedact},
+		{"what may not be redacted is not", testRedactRefused},
+		{"a redaction takes what its turn told", testRedactTurns},
+		{"objects are discarded with the last entry that needs them", testDiscards},
+		{"an archived conversation is left alone and comes back whole", testArchive},
+		{"what may not be archived is not", testArchiveRefused},
+		{"an archived conversation keeps what forks begin with", testArchiveForks},
+		{"an archived conversation can be deleted", testArchiveDeleted},
+		{"records written elsewhere are the same records", testRecords},
+		{"records are read page by page", testRecordPages},
+		{"large records are read and written", testLargeRecords},
+		{"records that do not fit are refused", testPutRecordsRefused},
+		{"records that come back need their objects", testRecordsAndDiscards},
+		{"projects are kept", testProjects},
+		{"keys are kept", testAPIKeys},
+		{"texts and times come back as they came, or not at all", testTexts},
+	}
+}
+
+// indexTests is the part of the suite that is about the index.
+func indexTests() []test {
+	return []test{
+		{"documents are found, the newest first", testPlaces},
+		{"documents of one moment are all found", testManyPlaces},
+		{"the index says what is missing", testUnindexed},
+		{"terms are kept as they are, or refused", testTerms},
+		{"places of deleted, redacted and archived entries are gone", testPlacesGone},
+		{"of many that index one is first", testIndexRaces},
 	}
 }
 

@@ -1,23 +1,31 @@
 CREATE TABLE conversations (
   -- A conversation, and what a person deleted but a fork still begins with (deleted = 1).
-  id          TEXT PRIMARY KEY,
-  project_id  TEXT NOT NULL,
-  key         TEXT,                      -- the caller's own name, unique in the project; NULL when none
-  title       TEXT NOT NULL,
-  active_mode TEXT NOT NULL,
-  metadata    TEXT,                      -- a JSON object
-  parent_id   TEXT,
-  fork_seq    INTEGER NOT NULL,
-  lineage     TEXT,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
-  created_at  TEXT NOT NULL,             -- RFC 3339, UTC, always nine digits of a second: sorts as text
-  updated_at  TEXT NOT NULL,
-  last_seq    INTEGER NOT NULL,          -- of a deleted conversation: up to where forks still need it
-  deleted     INTEGER NOT NULL DEFAULT 0
+  id            TEXT PRIMARY KEY,
+  project_id    TEXT NOT NULL,
+  key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
+  title         TEXT NOT NULL,
+  active_mode   TEXT NOT NULL,
+  metadata      TEXT,                      -- a JSON object
+  parent_id     TEXT,
+  fork_seq      INTEGER NOT NULL,
+  lineage       TEXT,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
+  created_at    TEXT NOT NULL,             -- RFC 3339, UTC, always nine digits of a second: sorts as text
+  updated_at    TEXT NOT NULL,
+  last_seq      INTEGER NOT NULL,          -- of a deleted conversation: up to where forks still need it
+  deleted       INTEGER NOT NULL DEFAULT 0,
+  archived_at   TEXT,                      -- NULL when it is not archived
+  indexed_seq   INTEGER NOT NULL,          -- the newest of its own entries that documents has; not below fork_seq
+  indexed_title TEXT                       -- the title that documents has; NULL when none
 ) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX conversations_by_key ON conversations (project_id, key) WHERE key IS NOT NULL;
 
-CREATE INDEX conversations_by_change ON conversations (project_id, updated_at, id) WHERE deleted = 0;
+CREATE INDEX conversations_by_change ON conversations (project_id, updated_at, id) WHERE deleted = 0 AND archived_at IS NULL;
+
+CREATE INDEX conversations_archived ON conversations (project_id, updated_at, id) WHERE deleted = 0 AND archived_at IS NOT NULL;
+
+CREATE INDEX conversations_unindexed ON conversations (project_id, id)
+  WHERE deleted = 0 AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS NOT title);
 
 CREATE TABLE lineage (
   -- Which conversations begin with entries of another one: all that Delete needs to know.
@@ -28,7 +36,7 @@ CREATE TABLE lineage (
 ) WITHOUT ROWID;
 
 CREATE TABLE entries (
-  -- The log. Rows are added, and go only with their conversation; they are never changed.
+  -- The log. Rows are added; only a deletion, an archiving or a redaction by a person takes or changes any.
   conversation_id TEXT NOT NULL REFERENCES conversations (id),
   seq             INTEGER NOT NULL,      -- from 1 without a gap; a fork's own entries begin after fork_seq
   id              TEXT NOT NULL,
@@ -36,9 +44,9 @@ CREATE TABLE entries (
   hidden          INTEGER NOT NULL,      -- 1: an event for people only
   created_at      TEXT NOT NULL,
   output_ref      TEXT,                  -- alias path of a tool's whole output; NULL when none
-  output_id       TEXT,                  -- of the pieces in outputs; NULL when the body has the whole
   chars           INTEGER NOT NULL,
   tokens          INTEGER NOT NULL,
+  redacted        INTEGER NOT NULL,      -- 1: a person removed what it said
   body            TEXT NOT NULL,         -- the whole entry as JSON, with all of the above in it
   UNIQUE (conversation_id, seq)
 );
@@ -47,16 +55,20 @@ CREATE INDEX entries_of_users ON entries (conversation_id, seq) WHERE role = 'us
 
 CREATE INDEX entries_by_output_ref ON entries (conversation_id, output_ref, seq) WHERE output_ref IS NOT NULL;
 
-CREATE INDEX entries_by_output_id ON entries (conversation_id, output_id) WHERE output_id IS NOT NULL;
+CREATE INDEX entries_redacted ON entries (conversation_id, seq) WHERE redacted = 1;
 
-CREATE TABLE outputs (
-  -- Large tool outputs in pieces, which are written before the entry that names them. Rows are added, and
-  -- go only when no entry names them.
-  conversation_id TEXT NOT NULL,         -- in an import, of one that is about to be made
-  id              TEXT NOT NULL,
-  piece           INTEGER NOT NULL,      -- from 0
-  data            BLOB NOT NULL,
-  UNIQUE (conversation_id, id, piece)
+CREATE TABLE entry_objects (
+  -- Which objects entries need, also those that are archived.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  object_id       TEXT NOT NULL,
+  seq             INTEGER NOT NULL,
+  PRIMARY KEY (conversation_id, object_id, seq)
+) WITHOUT ROWID;
+
+CREATE TABLE discards (
+  -- Objects that nothing names any more and that are still to be removed.
+  number INTEGER PRIMARY KEY,            -- the oldest first
+  name   TEXT NOT NULL UNIQUE            -- ends with a slash: all that begin with it
 );
 
 CREATE TABLE receipts (
@@ -121,3 +133,35 @@ CREATE TABLE turn_signals (
   PRIMARY KEY (conversation_id, turn_id, number),
   FOREIGN KEY (conversation_id, turn_id) REFERENCES turns (conversation_id, id)
 ) WITHOUT ROWID;
+
+CREATE TABLE documents (
+  -- The index of words; it runs behind the log.
+  place           INTEGER PRIMARY KEY,   -- when it was added, as Unix nanoseconds, or the next that was free
+  conversation_id TEXT REFERENCES conversations (id), -- NULL: it was removed, and its words are about to be
+  seq             INTEGER NOT NULL,      -- 0: the conversation's title
+  terms           TEXT NOT NULL,         -- parted by spaces, with one for the conversation and one for the project
+  UNIQUE (conversation_id, seq)
+);
+
+CREATE VIRTUAL TABLE words USING fts5 (
+  terms, content = 'documents', content_rowid = 'place', detail = none, columnsize = 0, prefix = '1 2', tokenize = "ascii tokenchars '_'"
+);
+
+INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
+
+CREATE TABLE projects (
+  id         TEXT PRIMARY KEY,
+  created_at TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE api_keys (
+  id         TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  hash       TEXT NOT NULL,              -- SHA-256 of the secret, in hex
+  created_at TEXT NOT NULL,
+  expires_at TEXT,                       -- NULL: never
+  revoked_at TEXT                        -- NULL: not revoked
+) WITHOUT ROWID;
+
+CREATE INDEX api_keys_by_age ON api_keys (project_id, created_at, id);

@@ -1,0 +1,101 @@
+// Package auth makes API keys and checks them. A key is shown once, as ctn_ID_SECRET; the store has its id,
+// its project and a hash of its secret, so that who reads the store cannot use it.
+//
+// ID is 12 and SECRET 59 characters of the alphabet of encoding, digits and small letters without i, l, o
+// and u. The secret is 256 random bits in 52 characters, and 7 more that check the whole, so that a typing
+// error is told apart without asking the store; scanners for lost secrets find a key by its first four
+// characters. The hash is a plain SHA-256 of the 52: a slow or salted one is for what people make up, and
+// nobody tries 2^256 secrets.
+//
+// Pitfalls: a [Checker] remembers keys for a moment, so that one that is revoked is refused that much later.
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Prefix is what every key begins with.
+const Prefix = "ctn_"
+
+// The lengths of a key's parts, in characters of 5 bits.
+const (
+	idLength     = 12
+	secretLength = 52
+	checkLength  = 7
+)
+
+var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+
+// ErrRefused says that a key lets nobody in; what wraps it says why, as far as the caller may know.
+var ErrRefused = errors.New("the API key is not valid")
+
+// New makes a key without a project or a name, and what it is shown as, this once.
+func New(now time.Time) (key continuo.APIKey, shown string) {
+	var random [8 + 32]byte
+	_, _ = rand.Read(random[:]) // never fails since Go 1.24
+	id, secret := encoding.EncodeToString(random[:8])[:idLength], encoding.EncodeToString(random[8:])
+	begin := Prefix + id + "_" + secret
+	return continuo.APIKey{ID: id, Hash: hashOf(secret), CreatedAt: now.UTC()}, begin + checkOf(begin)
+}
+
+// parse takes a key apart that is whole; its parts may be anybody's invention.
+func parse(shown string) (id, secret string, err error) {
+	rest, ours := strings.CutPrefix(shown, Prefix)
+	if !ours {
+		return "", "", fmt.Errorf("%w: keys of this server begin with %s", ErrRefused, Prefix)
+	}
+	id, secret, _ = strings.Cut(rest, "_")
+	if len(id) != idLength || len(secret) != secretLength+checkLength {
+		return "", "", fmt.Errorf("%w: it is not whole", ErrRefused)
+	}
+	whole := len(shown) - checkLength
+	if checkOf(shown[:whole]) != shown[whole:] {
+		return "", "", fmt.Errorf("%w: it has a typing error", ErrRefused)
+	}
+	return id, secret[:secretLength], nil
+}
+
+// checkOf is the CRC-32 of the beginning of a key.
+func checkOf(begin string) string {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE([]byte(begin)))
+	return encoding.EncodeToString(sum[:])
+}
+
+// hashOf is what the store has of a secret.
+func hashOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+var projectID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckProject refuses an id that no project can have; ErrInvalid.
+func CheckProject(id string) error {
+	if projectID.MatchString(id) {
+		return nil
+	}
+	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, continuo.ErrInvalid)
+}
+
+// IDOf is the id of a key that is named by its id, or by the whole text that it was shown as.
+func IDOf(text string) string {
+	rest, whole := strings.CutPrefix(text, Prefix)
+	if !whole {
+		return text
+	}
+	id, _, _ := strings.Cut(rest, "_")
+	return id
+}

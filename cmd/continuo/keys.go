@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+)
+
+type keysCommand struct {
+	Create createKeyCommand `cmd:"" help:"Make an API key, and show it this once."`
+	List   listKeysCommand  `cmd:"" help:"List API keys, without their secrets."`
+	Revoke revokeKeyCommand `cmd:"" help:"End API keys."`
+}
+
+type createKeyCommand struct {
+	Name    string        `placeholder:"TEXT" help:"What the key is for."`
+	Expires time.Duration `placeholder:"DURATION" help:"For how long it can be used, such as 720h. Default: for ever."`
+	JSON    bool          `help:"Write JSON: {api_key, key}."`
+}
+
+func (createKeyCommand) Help() string {
+	return `Makes a key with which a program acts in one project (--project), which is made when it is new. The key alone goes to stdout. It is shown this once: the store has a hash of it only. The first key closes the server: from then on every caller needs one.
+
+Examples:
+
+    continuo keys create --name laptop
+    continuo keys create --project acme --name ci --expires 720h > key.txt
+    curl -s localhost:8787/chat -H "Authorization: Bearer $(cat key.txt)" -d '{"message": "Hello"}'`
+}
+
+// maxKeyName bounds what a key is called, in Unicode characters.
+const maxKeyName = 100
+
+// Run makes the key.
+func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
+	switch {
+	case c.Expires < 0:
+		return usage("--expires %s: give a positive duration, such as 720h", c.Expires)
+	case utf8.RuneCountInString(c.Name) > maxKeyName || !utf8.ValidString(c.Name):
+		return usage("--name: give at most %d characters of valid UTF-8", maxKeyName)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	newProject, err := w.needProject(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := w.store.Keys(ctx, "")
+	if err != nil {
+		return fmt.Errorf("list API keys: %w", err)
+	}
+	key, shown := auth.New(time.Now())
+	key.ProjectID, key.Name = w.settings.Project, c.Name
+	if c.Expires > 0 {
+		key.ExpiresAt = key.CreatedAt.Add(c.Expires)
+	}
+	if err := w.store.CreateKey(ctx, key); err != nil {
+		return fmt.Errorf("keep API key %s: %w", key.ID, err)
+	}
+	if c.JSON {
+		return a.json(map[string]any{"api_key": shown, "key": shownKey{key, stateOf(&key)}})
+	}
+	a.print("%s", shown)
+	a.explainKey(&key, newProject, len(before) == 0)
+	return nil
+}
+
+// needProject makes the project of the settings if it is new, and says so. The default one is always there.
+func (w *wired) needProject(ctx context.Context) (isNew bool, err error) {
+	id := w.settings.Project
+	if err := auth.CheckProject(id); err != nil || id == continuo.DefaultProject {
+		return false, err
+	}
+	err = w.store.CreateProject(ctx, continuo.Project{ID: id, CreatedAt: time.Now().UTC()})
+	if errors.Is(err, continuo.ErrExists) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("make project %s: %w", id, err)
+	}
+	return true, nil
+}
+
+// explainKey says beside a new key what it is.
+func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
+	project := "project " + key.ProjectID
+	if newProject {
+		project = "the new " + project
+	}
+	a.note("Key %s of %s. It is not shown again: put it where the program finds it.", key.ID, project)
+	if !key.ExpiresAt.IsZero() {
+		a.note("It expires at %s.", when(key.ExpiresAt))
+	}
+	if first {
+		a.note("It is the first one: from now on the server wants a key from every caller (server.keys).")
+	}
+}
+
+// shownKey is a key as JSON output has it.
+type shownKey struct {
+	continuo.APIKey
+	State string `json:"state"`
+}
+
+// stateOf says whether a key can be used.
+func stateOf(key *continuo.APIKey) string {
+	switch {
+	case !key.RevokedAt.IsZero():
+		return "revoked"
+	case !key.Usable(time.Now()):
+		return "expired"
+	}
+	return "active"
+}
+
+type listKeysCommand struct {
+	JSON bool `help:"Write JSON: {data}."`
+}
+
+func (listKeysCommand) Help() string {
+	return `Lists the API keys of all projects, or with --project of one, those that are over too. Nothing that is shown can be used as a key.
+
+Examples:
+
+    continuo keys list
+    continuo keys list --project acme --json | jq -r '.data[] | select(.state == "active").id'`
+}
+
+// Run prints the list.
+func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	project := ""
+	if a.globals.Project != nil {
+		project = w.settings.Project
+	}
+	keys, err := w.store.Keys(ctx, project)
+	if err != nil {
+		return fmt.Errorf("list API keys: %w", err)
+	}
+	if l.JSON {
+		shown := []shownKey{}
+		for _, key := range keys {
+			shown = append(shown, shownKey{key, stateOf(&key)})
+		}
+		return a.json(map[string]any{"data": shown})
+	}
+	if len(keys) == 0 {
+		a.note("No API keys. Make one with: continuo keys create")
+		return nil
+	}
+	a.printKeys(keys)
+	return nil
+}
+
+func (a *app) printKeys(keys []continuo.APIKey) {
+	t := table{}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("key"), head("project"), head("state"), head("created"), head("expires"), head("name"))
+	for _, key := range keys {
+		expires, paint := "never", a.paint.green
+		if !key.ExpiresAt.IsZero() {
+			expires = when(key.ExpiresAt)
+		}
+		if stateOf(&key) != "active" {
+			paint = a.paint.red
+		}
+		t.add(cell{key.ID, a.paint.cyan}, plain(oneLine(key.ProjectID, 64)), cell{stateOf(&key), paint}, plain(when(key.CreatedAt)), plain(expires), plain(oneLine(key.Name, maxKeyName)))
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+}
+
+type revokeKeyCommand struct {
+	Keys []string `arg:"" name:"key" help:"Which ones: ids, or whole keys."`
+}
+
+func (revokeKeyCommand) Help() string {
+	return `Ends API keys for good. Every server on the store refuses them within five seconds; turns that they have begun go on, and streams that are open stay so until their turn's end. Where no usable key is left, the server lets nobody in.
+
+Examples:
+
+    continuo keys revoke 7k3mqv0z2x9a
+    continuo keys list --project acme --json | jq -r '.data[].id' | xargs continuo keys revoke`
+}
+
+// Run ends the keys, if all of them are there.
+func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var found []continuo.APIKey
+	for _, name := range r.Keys {
+		id := auth.IDOf(name)
+		key, err := w.store.Key(ctx, id)
+		if err == nil && a.globals.Project != nil && key.ProjectID != w.settings.Project {
+			err = continuo.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("API key %.40q: %w; continuo keys list shows what there is", id, err)
+		}
+		found = append(found, key)
+	}
+	for _, key := range found {
+		revoked, err := w.store.RevokeKey(ctx, key.ID, time.Now().UTC())
+		if err != nil {
+			return fmt.Errorf("revoke API key %s: %w", key.ID, err)
+		}
+		word := "revoked"
+		if !key.RevokedAt.IsZero() {
+			word = "was revoked already:"
+		}
+		a.print("%s %s", word, strings.TrimSpace(fmt.Sprintf("%s of project %s %s", revoked.ID, revoked.ProjectID, oneLine(revoked.Name, maxKeyName))))
+	}
+	return w.warnWithoutKeys(ctx, a)
+}
+
+// warnWithoutKeys says when nobody has a key any more.
+func (w *wired) warnWithoutKeys(ctx context.Context, a *app) error {
+	usable, err := w.usableKeys(ctx)
+	if err == nil && usable[""] == 0 {
+		a.note("No usable key is left: the server lets nobody in until there is one (continuo keys create).")
+	}
+	return err
+}
+
+// usableKeys counts keys that can be used, by project and, under "", all.
+func (w *wired) usableKeys(ctx context.Context) (map[string]int, error) {
+	keys, err := w.store.Keys(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("list API keys: %w", err)
+	}
+	counts := map[string]int{}
+	for _, key := range keys {
+		if key.Usable(time.Now()) {
+			counts[key.ProjectID]++
+			counts[""]++
+		}
+	}
+	return counts, nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+type projectsCommand struct {
+	List listProjectsCommand `cmd:"" help:"List projects and how many keys they have."`
+}
+
+type listProjectsCommand struct {
+	JSON bool `help:"Write JSON: {data}."`
+}
+
+func (listProjectsCommand) Help() string {
+	return `Lists the projects that were made for API keys, and the default one, with how many keys each has that can be used. What one project has, no other can see.
+
+Examples:
+
+    continuo projects list
+    continuo --project acme conversations list`
+}
+
+// listedProject is a project with what else is shown of it.
+type listedProject struct {
+	ID        string    `json:"id"`
+	CreatedAt time.Time `json:"created_at,omitzero"` // zero: always there
+	Keys      int       `json:"keys"`                // that can be used
+}
+
+// Run prints the list.
+func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	projects, err := w.projects(ctx)
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return a.json(map[string]any{"data": projects})
+	}
+	t := table{right: []bool{false, false, true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("project"), head("created"), head("keys"))
+	for _, project := range projects {
+		created := ""
+		if !project.CreatedAt.IsZero() {
+			created = when(project.CreatedAt)
+		}
+		t.add(cell{oneLine(project.ID, 64), a.paint.cyan}, plain(created), plain(number(project.Keys)))
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+	return nil
+}
+
+// projects lists all projects, in the order of their ids.
+func (w *wired) projects(ctx context.Context) ([]listedProject, error) {
+	made, err := w.store.Projects(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	usable, err := w.usableKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	isDefault := func(project continuo.Project) bool { return project.ID == continuo.DefaultProject }
+	if !slices.ContainsFunc(made, isDefault) {
+		made = append(made, continuo.Project{ID: continuo.DefaultProject})
+	}
+	listed := make([]listedProject, len(made))
+	for i, project := range made {
+		listed[i] = listedProject{project.ID, project.CreatedAt, usable[project.ID]}
+	}
+	slices.SortFunc(listed, func(x, y listedProject) int { return cmp.Compare(x.ID, y.ID) })
+	return listed, nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/server"
+)
+
+// keyPolicy says when the server demands keys: as the settings have it on an address of this machine alone,
+// always on one that other machines can reach, and there only if there is one that can be used.
+func (w *wired) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
+	address, policy := w.settings.Listen, w.settings.Server.Keys
+	reachable, err := isReachable(ctx, address)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case reachable && policy == config.KeysNever:
+		return 0, usage("listen on %s: other machines could reach it, and with server.keys=never it would be open to them: listen on 127.0.0.1 or [::1], or leave the setting out", address)
+	case policy == config.KeysNever:
+		return server.KeysNever, nil
+	case !reachable && policy == config.KeysAlways:
+		return server.KeysAlways, nil
+	case !reachable:
+		return server.KeysOnceMade, nil
+	}
+	usable, err := w.usableKeys(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if usable[""] == 0 {
+		return 0, usage("listen on %s: other machines could reach it, and there is no API key that they would have to know: make one with: continuo keys create; or listen on 127.0.0.1 or [::1]", address)
+	}
+	return server.KeysAlways, nil
+}
+
+// isReachable reports whether other machines can reach an address that is listened on.
+func isReachable(ctx context.Context, address string) (bool, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, usage("listen on %s: %w", address, err)
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil && host != "" {
+		return false, usage("listen on %s: %w", address, err)
+	}
+	if len(addresses) == 0 {
+		addresses = []netip.Addr{netip.IPv6Unspecified()}
+	}
+	for _, found := range addresses {
+		if !found.Unmap().IsLoopback() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// keyWords says who is let in.
+func (w *wired) keyWords(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
+	keys, err := w.store.Keys(ctx, "")
+	switch {
+	case policy == server.KeysNever:
+		return "none needed (server.keys): whoever reaches this address is let in", false
+	case err == nil && policy == server.KeysOnceMade && len(keys) == 0:
+		return "none yet: whoever reaches this address is let in (continuo keys create)", false
+	}
+	return "needed by every caller (continuo keys list)", true
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/object"
+	"github.com/continuo-log/continuo/store/postgres"
+	"github.com/continuo-log/continuo/store/sqlite"
+)
+
+// The engines of stores, as the conventions of OpenTelemetry call them.
+const (
+	systemSQLite   = "sqlite"
+	systemPostgres = "postgresql"
+)
+
+// openStore opens the store that the settings name: a PostgreSQL database, or else the SQLite file.
+func openStore(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
+	if settings.URL == "" {
+		store, err = sqlite.Open(ctx, settings.Path, sqlite.Options{})
+		system = systemSQLite
+	} else {
+		store, err = postgres.Open(ctx, settings.URL, postgres.Options{
+			MaxConns: settings.MaxConnections, StatementTimeout: settings.StatementTimeout, Patience: settings.RetryTimeout, Partitions: settings.Partitions,
+		})
+		system = systemPostgres
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("open the store: %w", err)
+	}
+	return store, system, nil
+}
+
+// storeWords says where the store is, without a password.
+func storeWords(settings config.StoreConfig) string {
+	if settings.URL == "" {
+		return settings.Path
+	}
+	return config.WithoutPassword(settings.URL)
+}
+
+// openObjects opens the object store of the settings.
+func openObjects(ctx context.Context, settings config.ObjectsConfig) (*object.Bucket, error) {
+	return object.Open(ctx, settings.Location, object.Options{})
+}

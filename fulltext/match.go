@@ -1,0 +1,210 @@
+package fulltext
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// Match says where and how well an entry matches a query.
+type Match struct {
+	// Score orders matches: the higher, the better; always positive. It depends on the query and the texts alone,
+	// and is the same on every machine.
+	Score int64
+	// Hits are where the query's words and phrases stand, in the order of the texts: of each one the first few, and
+	// those that stand closest together. They may overlap.
+	Hits []Hit
+
+	query Query
+	best  []Hit // one of each phrase, those that stand together first
+}
+
+// Hit is a word or phrase of the query in one of an entry's texts.
+type Hit struct {
+	Field      int // of the texts, from 0
+	Start, End int // in bytes
+}
+
+// keptHits is about how many hits a match keeps, besides those that stand closest together.
+const keptHits = 64
+
+// Match decides whether an entry with these texts matches. Each word may stand in another text; a phrase does not
+// reach over the end of one.
+func (q Query) Match(texts ...string) (Match, bool) {
+	if q.wanted == 0 {
+		return Match{}, false
+	}
+	t := tally{query: q, counts: make([]count, q.wanted), near: make([]last, q.wanted)}
+	for field, text := range texts {
+		if !t.text(field, text) {
+			return Match{}, false
+		}
+	}
+	for _, count := range t.counts {
+		if count.whole+count.longer == 0 {
+			return Match{}, false
+		}
+	}
+	best := t.bestOfEach()
+	hits := append(t.hits, best...)
+	slices.SortFunc(hits, inOrder)
+	return Match{Score: t.score(), Hits: slices.Compact(hits), query: q, best: best}, true
+}
+
+func inOrder(a, b Hit) int {
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+}
+
+// tally is what is known of an entry while its texts are read.
+type tally struct {
+	query  Query
+	tokens int
+	counts []count // by phrase
+	near   []last  // by phrase
+	hits   []Hit
+
+	closeness int64 // the best of all places
+	closest   []Hit // there, the nearest first
+}
+
+// count is how often a phrase occurs, as it stands and with a last word that goes on.
+type count struct {
+	whole, longer int
+	first         Hit
+}
+
+// last is where a phrase was seen last in the text.
+type last struct {
+	hit         Hit
+	first, last int // tokens
+	seen        bool
+}
+
+// text reads one text; false means that something excluded is in it.
+func (t *tally) text(field int, text string) bool {
+	clear(t.near)
+	allowed := true
+	t.tokens += t.query.scan(text, func(f found) bool {
+		if f.phrase >= t.query.wanted {
+			allowed = false
+			return false
+		}
+		t.found(f, Hit{Field: field, Start: f.start, End: f.end})
+		return true
+	})
+	return allowed
+}
+
+func (t *tally) found(f found, hit Hit) {
+	count := &t.counts[f.phrase]
+	n := count.whole + count.longer
+	if n == 0 {
+		count.first = hit
+	}
+	if n < max(2, keptHits/len(t.counts)) {
+		t.hits = append(t.hits, hit)
+	}
+	if f.whole {
+		count.whole++
+	} else {
+		count.longer++
+	}
+	t.near[f.phrase] = last{hit: hit, first: f.first, last: f.last, seen: true}
+	if len(t.counts) > 1 {
+		t.closer(f)
+	}
+}
+
+// A phrase that stands beside another one is worth sideBySide; one that follows from afar, less by the distance.
+const (
+	sideBySide = 1024
+	halfAt     = 8 // tokens between them that halve it
+)
+
+// closer keeps the place where a phrase was found, if the others were seen closest before it.
+func (t *tally) closer(f found) {
+	var sum int64
+	for other, near := range t.near {
+		if near.seen && other != f.phrase {
+			sum += closeness(near, f, other < f.phrase)
+		}
+	}
+	if sum <= t.closeness {
+		return
+	}
+	t.closeness = sum
+	places := make([]last, 0, len(t.near))
+	for _, near := range t.near {
+		if near.seen {
+			places = append(places, near)
+		}
+	}
+	slices.SortStableFunc(places, func(a, b last) int { return b.last - a.last })
+	t.closest = t.closest[:0]
+	for _, place := range places {
+		t.closest = append(t.closest, place.hit)
+	}
+}
+
+// closeness says how near a phrase stands before another one; less when the query has them the other way round.
+func closeness(before last, f found, inOrder bool) int64 {
+	between := int64(max(0, f.first-before.last-1))
+	worth := sideBySide * halfAt / (halfAt + between)
+	if !inOrder {
+		worth -= worth / 4
+	}
+	return worth
+}
+
+// bestOfEach are those that stand closest together, and the first of every other phrase.
+func (t *tally) bestOfEach() []Hit {
+	best := slices.Clone(t.closest)
+	for _, count := range t.counts {
+		if !slices.Contains(best, count.first) && len(best) < 2*len(t.counts) {
+			best = append(best, count.first)
+		}
+	}
+	return best
+}
+
+// score adds up the phrases, as BM25 does: more occurrences count ever less, and the less the longer the entry is
+// compared to usual ones. How rare a word is, is not known; its length stands for it. Up to as much again is added
+// for phrases that stand near each other.
+func (t *tally) score() int64 {
+	var sum int64
+	for number, count := range t.counts {
+		sum += t.query.phrases[number].weight() * t.saturated(count)
+	}
+	if n := int64(len(t.counts)); n > 1 {
+		sum += sum * t.closeness / ((n - 1) * sideBySide)
+	}
+	return max(1, sum)
+}
+
+// usualTokens is the length of an entry that is neither long nor short.
+const usualTokens = 150
+
+// saturated is BM25's share of a phrase, with k1 = 1.2 and b = 0.75, times 10 000. A phrase that occurs as it
+// stands counts as four whose last word goes on, and one that never does is worth half.
+func (t *tally) saturated(c count) int64 {
+	units := 100 * (4*int64(c.whole) + int64(c.longer))
+	length := min(int64(t.tokens), 1_000*usualTokens)
+	share := 22_000 * units / (units + 120 + 360*length/usualTokens)
+	if c.whole == 0 {
+		share /= 2
+	}
+	return share
+}
+
+// weight is how telling a phrase is, by its length.
+func (p phrase) weight() int64 {
+	chars := 0
+	for _, w := range p.words {
+		n := utf8.RuneCountInString(w.text)
+		if w.wide {
+			n *= 2
+		}
+		chars += min(n, 12)
+	}
+	return int64(2 + min(chars, 38))
+}

@@ -1,0 +1,203 @@
+package fulltext
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ErrQuery is what every error of ParseQuery wraps.
+var ErrQuery = errors.New("search query")
+
+// Query is what to look for. It is not changed after it is parsed; the zero value finds nothing.
+type Query struct {
+	phrases []phrase
+	wanted  int // the first so many phrases have to occur, the others must not
+	*matcher
+}
+
+// phrase is one or more tokens side by side.
+type phrase struct {
+	words  []word
+	prefix bool // the last one may go on
+}
+
+type word struct {
+	text string // folded
+	wide bool
+}
+
+// longEnough is how many characters a word has that is also found at the beginning of others.
+const longEnough = 4
+
+// ParseQuery reads what a person writes to look for something:
+//
+//	refund status     both words, anywhere in the entry and in any order
+//	"refund status"   side by side, as they stand; quotes of other languages do as well
+//	refu*             words that begin so; also at the end of a quotation
+//	-status           entries without it; also -"refund status"
+//
+// A word of 4 or more characters, and a Korean one of any length, also finds words that begin with it, unless it is
+// in quotes. A word with punctuation in it, such as file_read, and a stretch of characters of a script without
+// spaces are looked for side by side. Whatever has no letter or digit in it is passed over, and -- at the beginning
+// of a word excludes nothing: it is an option's name.
+func ParseQuery(text string) (Query, error) {
+	if n := utf8.RuneCountInString(text); n > MaxQueryChars {
+		return Query{}, fmt.Errorf("%w: %d characters are too many: use at most %d, a few telling words are enough", ErrQuery, n, MaxQueryChars)
+	}
+	var wanted, excluded []phrase
+	for _, part := range partsOf(text) {
+		phrase := part.phrase()
+		switch {
+		case len(phrase.words) == 0:
+		case part.excluded:
+			excluded = appendNew(excluded, phrase)
+		default:
+			wanted = appendNew(wanted, phrase)
+		}
+	}
+	switch {
+	case len(wanted) == 0 && len(excluded) > 0:
+		return Query{}, fmt.Errorf("%w: %.100q only says what to leave out: add a word to look for", ErrQuery, text)
+	case len(wanted) == 0:
+		return Query{}, fmt.Errorf("%w: %.100q has no word in it: write one or more words to look for, with letters or digits", ErrQuery, text)
+	case len(wanted)+len(excluded) > MaxQueryWords:
+		return Query{}, fmt.Errorf("%w: %d words are too many: use at most %d, or put them into quotes to look for a sentence", ErrQuery, len(wanted)+len(excluded), MaxQueryWords)
+	}
+	q := Query{phrases: append(wanted, excluded...), wanted: len(wanted)}
+	q.matcher = newMatcher(q.phrases)
+	return q, nil
+}
+
+// part is a word or a quotation, as it is written.
+type part struct {
+	text     string
+	quoted   bool
+	excluded bool
+}
+
+// partsOf splits a query at spaces and quotes. A quotation that is not closed goes on to the end.
+func partsOf(text string) []part {
+	var parts []part
+	for {
+		text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		if text == "" {
+			return parts
+		}
+		var p part
+		p.excluded, text = cutMinus(text)
+		end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || isQuote(r) })
+		if r, size := utf8.DecodeRuneInString(text); isQuote(r) {
+			p.quoted, text = true, text[size:]
+			end = strings.IndexFunc(text, isQuote)
+		}
+		if end < 0 {
+			end = len(text)
+		}
+		p.text, text = text[:end], text[end:]
+		if r, size := utf8.DecodeRuneInString(text); p.quoted && isQuote(r) {
+			text = text[size:]
+		}
+		parts = append(parts, p)
+	}
+}
+
+// cutMinus takes the minus from a word that is to be excluded.
+func cutMinus(text string) (excluded bool, rest string) {
+	r, size := utf8.DecodeRuneInString(text)
+	if !isMinus(r) {
+		return false, text
+	}
+	next, _ := utf8.DecodeRuneInString(text[size:])
+	return !isMinus(next) && !unicode.IsSpace(next), text[size:]
+}
+
+func isMinus(r rune) bool { return r == '-' || r == '−' || r == '－' }
+
+func isQuote(r rune) bool {
+	return strings.ContainsRune("\"“”„‟«»「」『』＂〝〞〟", r)
+}
+
+// phrase folds what was written.
+func (p part) phrase() phrase {
+	var folded phrase
+	end := 0
+	for token := range Tokens(p.text) {
+		folded.words = append(folded.words, word{text: token.Text, wide: token.Wide})
+		end = token.End
+	}
+	if len(folded.words) == 0 {
+		return folded
+	}
+	last := folded.words[len(folded.words)-1]
+	starred := strings.HasPrefix(p.text[end:], "*") || strings.HasPrefix(p.text[end:], "＊")
+	folded.prefix = !last.wide && (starred || !p.quoted && findsLonger(last.text))
+	return folded
+}
+
+// findsLonger reports whether a word also finds those that begin with it without being told to. Korean ones do from
+// the first syllable on, because their particles follow without a space.
+func findsLonger(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return isHangul(first) || utf8.RuneCountInString(text) >= longEnough
+}
+
+func appendNew(phrases []phrase, added phrase) []phrase {
+	for _, known := range phrases {
+		if known.prefix == added.prefix && slices.Equal(known.words, added.words) {
+			return phrases
+		}
+	}
+	return append(phrases, added)
+}
+
+// IndexTerm is one condition on an entry's Terms: that one of them is Text, or with Prefix, begins with it.
+type IndexTerm struct {
+	Text   string
+	Prefix bool
+}
+
+// Terms are what an index looks up: every entry that matches has all of them, as far as Terms could keep its words.
+// Not every entry that has them matches; what is excluded is not among them. They come the most telling first, at
+// least one and at most MaxQueryWords.
+func (q Query) Terms() []IndexTerm {
+	var terms []IndexTerm
+	for _, phrase := range q.phrases[:q.wanted] {
+		terms = phrase.terms(terms)
+	}
+	slices.SortFunc(terms, mostTelling)
+	terms = slices.Compact(terms)
+	return terms[:min(len(terms), MaxQueryWords)]
+}
+
+// terms appends what an entry with the phrase has in the index.
+func (p phrase) terms(terms []IndexTerm) []IndexTerm {
+	for i, w := range p.words {
+		last := i == len(p.words)-1
+		switch {
+		case !w.wide:
+			terms = append(terms, IndexTerm{w.text, last && p.prefix})
+		case !last && p.words[i+1].wide:
+			terms = append(terms, IndexTerm{w.text + p.words[i+1].text, false})
+		case i == 0 || !p.words[i-1].wide:
+			terms = append(terms, IndexTerm{w.text, true})
+		}
+	}
+	return terms
+}
+
+// mostTelling orders whole terms before beginnings, and long ones before short ones.
+func mostTelling(a, b IndexTerm) int {
+	switch {
+	case a.Prefix != b.Prefix && b.Prefix:
+		return -1
+	case a.Prefix != b.Prefix:
+		return 1
+	case len(a.Text) != len(b.Text):
+		return len(b.Text) - len(a.Text)
+	}
+	return strings.Compare(a.Text, b.Text)
+}

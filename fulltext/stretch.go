@@ -1,0 +1,181 @@
+package fulltext
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// stretch is a part of a text that a snippet shows.
+type stretch struct {
+	text       string
+	field      int
+	begin, end int // in bytes
+}
+
+// joins reports whether both can be shown as one stretch of at most so many characters.
+func (s stretch) joins(other stretch, limit int) bool {
+	begin, end := min(s.begin, other.begin), max(s.end, other.end)
+	return s.field == other.field && forward(s.text, begin, end, limit) == end
+}
+
+func (s stretch) hasBefore() bool { return strings.TrimSpace(s.text[:s.begin]) != "" }
+func (s stretch) hasAfter() bool  { return strings.TrimSpace(s.text[s.end:]) != "" }
+
+// grow widens a stretch to at most so many characters, or cuts it to them.
+func (s *stretch) grow(limit int) {
+	size := width(s.text[s.begin:s.end], limit)
+	if end := forward(s.text, s.begin, s.end, limit); end < s.end {
+		s.end = clusterBefore(s.text, s.begin, end)
+		return
+	}
+	begin, end := s.begin, s.end
+	left := backward(s.text, begin, (limit-size)/2)
+	right := forward(s.text, end, len(s.text), limit-size-width(s.text[left:begin], limit))
+	left = backward(s.text, begin, limit-size-width(s.text[end:right], limit))
+	s.begin = borderAfter(s.text, left, begin)
+	s.end = borderBefore(s.text, right, end)
+}
+
+// width counts the characters of a text as a snippet shows them, white space as one; at most one more than the
+// limit.
+func width(text string, limit int) int {
+	n, blank := 0, false
+	for _, r := range text {
+		space := unicode.IsSpace(r)
+		if !space || !blank {
+			n++
+		}
+		if blank = space; n > limit {
+			break
+		}
+	}
+	return n
+}
+
+// forward returns the place up to so many characters after another one, not beyond the limit.
+func forward(text string, from, limit, chars int) int {
+	blank := false
+	for i, r := range text[from:limit] {
+		space := unicode.IsSpace(r)
+		if !space || !blank {
+			if chars <= 0 {
+				return from + i
+			}
+			chars--
+		}
+		blank = space
+	}
+	return limit
+}
+
+// backward returns the place up to so many characters before another one.
+func backward(text string, from, chars int) int {
+	blank := false
+	for from > 0 {
+		r, size := utf8.DecodeLastRuneInString(text[:from])
+		space := unicode.IsSpace(r)
+		if !space || !blank {
+			if chars <= 0 {
+				break
+			}
+			chars--
+		}
+		blank = space
+		from -= size
+	}
+	return from
+}
+
+// reach is how many characters a stretch is made shorter to end between words.
+const reach = 24
+
+// borderAfter returns the first border between words at or after a place and not behind the limit; where there is
+// none near, one between characters.
+func borderAfter(text string, from, limit int) int {
+	place := from
+	for range reach {
+		if place >= limit || isBorder(text, place) {
+			return min(place, limit)
+		}
+		_, size := utf8.DecodeRuneInString(text[place:])
+		place += size
+	}
+	for from < limit && !partsClusters(text, from) {
+		_, size := utf8.DecodeRuneInString(text[from:])
+		from += size
+	}
+	return from
+}
+
+// borderBefore is borderAfter in the other direction.
+func borderBefore(text string, from, limit int) int {
+	place := from
+	for range reach {
+		if place <= limit || isBorder(text, place) {
+			return max(place, limit)
+		}
+		_, size := utf8.DecodeLastRuneInString(text[:place])
+		place -= size
+	}
+	for from > limit && !partsClusters(text, from) {
+		_, size := utf8.DecodeLastRuneInString(text[:from])
+		from -= size
+	}
+	return from
+}
+
+// clusterBefore returns the last place between characters at or before another one, and after the limit if there
+// is one.
+func clusterBefore(text string, limit, from int) int {
+	for place := from; place > limit; {
+		if partsClusters(text, place) {
+			return place
+		}
+		_, size := utf8.DecodeLastRuneInString(text[:place])
+		place -= size
+	}
+	return from
+}
+
+// isBorder reports whether a place is not within a word.
+func isBorder(text string, place int) bool {
+	if place == 0 || place == len(text) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:place])
+	after, _ := utf8.DecodeRuneInString(text[place:])
+	if !partClusters(before, after) {
+		return false
+	}
+	inWord := func(r rune) bool { k := kindOf(r); return k == letter || k == mark || k == joiner }
+	return !inWord(before) || !inWord(after)
+}
+
+func partsClusters(text string, place int) bool {
+	if place == 0 || place == len(text) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:place])
+	after, _ := utf8.DecodeRuneInString(text[place:])
+	return partClusters(before, after)
+}
+
+// partClusters reports whether two characters may be parted without taking one that people see apart: marks,
+// joined emoji, flags, Korean syllables in pieces. It errs on the side of keeping together.
+func partClusters(before, after rune) bool {
+	const zeroWidthJoiner = '\u200D'
+	switch {
+	case before == zeroWidthJoiner, kindOf(after) == mark, kindOf(after) == joiner:
+		return false
+	case isFlagLetter(before) && isFlagLetter(after):
+		return false
+	case 0x1F3FB <= after && after <= 0x1F3FF: // skin tones
+		return false
+	case 0x1160 <= after && after <= 0x11FF: // vowels and finals of Korean
+		return false
+	}
+	return before != '\r' || after != '\n'
+}
+
+func isFlagLetter(r rune) bool { return 0x1F1E6 <= r && r <= 0x1F1FF }

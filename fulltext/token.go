@@ -1,0 +1,155 @@
+package fulltext
+
+import (
+	"iter"
+	"unicode/utf8"
+)
+
+// Token is one word of a text, or one character of a script without spaces.
+type Token struct {
+	Text       string // folded; at most MaxWord characters; may share the text's memory
+	Start, End int    // in bytes; of the whole word, however long
+	Wide       bool   // a character of a script without spaces
+}
+
+// Tokens are the words of a text in order. A token's Text is again one token, with the same Text.
+func Tokens(text string) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		s := newScanner(text)
+		for s.next() {
+			if !yield(Token{Text: s.string(), Start: s.start, End: s.end, Wide: s.wide}) {
+				return
+			}
+		}
+	}
+}
+
+// scanner goes through the tokens of a text without allocating for each.
+type scanner struct {
+	text  string
+	place int
+
+	start, end int
+	wide       bool
+	folded     []byte // until the next step
+	fold       folder
+}
+
+func newScanner(text string) scanner {
+	return scanner{text: text, fold: folder{out: make([]byte, 0, MaxWord)}}
+}
+
+// next steps to the next token, if there is one. A word that folds to nothing is none.
+func (s *scanner) next() bool {
+	for s.place < len(s.text) {
+		if b := s.text[s.place]; b < utf8.RuneSelf {
+			if asciiFolds[b] == 0 {
+				s.place += max(1, colourLen(s.text[s.place:]))
+				continue
+			}
+			s.word()
+			return true
+		}
+		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+		switch kindOf(r) {
+		case letter:
+			s.start = s.place
+			s.longWord(s.place)
+		case wide:
+			s.character(size)
+		default:
+			s.place += size
+			continue
+		}
+		if len(s.folded) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// string is the folded token; it allocates only when the text has it in another form.
+func (s *scanner) string() string {
+	if source := s.text[s.start:s.end]; source == string(s.folded) {
+		return source
+	}
+	return string(s.folded)
+}
+
+// word reads a word that begins in ASCII, and leaves the rest to longWord when it does not stay there.
+func (s *scanner) word() {
+	end := s.place
+	for end < len(s.text) && s.text[end] < utf8.RuneSelf && asciiFolds[s.text[end]] != 0 {
+		end++
+	}
+	s.start, s.end, s.wide, s.folded = s.place, end, false, s.fold.out[:0]
+	for _, b := range []byte(s.text[s.start:min(end, s.start+MaxWord)]) {
+		s.folded = append(s.folded, asciiFolds[b])
+	}
+	s.fold.out, s.place = s.folded, end
+	if end < len(s.text) && s.text[end] >= utf8.RuneSelf {
+		s.longWord(end)
+	}
+}
+
+// longWord reads a word from s.start, of which all before a place is ASCII.
+func (s *scanner) longWord(from int) {
+	s.fold.begin()
+	for i := s.start; i < min(from, s.start+MaxWord); i++ {
+		s.fold.put(rune(asciiFolds[s.text[i]]))
+	}
+	s.place, s.end, s.wide = from, from, false
+	for s.place < len(s.text) {
+		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+		switch kindOf(r) {
+		case letter, mark:
+			s.fold.add(s.text[s.place : s.place+size])
+			s.end = s.place + size
+		case joiner:
+		default:
+			s.folded = s.fold.word()
+			return
+		}
+		s.place += size
+	}
+	s.folded = s.fold.word()
+}
+
+// character reads a wide character of so many bytes, and the marks on it.
+func (s *scanner) character(size int) {
+	s.start, s.end, s.wide = s.place, s.place+size, true
+	s.fold.begin()
+	s.fold.addWide(s.text[s.place:s.end])
+	for s.place = s.end; s.place < len(s.text); {
+		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+		switch kindOf(r) {
+		case mark:
+			s.fold.add(s.text[s.place : s.place+size])
+			s.end = s.place + size
+		case joiner:
+		default:
+			s.folded = s.fold.word()
+			return
+		}
+		s.place += size
+	}
+	s.folded = s.fold.word()
+}
+
+// colourLen is the length of the terminal's control sequence that a text begins with, such as ESC [ 31 m, or 0.
+// Its letters belong to no word.
+func colourLen(text string) int {
+	if text[0] != 0x1b || len(text) < 2 || text[1] != '[' {
+		return 0
+	}
+	for i := 2; i < len(text); i++ {
+		switch b := text[i]; {
+		case '0' <= b && b <= '?':
+		case '@' <= b && b <= '~':
+			return i + 1
+		default:
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// StoreConfig is the section store.
+type StoreConfig struct {
+	Path string // of the SQLite file, never empty
+	// URL is of a PostgreSQL database, which is used instead of the file; it may hold a password. "": none.
+	URL              string
+	MaxConnections   int
+	StatementTimeout time.Duration
+	RetryTimeout     time.Duration
+	Partitions       int // 0: plain tables
+}
+
+// ObjectsConfig is the section objects.
+type ObjectsConfig struct {
+	Location string // a folder or a URL, never empty
+}
+
+func (c *Config) storeRows(home string) []*setting {
+	return []*setting{{
+		key: "store.path", value: path(&c.Store.Path, home, false),
+		phrase: "<data dir>/continuo.db", example: "~/.local/share/continuo/continuo.db",
+		doc: "The SQLite file that holds the logs. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path.",
+	}, {
+		key: "store.url", value: databaseURL(&c.Store.URL), def: "",
+		doc: "A PostgreSQL database that holds the logs instead of the SQLite file, for more than one machine: postgres://user@host:5432/database. Several hosts with target_session_attrs=read-write name a primary and its standbys. The password belongs into CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass, not into the file.",
+	}, {
+		key: "store.max_connections", value: whole(&c.Store.MaxConnections, 4), def: "16",
+		doc: "How many connections to PostgreSQL one program opens at most. All replicas together must stay below the server's max_connections.",
+	}, {
+		key: "store.statement_timeout", value: duration(&c.Store.StatementTimeout), def: "10s",
+		doc: "How long PostgreSQL works on one statement before it gives up.",
+	}, {
+		key: "store.retry_timeout", value: duration(&c.Store.RetryTimeout), def: "15s",
+		doc: "How long reads and writes are tried again while PostgreSQL cannot be reached, such as during a restart or a failover, before they fail.",
+	}, {
+		key: "store.partitions", value: whole(&c.Store.Partitions, 0), def: "0",
+		doc: "Into how many hash partitions the tables are divided when a PostgreSQL database is set up. 0: none. It cannot be changed later but by a copy.",
+	}, {
+		key: "objects.location", value: path(&c.Objects.Location, home, false),
+		phrase: "store.path with .objects behind it", example: "~/.local/share/continuo/continuo.db.objects",
+		doc: "Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it.",
+	}}
+}
+
+// databaseURL is a postgres URL or nothing. What is shown of it has no password.
+func databaseURL(place *string) value {
+	return value{
+		allowed: `a URL such as postgres://user@host:5432/database, or "" for the SQLite file`,
+		takes:   []nodeKind{textNode},
+		hidden:  true,
+		set: func(text string) error {
+			if text == "" {
+				*place = ""
+				return nil
+			}
+			location, err := url.Parse(text)
+			if err != nil || location.Scheme != "postgres" && location.Scheme != "postgresql" || !isLine(text) {
+				return errNotAllowed
+			}
+			*place = text
+			return nil
+		},
+		show: func() string { return WithoutPassword(*place) },
+	}
+}
+
+// WithoutPassword is a database URL as it may be shown.
+func WithoutPassword(text string) string {
+	location, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	query := location.Query()
+	if query.Has("password") {
+		query.Set("password", "xxxxx")
+		location.RawQuery = query.Encode()
+	}
+	return location.Redacted()
+}
+
+// checkStore refuses a password in the file, and finds the defaults that there are not.
+func (l *loader) checkStore() {
+	c := l.config
+	if c.Store.Path == "" {
+		l.problems.addError(errors.New("store.path: no default, because neither XDG_DATA_HOME nor HOME is set to an absolute path: set one of them, or store.path (CONTINUO_STORE_PATH)"))
+	}
+	if c.Store.Path != "" {
+		l.row("objects.location").setDefault(c.Store.Path + ".objects")
+	}
+	if origin := l.row("store.url").origin; origin.Kind == FromFile && strings.Contains(WithoutPassword(c.Store.URL), "xxxxx") {
+		l.problems.add(origin, "store.url: it holds a password, and secrets do not stand in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead")
+	}
+}

@@ -1,0 +1,75 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/aws/smithy-go"
+	continuo "github.com/continuo-log/continuo"
+	"gocloud.dev/gcerrors"
+)
+
+// errBeyond says that a range begins where the object has ended.
+var errBeyond = errors.New("the object ends before")
+
+// translateCloud gives an error of the library the root's word for it.
+func translateCloud(err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return continuo.ErrNotFound
+	}
+	return err
+}
+
+// translateS3 does it for an S3-compatible service: by the code that the service sent, and where it sent none,
+// the service was not reached.
+func translateS3(err error) error {
+	if err == nil {
+		return nil
+	}
+	var answer smithy.APIError
+	if !errors.As(err, &answer) {
+		return fmt.Errorf("%w: %w", continuo.ErrUnavailable, innermost(err))
+	}
+	switch answer.ErrorCode() {
+	case "NoSuchKey", "NotFound":
+		return continuo.ErrNotFound
+	case "InvalidRange":
+		return errBeyond
+	case "NoSuchBucket":
+		return fmt.Errorf("%w: there is no such bucket; make it, or name another one (%w)", continuo.ErrUnavailable, answer)
+	case "PermanentRedirect", "TemporaryRedirect", "MovedPermanently", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		return fmt.Errorf("%w: the bucket is in another region; add region=NAME to the location (%w)", continuo.ErrUnavailable, answer)
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidSecurity":
+		return fmt.Errorf("%w: the credentials are not accepted; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile (%w)", continuo.ErrUnavailable, answer)
+	case "AccessDenied", "Forbidden", "AllAccessDisabled", "AccountProblem":
+		return fmt.Errorf("%w: these credentials may not do this; allow them to list the bucket and to get, put and delete its objects (%w)", continuo.ErrUnavailable, answer)
+	case "RequestTimeTooSkewed":
+		return fmt.Errorf("%w: the clock of this machine is wrong; set it (%w)", continuo.ErrUnavailable, answer)
+	case "XMinioStorageFull", "InsufficientStorage", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
+		return fmt.Errorf("%w: nothing was kept; free some space and try again (%w)", continuo.ErrFull, answer)
+	case "XMinioReadOnly", "MethodNotAllowed":
+		return fmt.Errorf("%w: the bucket takes no changes (%w)", continuo.ErrReadOnly, answer)
+	}
+	if answer.ErrorFault() == smithy.FaultServer || isBusy(answer.ErrorCode()) {
+		return fmt.Errorf("%w: %w", continuo.ErrUnavailable, answer)
+	}
+	return answer
+}
+
+func isBusy(code string) bool {
+	switch code {
+	case "InternalError", "ServiceUnavailable", "SlowDown", "RequestTimeout", "Throttling", "ThrottlingException":
+		return true
+	}
+	return false
+}
+
+// innermost leaves out what the library and the SDK put around an error of the network.
+func innermost(err error) error {
+	var network *url.Error
+	if errors.As(err, &network) {
+		return network
+	}
+	return err
+}

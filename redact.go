@@ -1,0 +1,113 @@
+package continuo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// RedactedText stands in the place of what a person removed.
+const RedactedText = "[redacted]"
+
+// maxRedacted bounds how many entries one redaction reads.
+const maxRedacted = 10_000
+
+// Redact removes what the entries from and to (0: the newest) of a conversation say, for good, on the
+// wish of a person; reason may be empty. The entries stay in their places with roles, calls and results,
+// so that the log can be shown as before; words, arguments, thinking, vendors' data and objects go, and so
+// do their turns' events, their words in the index, and a title that was made of them. Entries that the
+// conversation inherited are redacted where they were written, so that all forks show it. It returns
+// the entries that were redacted, without those that had been before. It fails with a *BusyError
+// while one of their turns runs, with ErrBadRange, ErrArchived and ErrNotFound.
+func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to int64, reason string) ([]Entry, error) {
+	if to == 0 {
+		to = conversation.LastSeq
+	}
+	if from < 1 || to < from || to > conversation.LastSeq {
+		return nil, fmt.Errorf("redact entries %d to %d: %w: the conversation has entries 1 to %d", from, to, ErrBadRange, conversation.LastSeq)
+	}
+	if to-from >= maxRedacted {
+		return nil, fmt.Errorf("redact entries %d to %d: %w: at most %d at once", from, to, ErrInvalid, maxRedacted)
+	}
+	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to})
+	if err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	redacted := make([]Entry, len(said))
+	for i := range said {
+		redacted[i] = l.redact(&said[i], reason)
+	}
+	for first := 0; first < len(redacted); { // those of one conversation together
+		owner, last := redacted[first].ConversationID, first+1
+		for last < len(redacted) && redacted[last].ConversationID == owner {
+			last++
+		}
+		if err := l.store.Redact(ctx, owner, redacted[first:last]); err != nil {
+			return redacted[:first], fmt.Errorf("redact entries of conversation %s: %w", owner, err)
+		}
+		l.announce(owner)
+		first = last
+	}
+	if err := l.redactTitle(ctx, conversation.ID, said); err != nil {
+		return redacted, err
+	}
+	if _, err := l.Sweep(ctx); err != nil {
+		return redacted, fmt.Errorf("the entries are redacted, but objects of theirs are still there and will be tried again: %w", err)
+	}
+	return redacted, nil
+}
+
+func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range) ([]Entry, error) {
+	var found []Entry
+	for entry, err := range l.Read(ctx, conversation, r) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Redacted == nil {
+			found = append(found, entry)
+		}
+	}
+	return found, nil
+}
+
+// redact keeps of an entry what the protocol and the plans of later requests need.
+func (l *Log) redact(e *Entry, reason string) Entry {
+	kept := Entry{
+		ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, CreatedAt: e.CreatedAt, Role: e.Role, ToolCallID: e.ToolCallID,
+		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, AgentID: e.AgentID, TurnID: e.TurnID, Author: e.Author,
+		Hidden: e.Hidden, PartType: e.PartType, ToolName: e.ToolName, DurationMS: e.DurationMS, IsCollapsed: e.IsCollapsed,
+		OutputRef: e.OutputRef, Round: e.Round, Repairs: e.Repairs,
+		Redacted: &Redaction{At: l.now(), Reason: reason},
+	}
+	kept.Content = Text(RedactedText)
+	if e.Content.IsNull() {
+		kept.Content = e.Content
+	}
+	for _, call := range e.ToolCalls {
+		kept.ToolCalls = append(kept.ToolCalls, ToolCall{ID: call.ID, Type: call.Type, Name: call.Name, Arguments: "{}"})
+	}
+	if e.Error != nil {
+		kept.Error = &TurnError{
+			Code: e.Error.Code, Reason: e.Error.Reason, Message: RedactedText, Retryable: e.Error.Retryable, ProviderStatus: e.Error.ProviderStatus,
+		}
+	}
+	kept.count(l.options.Counter)
+	return kept
+}
+
+// redactTitle replaces a title that repeats what one of the entries said.
+func (l *Log) redactTitle(ctx context.Context, id string, said []Entry) error {
+	conversation, err := l.Conversation(ctx, id)
+	if err != nil {
+		return err
+	}
+	title := strings.TrimSpace(strings.TrimSuffix(conversation.Title, "…"))
+	for i := range said {
+		if title != "" && strings.Contains(said[i].Content.String(), title) {
+			redacted := RedactedText
+			_, err := l.Update(ctx, id, ConversationChange{Title: &redacted})
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package continuo_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// TestARedactionLeavesNothingSaidAndTheShapeWhole redacts a group with everything that an entry can hold.
+func TestARedactionLeavesNothingSaidAndTheShapeWhole(t *testing.T) {
+	objects := storetest.NewObjects()
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Objects: objects, MaxInlineOutput: 10})
+	const secret = "hunter2"
+	call := continuo.FunctionCall("c1", "look", `{"q":"`+secret+`"}`)
+	call.Extra = json.RawMessage(`{"x":"` + secret + `"}`)
+	said := []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("my password is " + secret), Name: secret},
+		{
+			Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{call},
+			Reasoning: &continuo.Reasoning{Text: secret, Signature: secret}, Vendor: map[string]json.RawMessage{"v": json.RawMessage(`"` + secret + `"`)},
+			Extra: json.RawMessage(`{"y":"` + secret + `"}`), Widget: json.RawMessage(`"` + secret + `"`),
+		},
+		{Role: continuo.Tool, ToolCallID: "c1", Content: continuo.Text(strings.Repeat(secret+"\n", 50)), Outcome: "Found " + secret},
+		{Role: continuo.Assistant, Content: continuo.Text(secret + " it is"), Error: &continuo.TurnError{
+			Code: continuo.LLMError, Reason: continuo.ReasonNetwork, Message: secret, PartialToolCalls: []continuo.PartialToolCall{{Arguments: secret}},
+		}},
+		{Role: continuo.User, Content: continuo.Text("thanks")},
+	}
+	conversation, err := log.Import(t.Context(), continuo.Conversation{Title: "my password is " + secret[:3] + "…"}, said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redacted, err := log.Redact(t.Context(), conversation, 1, 4, "asked for")
+	if err != nil || len(redacted) != 4 {
+		t.Fatalf("%d entries, %v", len(redacted), err)
+	}
+	var kept []continuo.Entry
+	for entry, err := range log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(entry)
+		if err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("entry %d still says it (%v): %s", entry.Seq, err, text)
+		}
+		kept = append(kept, entry)
+	}
+	var group continuo.Group
+	for i := range kept {
+		if err := group.Accept(&kept[i]); err != nil || kept[i].Role != said[i].Role || kept[i].Seq != int64(i+1) {
+			t.Errorf("entry %d has lost its place: %v %+v", i+1, err, kept[i])
+		}
+	}
+	if len(kept) != 5 || kept[2].Redacted == nil || kept[2].Redacted.Reason != "asked for" || kept[4].Redacted != nil || kept[4].Content.String() != "thanks" {
+		t.Errorf("kept %+v", kept)
+	}
+	for object := range objects.Objects(t.Context(), "") {
+		t.Errorf("object %s is still there", object.Name)
+	}
+	now, err := log.Conversation(t.Context(), conversation.ID)
+	if err != nil || now.Title != continuo.RedactedText {
+		t.Errorf("title %q, %v", now.Title, err)
+	}
+	if again, err := log.Redact(t.Context(), conversation, 1, 4, "twice"); err != nil || len(again) != 0 {
+		t.Errorf("a second redaction: %+v, %v", again, err)
+	}
+}
+
+func TestARedactionThroughAForkIsSeenByAll(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	parent, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("one")}, {Role: continuo.Assistant, Content: continuo.Text("two")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{})
+	if err == nil {
+		_, err = log.Append(t.Context(), fork.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("three")}}, continuo.AppendOptions{})
+	}
+	if err == nil {
+		fork, err = log.Conversation(t.Context(), fork.ID)
+	}
+	if err == nil {
+		_, err = log.Redact(t.Context(), fork, 2, 0, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{parent.ID: "one [redacted]", fork.ID: "one [redacted] [redacted]"} {
+		conversation, err := log.Conversation(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for entry, err := range log.Read(t.Context(), conversation, continuo.Range{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, entry.Content.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s reads %q, want %q", id, got, want)
+		}
+	}
+	for _, r := range [][2]int64{{0, 1}, {3, 2}, {1, 9}} {
+		if _, err := log.Redact(t.Context(), fork, r[0], r[1], ""); !errors.Is(err, continuo.ErrBadRange) {
+			t.Errorf("range %v: %v", r, err)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/continuo-log/continuo/auth"
+)
+
+// KeyPolicy says when callers must have an API key.
+type KeyPolicy int
+
+// When keys are demanded.
+const (
+	KeysOnceMade KeyPolicy = iota // as soon as the store has one, be it revoked; the default
+	KeysAlways
+	KeysNever // whoever reaches the server is let in
+)
+
+// caller is who a request comes from. Everything that the request touches is in the caller's project.
+type caller struct {
+	project string
+	keyID   string // "" without a key
+}
+
+type callerKey struct{}
+
+// withCaller hands the caller on to the handlers.
+func withCaller(r *http.Request, who caller) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
+}
+
+// projectOf is the project of a request that was let in. One that was not has none: this panics.
+func projectOf(r *http.Request) string { return r.Context().Value(callerKey{}).(caller).project }
+
+// isOpen reports whether a call needs no key: it tells nothing of any conversation. All others need one.
+func isOpen(pattern string) bool {
+	switch pattern {
+	case "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /{$}":
+		return true
+	}
+	return false
+}
+
+// letIn says who a request comes from, or refuses it. The caller of a key that is over is named as well.
+func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
+	ctx, anybody := r.Context(), caller{project: s.options.Project}
+	token, err := tokenOf(r.Header)
+	demanded, failure := s.demandsKey(ctx, token)
+	if refused := s.guard.check(r, demanded); refused != nil {
+		return anybody, refused
+	}
+	switch {
+	case isOpen(pattern):
+		return anybody, nil
+	case failure != nil:
+		return anybody, failure
+	case !demanded:
+		return anybody, nil
+	case err != nil:
+		return anybody, err
+	case token == "":
+		return anybody, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
+	}
+	key, err := s.options.Keys.Check(ctx, token)
+	who := caller{key.ProjectID, key.ID}
+	switch {
+	case errors.Is(err, auth.ErrRefused):
+		return who, unauthenticated("invalid_api_key", err.Error())
+	case err != nil:
+		return who, err
+	case pattern == "GET /metrics" && key.ProjectID != s.options.Project:
+		return who, &problem{
+			status: http.StatusForbidden, kind: permission, code: "not_your_figures",
+			message: "the figures are of all projects: they take a key of the server's own project",
+		}
+	}
+	return who, nil
+}
+
+// demandsKey reports whether a request needs a key. One that brings a key of ours is held to it, whatever
+// the others may: it would end in another project than its own.
+func (s *server) demandsKey(ctx context.Context, token string) (bool, error) {
+	switch {
+	case s.options.Keys == nil || s.options.KeyPolicy == KeysNever:
+		return false, nil
+	case s.options.KeyPolicy == KeysAlways || strings.HasPrefix(token, auth.Prefix):
+		return true, nil
+	}
+	return s.options.Keys.InUse(ctx)
+}
+
+// tokenOf finds the key that a request brings, "" for none, where the clients of OpenAI, Anthropic and Azure
+// put theirs. Clients that cannot do without a key bring any; one of ours counts before those.
+func tokenOf(header http.Header) (string, error) {
+	var tokens []string
+	for _, value := range header.Values("Authorization") {
+		if scheme, token, _ := strings.Cut(value, " "); strings.EqualFold(scheme, "Bearer") {
+			tokens = append(tokens, strings.TrimSpace(token))
+		}
+	}
+	tokens = append(append(tokens, header.Values("X-Api-Key")...), header.Values("Api-Key")...)
+	ours, foreign := "", ""
+	for _, token := range tokens {
+		if !strings.HasPrefix(token, auth.Prefix) {
+			foreign = cmp.Or(foreign, token)
+			continue
+		}
+		if ours != "" && ours != token {
+			return ours, unauthenticated("invalid_api_key", "the request has two different API keys: send one")
+		}
+		ours = token
+	}
+	return cmp.Or(ours, foreign), nil
+}
+
+// unauthenticated is the problem of a request without a good key.
+func unauthenticated(code, message string) *problem {
+	return &problem{status: http.StatusUnauthorized, kind: authentication, code: code, message: message}
+}
+
+// challenge is the header WWW-Authenticate of an answer with status 401 (RFC 6750).
+func (p *problem) challenge() string {
+	if p.code == "invalid_api_key" {
+		return `Bearer error="invalid_token"`
+	}
+	return "Bearer"
+}

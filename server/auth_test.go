@@ -1,0 +1,241 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// keyring is a store with keys.
+type keyring struct {
+	continuo.Store
+	t *testing.T
+}
+
+func newKeyring(t *testing.T) *keyring { return &keyring{storetest.NewMemory(), t} }
+
+// newKey makes a key of a project.
+func (k *keyring) newKey(project string) (key continuo.APIKey, shown string) {
+	k.t.Helper()
+	key, shown = auth.New(time.Now())
+	key.ProjectID = project
+	if err := k.CreateProject(k.t.Context(), continuo.Project{ID: project, CreatedAt: key.CreatedAt}); err != nil && !errors.Is(err, continuo.ErrExists) {
+		k.t.Fatal(err)
+	}
+	if err := k.CreateKey(k.t.Context(), key); err != nil {
+		k.t.Fatal(err)
+	}
+	return key, shown
+}
+
+func (k *keyring) revoke(key continuo.APIKey) {
+	k.t.Helper()
+	if _, err := k.RevokeKey(k.t.Context(), key.ID, time.Now()); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// broken is a store whose keys cannot be read.
+type broken struct{ continuo.Store }
+
+var errBroken = errors.New("secret: the disk is gone")
+
+func (broken) Key(context.Context, string) (continuo.APIKey, error) {
+	return continuo.APIKey{}, errBroken
+}
+func (broken) Keys(context.Context, string) ([]continuo.APIKey, error) { return nil, errBroken }
+
+// as makes the header of a request with a key.
+func as(shown string) []string { return []string{"Authorization", "Bearer " + shown} }
+
+// keyed is a server in front of an engine, with keys.
+func keyed(t *testing.T, keys *keyring, options Options) http.Handler {
+	options.Keys = auth.NewChecker(keys, auth.Options{})
+	return New(engineOver(t, keys.Store, engine.Options{}), options)
+}
+
+// refusedFor checks that an answer asks for a key.
+func (r *reply) refusedFor(code string) {
+	r.t.Helper()
+	body := r.failed(http.StatusUnauthorized, code, "")
+	if body.Error.Type != "authentication_error" || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
+		r.t.Errorf("type %s, WWW-Authenticate %q", body.Error.Type, r.header.Get("WWW-Authenticate"))
+	}
+}
+
+// Every call needs a key, those of later days too, but for those that tell nothing.
+func TestEveryCallNeedsAKey(t *testing.T) {
+	keys := newKeyring(t)
+	keys.newKey("default")
+	_, stranger := auth.New(time.Now())
+	handler := keyed(t, keys, Options{})
+	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /": true}
+	for _, route := range (&server{}).routes() {
+		call := route.method + " " + route.shownPath()
+		target := strings.NewReplacer("{id}", "s", "{seq}", "1", "{turn}", "turn_1").Replace(route.shownPath())
+		answer := ask(t, handler, route.method, target, "")
+		if open[call] {
+			if answer.status != 200 {
+				t.Errorf("%s: status %d: %s", call, answer.status, answer.body)
+			}
+			continue
+		}
+		answer.refusedFor("missing_api_key")
+		ask(t, handler, route.method, target, "", as(stranger)...).refusedFor("invalid_api_key")
+	}
+	for _, target := range []string{"/nowhere", "//healthz", "/healthz/", "/api/../healthz", "/api/conversations/"} {
+		ask(t, handler, "GET", target, "").refusedFor("missing_api_key")
+	}
+	ask(t, handler, "POST", "/healthz", "").refusedFor("missing_api_key")
+}
+
+// Keys come where clients of several families put them.
+func TestWhereKeysStand(t *testing.T) {
+	keys := newKeyring(t)
+	_, ours := keys.newKey("default")
+	_, theirs := keys.newKey("other")
+	handler := keyed(t, keys, Options{})
+	for _, test := range []struct {
+		header []string
+		code   string // "" where the caller is let in
+	}{
+		{[]string{"Authorization", "Bearer " + ours}, ""},
+		{[]string{"Authorization", "bearer  " + ours}, ""},
+		{[]string{"X-Api-Key", ours}, ""},
+		{[]string{"Api-Key", ours}, ""},
+		{[]string{"Authorization", "Bearer sk-dummy", "X-Api-Key", ours}, ""},
+		{[]string{"Authorization", "Bearer " + ours, "X-Api-Key", ours}, ""},
+		{[]string{"Authorization", "Bearer " + ours, "X-Api-Key", "sk-ant-dummy"}, ""},
+		{[]string{"Authorization", "Bearer " + ours, "X-Api-Key", theirs}, "invalid_api_key"},
+		{[]string{"Authorization", "Bearer " + ours[:len(ours)-1]}, "invalid_api_key"},
+		{[]string{"Authorization", "Bearer sk-dummy"}, "invalid_api_key"},
+		{[]string{"Authorization", "Bearer"}, "missing_api_key"},
+		{[]string{"Authorization", "Basic " + ours}, "missing_api_key"},
+		{[]string{"Authorization", ours}, "missing_api_key"},
+		{[]string{"Cookie", "api-key=" + ours}, "missing_api_key"},
+		{nil, "missing_api_key"},
+	} {
+		answer := ask(t, handler, "GET", "/api/conversations", "", test.header...)
+		if test.code != "" {
+			answer.refusedFor(test.code)
+		} else if answer.status != 200 {
+			t.Errorf("%v: status %d: %s", test.header, answer.status, answer.body)
+		}
+	}
+	ask(t, handler, "GET", "/api/conversations?api_key="+ours, "").refusedFor("missing_api_key")
+}
+
+// Without keys a server is as open as it was; the first key closes it, and its end does not open it again.
+func TestTheFirstKeyCloses(t *testing.T) {
+	keys := newKeyring(t)
+	handler := keyed(t, keys, Options{Project: "home"})
+	_, stranger := auth.New(time.Now())
+	for _, header := range [][]string{nil, as("sk-dummy"), {"X-Api-Key", "anything"}} {
+		ask(t, handler, "GET", "/api/conversations", "", header...).into(200, &struct{}{})
+	}
+	ask(t, handler, "GET", "/api/conversations", "", as(stranger)...).refusedFor("invalid_api_key") // it is another store's
+	key, shown := keys.newKey("acme")
+	var began continuo.Conversation
+	ask(t, handler, "POST", "/api/conversations", "{}", as(shown)...).into(201, &began)
+	if began.ProjectID != "acme" {
+		t.Errorf("a new key's conversation is in project %s", began.ProjectID)
+	}
+	ask(t, handler, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	keys.revoke(key)
+	handler = keyed(t, keys, Options{})
+	ask(t, handler, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	ask(t, handler, "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
+}
+
+func TestKeyPolicies(t *testing.T) {
+	always := keyed(t, newKeyring(t), Options{KeyPolicy: KeysAlways})
+	ask(t, always, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	ask(t, always, "GET", "/healthz", "").into(200, &struct{}{})
+	keys := newKeyring(t)
+	_, shown := keys.newKey("acme")
+	never := keyed(t, keys, Options{KeyPolicy: KeysNever})
+	ask(t, never, "GET", "/api/conversations", "").into(200, &struct{}{})
+	var began continuo.Conversation
+	ask(t, never, "POST", "/api/conversations", "{}", as(shown)...).into(201, &began)
+	if began.ProjectID != continuo.DefaultProject {
+		t.Errorf("where no key counts, a conversation is in project %s", began.ProjectID)
+	}
+}
+
+// Whom a foreign name cannot fool needs no check of it: a page of another site has no key. But what is open
+// without a key stays closed to foreign names, and no key lets a page of another origin in.
+func TestHostsWithKeys(t *testing.T) {
+	keys := newKeyring(t)
+	closed, open := keyed(t, keys, Options{KeyPolicy: KeysAlways}), keyed(t, newKeyring(t), Options{})
+	_, shown := keys.newKey("default")
+	foreign := []string{"Host", "continuo.example"}
+	ask(t, closed, "GET", "/api/models", "", append(foreign, as(shown)...)...).into(200, &struct{}{})
+	ask(t, closed, "GET", "/api/models", "", foreign...).refusedFor("missing_api_key")
+	ask(t, closed, "GET", "/", "", foreign...)
+	ask(t, open, "GET", "/api/models", "", foreign...).failed(403, "host_not_allowed", "Host")
+	ask(t, open, "GET", "/", "", foreign...).failed(403, "host_not_allowed", "Host")
+	ask(t, open, "GET", "/api/models", "", append(foreign, as("sk-dummy")...)...).failed(403, "host_not_allowed", "Host")
+	ask(t, closed, "POST", "/api/conversations", "{}", append(as(shown), "Origin", "http://evil.example")...).failed(403, "cross_origin", "Origin")
+}
+
+// The figures are of all projects: a key of another than the server's own does not see them.
+func TestFiguresAreTheOperators(t *testing.T) {
+	keys := newKeyring(t)
+	_, own := keys.newKey("home")
+	_, tenant := keys.newKey("acme")
+	handler := keyed(t, keys, Options{Project: "home", Registry: prometheus.NewRegistry()})
+	ask(t, handler, "GET", "/healthz", "")
+	if answer := ask(t, handler, "GET", "/metrics", "", as(own)...); answer.status != 200 || !strings.Contains(string(answer.body), "continuo_") {
+		t.Errorf("status %d: %s", answer.status, answer.body)
+	}
+	if answer := ask(t, handler, "GET", "/metrics", "", as(tenant)...).failed(403, "not_your_figures", ""); answer.Error.Type != "permission_error" {
+		t.Errorf("type %s", answer.Error.Type)
+	}
+	ask(t, handler, "GET", "/metrics", "").refusedFor("missing_api_key")
+}
+
+// The log says whose key it was, and has no secret.
+func TestKeysAreLoggedByID(t *testing.T) {
+	keys, log := newKeyring(t), &logged{}
+	key, shown := keys.newKey("acme")
+	ask(t, keyed(t, keys, Options{Logger: log.logger()}), "GET", "/api/conversations", "", as(shown)...).into(200, &struct{}{})
+	if line := log.line(t, "request"); line["key_id"] != key.ID || line["project"] != "acme" {
+		t.Errorf("logged %v", line)
+	}
+	keys.revoke(key)
+	over := &logged{}
+	ask(t, keyed(t, keys, Options{Logger: over.logger()}), "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
+	if line := over.line(t, "request"); line["key_id"] != key.ID || line["status"] != 401.0 {
+		t.Errorf("logged %v", line)
+	}
+	for _, text := range []string{log.String(), over.String()} {
+		if secret := shown[len(shown)-20:]; strings.Contains(text, secret) || strings.Contains(text, key.Hash) {
+			t.Errorf("the log has the secret:\n%s", text)
+		}
+	}
+}
+
+// A store that fails lets nobody in, and does not call a good key bad.
+func TestKeysOfAFailingStore(t *testing.T) {
+	keys := &keyring{broken{storetest.NewMemory()}, t}
+	handler := keyed(t, keys, Options{})
+	_, shown := auth.New(time.Now())
+	for _, header := range [][]string{nil, as(shown)} {
+		answer := ask(t, handler, "GET", "/api/conversations", "", header...)
+		if answer.failed(500, "internal", ""); strings.Contains(string(answer.body), "secret") {
+			t.Errorf("the answer tells of the inside: %s", answer.body)
+		}
+	}
+	ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
+	ask(t, handler, "GET", "/", "")
+}

@@ -1,0 +1,386 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/tool/fs"
+	"github.com/continuo-log/continuo/tool/search"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// mark stands in everything that is the victim's, and in nothing else.
+const mark = "xyzzy"
+
+// victim is a project that has one of everything, and thief another one with a good key of its own. Both
+// call their first conversation s1.
+type victim struct {
+	t               *testing.T
+	handler         http.Handler
+	key, thief      string   // as they are shown
+	session         string   // the id of s1
+	conversations   []string // ids: s1, a fork of it, one whose turn waits for approval
+	turns           []string // of each of them
+	call            string   // that waits
+	marks           []string // what no answer to the thief may have
+	thiefs          string   // id of the thief's s1
+	idempotencyKeys [2]string
+}
+
+// follower does as it is told: "call ID NAME ARGUMENTS", "fail: REASON"; else it is obedient.
+func follower(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) error {
+	newest := shown[len(shown)-1]
+	words := strings.SplitN(newest.Content.String(), " ", 4)
+	if newest.Role == "tool" {
+		yield(model.Delta{Text: "The tool said: " + newest.Content.String()})
+		return nil
+	}
+	if words[0] != "call" || len(words) != 4 {
+		return obedient(ctx, shown, yield)
+	}
+	yield(model.Delta{ToolCall: &model.ToolCallDelta{ID: words[1], Type: "function", Name: words[2], Arguments: words[3], Done: true}})
+	return nil
+}
+
+func newVictim(t *testing.T, store continuo.Store) *victim {
+	options := withModel(&fakeModel{"gpt-4o", follower})
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log}}, search.Tool{Log: log}}
+	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
+	options.Wait = time.Second // a thief who gets that far shall not hold the test up
+	e := engineOver(t, store, options)
+	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
+	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{})})
+	_, v.key = keys.newKey("victim")
+	_, v.thief = keys.newKey("thief")
+	v.fill(e)
+	return v
+}
+
+// fill gives the victim and the thief what they have.
+func (v *victim) fill(e *engine.Engine) {
+	v.t.Helper()
+	var first, once chatReply
+	v.own("POST", "/chat", `{"session_id": "s1", "message": "my secret is `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &first)
+	v.own("POST", "/chat", `{"message": "a new `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &once)
+	v.own("POST", "/chat", `{"session_id": "s1", "message": "call call_`+mark+` conversation_search {\"query\": \"secret\"}"}`).into(200, &first)
+	failed := v.own("POST", "/chat", `{"session_id": "s1", "message": "fail: upstream"}`).failed(502, "llm_error", "")
+	v.own("POST", "/api/conversations/s1/entries", `{"role": "assistant", "content": "`+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[1])
+	v.own("PATCH", "/api/conversations/s1", `{"title": "`+mark+`", "metadata": {"a": "`+mark+`"}}`)
+	for _, key := range []string{"key-" + mark, "s2", "s3"} {
+		v.own("POST", "/api/conversations", `{"key": "`+key+`"}`)
+	}
+	v.own("POST", "/api/conversations/import", importBody)
+	var fork continuo.Conversation
+	v.own("POST", "/api/conversations/s1/fork", `{"at": 2}`).into(201, &fork)
+	ofFork := v.own("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
+	waiting := v.waits(e)
+	v.session, v.call = first.ConversationID, "call_waits_"+mark
+	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
+	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
+	v.marks = slices.Concat([]string{mark, "victim"}, v.conversations, v.turns)
+	var own chatReply
+	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
+	v.thiefs = own.ConversationID
+}
+
+const importBody = `{"messages": [{"role": "user", "content": "imported"}, {"role": "assistant", "content": "twice"}]}`
+
+// waits begins a turn that waits for approval.
+func (v *victim) waits(e *engine.Engine) chatReply {
+	v.t.Helper()
+	message := "call call_waits_" + mark + ` test_upper {"text": "` + mark + `"}`
+	chat, err := e.Chat(v.t.Context(), engine.ChatRequest{ProjectID: "victim", SessionID: "waiting-" + mark, Message: continuo.Text(message), Detached: true})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for event, err := range chat.Events {
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if event.Kind == turn.Asked {
+			return chatReply{ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}
+		}
+	}
+	v.t.Fatal("the turn did not wait")
+	return chatReply{}
+}
+
+// own asks with the victim's key.
+func (v *victim) own(method, target, body string, header ...string) *reply {
+	v.t.Helper()
+	answer := ask(v.t, v.handler, method, target, body, append(header, as(v.key)...)...)
+	if answer.status >= 500 && answer.status != 502 {
+		v.t.Fatalf("%s %s: %s", method, target, answer.body)
+	}
+	return answer
+}
+
+// steal asks with the thief's key. But for what the thief said, the answer has nothing of the victim's.
+func (v *victim) steal(method, target, body string, header ...string) *reply {
+	v.t.Helper()
+	answer := ask(v.t, v.handler, method, target, body, append(header, as(v.thief)...)...)
+	for _, mark := range v.marks {
+		if strings.Contains(string(answer.body), mark) && !strings.Contains(target+body, mark) {
+			v.t.Errorf("%s %s %s: the thief was told %q: %s", method, target, body, mark, answer.body)
+		}
+	}
+	return answer
+}
+
+// hidden checks that a thing of the victim's is not found, in the very words of one that nobody has.
+func (v *victim) hidden(method, target, body, id, none string) {
+	v.t.Helper()
+	with := func(id string) (string, string) {
+		return strings.ReplaceAll(target, "ID", id), strings.ReplaceAll(body, "ID", id)
+	}
+	there, thereBody := with(id)
+	nowhere, nowhereBody := with(none)
+	for _, header := range [][]string{nil, {"Accept", "text/event-stream"}} {
+		got, want := v.steal(method, there, thereBody, header...), v.steal(method, nowhere, nowhereBody, header...)
+		if got.status != http.StatusNotFound || got.status != want.status || strings.ReplaceAll(string(got.body), id, none) != string(want.body) {
+			v.t.Errorf("%s %s: %d %s; for what is nowhere %d %s", method, there, got.status, got.body, want.status, want.body)
+		}
+	}
+}
+
+// all reads everything that the victim has.
+func (v *victim) all() string {
+	v.t.Helper()
+	var text strings.Builder
+	read := func(target string) {
+		answer := v.own("GET", target, "")
+		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
+	}
+	read("/api/conversations?limit=100")
+	for i, id := range v.conversations {
+		at := "/api/conversations/" + id
+		for _, path := range []string{"", "/entries?limit=1000", "/export", "/turns", "/turns/" + v.turns[i], "/transcript", "/context"} {
+			read(at + path)
+		}
+	}
+	return lastEvent.ReplaceAllString(text.String(), "") // events are kept a moment after they came
+}
+
+var lastEvent = regexp.MustCompile(`"last_event":\d+,`)
+
+// unharmed checks that the victim has what it had.
+func (v *victim) unharmed(before string) {
+	v.t.Helper()
+	had, has := strings.Split(before, "\n"), strings.Split(v.all(), "\n")
+	for i := range min(len(had), len(has)) {
+		if had[i] != has[i] {
+			v.t.Errorf("the victim had\n%s\nand has\n%s", had[i], has[i])
+		}
+	}
+	if len(had) != len(has) {
+		v.t.Errorf("the victim had %d lines and has %d", len(had), len(has))
+	}
+}
+
+// The made-up names of what nobody has, in the form of real ones.
+const (
+	noConversation = "conv_0199c5f0d1a270008000000000000000"
+	noTurn         = "turn_0199c5f0d1a270008000000000000000"
+)
+
+// inside are the calls about a conversation, and the bodies that they get: all of another's are not found.
+var inside = map[string]string{
+	"GET /api/conversations/{id}":                         "",
+	"PATCH /api/conversations/{id}":                       `{"title": "stolen", "metadata": {}, "mode": "run"}`,
+	"DELETE /api/conversations/{id}":                      "",
+	"POST /api/conversations/{id}/fork":                   `{"at": 1}`,
+	"GET /api/conversations/{id}/export":                  "",
+	"GET /api/conversations/{id}/entries":                 "",
+	"POST /api/conversations/{id}/entries":                `{"role": "user", "content": "I was here"}`,
+	"GET /api/conversations/{id}/entries/{seq}/request":   "",
+	"GET /api/conversations/{id}/context":                 "",
+	"GET /api/conversations/{id}/transcript":              "",
+	"GET /api/conversations/{id}/turns":                   "",
+	"GET /api/conversations/{id}/turns/{turn}":            "",
+	"GET /api/conversations/{id}/turns/{turn}/events":     "",
+	"POST /api/conversations/{id}/turns/{turn}/resume":    `{"stream": false}`,
+	"POST /api/conversations/{id}/turns/{turn}/cancel":    "",
+	"POST /api/conversations/{id}/turns/{turn}/approvals": `{"tool_call_id": "call_waits_` + mark + `", "decision": "allow"}`,
+}
+
+// outside are the other calls, each with what the thief tries.
+var outside = map[string]func(v *victim){
+	"POST /chat":                     (*victim).chats,
+	"GET /api/conversations":         (*victim).lists,
+	"POST /api/conversations":        (*victim).creates,
+	"POST /api/conversations/import": (*victim).imports,
+	"GET /metrics":                   func(v *victim) { v.steal("GET", "/metrics", "").failed(403, "not_your_figures", "") },
+	"GET /api/models":                func(v *victim) { v.steal("GET", "/api/models", "") },
+	"GET /healthz":                   func(v *victim) { v.steal("GET", "/healthz", "") },
+	"GET /readyz":                    func(v *victim) { v.steal("GET", "/readyz", "") },
+	"GET /openapi.json":              func(v *victim) { v.steal("GET", "/openapi.json", "") },
+	"GET /":                          func(v *victim) { v.steal("GET", "/", "") },
+}
+
+// One project can never read or change another's. Every call of the server is tried; a new one needs a row.
+func TestProjectsAreApart(t *testing.T) {
+	for name, open := range map[string]func() (continuo.Store, error){
+		"memory": func() (continuo.Store, error) { return storetest.NewMemory(), nil },
+		"sqlite": func() (continuo.Store, error) {
+			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := newVictim(t, store)
+			before := v.all()
+			for _, mark := range append(v.marks, v.call) {
+				if !strings.Contains(before, mark) {
+					t.Errorf("the victim has no %s: the test shows nothing", mark)
+				}
+			}
+			for _, route := range (&server{}).routes() {
+				v.try(route.method, route.shownPath())
+			}
+			v.triesTools()
+			v.unharmed(before)
+			v.own("POST", "/api/conversations/"+v.conversations[2]+"/turns/"+v.turns[2]+"/approvals", `{"tool_call_id": "`+v.call+`", "decision": "allow"}`).into(202, &struct{}{})
+		})
+	}
+}
+
+// try tries one call of the server in every way.
+func (v *victim) try(method, path string) {
+	v.t.Helper()
+	if others, ok := outside[method+" "+path]; ok {
+		others(v)
+		return
+	}
+	body, ok := inside[method+" "+path]
+	if !ok {
+		v.t.Errorf("nobody knows whether %s %s keeps projects apart: give it a row in inside or outside", method, path)
+		return
+	}
+	path = strings.ReplaceAll(path, "{seq}", "2")
+	for i, id := range v.conversations {
+		v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[i]).Replace(path), body, id, noConversation)
+		if strings.Contains(path, "{turn}") { // in a conversation that is the thief's
+			v.hidden(method, strings.NewReplacer("{id}", "s1", "{turn}", "ID").Replace(path), body, v.turns[i], noTurn)
+		}
+	}
+	v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[0]).Replace(path), body, "key-"+mark, "key-nobody")
+}
+
+// chats: another's id is not found, another's key is free, and another's Idempotency-Key has begun nothing.
+func (v *victim) chats() {
+	v.t.Helper()
+	for _, id := range v.conversations {
+		v.hidden("POST", "/chat", `{"session_id": "ID", "message": "hello"}`, id, noConversation)
+	}
+	var began chatReply
+	v.steal("POST", "/chat", `{"session_id": "s2", "message": "what did I say?"}`).into(200, &began)
+	if began.Context.Entries != 1 || slices.Contains(v.conversations, began.ConversationID) {
+		v.t.Errorf("a thief's conversation of another's key began as %+v", began)
+	}
+	for _, session := range []string{`"session_id": "s1", `, ""} {
+		v.steal("POST", "/chat", `{`+session+`"message": "what did I say?"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &began)
+		if !strings.Contains(began.Response, "what did I say?") || slices.Contains(v.turns, began.TurnID) || slices.Contains(v.conversations, began.ConversationID) {
+			v.t.Errorf("another's Idempotency-Key gave %+v", began)
+		}
+	}
+}
+
+// lists: a cursor of another's list shows nothing but one's own.
+func (v *victim) lists() {
+	v.t.Helper()
+	var page struct {
+		Data       []continuo.Conversation
+		NextCursor string `json:"next_cursor"`
+	}
+	v.own("GET", "/api/conversations?limit=1", "").into(200, &page)
+	for _, query := range []string{"?limit=100", "?limit=100&cursor=" + page.NextCursor} {
+		v.steal("GET", "/api/conversations"+query, "").into(200, &page)
+		for _, conversation := range page.Data {
+			if conversation.ProjectID != "thief" {
+				v.t.Errorf("the list %s has %+v", query, conversation)
+			}
+		}
+	}
+}
+
+// creates: that another has a key is not told.
+func (v *victim) creates() {
+	v.t.Helper()
+	var made continuo.Conversation
+	if v.steal("POST", "/api/conversations", `{"key": "s3"}`).into(201, &made); made.ProjectID != "thief" {
+		v.t.Errorf("made %+v", made)
+	}
+	v.steal("POST", "/api/conversations", `{"project_id": "victim"}`).failed(400, "invalid_request", "project_id")
+}
+
+// imports: what another has imported is new.
+func (v *victim) imports() {
+	v.t.Helper()
+	var imported struct {
+		Conversation continuo.Conversation
+		Existed      bool
+	}
+	if v.steal("POST", "/api/conversations/import", importBody).into(201, &imported); imported.Existed || imported.Conversation.ProjectID != "thief" {
+		v.t.Errorf("imported %+v", imported)
+	}
+}
+
+// triesTools: a model that works for the thief finds nothing of the victim's either; the victim's own does.
+func (v *victim) triesTools() {
+	v.t.Helper()
+	var ref string
+	for _, entry := range v.entries(v.session) {
+		if entry.OutputRef != "" {
+			ref = entry.OutputRef
+		}
+	}
+	for i, call := range []string{
+		"conversation_search " + string(rawjson.MustMarshal(map[string]string{"query": mark})),
+		"fs_read " + string(rawjson.MustMarshal(map[string]string{"path": ref})),
+	} {
+		body := func(session string) string {
+			return string(rawjson.MustMarshal(map[string]string{"session_id": session, "message": fmt.Sprintf("call c%d %s", i, call)}))
+		}
+		var fork continuo.Conversation
+		v.own("POST", "/api/conversations/s1/fork", "{}").into(201, &fork)
+		var own, stolen chatReply
+		v.own("POST", "/chat", body(fork.ID)).into(200, &own)
+		if !strings.Contains(own.Response, "my secret is "+mark) {
+			v.t.Errorf("the victim itself is told %q: the test shows nothing", own.Response)
+		}
+		v.own("DELETE", "/api/conversations/"+fork.ID, "")
+		if v.steal("POST", "/chat", body("s1")).into(200, &stolen); strings.Contains(stolen.Response, "my secret") {
+			v.t.Errorf("the thief's model was told %q", stolen.Response)
+		}
+	}
+}
+
+func (v *victim) entries(conversation string) []continuo.Entry {
+	v.t.Helper()
+	var page struct{ Data []continuo.Entry }
+	answer := v.own("GET", "/api/conversations/"+conversation+"/entries", "")
+	if err := json.Unmarshal(answer.body, &page); err != nil {
+		v.t.Fatal(err)
+	}
+	return page.Data
+}

@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// What is locked so stays as it is until the transaction ends: appends, turns and forks wait.
+	lockConversation = `SELECT last_seq, archived_at, deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+
+	// What entry_objects has of the entries stays: the archive needs the objects.
+	deleteArchivedEntries = `
+DELETE FROM continuo.entries WHERE conversation_id = $1
+AND seq > (SELECT coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor_id = $1)`
+
+	markArchived = `UPDATE continuo.conversations SET archived_at = $2, indexed_seq = fork_seq, indexed_title = NULL WHERE id = $1`
+
+	isArchivedAt = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND archived_at = $2)`
+
+	// Its own entries are those from fork_seq + 1 to last_seq.
+	countMissing = `
+SELECT last_seq - fork_seq - (SELECT count(*) FROM continuo.entries WHERE conversation_id = $1 AND seq > fork_seq AND seq <= last_seq)
+FROM continuo.conversations WHERE id = $1`
+
+	unmarkArchived = `UPDATE continuo.conversations SET archived_at = NULL, indexed_seq = fork_seq, indexed_title = NULL WHERE id = $1`
+)
+
+// lockedConversation is what an operation needs to know of a conversation that it has locked.
+type lockedConversation struct {
+	lastSeq    int64
+	archivedAt *string
+	deleted    bool
+}
+
+func lock(ctx context.Context, tx pgx.Tx, id string) (c lockedConversation, err error) {
+	err = tx.QueryRow(ctx, lockConversation, id).Scan(&c.lastSeq, &c.archivedAt, &c.deleted)
+	return c, orNotFound(err)
+}
+
+// Archive is part of continuo.RecordStore.
+func (s *Store) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+	err := s.transact(ctx, "archive conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
+		if err := checkArchivable(ctx, tx, conversationID, lastSeq); err != nil {
+			return err
+		}
+		batch := &pgx.Batch{}
+		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+			batch.Queue(statement, conversationID)
+		}
+		batch.Queue(markArchived, conversationID, stamp(at))
+		return tx.SendBatch(ctx, batch).Close()
+	}, func(ctx context.Context, q querier) (landed bool, err error) {
+		err = q.QueryRow(ctx, isArchivedAt, conversationID, stamp(at)).Scan(&landed)
+		return landed, err
+	})
+	if err == nil {
+		s.changed(conversationID)
+	}
+	return err
+}
+
+func checkArchivable(ctx context.Context, tx pgx.Tx, id string, lastSeq int64) error {
+	have, err := lock(ctx, tx, id)
+	switch {
+	case err != nil:
+		return err
+	case have.deleted:
+		return continuo.ErrNotFound
+	case have.archivedAt != nil:
+		return continuo.ErrArchived
+	case have.lastSeq != lastSeq:
+		return &continuo.ConflictError{Want: lastSeq + 1, Have: have.lastSeq + 1}
+	}
+	running, err := readTurn(ctx, tx, runningTurn, id)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = &continuo.BusyError{Turn: running}
+	}
+	return err
+}
+
+// Restore is part of continuo.RecordStore. The index is made anew.
+func (s *Store) Restore(ctx context.Context, conversationID string) error {
+	err := s.transact(ctx, "restore conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
+		have, err := lock(ctx, tx, conversationID)
+		if err != nil {
+			return err
+		}
+		if have.deleted {
+			return continuo.ErrNotFound
+		}
+		if have.archivedAt == nil {
+			return nil
+		}
+		var missing int64
+		if err := tx.QueryRow(ctx, countMissing, conversationID).Scan(&missing); err != nil {
+			return err
+		}
+		if missing != 0 {
+			return fmt.Errorf("restore conversation %s: %w: %d of its entries are missing; put all of its records first", conversationID, continuo.ErrInvalid, missing)
+		}
+		_, err = tx.Exec(ctx, unmarkArchived, conversationID)
+		return err
+	}, nil)
+	if err == nil {
+		s.changed(conversationID)
+	}
+	return err
+}

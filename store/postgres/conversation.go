@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	insertConversation = `
+INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8)`
+
+	insertConversationKey = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3)`
+
+	insertLineage = `INSERT INTO continuo.lineage (ancestor_id, conversation_id, through) VALUES ($1, $2, $3)`
+
+	// A deleted ancestor keeps its entries up to last_seq for the forks that it has, an archived one those that
+	// its forks begin with. The lock keeps it from being deleted meanwhile, and lets appends go on.
+	lockAncestor = `
+SELECT archived_at IS NULL OR $2 <= coalesce((SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1), 0)
+FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
+
+	conversationColumns = `id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
+
+	selectConversation = `SELECT ` + conversationColumns + ` FROM continuo.conversations `
+
+	conversationByID = selectConversation + `WHERE id = $1 AND NOT deleted`
+
+	conversationByKey = selectConversation + `
+WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2) AND NOT deleted`
+
+	// The index has the minutes; within one, those that the page needs are sorted.
+	newestFirst = `
+ORDER BY updated_minute DESC, updated_at DESC, id DESC LIMIT $2`
+
+	beforeThat = ` AND updated_minute <= left($3, 16) AND (updated_at, id) < ($3, $4)`
+
+	newestConversations = selectConversation + `
+WHERE project_id = $1 AND NOT deleted AND archived_at IS NULL` + newestFirst
+
+	conversationsBefore = selectConversation + `
+WHERE project_id = $1 AND NOT deleted AND archived_at IS NULL` + beforeThat + newestFirst
+
+	archivedConversations = selectConversation + `
+WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + newestFirst
+
+	archivedBefore = selectConversation + `
+WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + beforeThat + newestFirst
+
+	updateConversation = `
+UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5
+WHERE id = $1 AND NOT deleted
+RETURNING ` + conversationColumns
+
+	isCreated = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND created_at = $2 AND NOT deleted)`
+)
+
+// Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
+// conversation is to begin with are gone, because their conversation was deleted meanwhile.
+func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
+	rows, err := encodeEntries(conversation.ID, conversation.LastSeq-int64(len(entries)), entries)
+	if err != nil {
+		return fmt.Errorf("create conversation %s: %w", conversation.ID, err)
+	}
+	lineage, err := encodeLineage(conversation.Lineage)
+	if err != nil {
+		return fmt.Errorf("create conversation %s: %w", conversation.ID, err)
+	}
+	created := stamp(conversation.CreatedAt)
+	err = s.transact(ctx, "create conversation "+conversation.ID, func(ctx context.Context, tx pgx.Tx) error {
+		if err := checkAncestors(ctx, tx, conversation.Lineage); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
+			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
+			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq)
+		if err == nil && conversation.Key != "" {
+			_, err = tx.Exec(ctx, insertConversationKey, conversation.ProjectID, conversation.Key, conversation.ID)
+		}
+		if isTaken(err) {
+			return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+		}
+		if err != nil {
+			return err
+		}
+		for _, segment := range conversation.Lineage {
+			if _, err := tx.Exec(ctx, insertLineage, segment.ConversationID, conversation.ID, segment.Through); err != nil {
+				return err
+			}
+		}
+		return rows.insert(ctx, tx, conversation.ID)
+	}, func(ctx context.Context, q querier) (landed bool, err error) {
+		err = q.QueryRow(ctx, isCreated, conversation.ID, created).Scan(&landed)
+		return landed, err
+	})
+	if err == nil {
+		s.changed(conversation.ID)
+	}
+	return err
+}
+
+// checkAncestors locks the conversations that one is to begin with, the oldest first.
+func checkAncestors(ctx context.Context, tx pgx.Tx, lineage []continuo.Segment) error {
+	for _, segment := range lineage {
+		var there bool
+		err := orNotFound(tx.QueryRow(ctx, lockAncestor, segment.ConversationID, segment.Through).Scan(&there))
+		if err == nil && !there {
+			err = continuo.ErrArchived
+		}
+		if err != nil {
+			return fmt.Errorf("entries up to %d of conversation %s: %w", segment.Through, segment.ConversationID, err)
+		}
+	}
+	return nil
+}
+
+// Conversation is part of continuo.ConversationStore.
+func (s *Store) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+	return s.oneConversation(ctx, conversationByID, id)
+}
+
+// ConversationByKey is part of continuo.ConversationStore.
+func (s *Store) ConversationByKey(ctx context.Context, projectID, key string) (continuo.Conversation, error) {
+	return s.oneConversation(ctx, conversationByKey, projectID, key)
+}
+
+func (s *Store) oneConversation(ctx context.Context, query string, args ...any) (found continuo.Conversation, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found, err = readConversation(ctx, q, query, args...)
+		return err
+	})
+	return found, err
+}
+
+func readConversation(ctx context.Context, q querier, query string, args ...any) (continuo.Conversation, error) {
+	rows, _ := q.Query(ctx, query, args...)
+	found, err := pgx.CollectExactlyOneRow(rows, rowToConversation)
+	return found, orNotFound(err)
+}
+
+// Conversations is part of continuo.ConversationStore.
+func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQuery) (found []continuo.Conversation, err error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("list conversations: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	first, before := newestConversations, conversationsBefore
+	if query.Archived {
+		first, before = archivedConversations, archivedBefore
+	}
+	statement, args := first, []any{query.ProjectID, query.Limit}
+	if query.Before != (continuo.ConversationCursor{}) {
+		statement, args = before, append(args, stamp(query.Before.UpdatedAt), query.Before.ID)
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		rows, _ := q.Query(ctx, statement, args...)
+		found, err = pgx.CollectRows(rows, rowToConversation)
+		return err
+	})
+	return found, err
+}
+
+func rowToConversation(row pgx.CollectableRow) (continuo.Conversation, error) {
+	return scanConversation(row)
+}
+
+// scanConversation reads conversationColumns, and after them more.
+func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversation, err error) {
+	var metadata, lineage []byte
+	var created, updated, archived string
+	err = row.Scan(append([]any{
+		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&created, &updated, &archived, &c.LastSeq,
+	}, more...)...)
+	if err != nil {
+		return c, err
+	}
+	c.Metadata = metadata
+	if lineage != nil {
+		err = json.Unmarshal(lineage, &c.Lineage)
+	}
+	c.CreatedAt, err = unstamp(created, err)
+	c.UpdatedAt, err = unstamp(updated, err)
+	if archived != "" {
+		c.ArchivedAt, err = unstamp(archived, err)
+	}
+	if err != nil {
+		return c, fmt.Errorf("conversation %s: %w", c.ID, err)
+	}
+	return c, nil
+}
+
+// Update is part of continuo.ConversationStore.
+func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
+	err = s.transact(ctx, "update conversation "+id, func(ctx context.Context, tx pgx.Tx) error {
+		updated, err = readConversation(ctx, tx, updateConversation, id, valueOrNull(change.Title),
+			valueOrNull((*string)(change.ActiveMode)), textOrNull(change.Metadata), stamp(change.UpdatedAt))
+		return err
+	}, nil)
+	if err == nil {
+		s.changed(id)
+	}
+	return updated, err
+}
+
+func encodeLineage(lineage []continuo.Segment) (any, error) {
+	if len(lineage) == 0 {
+		return nil, nil
+	}
+	data, err := rawjson.Marshal(lineage)
+	return string(data), err
+}

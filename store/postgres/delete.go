@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+// The only statements that take conversations and entries away, but for those of an archiving and a redaction.
+const (
+	// The lock waits for forks that are being made, and makes later ones wait.
+	lockLiving = selectConversation + `WHERE id = $1 AND NOT deleted FOR UPDATE`
+
+	// What is left of a conversation while forks need its entries: nothing that a person wrote.
+	buryConversation = `
+UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', metadata = NULL, lineage = NULL
+WHERE id = $1 AND NOT deleted`
+
+	deleteConversationKey = `DELETE FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2`
+
+	deleteReceipts       = `DELETE FROM continuo.receipts WHERE conversation_id = $1`
+	deleteAllTurnEvents  = `DELETE FROM continuo.turn_events WHERE conversation_id = $1`
+	deleteAllTurnSignals = `DELETE FROM continuo.turn_signals WHERE conversation_id = $1`
+	deleteAllTurns       = `DELETE FROM continuo.turns WHERE conversation_id = $1`
+
+	deleteLineage = `DELETE FROM continuo.lineage WHERE ancestor_id = $1 AND conversation_id = $2`
+
+	lockAny = `SELECT deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+
+	countForks = `SELECT count(*), coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor_id = $1`
+
+	deleteEntries = `DELETE FROM continuo.entries WHERE conversation_id = $1 AND seq > $2`
+
+	deleteEntryObjects = `DELETE FROM continuo.entry_objects WHERE conversation_id = $1 AND seq > $2`
+
+	// The objects that only entries above a seq need.
+	discardObjectsAbove = `
+INSERT INTO continuo.discards (name)
+SELECT DISTINCT o.conversation_id || '/' || o.object_id FROM continuo.entry_objects AS o
+WHERE o.conversation_id = $1 AND o.seq > $2 AND NOT EXISTS (
+  SELECT 1 FROM continuo.entry_objects AS needed
+  WHERE needed.conversation_id = $1 AND needed.seq <= $2 AND needed.object_id = o.object_id)
+ON CONFLICT DO NOTHING`
+
+	discardName = `INSERT INTO continuo.discards (name) VALUES ($1) ON CONFLICT DO NOTHING`
+
+	shortenDeleted = `UPDATE continuo.conversations SET last_seq = $2 WHERE id = $1 AND deleted`
+
+	deleteConversation = `DELETE FROM continuo.conversations WHERE id = $1 AND deleted`
+
+	isGone = `SELECT NOT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND NOT deleted)`
+)
+
+// Delete is part of continuo.ConversationStore. Entries that no fork begins with are removed at once, the
+// others with the last fork that does.
+func (s *Store) Delete(ctx context.Context, id string) error {
+	err := s.transact(ctx, "delete conversation "+id, func(ctx context.Context, tx pgx.Tx) error {
+		conversation, err := readConversation(ctx, tx, lockLiving, id)
+		if err != nil {
+			return err
+		}
+		if err := deleteWhatIsItsOwn(ctx, tx, conversation); err != nil {
+			return err
+		}
+		for _, segment := range conversation.Lineage {
+			if err := release(ctx, tx, segment.ConversationID, id); err != nil {
+				return err
+			}
+		}
+		return release(ctx, tx, id, "")
+	}, func(ctx context.Context, q querier) (landed bool, err error) {
+		err = q.QueryRow(ctx, isGone, id).Scan(&landed)
+		return landed, err
+	})
+	if err == nil {
+		s.changed(id)
+	}
+	return err
+}
+
+// deleteWhatIsItsOwn takes away all but the entries and the conversation's row.
+func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
+	batch := &pgx.Batch{}
+	for _, statement := range []string{buryConversation, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+		batch.Queue(statement, c.ID)
+	}
+	if c.Key != "" {
+		batch.Queue(deleteConversationKey, c.ProjectID, c.Key)
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// release removes what a deleted conversation keeps for forks that are gone, after one more has gone; "" for
+// none. The lock is taken in any case: the conversation may be deleted by another transaction just now.
+func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
+	var deleted bool
+	if err := tx.QueryRow(ctx, lockAny, id).Scan(&deleted); err != nil {
+		return orNotFound(err)
+	}
+	if _, err := tx.Exec(ctx, deleteLineage, id, fork); err != nil || !deleted {
+		return err
+	}
+	var forks, needed int64
+	if err := tx.QueryRow(ctx, countForks, id).Scan(&forks, &needed); err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	if forks == 0 {
+		batch.Queue(discardName, continuo.ObjectName(id, ""))
+		batch.Queue(deleteConversation, id)
+	} else {
+		batch.Queue(discardObjectsAbove, id, needed)
+		batch.Queue(shortenDeleted, id, needed)
+	}
+	batch.Queue(deleteEntries, id, needed)
+	batch.Queue(deleteEntryObjects, id, needed)
+	return tx.SendBatch(ctx, batch).Close()
+}

@@ -1,0 +1,316 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// The statements that append move the head of the conversation ($1), if it still is where the batch was made
+// for ($2), and do everything else only where that did. They differ in what a batch may have.
+const (
+	entryColumns = `conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body`
+
+	// One entry and nothing besides; $3 is its seq and $4 when it was made.
+	appendOne = `
+WITH head AS (
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = $4
+  WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
+  RETURNING id)
+INSERT INTO continuo.entries (` + entryColumns + `)
+SELECT $1, $3, $5, $6, $7, $4, $8, $9, $10, $11 FROM head`
+
+	// $5 to $13 are the columns of the entries, $14 and $15 of the objects that they need, $16 to $19 of receipts.
+	appendParts = `,
+written AS (
+  INSERT INTO continuo.entries (` + entryColumns + `)
+  SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body
+  FROM head, unnest($5::bigint[], $6::text[], $7::text[], $8::boolean[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[])
+    AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body)),
+named AS (
+  INSERT INTO continuo.entry_objects (conversation_id, seq, object_id)
+  SELECT $1, o.seq, o.object_id FROM head, unnest($14::bigint[], $15::text[]) AS o (seq, object_id)),
+kept AS (
+  INSERT INTO continuo.receipts (conversation_id, key, fingerprint, first_seq, last_seq)
+  SELECT $1, r.key, r.fingerprint, r.first_seq, r.last_seq
+  FROM head, unnest($16::text[], $17::text[], $18::bigint[], $19::bigint[]) AS r (key, fingerprint, first_seq, last_seq))`
+
+	appendSome = `
+WITH head AS (
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at)
+  WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
+  RETURNING id)` + appendParts + `
+SELECT 1 FROM head`
+
+	// With an update of a turn: $20 its id, $21 the fence, $22 and $23 the first and the last event, $24 the
+	// events, $25 the lease in microseconds, $26 the state and $27 the end, $28 the mode. Should the turn
+	// change between the look at it and its update, the division undoes everything.
+	appendWithTurn = `
+WITH head AS (
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($28, active_mode)
+  WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL AND EXISTS (
+    SELECT 1 FROM continuo.turns
+    WHERE conversation_id = $1 AND id = $20 AND state = 'running' AND fence = $21 AND last_event < $22)
+  RETURNING id)` + appendParts + `,
+turn AS (
+  UPDATE continuo.turns SET last_event = greatest(last_event, $23), state = coalesce($26, state), ended = coalesce($27, ended),
+    ended_at = CASE WHEN $26::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
+    lease_until = CASE WHEN $26::text IS NOT NULL THEN NULL WHEN $25::bigint = 0 THEN lease_until ELSE clock_timestamp() + $25::bigint * interval '1 microsecond' END
+  WHERE conversation_id = $1 AND id = $20 AND state = 'running' AND fence = $21 AND last_event < $22 AND (SELECT count(*) FROM head) = 1
+  RETURNING id),
+told AS (
+  INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
+  SELECT $1, $20, $23, $24::text FROM turn WHERE $24::text IS NOT NULL)
+SELECT 1 / (SELECT count(*) FROM turn) FROM head`
+
+	// Entries and their objects without a look at the head, which is the caller's.
+	insertEntries = `
+INSERT INTO continuo.entries (` + entryColumns + `)
+SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body
+FROM unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
+  AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body)`
+
+	insertEntryObjects = `
+INSERT INTO continuo.entry_objects (conversation_id, seq, object_id)
+SELECT $1, o.seq, o.object_id FROM unnest($2::bigint[], $3::text[]) AS o (seq, object_id)`
+
+	selectHead = `SELECT last_seq, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 AND NOT deleted`
+
+	isAppended = `SELECT EXISTS (SELECT 1 FROM continuo.entries WHERE conversation_id = $1 AND seq = $2 AND id = $3)`
+
+	isReceived = `SELECT EXISTS (SELECT 1 FROM continuo.receipts WHERE conversation_id = $1 AND key = $2 AND fingerprint = $3 AND first_seq = $4 AND last_seq = $5)`
+)
+
+// What is read, with the conversation and the range of seqs as $1 to $3. Whether entries that were asked for
+// are kept aside is a part of each result, so that it is true of the same moment.
+const (
+	keptAside = `(SELECT archived_at IS NOT NULL AND $3 > coalesce((SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1), 0)
+FROM continuo.conversations WHERE id = $1)`
+
+	entriesAll      = ` FROM continuo.entries WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3`
+	entriesUsers    = entriesAll + ` AND role = 'user' AND NOT hidden`
+	entriesRef      = entriesAll + ` AND output_ref = $4`
+	entriesUsersRef = entriesRef + ` AND role = 'user' AND NOT hidden`
+
+	selectBodies = `SELECT body, coalesce(` + keptAside + `, false)`
+	ascending    = ` ORDER BY seq LIMIT `
+	descending   = ` ORDER BY seq DESC LIMIT `
+
+	// Asked when there was none.
+	selectNone = `SELECT coalesce(` + keptAside + `, false), EXISTS (SELECT 1`
+)
+
+// entryRows are entries, ready to be inserted, column by column.
+type entryRows struct {
+	seqs                                    []int64
+	ids, roles, created, outputRefs, bodies []string
+	hidden                                  []bool
+	chars, tokens                           []int64
+	objectSeqs                              []int64
+	objects                                 []string
+	size                                    int // bytes of the bodies
+}
+
+// encodeEntries writes the stored form of the entries that are to follow seq after.
+func encodeEntries(conversationID string, after int64, entries []continuo.Entry) (*entryRows, error) {
+	rows := &entryRows{}
+	for i := range entries {
+		entry := &entries[i]
+		if want := after + 1 + int64(i); entry.Seq != want || entry.ConversationID != conversationID {
+			return nil, fmt.Errorf("%w: entry %d is seq %d of conversation %q, but must be seq %d of %q",
+				continuo.ErrInvalid, i, entry.Seq, entry.ConversationID, want, conversationID)
+		}
+		if err := rows.add(entry); err != nil {
+			return nil, fmt.Errorf("%w: entry %d cannot be written as JSON: %w", continuo.ErrInvalid, i, err)
+		}
+	}
+	return rows, nil
+}
+
+func (r *entryRows) add(e *continuo.Entry) error {
+	body, err := e.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	r.seqs, r.ids, r.roles = append(r.seqs, e.Seq), append(r.ids, e.ID), append(r.roles, string(e.Role))
+	r.hidden, r.created = append(r.hidden, e.Hidden), append(r.created, stamp(e.CreatedAt))
+	r.outputRefs = append(r.outputRefs, e.OutputRef)
+	r.chars, r.tokens = append(r.chars, int64(e.Chars)), append(r.tokens, int64(e.Tokens))
+	r.bodies, r.size = append(r.bodies, string(body)), r.size+len(body)
+	for _, object := range e.Objects() {
+		r.objectSeqs, r.objects = append(r.objectSeqs, e.Seq), append(r.objects, object)
+	}
+	return nil
+}
+
+// updated is what UpdatedAt becomes: when the newest was made, NULL when there is none.
+func (r *entryRows) updated() any {
+	if len(r.created) == 0 {
+		return nil
+	}
+	return r.created[len(r.created)-1]
+}
+
+func (r *entryRows) columns() []any {
+	return []any{r.seqs, r.ids, r.roles, r.hidden, r.created, r.outputRefs, r.chars, r.tokens, r.bodies}
+}
+
+func (r *entryRows) insert(ctx context.Context, tx pgx.Tx, conversationID string) error {
+	if len(r.seqs) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, insertEntries, append([]any{conversationID}, r.columns()...)...)
+	if err == nil && len(r.objects) > 0 {
+		_, err = tx.Exec(ctx, insertEntryObjects, conversationID, r.objectSeqs, r.objects)
+	}
+	return err
+}
+
+// Append is part of continuo.EntryStore. It fails with continuo.ErrInvalid when the entries do not
+// follow Batch.After without a gap.
+func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
+	rows, err := encodeEntries(batch.ConversationID, batch.After, batch.Entries)
+	if err != nil {
+		return err
+	}
+	turn, refused, err := foldUpdates(batch)
+	if err != nil {
+		return err
+	}
+	why := func(ctx context.Context, q querier) error {
+		if err := whyNotAppended(ctx, q, batch, turn); err != nil {
+			return err
+		}
+		return refused
+	}
+	if refused != nil {
+		return s.read(ctx, why)
+	}
+	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size, why: why}
+	c.statement, c.args = appendStatement(batch, rows, turn)
+	c.landed = func(ctx context.Context, q querier) (bool, error) { return hasAppended(ctx, q, batch, turn) }
+	return s.write(ctx, c)
+}
+
+// appendStatement chooses the statement that has no more parts than the batch needs.
+func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
+	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
+	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && turn == nil {
+		return appendOne, append(args, rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0])
+	}
+	args = append(append(args, rows.columns()...), rows.objectSeqs, rows.objects)
+	args = append(args, receiptColumns(batch.Receipts)...)
+	if turn == nil {
+		return appendSome, args
+	}
+	return appendWithTurn, append(args, turn.TurnID, turn.Fence, turn.first, turn.last, orNull(turn.events),
+		microseconds(turn.Lease), orNull(string(turn.State)), orNull(turn.end), orNull(string(turn.Mode)))
+}
+
+func whyNotAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) error {
+	last, err := readHead(ctx, q, batch.ConversationID)
+	if err != nil {
+		return err
+	}
+	if last != batch.After {
+		return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
+	}
+	if turn == nil {
+		return nil
+	}
+	return whyNotUpdated(ctx, q, turn)
+}
+
+// readHead returns the last seq of a conversation that can be appended to.
+func readHead(ctx context.Context, q querier, conversationID string) (last int64, err error) {
+	var archived bool
+	if err := q.QueryRow(ctx, selectHead, conversationID).Scan(&last, &archived); err != nil {
+		return 0, orNotFound(err)
+	}
+	if archived {
+		return 0, fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
+	}
+	return last, nil
+}
+
+// hasAppended looks for a batch by the first of what it would have left. One that leaves nothing can be
+// appended twice.
+func hasAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) (landed bool, err error) {
+	switch {
+	case len(batch.Entries) > 0:
+		err = q.QueryRow(ctx, isAppended, batch.ConversationID, batch.Entries[0].Seq, batch.Entries[0].ID).Scan(&landed)
+	case len(batch.Receipts) > 0:
+		r := &batch.Receipts[0]
+		err = q.QueryRow(ctx, isReceived, batch.ConversationID, r.Key, r.Fingerprint, r.First, r.Last).Scan(&landed)
+	case turn != nil:
+		return turn.hasLanded(ctx, q)
+	}
+	return landed, err
+}
+
+// Entries is part of continuo.EntryStore.
+func (s *Store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) (found []continuo.Entry, err error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("read entries: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	which, args := entryQuery(conversationID, query)
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		for {
+			var aside, again bool
+			if found, aside, err = readEntries(ctx, q, which, query, args); err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				if err := q.QueryRow(ctx, selectNone+which+`)`, args...).Scan(&aside, &again); err != nil {
+					return err
+				}
+			}
+			if aside {
+				return fmt.Errorf("read entries of conversation %s: %w", conversationID, continuo.ErrArchived)
+			}
+			if !again { // else some came meanwhile
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// entryQuery chooses which entries, and thereby the index.
+func entryQuery(conversationID string, query continuo.EntryQuery) (which string, args []any) {
+	args = []any{conversationID, query.From, query.To}
+	switch {
+	case query.OutputRef != "" && query.UsersOnly:
+		return entriesUsersRef, append(args, query.OutputRef)
+	case query.OutputRef != "":
+		return entriesRef, append(args, query.OutputRef)
+	case query.UsersOnly:
+		return entriesUsers, args
+	}
+	return entriesAll, args
+}
+
+func readEntries(ctx context.Context, q querier, which string, query continuo.EntryQuery, args []any) (found []continuo.Entry, aside bool, err error) {
+	order := ascending
+	if query.Backward {
+		order = descending
+	}
+	statement := selectBodies + which + order + "$" + strconv.Itoa(len(args)+1)
+	rows, err := q.Query(ctx, statement, append(args, query.Limit)...)
+	if err != nil {
+		return nil, false, err
+	}
+	var body pgtype.DriverBytes // of the connection's buffer, until the next row
+	_, err = pgx.ForEachRow(rows, []any{&body, &aside}, func() error {
+		found = append(found, continuo.Entry{})
+		return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+	})
+	return found, aside, err
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// PostgreSQL's own codes of errors (appendix A of its manual).
+const (
+	featureNotSupported   = "0A000"
+	divisionByZero        = "22012" // how a statement of this package undoes itself
+	invalidText           = "22021" // a character that the encoding does not have, or NUL
+	untranslatableText    = "22P05"
+	uniqueViolation       = "23505"
+	readOnlyTransaction   = "25006"
+	unknownStatement      = "26000"
+	serializationFailure  = "40001"
+	deadlockDetected      = "40P01"
+	insufficientPrivilege = "42501"
+	diskFull              = "53100"
+	tooManyConnections    = "53300"
+	programLimit          = "54000"
+	lockNotAvailable      = "55P03"
+	queryCanceled         = "57014"
+	adminShutdown         = "57P01"
+	crashShutdown         = "57P02"
+	cannotConnectNow      = "57P03"
+	unknownDatabase       = "3D000"
+)
+
+// codeOf returns PostgreSQL's code of an error, "" for other errors.
+func codeOf(err error) string {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) {
+		return failure.Code
+	}
+	return ""
+}
+
+// lostError says that a connection could not be made, or that it is gone.
+type lostError struct {
+	err  error
+	sent bool // what was to be committed may have been
+}
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+// isVerdict reports whether an error is an answer that an operation came to: it wrote nothing, and doing it
+// again would come to the same.
+func isVerdict(err error) bool {
+	var lost *lostError
+	if errors.As(err, &lost) {
+		return false
+	}
+	var conflict *continuo.ConflictError
+	for _, verdict := range []error{
+		continuo.ErrNotFound, continuo.ErrExists, continuo.ErrInvalid, continuo.ErrClosed,
+		continuo.ErrBusy, continuo.ErrLeaseLost, continuo.ErrNotRunning, continuo.ErrArchived,
+		context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
+	return errors.As(err, &conflict)
+}
+
+// passes reports whether a failed operation may succeed when it is done again: the server was away, is
+// about to be another one, or two transactions were in each other's way.
+func passes(err error) bool {
+	switch code := codeOf(err); code {
+	case "":
+		var lost *lostError
+		return errors.Is(err, errAgain) || errors.As(err, &lost) && !errors.Is(err, context.Canceled)
+	case serializationFailure, deadlockDetected, readOnlyTransaction, tooManyConnections, cannotConnectNow,
+		adminShutdown, crashShutdown, unknownStatement, divisionByZero:
+		return true
+	case featureNotSupported:
+		return strings.Contains(err.Error(), "cached plan") // the schema was changed; the plan is made anew
+	default:
+		return strings.HasPrefix(code, "08")
+	}
+}
+
+// failed names the database in its errors; verdicts are for the caller to word.
+func (s *Store) failed(err error) error {
+	if err == nil || isVerdict(err) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.place, translate(err))
+}
+
+// translate gives an error of the database the root's word for it.
+func translate(err error) error {
+	word := func(sentinel error, advice string) error { return fmt.Errorf("%w: %s (%w)", sentinel, advice, err) }
+	switch code := codeOf(err); code {
+	case diskFull:
+		return word(continuo.ErrFull, "nothing was written; free some space on its server and try again")
+	case readOnlyTransaction:
+		return word(continuo.ErrReadOnly, "this server is a standby or takes no writes; name the primary, or all servers with target_session_attrs=read-write")
+	case tooManyConnections:
+		return word(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_conns of the replicas, or raise its max_connections")
+	case invalidText, untranslatableText:
+		return word(continuo.ErrInvalid, "PostgreSQL keeps only valid UTF-8 without NUL characters; take those out")
+	case uniqueViolation:
+		return word(continuo.ErrExists, "a row of this key")
+	case lockNotAvailable:
+		return fmt.Errorf("another transaction kept it locked for too long; try again, or end that one: %w", err)
+	case queryCanceled:
+		return fmt.Errorf("a statement took too long or was cancelled; look at the load of the database, or raise store.statement_timeout: %w", err)
+	case insufficientPrivilege:
+		return fmt.Errorf("the role of the URL may not do this; grant it what it needs, or name the role that made the schema: %w", err)
+	case unknownDatabase:
+		return fmt.Errorf("there is no such database; create it, or check store.url: %w", err)
+	default:
+		var lost *lostError
+		if passes(err) || code == "" && errors.As(err, &lost) {
+			return word(continuo.ErrUnavailable, "start it, or check store.url")
+		}
+		return err
+	}
+}
+
+// isTaken reports whether a row was refused because its key is taken.
+func isTaken(err error) bool { return codeOf(err) == uniqueViolation }
+
+// orNotFound says ErrNotFound for a row that there is not.
+func orNotFound(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return continuo.ErrNotFound
+	}
+	return err
+}
+
+// unlessNotFound passes over ErrNotFound.
+func unlessNotFound(err error) error {
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// heedPause and longestHeedPause are the shortest and the longest time between two attempts to get in touch.
+	heedPause        = 100 * time.Millisecond
+	longestHeedPause = 5 * time.Second
+	// heedProbe is after how long a silence the connection is tried, and heedTimeout how long an answer may take.
+	heedProbe   = 10 * time.Second
+	heedTimeout = 5 * time.Second
+)
+
+var _ continuo.Heeder = (*Store)(nil)
+
+// Heed is part of continuo.Heeder. It has a connection of its own, besides those of Options.MaxConns. Behind
+// a pooler that gives each transaction another connection of the server's nothing is ever told.
+func (s *Store) Heed(ctx context.Context, changed func(conversationIDs []string), lost func()) {
+	pause := heedPause
+	for ctx.Err() == nil {
+		if s.listen(ctx, changed) && ctx.Err() == nil {
+			lost()
+			pause = heedPause
+		}
+		if !waitFor(ctx, pause/2+rand.N(pause/2)) { // so that not all processes come at once
+			return
+		}
+		pause = min(2*pause, longestHeedPause)
+	}
+}
+
+func waitFor(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// listen passes hints on for as long as it is in touch, and says whether it was.
+func (s *Store) listen(ctx context.Context, changed func(conversationIDs []string)) (heard bool) {
+	conn, err := s.listener(ctx)
+	if err != nil {
+		return false
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heedTimeout)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	changed(nil) // whatever happened before the LISTEN
+	for {
+		payload, err := nextHint(ctx, conn)
+		if err != nil {
+			return true
+		}
+		if sender, ids := readHint(payload); s.hints == nil || sender != s.hints.sender {
+			changed(ids)
+		}
+	}
+}
+
+// listener returns a new connection on which hints arrive.
+func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, heedTimeout)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+hintChannel); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return conn, nil
+}
+
+// nextHint waits for a payload. A connection that is silent for long may be dead without anybody having
+// said so, and is asked for a sign of life.
+func nextHint(ctx context.Context, conn *pgx.Conn) (string, error) {
+	for {
+		silence, cancel := context.WithTimeout(ctx, heedProbe)
+		hint, err := conn.WaitForNotification(silence)
+		cancel()
+		if err == nil {
+			return hint.Payload, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return "", err
+		}
+		if err := probe(ctx, conn); err != nil {
+			return "", err
+		}
+	}
+}
+
+func probe(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, heedTimeout)
+	defer cancel()
+	return conn.Ping(ctx)
+}

@@ -1,0 +1,164 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// heeding is a store that is being heeded.
+type heeding struct {
+	t       *testing.T
+	changed chan []string
+	lost    chan struct{}
+	stop    func()
+}
+
+// heed returns when the store is in touch.
+func heed(t *testing.T, s *Store) *heeding {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &heeding{t: t, changed: make(chan []string, 1000), lost: make(chan struct{}, 10)}
+	var done sync.WaitGroup
+	done.Go(func() {
+		s.Heed(ctx, func(ids []string) { h.changed <- ids }, func() { h.lost <- struct{}{} })
+	})
+	h.stop = func() { cancel(); done.Wait() }
+	t.Cleanup(h.stop)
+	if ids := h.next(); ids != nil {
+		t.Fatalf("it began with %q, not with nil for any", ids)
+	}
+	return h
+}
+
+func (h *heeding) next() []string {
+	h.t.Helper()
+	select {
+	case ids := <-h.changed:
+		return ids
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("nothing was told")
+		return nil
+	}
+}
+
+// until waits for a hint of a conversation.
+func (h *heeding) until(id string) {
+	h.t.Helper()
+	for !slices.Contains(h.next(), id) {
+	}
+}
+
+func createAt(t *testing.T, s *Store, id string) {
+	t.Helper()
+	conversation := continuo.Conversation{ID: id, ProjectID: "p", ActiveMode: continuo.ModeChat, CreatedAt: sometime, UpdatedAt: sometime}
+	if err := s.Create(t.Context(), conversation, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func appendAt(t *testing.T, s *Store, id string, seq int64) {
+	t.Helper()
+	entry := continuo.Entry{ID: id + "_entry", ConversationID: id, Seq: seq, Role: continuo.User, CreatedAt: sometime, Content: continuo.Text("hello")}
+	if err := s.Append(t.Context(), continuo.Batch{ConversationID: id, After: seq - 1, Entries: []continuo.Entry{entry}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOthersAreToldOfChangesAndNotWhoMadeThem(t *testing.T) {
+	url := newDatabase(t, 0)
+	one, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer one.Close()
+	defer other.Close()
+	own, others := heed(t, one), heed(t, other)
+	createAt(t, one, "a")
+	others.until("a")
+	appendAt(t, one, "a", 1)
+	others.until("a")
+	if err := one.Redact(t.Context(), "a", []continuo.Entry{{ID: "a_entry", ConversationID: "a", Seq: 1, Role: continuo.User, CreatedAt: sometime}}); err != nil {
+		t.Fatal(err)
+	}
+	others.until("a")
+	createAt(t, other, "b")
+	if ids := own.next(); !slices.Equal(ids, []string{"b"}) {
+		t.Errorf("it was told of %q; want only what the other one did", ids)
+	}
+}
+
+func TestHeedingGoesOnAfterTheConnectionWasLost(t *testing.T) {
+	url := newDatabase(t, 0)
+	one, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer one.Close()
+	defer other.Close()
+	heeding := heed(t, other)
+	for _, id := range []string{"a", "b"} {
+		if _, err := one.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`); err != nil {
+			t.Fatal(err)
+		}
+		<-heeding.lost
+		for heeding.next() != nil {
+		}
+		createAt(t, one, id)
+		heeding.until(id)
+	}
+	heeding.stop()
+	if n := len(heeding.lost); n != 0 {
+		t.Errorf("it told lost %d times more", n)
+	}
+}
+
+func TestNothingIsToldWithoutNotify(t *testing.T) {
+	url := newDatabase(t, 0)
+	silent, one, other := openAt(t, url, Options{NoNotify: true}), openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer silent.Close()
+	defer one.Close()
+	defer other.Close()
+	heeding := heed(t, other)
+	createAt(t, silent, "a")
+	createAt(t, one, "b")
+	if ids := heeding.next(); !slices.Equal(ids, []string{"b"}) {
+		t.Errorf("it was told of %q", ids)
+	}
+}
+
+// Measures from the call of Append until another store was told.
+func BenchmarkHint(b *testing.B) {
+	url := newDatabase(b, 0)
+	one, other := openAt(b, url, Options{}), openAt(b, url, Options{})
+	defer one.Close()
+	defer other.Close()
+	ctx, cancel := context.WithCancel(b.Context())
+	changed := make(chan []string, 1000)
+	var heeding sync.WaitGroup
+	heeding.Go(func() { other.Heed(ctx, func(ids []string) { changed <- ids }, func() {}) })
+	defer heeding.Wait()
+	defer cancel()
+	<-changed
+	conversation := continuo.Conversation{ID: "a", ProjectID: "p", ActiveMode: continuo.ModeChat, CreatedAt: sometime, UpdatedAt: sometime}
+	if err := one.Create(ctx, conversation, nil); err != nil {
+		b.Fatal(err)
+	}
+	<-changed
+	var delays []time.Duration
+	for seq := int64(1); b.Loop(); seq++ {
+		began := time.Now()
+		entry := continuo.Entry{ID: "e", ConversationID: "a", Seq: seq, Role: continuo.User, CreatedAt: sometime, Content: continuo.Text("hello")}
+		if err := one.Append(ctx, continuo.Batch{ConversationID: "a", After: seq - 1, Entries: []continuo.Entry{entry}}); err != nil {
+			b.Fatal(err)
+		}
+		committed := time.Now()
+		<-changed
+		delays = append(delays, time.Since(committed))
+		b.StopTimer()
+		time.Sleep(max(0, hintEvery-time.Since(began))) // turns do not append all the time
+		b.StartTimer()
+	}
+	sort.Slice(delays, func(i, j int) bool { return delays[i] < delays[j] })
+	b.ReportMetric(float64(delays[len(delays)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(delays[len(delays)*99/100].Microseconds()), "p99-µs")
+}

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// told is a payload and when it was sent.
+type told struct {
+	at      time.Duration
+	payload string
+}
+
+// tellTo starts hints that send to a list, failing while fails is set.
+func tellTo(t *testing.T) (h *hints, sent func() []told, fails *atomic.Bool) {
+	var all []told
+	fails = &atomic.Bool{}
+	began := time.Now()
+	h = startHints(func(ctx context.Context, payload string) error {
+		if fails.Load() {
+			return errors.New("no connection")
+		}
+		all = append(all, told{time.Since(began), payload})
+		return nil
+	})
+	return h, func() []told { synctest.Wait(); return all }, fails
+}
+
+func conversationsOf(t *testing.T, h *hints, payload string) []string {
+	t.Helper()
+	sender, ids := readHint(payload)
+	if sender != h.sender {
+		t.Errorf("the payload %q is of %q, want %q", payload, sender, h.sender)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestHintsOfTheSameMomentAreSentTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, sent, _ := tellTo(t)
+		h.changed("first")
+		sent()
+		for range 3 {
+			h.changed("b")
+			h.changed("a")
+		}
+		time.Sleep(2 * hintEvery)
+		all := sent()
+		if len(all) != 2 || all[0].at != 0 || all[1].at != hintEvery {
+			t.Fatalf("sent %v; want one at once and one after %v", all, hintEvery)
+		}
+		if ids := conversationsOf(t, h, all[1].payload); !slices.Equal(ids, []string{"a", "b"}) {
+			t.Errorf("the second names %q", ids)
+		}
+		h.close()
+	})
+}
+
+func TestHintOfTooManyConversationsStandsForAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, sent, _ := tellTo(t)
+		h.changed("first")
+		sent()
+		for i := range 10_000 {
+			h.changed("conv_0199c5f0d1a27000b8f7c2a94f1e" + strconv.Itoa(i))
+		}
+		if n := len(h.waiting); n > maxHint {
+			t.Errorf("%d conversations wait", n)
+		}
+		time.Sleep(hintEvery)
+		h.changed("a b") // what cannot be told apart in a payload
+		h.close()
+		all := sent()
+		if len(all) != 3 {
+			t.Fatalf("sent %v", all)
+		}
+		for _, told := range all[1:] {
+			if ids := conversationsOf(t, h, told.payload); ids != nil || len(told.payload) > maxHint {
+				t.Errorf("%d bytes name %q", len(told.payload), ids)
+			}
+		}
+	})
+}
+
+func TestLargestHintFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, sent, _ := tellTo(t)
+		h.changed("first")
+		sent()
+		for i := 0; len(h.sender)+h.size+5 <= maxHint; i++ {
+			h.changed(strconv.Itoa(1000 + i))
+		}
+		h.close()
+		last := sent()[1].payload
+		if len(last) > maxHint || len(last) < maxHint-5 || strings.Contains(last, anyConversation) {
+			t.Errorf("%d bytes: %q", len(last), last)
+		}
+	})
+}
+
+func TestFailedHintIsMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, sent, fails := tellTo(t)
+		fails.Store(true)
+		h.changed("a")
+		sent()
+		fails.Store(false)
+		time.Sleep(hintRetry)
+		all := sent()
+		if len(all) != 1 || conversationsOf(t, h, all[0].payload) != nil {
+			t.Errorf("sent %v; want one that stands for any", all)
+		}
+		h.close()
+	})
+}
+
+func TestClosingTellsWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, sent, _ := tellTo(t)
+		h.changed("first")
+		sent()
+		h.changed("last")
+		h.close()
+		all := sent()
+		if len(all) != 2 || !slices.Equal(conversationsOf(t, h, all[1].payload), []string{"last"}) {
+			t.Errorf("sent %v", all)
+		}
+	})
+}
+
+func TestNobodyIsToldWithoutHints(t *testing.T) {
+	var h *hints
+	h.changed("a")
+	h.close()
+}

@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	isUnindexed = `NOT deleted AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS DISTINCT FROM title)`
+
+	selectUnindexed = `SELECT ` + conversationColumns + `, indexed_seq, indexed_title IS NOT DISTINCT FROM title FROM continuo.conversations WHERE ` + isUnindexed
+
+	unindexedConversation = selectUnindexed + ` AND id = $1 LIMIT $2`
+	unindexedOfProject    = selectUnindexed + ` AND project_id = $1 ORDER BY id LIMIT $2`
+	unindexedOfAll        = selectUnindexed + ` ORDER BY project_id, id LIMIT $1`
+
+	selectIndexed = `SELECT indexed_seq, last_seq, project_id, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 AND NOT deleted`
+
+	insertDocuments = `
+INSERT INTO continuo.documents (conversation_id, seq, project_id, added, terms)
+SELECT $1::text, seq, $2::text, added, array_to_tsvector(string_to_array(terms, ' ') || ARRAY['` + conversationTerm + `' || $1::text, '` + projectTerm + `' || $2::text])
+FROM unnest($3::bigint[], $4::bigint[], $5::text[]) AS document (seq, added, terms)
+ON CONFLICT (conversation_id, seq) DO UPDATE SET added = excluded.added, terms = excluded.terms`
+
+	deleteDocuments = `DELETE FROM continuo.documents WHERE conversation_id = $1 AND seq = ANY ($2)`
+
+	moveIndexed = `
+UPDATE continuo.conversations SET indexed_seq = $3, indexed_title = coalesce($4, indexed_title)
+WHERE id = $1 AND indexed_seq = $2 AND NOT deleted AND archived_at IS NULL`
+
+	// A redaction that came while the entries were read must not be undone. It locks the conversation, as
+	// moveIndexed does: either it has been committed by now and is seen, or it comes later.
+	deleteRedactedDocuments = `
+DELETE FROM continuo.documents AS document WHERE conversation_id = $1 AND seq > $2 AND seq <= $3
+AND EXISTS (SELECT 1 FROM continuo.entries AS entry WHERE entry.conversation_id = $1 AND entry.seq = document.seq AND entry.redacted)`
+
+	hasIndexed = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND indexed_seq >= $2)`
+
+	forgetIndexed = `UPDATE continuo.conversations SET indexed_seq = fork_seq, indexed_title = NULL WHERE id = $1 AND NOT deleted`
+
+	deleteAllDocuments = `DELETE FROM continuo.documents WHERE conversation_id = $1`
+)
+
+// Unindexed is part of continuo.IndexStore.
+func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (found []continuo.Unindexed, err error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("list what is not indexed: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	statement, args := unindexedOfAll, []any{query.Limit}
+	switch {
+	case query.ConversationID != "":
+		statement, args = unindexedConversation, []any{query.ConversationID, query.Limit}
+	case query.ProjectID != "":
+		statement, args = unindexedOfProject, []any{query.ProjectID, query.Limit}
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		rows, _ := q.Query(ctx, statement, args...)
+		found, err = pgx.CollectRows(rows, scanUnindexed)
+		return err
+	})
+	return found, err
+}
+
+func scanUnindexed(row pgx.CollectableRow) (u continuo.Unindexed, err error) {
+	u.Conversation, err = scanConversation(row, &u.Indexed, &u.Title)
+	return u, err
+}
+
+// Index is part of continuo.IndexStore. It locks the conversation at its very end, so that appends hardly wait.
+func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
+	if err := checkBatch(batch); err != nil {
+		return fmt.Errorf("index conversation %s: %w", batch.ConversationID, err)
+	}
+	return s.transact(ctx, "index conversation "+batch.ConversationID, func(ctx context.Context, tx pgx.Tx) error {
+		projectID, err := checkIndexed(ctx, tx, batch)
+		if err != nil {
+			return err
+		}
+		if err := putDocuments(ctx, tx, batch, projectID); err != nil {
+			return err
+		}
+		moved, err := tx.Exec(ctx, moveIndexed, batch.ConversationID, batch.After, batch.Through, batch.Title)
+		if err != nil {
+			return err
+		}
+		if moved.RowsAffected() == 0 {
+			return whyNotIndexed(ctx, tx, batch)
+		}
+		_, err = tx.Exec(ctx, deleteRedactedDocuments, batch.ConversationID, batch.After, batch.Through)
+		return err
+	}, func(ctx context.Context, q querier) (landed bool, err error) {
+		if batch.After == batch.Through { // a title: it can be written twice
+			return false, nil
+		}
+		err = q.QueryRow(ctx, hasIndexed, batch.ConversationID, batch.Through).Scan(&landed)
+		return landed, err
+	})
+}
+
+// checkBatch refuses documents that are not of the batch's entries, and terms that are none.
+func checkBatch(batch continuo.IndexBatch) error {
+	if batch.Through < batch.After {
+		return fmt.Errorf("%w: through %d is before after %d", continuo.ErrInvalid, batch.Through, batch.After)
+	}
+	seen := make(map[int64]bool, len(batch.Documents))
+	for _, document := range batch.Documents {
+		isTitle := document.Seq == 0 && batch.Title != nil
+		if seen[document.Seq] || !isTitle && (document.Seq <= batch.After || document.Seq > batch.Through) {
+			return fmt.Errorf("%w: a document with seq %d in a batch after %d through %d", continuo.ErrInvalid, document.Seq, batch.After, batch.Through)
+		}
+		seen[document.Seq] = true
+		for _, term := range document.Terms {
+			if err := checkTerm(term); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkTerm refuses what is no term. Of the characters beyond ASCII none means anything here.
+func checkTerm(term string) error {
+	wrong := func(r rune) bool { return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
+	if term == "" || len(term) > maxTerm || !utf8.ValidString(term) || strings.ContainsFunc(term, wrong) {
+		return fmt.Errorf("%w: %q is no term: it has to be small letters, digits and marks", continuo.ErrInvalid, term)
+	}
+	return nil
+}
+
+// maxTerm is the most bytes that a term has.
+const maxTerm = 256
+
+// checkIndexed refuses a batch that somebody was faster with, and returns the conversation's project.
+func checkIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) (projectID string, err error) {
+	var indexed, last int64
+	var archived bool
+	if err := tx.QueryRow(ctx, selectIndexed, batch.ConversationID).Scan(&indexed, &last, &projectID, &archived); err != nil {
+		return "", orNotFound(err)
+	}
+	if archived {
+		return "", continuo.ErrArchived
+	}
+	if indexed != batch.After {
+		return "", &continuo.ConflictError{Want: batch.After + 1, Have: indexed + 1}
+	}
+	if batch.Through > last {
+		return "", fmt.Errorf("index conversation %s: %w: it ends at seq %d, before %d", batch.ConversationID, continuo.ErrInvalid, last, batch.Through)
+	}
+	return projectID, nil
+}
+
+func whyNotIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) error {
+	if _, err := checkIndexed(ctx, tx, batch); err != nil {
+		return err
+	}
+	return &continuo.ConflictError{Want: batch.After + 1, Have: batch.After + 1} // it was made anew meanwhile
+}
+
+// putDocuments writes the documents of a batch, in the place of those that there are.
+func putDocuments(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch, projectID string) error {
+	var seqs, added []int64
+	var terms []string
+	for _, document := range batch.Documents {
+		if len(document.Terms) > 0 {
+			seqs, added = append(seqs, document.Seq), append(added, document.Added)
+			terms = append(terms, strings.Join(document.Terms, " "))
+		}
+	}
+	if batch.Title != nil && !slices.Contains(seqs, 0) { // a title without words has no document
+		if _, err := tx.Exec(ctx, deleteDocuments, batch.ConversationID, []int64{0}); err != nil {
+			return err
+		}
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, insertDocuments, batch.ConversationID, projectID, seqs, added, terms)
+	return err
+}
+
+// ForgetIndex is part of continuo.IndexStore.
+func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
+	return s.transact(ctx, "forget the index of conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
+		forgot, err := tx.Exec(ctx, forgetIndexed, conversationID)
+		if err != nil {
+			return err
+		}
+		if forgot.RowsAffected() == 0 {
+			return continuo.ErrNotFound
+		}
+		_, err = tx.Exec(ctx, deleteAllDocuments, conversationID)
+		return err
+	}, nil)
+}

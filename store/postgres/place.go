@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+// Places are found newest first. Terms that are common are found among the newest documents, read by their
+// age and looked at one by one; what that does not find is rare enough for the index of terms, which knows no
+// order. So a page takes about the same time however many documents there are.
+const (
+	// The part that the two scopes share comes after their conditions. The limit inside keeps the planner from
+	// looking for the terms before it has gone by age.
+	newestPlaces = `
+SELECT conversation_id, seq, added FROM (
+  SELECT conversation_id, seq, added, terms FROM continuo.documents WHERE %s
+  ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @window) AS newest
+WHERE terms @@ @terms::tsquery
+ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
+
+	// The oldest of the newest documents, if there are as many.
+	windowEnd = `
+SELECT conversation_id, seq, added FROM continuo.documents WHERE %s
+ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1 OFFSET @window - 1`
+
+	// MATERIALIZED keeps the planner from going by age, past all documents that do not have the terms.
+	rarePlaces = `
+WITH found AS MATERIALIZED (
+  SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ @scoped::tsquery AND %s)
+SELECT conversation_id, seq, added FROM found
+ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
+
+	// No term of a text has a colon.
+	conversationTerm = "c:"
+	projectTerm      = "p:"
+
+	scopeProject      = `project_id = @project AND (added, conversation_id, seq) < (@order, @before, @seq) AND seq BETWEEN @from AND @to`
+	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`
+)
+
+// windows are the sizes of the stretches that are looked at by age, one after the other, as long as each
+// yields at least worthwhile places: terms that it has fewer of are rare, and the index of terms is faster.
+func windows() []int { return []int{2_000, 8_000} }
+
+const worthwhile = 4
+
+// Places is part of continuo.IndexStore.
+func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []continuo.Place, err error) {
+	if query.Limit < 1 || len(query.Terms) == 0 {
+		return nil, fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
+	}
+	for _, term := range query.Terms {
+		if err := checkTerm(term.Text); err != nil {
+			return nil, fmt.Errorf("find places: %w", err)
+		}
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found, err = newPlaceSearch(q, query).run(ctx, query.Limit)
+		return err
+	})
+	return found, err
+}
+
+// placeSearch looks for the places of one page, further and further back.
+type placeSearch struct {
+	querier        querier
+	scope          string
+	terms          string // as a tsquery
+	scoped         string // the same with the term of the scope
+	project        string
+	conversationID string
+	from, to       int64
+	before         continuo.Place
+}
+
+func newPlaceSearch(q querier, query continuo.PlaceQuery) *placeSearch {
+	p := &placeSearch{
+		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
+		conversationID: query.ConversationID, from: query.From, to: query.To,
+	}
+	scope := continuo.IndexTerm{Text: projectTerm + query.ProjectID}
+	if query.ConversationID != "" {
+		p.scope, scope.Text = scopeConversation, conversationTerm+query.ConversationID
+	}
+	p.scoped = tsquery([]continuo.IndexTerm{scope}) + " & " + p.terms
+	if p.to == 0 {
+		p.to = math.MaxInt64
+	}
+	if p.before = query.Before; p.before == (continuo.Place{}) {
+		p.before.Order = math.MaxInt64
+	}
+	return p
+}
+
+func (p *placeSearch) run(ctx context.Context, limit int) ([]continuo.Place, error) {
+	var found []continuo.Place
+	for _, window := range windows() {
+		newest, err := p.places(ctx, newestPlaces, window, limit-len(found))
+		found = append(found, newest...)
+		if err != nil || len(found) == limit {
+			return found, err
+		}
+		end, err := p.places(ctx, windowEnd, window, 1)
+		if err != nil || len(end) == 0 { // there are no more documents
+			return found, err
+		}
+		p.before = end[0]
+		if len(newest) < worthwhile {
+			break
+		}
+	}
+	rare, err := p.places(ctx, rarePlaces, 0, limit-len(found))
+	return append(found, rare...), err
+}
+
+// places runs one of the statements. It is planned each time anew, because the plan depends on the terms.
+func (p *placeSearch) places(ctx context.Context, statement string, window, limit int) ([]continuo.Place, error) {
+	args := pgx.NamedArgs{
+		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
+		"conversation": p.conversationID, "from": p.from, "to": p.to,
+		"order": p.before.Order, "before": p.before.ConversationID, "seq": p.seqBefore(),
+	}
+	rows, _ := p.querier.Query(ctx, fmt.Sprintf(statement, p.scope), pgx.QueryExecModeExec, args)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[continuo.Place])
+}
+
+// seqBefore is the seq that ends the scope among the documents that were added at the same time. Within one
+// conversation the place before may be of another one.
+func (p *placeSearch) seqBefore() int64 {
+	switch {
+	case p.conversationID == "" || p.before.ConversationID == p.conversationID:
+		return p.before.Seq
+	case p.before.ConversationID > p.conversationID:
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
+// tsquery asks for all of the terms. Quoted, they are taken as they are.
+func tsquery(terms []continuo.IndexTerm) string {
+	quote := strings.NewReplacer(`'`, `''`, `\`, `\\`)
+	parts := make([]string, len(terms))
+	for i, term := range terms {
+		parts[i] = "'" + quote.Replace(term.Text) + "'"
+		if term.Prefix {
+			parts[i] += ":*"
+		}
+	}
+	return strings.Join(parts, " & ")
+}

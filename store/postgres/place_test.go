@@ -1,0 +1,214 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/jackc/pgx/v5"
+)
+
+// placed is a document as the tests know it.
+type placed struct {
+	continuo.Place
+	project string
+	terms   []string
+}
+
+// placesToFind are more documents than are looked at by age: several have the same age, some terms are
+// everywhere, others only where the index of terms finds them.
+func placesToFind() []placed {
+	const count = 12_000
+	var all []placed
+	for i := range count {
+		p := placed{project: "p" + fmt.Sprint(i%2), terms: []string{"all", fmt.Sprintf("nr%d", i)}}
+		p.ConversationID = fmt.Sprintf("c%d%d", i%2, i%6)
+		p.Seq, p.Order = int64(i), int64(i/5)
+		for term, in := range map[string]bool{"half": i%4 < 2, "old": i < 300, "middle": 5000 <= i && i < 5040, "rare": i%2000 == 8} {
+			if in {
+				p.terms = append(p.terms, term)
+			}
+		}
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.ConversationID, a.ConversationID), cmp.Compare(b.Seq, a.Seq))
+	})
+	return all
+}
+
+// putPlaces writes documents without their conversations.
+func putPlaces(t *testing.T, s *Store, all []placed) {
+	t.Helper()
+	err := s.transact(t.Context(), "put documents", func(ctx context.Context, tx pgx.Tx) error {
+		batches := map[[2]string]*continuo.IndexBatch{}
+		for _, p := range all {
+			key := [2]string{p.ConversationID, p.project}
+			if batches[key] == nil {
+				batches[key] = &continuo.IndexBatch{ConversationID: p.ConversationID}
+			}
+			batches[key].Documents = append(batches[key].Documents, continuo.Document{Seq: p.Seq, Added: p.Order, Terms: p.terms})
+		}
+		for key, batch := range batches {
+			if err := putDocuments(ctx, tx, *batch, key[1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
+	store := openAt(t, newDatabase(t, 0), Options{})
+	defer store.Close()
+	all := placesToFind()
+	putPlaces(t, store, all)
+	queries := []continuo.PlaceQuery{
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "old"}}, Limit: 40},
+		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "rare"}, {Text: "all"}}, Limit: 3},
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "rare"}, {Text: "all"}}, Limit: 3},
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "middle"}, {Text: "half"}}, Limit: 7},
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, Limit: 1000},
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, From: 100, To: 200, Limit: 9},
+		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "nr1", Prefix: true}}, Limit: 500},
+		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "absent"}, {Text: "all"}}, Limit: 5},
+		{ProjectID: "p0", ConversationID: "c02", Terms: []continuo.IndexTerm{{Text: "old"}}, Limit: 11},
+		{ProjectID: "p0", ConversationID: "c04", Terms: []continuo.IndexTerm{{Text: "all"}}, From: 50, To: 900, Limit: 50},
+		{ProjectID: "p0", ConversationID: "c04", Terms: []continuo.IndexTerm{{Text: "all"}}, To: 12, Limit: 5},
+	}
+	for _, query := range queries {
+		want := placesOf(all, query)
+		if got := pagesOf(t, store, query, len(want)); !slices.Equal(got, want) {
+			t.Errorf("%+v: found %d places: %v\nwant %d: %v", query, len(got), got, len(want), want)
+		}
+	}
+}
+
+// Whoever looks through several conversations, page by page, takes the newest of all of them first.
+func TestPageOfAConversationBeginsBehindAPlaceOfAnother(t *testing.T) {
+	store := openAt(t, newDatabase(t, 0), Options{})
+	defer store.Close()
+	all := []placed{}
+	for _, id := range []string{"a", "b", "c"} {
+		for seq := range int64(3) {
+			all = append(all, placed{Place: continuo.Place{ConversationID: id, Seq: seq + 1, Order: 7}, project: "p", terms: []string{"word"}})
+		}
+	}
+	putPlaces(t, store, all)
+	for before, want := range map[continuo.Place][]int64{
+		{ConversationID: "a", Seq: 2, Order: 7}: nil,
+		{ConversationID: "b", Seq: 2, Order: 7}: {1},
+		{ConversationID: "c", Seq: 2, Order: 7}: {3, 2, 1},
+		{ConversationID: "a", Seq: 2, Order: 8}: {3, 2, 1},
+		{ConversationID: "c", Seq: 2, Order: 6}: nil,
+	} {
+		found, err := store.Places(t.Context(), continuo.PlaceQuery{ProjectID: "p", ConversationID: "b", Terms: []continuo.IndexTerm{{Text: "word"}}, Before: before, Limit: 9})
+		var seqs []int64
+		for _, p := range found {
+			seqs = append(seqs, p.Seq)
+		}
+		if err != nil || !slices.Equal(seqs, want) {
+			t.Errorf("before %+v: found %v, %v; want %v", before, seqs, err, want)
+		}
+	}
+}
+
+// placesOf finds places by looking at every document.
+func placesOf(all []placed, query continuo.PlaceQuery) []continuo.Place {
+	var found []continuo.Place
+	for _, p := range all {
+		in := p.project == query.ProjectID && (query.ConversationID == "" || p.ConversationID == query.ConversationID)
+		in = in && p.Seq >= query.From && (query.To == 0 || p.Seq <= query.To)
+		for _, want := range query.Terms {
+			in = in && slices.ContainsFunc(p.terms, func(term string) bool {
+				return term == want.Text || want.Prefix && len(term) > len(want.Text) && term[:len(want.Text)] == want.Text
+			})
+		}
+		if in {
+			found = append(found, p.Place)
+		}
+	}
+	return found
+}
+
+// pagesOf reads page after page until one is empty, or there are more than most.
+func pagesOf(t *testing.T, s *Store, query continuo.PlaceQuery, most int) []continuo.Place {
+	t.Helper()
+	var found []continuo.Place
+	for {
+		page, err := s.Places(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, page...)
+		if len(page) == 0 || len(found) > most {
+			return found
+		}
+		query.Before = page[len(page)-1]
+	}
+}
+
+// A page takes about as long in a million documents as in a thousand: run it with -benchtime 1s and compare.
+// The documents are made by the server, of words as common as those of a language.
+func BenchmarkPlaces(b *testing.B) {
+	for _, documents := range []int{1_000, 1_000_000} {
+		store := openAt(b, newDatabase(b, 0), Options{StatementTimeout: 1 << 40})
+		putRandomDocuments(b, store, documents)
+		for name, terms := range map[string][]string{
+			"rare": {"rare"}, "1_percent": {"percent"}, "1_per_mille": {"mille"}, "common": {"common"}, "2_common": {"common", "usual"},
+			"only_old": {"old"}, "2_common_never_together": {"even", "odd"}, "absent": {"absent"}, "common_and_rare": {"common", "rare"},
+		} {
+			query := continuo.PlaceQuery{ProjectID: "p", Limit: 20}
+			for _, term := range terms {
+				query.Terms = append(query.Terms, continuo.IndexTerm{Text: term})
+			}
+			b.Run(fmt.Sprintf("%s/%d_documents", name, documents), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := store.Places(b.Context(), query); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		if err := store.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+const randomDocuments = `
+INSERT INTO continuo.documents (conversation_id, seq, project_id, added, terms)
+SELECT 'conv_' || i % 1000, i / 1000 + 1, 'p', i::bigint * 1000000000, array_to_tsvector(
+  ARRAY(SELECT 'w' || floor(power(50000, random()))::int FROM generate_series(1, 60) AS word WHERE word + i > 0)
+  || ARRAY['c:conv_' || i % 1000, 'p:p', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END]
+  || CASE WHEN random() < 0.5 THEN ARRAY['common'] ELSE '{}' END
+  || CASE WHEN random() < 0.3 THEN ARRAY['usual'] ELSE '{}' END
+  || CASE WHEN random() < 0.01 THEN ARRAY['percent'] ELSE '{}' END
+  || CASE WHEN random() < 0.001 THEN ARRAY['mille'] ELSE '{}' END
+  || CASE WHEN random() < 0.00002 OR i = 7 THEN ARRAY['rare'] ELSE '{}' END
+  || CASE WHEN i < $1 / 10 THEN ARRAY['old'] ELSE '{}' END)
+FROM generate_series(0, $1::int - 1) AS i`
+
+func putRandomDocuments(b *testing.B, s *Store, count int) {
+	b.Helper()
+	ctx := b.Context()
+	_, err := s.pool.Exec(ctx, `DROP INDEX continuo.documents_by_term`)
+	if err == nil {
+		_, err = s.pool.Exec(ctx, randomDocuments, count)
+	}
+	if err == nil {
+		_, err = s.pool.Exec(ctx, `CREATE INDEX documents_by_term ON continuo.documents USING gin (terms)`)
+	}
+	if err == nil {
+		_, err = s.pool.Exec(ctx, `VACUUM ANALYZE continuo.documents`)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,295 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// What the conversation had before, to take away what is derived of it.
+	replacedConversation = `SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]') FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+
+	putConversation = `
+INSERT INTO continuo.conversations AS old (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage,
+  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8)
+ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, key = excluded.key, title = excluded.title,
+  active_mode = excluded.active_mode, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
+  lineage = excluded.lineage, created_at = excluded.created_at, updated_at = excluded.updated_at, last_seq = excluded.last_seq,
+  deleted = excluded.deleted, archived_at = excluded.archived_at, indexed_seq = excluded.indexed_seq, indexed_title = NULL`
+
+	dropKey = `DELETE FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2 AND conversation_id = $3`
+	putKey  = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+
+	dropLineage = `DELETE FROM continuo.lineage WHERE ancestor_id = ANY ($2) AND conversation_id = $1`
+	putLineage  = `
+INSERT INTO continuo.lineage (ancestor_id, conversation_id, through)
+SELECT id, $2, $3 FROM continuo.conversations WHERE id = $1 FOR KEY SHARE`
+
+	putEntries = `
+INSERT INTO continuo.entries (` + entryColumns + `, redacted)
+SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.redacted FROM ` + unnestEntries + `
+ON CONFLICT (conversation_id, seq) DO UPDATE SET id = excluded.id, role = excluded.role, hidden = excluded.hidden,
+  created_at = excluded.created_at, output_ref = excluded.output_ref, chars = excluded.chars, tokens = excluded.tokens, redacted = excluded.redacted, body = excluded.body`
+
+	dropObjects = `DELETE FROM continuo.entry_objects WHERE conversation_id = $1 AND seq = ANY ($2)`
+
+	putReceipt = `
+INSERT INTO continuo.receipts (conversation_id, key, fingerprint, first_seq, last_seq) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (conversation_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, first_seq = excluded.first_seq, last_seq = excluded.last_seq`
+
+	// A running turn's lease has run out, so that somebody closes the turn.
+	putTurn = `
+INSERT INTO continuo.turns (conversation_id, id, state, owner, fence, lease_until, last_event, signals, started_at, ended_at, request, ended)
+VALUES ($1, $2, $3::text, $4, $5, CASE WHEN $3::text = 'running' THEN clock_timestamp() END, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = excluded.owner, fence = excluded.fence,
+  lease_until = excluded.lease_until, last_event = excluded.last_event, signals = excluded.signals, started_at = excluded.started_at,
+  ended_at = excluded.ended_at, request = excluded.request, ended = excluded.ended`
+
+	putTurnEvents = `INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body) VALUES ($1, $2, $3, $4)`
+	putTurnSignal = `INSERT INTO continuo.turn_signals (conversation_id, turn_id, number, body) VALUES ($1, $2, $3, $4)`
+
+	// What is put is needed again: a removal of the conversation that is not yet carried out must not hit it.
+	keepObjects = `DELETE FROM continuo.discards WHERE name = ANY ($1)`
+)
+
+// PutRecords is part of continuo.RecordStore. It fails with continuo.ErrInvalid for a record of another
+// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
+// there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
+func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	put, err := sortRecords(conversationID, records)
+	if err != nil {
+		return fmt.Errorf("put records of conversation %s: %w", conversationID, err)
+	}
+	err = s.transact(ctx, "put records of conversation "+conversationID, put.carryOut, nil)
+	if err == nil {
+		s.changed(conversationID)
+	}
+	return err
+}
+
+// recordsToPut are the records of one call, kind by kind, and encoded.
+type recordsToPut struct {
+	id           string
+	conversation *continuo.ConversationRecord // nil: none
+	entries      *wholeEntries
+	receipts     []continuo.Receipt
+	turns        []turnToPut
+}
+
+type turnToPut struct {
+	*continuo.TurnRecord
+	request string
+	endedAt any      // nil while it runs, as ended is
+	ended   any
+	events  []events // rows of turn_events
+	signals []string
+}
+
+type events struct {
+	last int64
+	body string
+}
+
+func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
+	put := &recordsToPut{id: id}
+	var entries []continuo.Entry
+	for _, record := range records {
+		owner := id
+		switch {
+		case record.Conversation != nil:
+			put.conversation, owner = record.Conversation, record.Conversation.ID
+		case record.Entry != nil:
+			entries, owner = append(entries, *record.Entry), record.Entry.ConversationID
+		case record.Receipt != nil:
+			put.receipts = append(put.receipts, *record.Receipt)
+		case record.Turn != nil:
+			turn, err := encodeTurn(record.Turn)
+			if err != nil {
+				return nil, fmt.Errorf("%w: turn %s: %w", continuo.ErrInvalid, record.Turn.ID, err)
+			}
+			put.turns, owner = append(put.turns, turn), record.Turn.ConversationID
+		default:
+			return nil, fmt.Errorf("%w: a record of nothing", continuo.ErrInvalid)
+		}
+		if owner != id {
+			return nil, fmt.Errorf("%w: a record of conversation %q", continuo.ErrInvalid, owner)
+		}
+	}
+	var err error
+	put.entries, err = encodeWhole(id, lastOfEach(entries))
+	return put, err
+}
+
+// lastOfEach drops entries that another one of the same seq follows.
+func lastOfEach(entries []continuo.Entry) []continuo.Entry {
+	at := make(map[int64]int, len(entries))
+	var last []continuo.Entry
+	for _, entry := range entries {
+		i, there := at[entry.Seq]
+		if there {
+			last[i] = entry
+			continue
+		}
+		at[entry.Seq] = len(last)
+		last = append(last, entry)
+	}
+	return last
+}
+
+// maxEventRow bounds the row in which events come back together.
+const maxEventRow = 100
+
+func encodeTurn(record *continuo.TurnRecord) (turn turnToPut, err error) {
+	turn.TurnRecord = record
+	if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, record.State) {
+		return turn, fmt.Errorf("state %q is none", record.State)
+	}
+	request, err := rawjson.Marshal(record.TurnRequest)
+	if err != nil {
+		return turn, err
+	}
+	turn.request = string(request)
+	if record.State != continuo.TurnRunning {
+		end, err := rawjson.Marshal(record.TurnEnd)
+		if err != nil {
+			return turn, err
+		}
+		turn.endedAt, turn.ended = stamp(record.EndedAt), string(end)
+	}
+	for some := range slices.Chunk(record.Events, maxEventRow) {
+		body, err := encodeEvents(some)
+		if last := turn.lastEvent(); err == nil && some[0].ID <= last {
+			err = fmt.Errorf("event %d after event %d", some[0].ID, last)
+		}
+		if err != nil {
+			return turn, err
+		}
+		turn.events = append(turn.events, events{some[len(some)-1].ID, body})
+	}
+	for _, signal := range record.Signals {
+		body, err := rawjson.Marshal(signal)
+		if err != nil {
+			return turn, err
+		}
+		turn.signals = append(turn.signals, string(body))
+	}
+	return turn, nil
+}
+
+func (put *recordsToPut) carryOut(ctx context.Context, tx pgx.Tx) error {
+	if err := put.putConversation(ctx, tx); err != nil {
+		return err
+	}
+	if err := put.putEntries(ctx, tx); err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	for _, r := range put.receipts {
+		batch.Queue(putReceipt, put.id, r.Key, r.Fingerprint, r.First, r.Last)
+	}
+	for _, turn := range put.turns {
+		turn.queue(batch)
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// putConversation writes the conversation's own record, and locks the conversation in any case.
+func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
+	err := put.dropDerived(ctx, tx)
+	if put.conversation == nil || err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		return err
+	}
+	c := put.conversation
+	lineage, err := encodeLineage(c.Lineage)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, putConversation, c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
+		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt))
+	if err != nil {
+		return err
+	}
+	for _, segment := range c.Lineage {
+		put, err := tx.Exec(ctx, putLineage, segment.ConversationID, c.ID, segment.Through)
+		if err == nil && put.RowsAffected() == 0 {
+			err = fmt.Errorf("%w: conversation %s, which %s begins with", continuo.ErrNotFound, segment.ConversationID, c.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, keepObjects, []string{continuo.ObjectName(c.ID, "")}); err != nil || c.Key == "" {
+		return err
+	}
+	added, err := tx.Exec(ctx, putKey, c.ProjectID, c.Key, c.ID)
+	if err == nil && added.RowsAffected() == 0 {
+		err = fmt.Errorf("%w: another conversation with the key %q", continuo.ErrExists, c.Key)
+	}
+	return err
+}
+
+// dropDerived takes away what was derived of the record that is about to be replaced, if one is. It fails
+// with continuo.ErrNotFound when the conversation is not there.
+func (put *recordsToPut) dropDerived(ctx context.Context, tx pgx.Tx) error {
+	var projectID, key string
+	var lineage []byte
+	if err := tx.QueryRow(ctx, replacedConversation, put.id).Scan(&projectID, &key, &lineage); err != nil || put.conversation == nil {
+		return orNotFound(err)
+	}
+	var segments []continuo.Segment
+	if err := json.Unmarshal(lineage, &segments); err != nil {
+		return fmt.Errorf("lineage of conversation %s: %w", put.id, err)
+	}
+	ancestors := make([]string, len(segments))
+	for i, segment := range segments {
+		ancestors[i] = segment.ConversationID
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(dropKey, projectID, key, put.id)
+	batch.Queue(dropLineage, put.id, ancestors)
+	batch.Queue(deleteAllDocuments, put.id)
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func (put *recordsToPut) putEntries(ctx context.Context, tx pgx.Tx) error {
+	rows := put.entries
+	if len(rows.seqs) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(putEntries, rows.args(put.id)...)
+	batch.Queue(dropObjects, put.id, rows.seqs)
+	batch.Queue(insertEntryObjects, put.id, rows.objectSeqs, rows.objects)
+	batch.Queue(keepObjects, objectNames(put.id, rows.objects))
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// lastEvent is the id of the newest event that is there.
+func (t *turnToPut) lastEvent() int64 {
+	if len(t.events) == 0 {
+		return 0
+	}
+	return t.events[len(t.events)-1].last
+}
+
+// queue adds the statements that write a turn.
+func (t *turnToPut) queue(batch *pgx.Batch) {
+	batch.Queue(putTurn, t.ConversationID, t.ID, string(t.State), t.Owner, t.Fence, t.lastEvent(), len(t.signals),
+		stamp(t.StartedAt), t.endedAt, t.request, t.ended)
+	batch.Queue(deleteTurnEvents, t.ConversationID, t.ID)
+	for _, row := range t.events {
+		batch.Queue(putTurnEvents, t.ConversationID, t.ID, row.last, row.body)
+	}
+	batch.Queue(deleteTurnSignals, t.ConversationID, t.ID)
+	for i, body := range t.signals {
+		batch.Queue(putTurnSignal, t.ConversationID, t.ID, i+1, body)
+	}
+}

@@ -1,0 +1,200 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	turnColumns = `conversation_id, id, state, owner, fence, state = 'running' AND lease_until <= clock_timestamp(), last_event, started_at, coalesce(ended_at, ''), request, ended`
+
+	// A turn of the same id that is void gives up its place. It begins behind the turn before, even where the
+	// clock has been set back, so that the order of turns is that in which they ran; a void turn counts too.
+	// The lock on the conversation lets one turn begin at a time.
+	beginTurn = `
+WITH head AS (
+  SELECT id FROM continuo.conversations WHERE id = $1 AND NOT deleted AND archived_at IS NULL FOR NO KEY UPDATE),
+free AS (
+  SELECT id FROM head
+  WHERE NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND state = 'running')
+    AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND state <> 'void')),
+before AS (
+  SELECT fence, started_at FROM continuo.turns WHERE conversation_id = $1 ORDER BY fence DESC LIMIT 1),
+events AS (
+  DELETE FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND (SELECT count(*) FROM free) = 1),
+signals AS (
+  DELETE FROM continuo.turn_signals WHERE conversation_id = $1 AND turn_id = $2 AND (SELECT count(*) FROM free) = 1)
+INSERT INTO continuo.turns AS turn (conversation_id, id, state, owner, fence, lease_until, started_at, request)
+SELECT $1, $2, 'running', $3, coalesce((SELECT fence FROM before), 0) + 1, clock_timestamp() + $4::bigint * interval '1 microsecond',
+  to_char(greatest(clock_timestamp(), (SELECT started_at::timestamptz + interval '1 microsecond' FROM before)) AT TIME ZONE 'UTC', ` + stampFormat + `), $5
+FROM free
+ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = excluded.owner, fence = excluded.fence,
+  lease_until = excluded.lease_until, started_at = excluded.started_at, request = excluded.request,
+  last_event = 0, signals = 0, ended_at = NULL, ended = NULL
+  WHERE turn.state = 'void'
+RETURNING ` + turnColumns
+
+	takeTurn = `
+UPDATE continuo.turns SET owner = $4, fence = fence + 1, lease_until = clock_timestamp() + $5::bigint * interval '1 microsecond'
+WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3
+RETURNING ` + turnColumns
+
+	selectTurn = `SELECT ` + turnColumns + ` FROM continuo.turns `
+
+	turnByID = selectTurn + `WHERE conversation_id = $1 AND id = $2`
+
+	runningTurn = selectTurn + `WHERE conversation_id = $1 AND state = 'running'`
+
+	newestTurns = selectTurn + `
+WHERE conversation_id = $1 AND state <> 'void'
+ORDER BY started_at DESC, id DESC LIMIT $2`
+
+	turnsBefore = selectTurn + `
+WHERE conversation_id = $1 AND state <> 'void' AND (started_at, id) < ($3, $4)
+ORDER BY started_at DESC, id DESC LIMIT $2`
+
+	runningTurns = selectTurn + `
+WHERE state = 'running'
+ORDER BY lease_until, conversation_id, id LIMIT $1`
+)
+
+// BeginTurn is part of continuo.TurnStore.
+func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
+	request, err := rawjson.Marshal(turn.TurnRequest)
+	if err != nil {
+		return continuo.Turn{}, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
+	}
+	err = s.write(ctx, &change{
+		conversationID: turn.ConversationID, key: turn.ConversationID, size: len(request), races: true,
+		statement: beginTurn, args: []any{turn.ConversationID, turn.ID, turn.Owner, microseconds(lease), string(request)},
+		scan: func(row pgx.Row) error {
+			begun, err = scanTurn(row)
+			return err
+		},
+		why: func(ctx context.Context, q querier) error { return whyNotBegun(ctx, q, turn) },
+		landed: func(ctx context.Context, q querier) (bool, error) {
+			begun, err = readTurn(ctx, q, turnByID, turn.ConversationID, turn.ID)
+			return begun.State == continuo.TurnRunning && begun.Owner == turn.Owner && begun.LastEvent == 0, unlessNotFound(err)
+		},
+	})
+	return orNone(begun, err)
+}
+
+func whyNotBegun(ctx context.Context, q querier, turn continuo.Turn) error {
+	if _, err := readHead(ctx, q, turn.ConversationID); err != nil {
+		return err
+	}
+	same, err := readTurn(ctx, q, turnByID, turn.ConversationID, turn.ID)
+	if err == nil && same.State != continuo.TurnVoid {
+		return fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)
+	}
+	if unlessNotFound(err) != nil {
+		return err
+	}
+	running, err := readTurn(ctx, q, runningTurn, turn.ConversationID)
+	if err == nil {
+		return &continuo.BusyError{Turn: running}
+	}
+	return unlessNotFound(err)
+}
+
+// TakeTurn is part of continuo.TurnStore.
+func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (taken continuo.Turn, err error) {
+	err = s.write(ctx, &change{
+		conversationID: seen.ConversationID, key: seen.ConversationID,
+		statement: takeTurn, args: []any{seen.ConversationID, seen.ID, seen.Fence, owner, microseconds(lease)},
+		scan: func(row pgx.Row) error {
+			taken, err = scanTurn(row)
+			return err
+		},
+		why: func(context.Context, querier) error {
+			return fmt.Errorf("take turn %s: %w", seen.ID, continuo.ErrLeaseLost)
+		},
+		landed: func(ctx context.Context, q querier) (bool, error) {
+			taken, err = readTurn(ctx, q, turnByID, seen.ConversationID, seen.ID)
+			return taken.Owner == owner && taken.Fence == seen.Fence+1, unlessNotFound(err)
+		},
+	})
+	return orNone(taken, err)
+}
+
+// orNone returns no turn beside an error.
+func orNone(turn continuo.Turn, err error) (continuo.Turn, error) {
+	if err != nil {
+		return continuo.Turn{}, err
+	}
+	return turn, nil
+}
+
+// Turn is part of continuo.TurnStore.
+func (s *Store) Turn(ctx context.Context, conversationID, turnID string) (found continuo.Turn, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found, err = readTurn(ctx, q, turnByID, conversationID, turnID)
+		return err
+	})
+	return found, err
+}
+
+// Turns is part of continuo.TurnStore.
+func (s *Store) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	if query.Before == (continuo.TurnCursor{}) {
+		return s.listTurns(ctx, newestTurns, query.Limit, query.ConversationID, query.Limit)
+	}
+	return s.listTurns(ctx, turnsBefore, query.Limit, query.ConversationID, query.Limit, stamp(query.Before.StartedAt), query.Before.ID)
+}
+
+// RunningTurns is part of continuo.TurnStore.
+func (s *Store) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, error) {
+	return s.listTurns(ctx, runningTurns, limit, limit)
+}
+
+func (s *Store) listTurns(ctx context.Context, query string, limit int, args ...any) (found []continuo.Turn, err error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list turns: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		found, err = readTurns(ctx, q, query, args...)
+		return err
+	})
+	return found, err
+}
+
+func readTurns(ctx context.Context, q querier, query string, args ...any) ([]continuo.Turn, error) {
+	rows, _ := q.Query(ctx, query, args...)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (continuo.Turn, error) { return scanTurn(row) })
+}
+
+func readTurn(ctx context.Context, q querier, query string, args ...any) (continuo.Turn, error) {
+	found, err := scanTurn(q.QueryRow(ctx, query, args...))
+	return found, orNotFound(err)
+}
+
+// scanTurn reads turnColumns, and after them more.
+func scanTurn(row pgx.Row, more ...any) (t continuo.Turn, err error) {
+	var started, ended string
+	var request, end []byte
+	err = row.Scan(append([]any{
+		&t.ConversationID, &t.ID, &t.State, &t.Owner, &t.Fence, &t.LeaseExpired, &t.LastEvent, &started, &ended, &request, &end,
+	}, more...)...)
+	if err != nil {
+		return t, err
+	}
+	err = json.Unmarshal(request, &t.TurnRequest)
+	t.StartedAt, err = unstamp(started, err)
+	if ended != "" {
+		t.EndedAt, err = unstamp(ended, err)
+	}
+	if end != nil && err == nil {
+		err = json.Unmarshal(end, &t.TurnEnd)
+	}
+	if err != nil {
+		return t, fmt.Errorf("turn %s: %w", t.ID, err)
+	}
+	return t, nil
+}

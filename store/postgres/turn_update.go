@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// An update that brings nothing leaves no row behind that somebody would have to clean up.
+	lookAtTurn = `SELECT signals FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3`
+
+	renewLease = `
+UPDATE continuo.turns SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'
+WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3
+RETURNING signals`
+
+	// The condition about last_event is that the first new event comes after those that there are.
+	changeTurn = `
+WITH turn AS (
+  UPDATE continuo.turns SET last_event = greatest(last_event, $5), state = coalesce($8, state), ended = coalesce($9, ended),
+    ended_at = CASE WHEN $8::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
+    lease_until = CASE WHEN $8::text IS NOT NULL THEN NULL WHEN $7::bigint = 0 THEN lease_until ELSE clock_timestamp() + $7::bigint * interval '1 microsecond' END
+  WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3 AND last_event < $4
+  RETURNING signals),
+told AS (
+  INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
+  SELECT $1, $2, $5, $6::text FROM turn WHERE $6::text IS NOT NULL)`
+
+	updateTurn = changeTurn + `
+SELECT signals FROM turn`
+
+	updateTurnAndMode = changeTurn + `,
+head AS (
+  UPDATE continuo.conversations SET active_mode = $10
+  WHERE id = $1 AND active_mode <> $10 AND (SELECT count(*) FROM turn) = 1)
+SELECT signals FROM turn`
+
+	isTold = `SELECT EXISTS (SELECT 1 FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id = $3 AND body = $4)`
+
+	isEnded = `SELECT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND fence = $3 AND state = $4 AND ended = $5)`
+)
+
+// turnUpdate is an update, ready to be made.
+type turnUpdate struct {
+	continuo.TurnUpdate
+	first, last int64 // ids of its events; when there are none, such that first follows everything
+	events, end string
+}
+
+func encodeUpdate(update continuo.TurnUpdate) (*turnUpdate, error) {
+	row := &turnUpdate{TurnUpdate: update, first: math.MaxInt64}
+	var err error
+	switch update.State {
+	case "":
+	case continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid:
+		var end []byte
+		end, err = rawjson.Marshal(update.End)
+		row.end = string(end)
+	default:
+		err = fmt.Errorf("state %q ends no turn", update.State)
+	}
+	if n := len(update.Events); err == nil && n > 0 {
+		row.first, row.last = update.Events[0].ID, update.Events[n-1].ID
+		row.events, err = encodeEvents(update.Events)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("update turn %s: %w: %w", update.TurnID, continuo.ErrInvalid, err)
+	}
+	return row, nil
+}
+
+// foldUpdates makes one update of a batch's: only the one turn that runs can be updated, and each update
+// follows the one before. Nil when there is none. Refused says why one of them cannot be made after those
+// before it, which the update that is returned then stands for.
+func foldUpdates(batch continuo.Batch) (folded *turnUpdate, refused, err error) {
+	for _, update := range batch.Turns {
+		if update.ConversationID != batch.ConversationID {
+			return nil, nil, fmt.Errorf("%w: an update of a turn of conversation %q in a batch for %q", continuo.ErrInvalid, update.ConversationID, batch.ConversationID)
+		}
+		next, err := encodeUpdate(update)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case folded == nil:
+			folded = next
+		case refused == nil:
+			refused = folded.add(next)
+		}
+	}
+	return folded, refused, nil
+}
+
+// add makes the update stand for itself and the next one.
+func (u *turnUpdate) add(next *turnUpdate) error {
+	if next.TurnID != u.TurnID || next.Fence != u.Fence || u.State != "" {
+		return fmt.Errorf("update turn %s: %w", next.TurnID, continuo.ErrLeaseLost)
+	}
+	if next.first <= u.last {
+		return fmt.Errorf("update turn %s: %w: event %d after event %d", u.TurnID, continuo.ErrInvalid, next.first, u.last)
+	}
+	switch {
+	case next.events == "":
+	case u.events == "":
+		u.first, u.last, u.events = next.first, next.last, next.events
+	default:
+		u.last, u.events = next.last, u.events[:len(u.events)-1]+","+next.events[1:]
+	}
+	if next.Lease != 0 {
+		u.Lease = next.Lease
+	}
+	if next.Mode != "" {
+		u.Mode = next.Mode
+	}
+	u.State, u.End, u.end = next.State, next.End, next.end
+	return nil
+}
+
+// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not
+// follow those that there are, or their data are no JSON objects.
+func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
+	u, err := encodeUpdate(update)
+	if err != nil {
+		return nil, err
+	}
+	count, err := s.updateTurn(ctx, u)
+	if err != nil || count <= update.SignalsSeen {
+		return nil, err
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		signals, err = readSignals(ctx, q, update)
+		return err
+	})
+	return signals, err
+}
+
+// updateTurn makes an update and returns how many signals the turn has, at most.
+func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err error) {
+	why := func(ctx context.Context, q querier) error { return whyNotUpdated(ctx, q, u) }
+	scan := func(row pgx.Row) error { return row.Scan(&signals) }
+	statement, args := u.statement()
+	if statement == lookAtTurn {
+		err = s.read(ctx, func(ctx context.Context, q querier) error {
+			if err := orNotFound(scan(q.QueryRow(ctx, statement, args...))); unlessNotFound(err) != nil || err == nil {
+				return err
+			}
+			return why(ctx, q)
+		})
+		return signals, err
+	}
+	signals = math.MaxInt // where only the end of it was seen
+	err = s.write(ctx, &change{
+		conversationID: u.ConversationID, key: u.ConversationID, size: len(u.events),
+		statement: statement, args: args, scan: scan, why: why, landed: u.hasLanded,
+	})
+	return signals, err
+}
+
+// statement chooses the statement that has no more parts than the update needs.
+func (u *turnUpdate) statement() (string, []any) {
+	args := []any{u.ConversationID, u.TurnID, u.Fence}
+	if u.events == "" && u.State == "" && u.Mode == "" {
+		if u.Lease == 0 {
+			return lookAtTurn, args
+		}
+		return renewLease, append(args, microseconds(u.Lease))
+	}
+	args = append(args, u.first, u.last, orNull(u.events), microseconds(u.Lease), orNull(string(u.State)), orNull(u.end))
+	if u.Mode == "" {
+		return updateTurn, args
+	}
+	return updateTurnAndMode, append(args, string(u.Mode))
+}
+
+// hasLanded looks for an update by what it would have left. One that leaves nothing can be made twice.
+func (u *turnUpdate) hasLanded(ctx context.Context, q querier) (landed bool, err error) {
+	switch {
+	case u.events != "":
+		err = q.QueryRow(ctx, isTold, u.ConversationID, u.TurnID, u.last, u.events).Scan(&landed)
+	case u.State != "":
+		err = q.QueryRow(ctx, isEnded, u.ConversationID, u.TurnID, u.Fence, string(u.State), u.end).Scan(&landed)
+	}
+	return landed, err
+}
+
+// whyNotUpdated returns nil when an update should not be refused.
+func whyNotUpdated(ctx context.Context, q querier, u *turnUpdate) error {
+	have, err := readTurn(ctx, q, turnByID, u.ConversationID, u.TurnID)
+	if unlessNotFound(err) != nil {
+		return err
+	}
+	if err != nil || have.State != continuo.TurnRunning || have.Fence != u.Fence {
+		return fmt.Errorf("update turn %s: %w", u.TurnID, continuo.ErrLeaseLost)
+	}
+	if u.first <= have.LastEvent {
+		return fmt.Errorf("update turn %s: %w: event %d after event %d", u.TurnID, continuo.ErrInvalid, u.first, have.LastEvent)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+const (
+	archiveConversation = `UPDATE conversations SET archived_at = ? WHERE id = ?`
+
+	restoreConversation = `UPDATE conversations SET archived_at = NULL WHERE id = ?`
+
+	countOwnEntries = `SELECT count(*) FROM entries WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
+)
+
+// Archive is part of continuo.RecordStore.
+func (s *Store) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+	return s.write(ctx, func(conn *connection) error {
+		if err := mayArchive(conn, conversationID, lastSeq, s.now()); err != nil {
+			return err
+		}
+		if _, err := conn.exec(archiveConversation, stamp(at), conversationID); err != nil {
+			return err
+		}
+		if err := removeBeside(conn, conversationID); err != nil {
+			return err
+		}
+		return release(conn, conversationID)
+	})
+}
+
+func mayArchive(conn *connection, conversationID string, lastSeq int64, now time.Time) error {
+	conversation, err := readConversation(conn, conversationByID, conversationID)
+	switch {
+	case err != nil:
+		return err
+	case !conversation.ArchivedAt.IsZero():
+		return fmt.Errorf("archive %s: %w", conversationID, continuo.ErrArchived)
+	case conversation.LastSeq != lastSeq:
+		return &continuo.ConflictError{Want: lastSeq + 1, Have: conversation.LastSeq + 1}
+	}
+	running, err := readTurns(conn, now, runningTurn, conversationID)
+	if err == nil && len(running) > 0 {
+		return &continuo.BusyError{Turn: running[0]}
+	}
+	return err
+}
+
+// Restore is part of continuo.RecordStore.
+func (s *Store) Restore(ctx context.Context, conversationID string) error {
+	return s.write(ctx, func(conn *connection) error {
+		c, err := readConversation(conn, conversationByID, conversationID)
+		if err != nil || c.ArchivedAt.IsZero() {
+			return err
+		}
+		var have int64
+		if err := conn.row(countOwnEntries, []any{conversationID, c.ForkSeq + 1, c.LastSeq}, &have); err != nil {
+			return err
+		}
+		if want := c.LastSeq - c.ForkSeq; have != want {
+			return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
+		}
+		_, err = conn.exec(restoreConversation, conversationID)
+		return err
+	})
+}

@@ -1,0 +1,73 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+)
+
+// Facts is what a look at a file tells.
+type Facts struct {
+	Schema, Conversations, Entries int64
+	// Damage is what PRAGMA integrity_check says, a few findings at most; empty when the file is sound.
+	Damage []string
+}
+
+// maxDamage bounds how many findings are told.
+const maxDamage = 5
+
+// Inspect looks at a file without changing it, through a read-only connection of its own. No store of this
+// process may have the file open meanwhile: SQLite's locks do not bear both. A deleted conversation
+// that forks begin with counts as one. After an error the facts are those that were found before it.
+func Inspect(ctx context.Context, path string) (found Facts, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("inspect %s: %w", path, explain(path, err))
+		}
+	}()
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return found, err
+	}
+	name := url.URL{Scheme: "file", Path: slashed(absolute), RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
+	db, err := sql.Open("sqlite", name.String())
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for _, fact := range []struct {
+		query string
+		into  *int64
+	}{
+		{`PRAGMA user_version`, &found.Schema},
+		{`SELECT count(*) FROM conversations`, &found.Conversations},
+		{`SELECT count(*) FROM entries`, &found.Entries},
+	} {
+		if err := db.QueryRowContext(ctx, fact.query).Scan(fact.into); err != nil {
+			return found, err
+		}
+	}
+	found.Damage, err = damageOf(ctx, db)
+	return found, err
+}
+
+func damageOf(ctx context.Context, db *sql.DB) (damage []string, err error) {
+	rows, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxDamage))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var finding string
+		if err := rows.Scan(&finding); err != nil {
+			return damage, err
+		}
+		if finding != "ok" {
+			damage = append(damage, finding)
+		}
+	}
+	return damage, rows.Err()
+}

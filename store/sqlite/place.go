@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// The table words holds the terms of documents as they come: they are letters, digits and marks, and the
+// tokenizer takes apart nothing but ASCII. Each document has two terms more, for its conversation and its
+// project, which begin with an underscore as no word does. So a search in a conversation is one over all
+// with a term more, and its lists of places are read side by side from the newest on, until the page is full.
+const (
+	conversationScope = "_c"
+	projectScope      = "_p"
+)
+
+const (
+	// The join is in this order, so that nothing is sorted.
+	selectPlaces = `
+SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
+WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ?
+ORDER BY words.rowid DESC LIMIT ?`
+
+	selectReach = `
+SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
+
+	anyRemoved = `SELECT EXISTS (SELECT 1 FROM documents WHERE conversation_id IS NULL)`
+
+	removedDocuments = `SELECT place, terms FROM documents WHERE conversation_id IS NULL LIMIT ?`
+
+	deleteWords = `INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)`
+
+	deleteDocument = `DELETE FROM documents WHERE place = ?`
+)
+
+// How many documents have their words taken out of the index at once: each takes some milliseconds when
+// the index is large, since no trace of them may stay, and other writers wait.
+const (
+	purgeAtRedaction = 64
+	purgeInBetween   = 4
+)
+
+// Places is part of continuo.IndexStore.
+func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []continuo.Place, err error) {
+	match, err := matchOf(query)
+	if err != nil {
+		return nil, fmt.Errorf("find places: %w", err)
+	}
+	err = s.read(ctx, func(conn *connection) error {
+		first, last := int64(0), int64(math.MaxInt64) // seqs
+		if query.From > 0 {
+			first = query.From
+		}
+		if query.To > 0 {
+			last = query.To
+		}
+		lowest, highest := int64(math.MinInt64), int64(math.MaxInt64) // places
+		if query.ConversationID != "" && (first > 1 || query.To > 0) {
+			if err := conn.row(selectReach, []any{query.ConversationID, first, last}, &lowest, &highest); err != nil {
+				return err
+			}
+		}
+		if query.Before != (continuo.Place{}) {
+			highest = min(highest, query.Before.Order-1)
+		}
+		return conn.query(selectPlaces, []any{match, lowest, highest, first, last, query.Limit}, func(rows *sql.Rows) error {
+			var p continuo.Place
+			err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
+			found = append(found, p)
+			return err
+		})
+	})
+	return found, err
+}
+
+// matchOf writes a query in the language of FTS5.
+func matchOf(query continuo.PlaceQuery) (string, error) {
+	if query.Limit < 1 || len(query.Terms) == 0 {
+		return "", fmt.Errorf("%w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
+	}
+	scope := scopeTerm(projectScope, query.ProjectID)
+	if query.ConversationID != "" {
+		scope = scopeTerm(conversationScope, query.ConversationID)
+	}
+	match := `"` + scope + `"`
+	for _, term := range query.Terms {
+		if err := checkTerm(term.Text); err != nil {
+			return "", err
+		}
+		match += ` AND "` + term.Text + `"`
+		if term.Prefix {
+			match += "*"
+		}
+	}
+	return match, nil
+}
+
+// maxTermBytes is above the longest term that package fulltext makes.
+const maxTermBytes = 256
+
+// checkTerm refuses what the index would take apart or change.
+func checkTerm(term string) error {
+	if term == "" || len(term) > maxTermBytes || checkText(term) != nil {
+		return fmt.Errorf("%w: %.300q is no term: it is empty, too long, or not UTF-8", continuo.ErrInvalid, term)
+	}
+	for i := range len(term) {
+		if b := term[i]; b < 0x80 && !('a' <= b && b <= 'z' || '0' <= b && b <= '9') {
+			return fmt.Errorf("%w: %q is no term: it has to be small letters, digits and marks", continuo.ErrInvalid, term)
+		}
+	}
+	return nil
+}
+
+// scopeTerm is the term of an id: small letters and digits as they are, of all else an underscore and the
+// byte in hex.
+func scopeTerm(scope, id string) string {
+	var term strings.Builder
+	term.WriteString(scope)
+	for i := range len(id) {
+		if b := id[i]; 'a' <= b && b <= 'z' || '0' <= b && b <= '9' {
+			term.WriteByte(b)
+		} else {
+			fmt.Fprintf(&term, "_%02x", b)
+		}
+	}
+	return term.String()
+}
+
+// purgeWords takes the words of removed documents out of the index, of so many at most.
+func purgeWords(conn *connection, limit int) error {
+	type removed struct {
+		place int64
+		terms string
+	}
+	var documents []removed
+	err := conn.query(removedDocuments, []any{limit}, func(rows *sql.Rows) error {
+		var d removed
+		err := rows.Scan(&d.place, &d.terms)
+		documents = append(documents, d)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range documents {
+		if _, err := conn.exec(deleteWords, d.place, d.terms); err != nil {
+			return err
+		}
+		if _, err := conn.exec(deleteDocument, d.place); err != nil {
+			return err
+		}
+	}
+	return nil
+}

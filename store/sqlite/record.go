@@ -1,0 +1,176 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+const (
+	conversationIDs = `SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT ?`
+
+	blobHashes = `SELECT hash FROM blobs WHERE hash > ? ORDER BY hash LIMIT ?`
+
+	conversationRecord = conversationColumns + `, deleted FROM conversations WHERE id = ?`
+
+	receiptsAbove = `
+SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key > ? ORDER BY key LIMIT ?`
+
+	turnsAbove = selectTurn + `INDEXED BY sqlite_autoindex_turns_1 WHERE conversation_id = ? AND id > ? ORDER BY id LIMIT ?`
+)
+
+// pageBytes is about how much is read at once.
+const pageBytes = 4 << 20
+
+// ConversationIDs is part of continuo.RecordStore.
+func (s *Store) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.listTexts(ctx, conversationIDs, after, limit)
+}
+
+// BlobHashes is part of continuo.RecordStore.
+func (s *Store) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
+	return s.listTexts(ctx, blobHashes, after, limit)
+}
+
+func (s *Store) listTexts(ctx context.Context, query, after string, limit int) (found []string, err error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	err = s.read(ctx, func(conn *connection) error {
+		found, err = readTexts(conn, query, after, limit)
+		return err
+	})
+	return found, err
+}
+
+// Records is part of continuo.RecordStore. A page has about 4 MiB at most, but for its last record.
+func (s *Store) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	page := recordPage{conversationID: conversationID, limit: limit}
+	err := s.read(ctx, func(conn *connection) error {
+		page.conn = conn
+		return conn.snapshot(func() error { return page.read(after) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return page.records, nil
+}
+
+// recordPage is a page of records that is being read.
+type recordPage struct {
+	conn           *connection
+	conversationID string
+	limit          int
+	records        []continuo.Record
+	bytes          int
+}
+
+func (p *recordPage) read(after continuo.RecordPlace) error {
+	if after.Kind < continuo.RecordConversation {
+		if err := p.readConversation(); err != nil {
+			return err
+		}
+	}
+	for _, part := range []struct {
+		kind continuo.RecordKind
+		read func(after continuo.RecordPlace) error
+	}{{continuo.RecordEntry, p.readEntries}, {continuo.RecordReceipt, p.readReceipts}, {continuo.RecordTurn, p.readTurns}} {
+		if after.Kind > part.kind || p.isFull() {
+			continue
+		}
+		from := continuo.RecordPlace{}
+		if after.Kind == part.kind {
+			from = after
+		}
+		if err := part.read(from); err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *recordPage) isFull() bool { return len(p.records) >= p.limit || p.bytes >= pageBytes }
+
+// add takes a record of so many bytes, and says errEnough when the page is full.
+func (p *recordPage) add(record continuo.Record, bytes int) error {
+	p.records = append(p.records, record)
+	p.bytes += bytes
+	if p.isFull() {
+		return errEnough
+	}
+	return nil
+}
+
+func (p *recordPage) readConversation() error {
+	err := p.conn.query(conversationRecord, []any{p.conversationID}, func(rows *sql.Rows) (err error) {
+		var own continuo.ConversationRecord
+		if own.Conversation, err = scanConversation(rows, &own.Deleted); err != nil {
+			return err
+		}
+		return p.add(continuo.Record{Conversation: &own}, len(own.Metadata))
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+func (p *recordPage) readEntries(after continuo.RecordPlace) error {
+	return p.conn.query(entriesAll+ascending, []any{p.conversationID, after.Seq + 1, int64(math.MaxInt64), p.limit}, func(rows *sql.Rows) error {
+		var body sql.RawBytes
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+		var entry continuo.Entry
+		if err := entry.UnmarshalJSON(body); err != nil {
+			return err
+		}
+		return p.add(continuo.Record{Entry: &entry}, len(body))
+	})
+}
+
+func (p *recordPage) readReceipts(after continuo.RecordPlace) error {
+	return p.conn.query(receiptsAbove, []any{p.conversationID, after.Key, p.limit}, func(rows *sql.Rows) error {
+		var r continuo.Receipt
+		if err := rows.Scan(&r.Key, &r.Fingerprint, &r.First, &r.Last); err != nil {
+			return err
+		}
+		return p.add(continuo.Record{Receipt: &r}, len(r.Key)+len(r.Fingerprint))
+	})
+}
+
+func (p *recordPage) readTurns(after continuo.RecordPlace) error {
+	turns, err := readTurns(p.conn, noTime, turnsAbove, p.conversationID, after.Key, p.limit)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		record, bytes := continuo.TurnRecord{Turn: t}, 0
+		err := p.conn.query(selectTurnEvents, []any{t.ConversationID, t.ID, 0, math.MaxInt64}, func(rows *sql.Rows) error {
+			var body sql.RawBytes
+			if err := rows.Scan(&body); err != nil {
+				return err
+			}
+			bytes += len(body)
+			record.Events, err = decodeEvents(record.Events, body, 0)
+			return err
+		})
+		if err == nil {
+			record.Signals, err = readSignals(p.conn, continuo.TurnUpdate{ConversationID: t.ConversationID, TurnID: t.ID})
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.add(continuo.Record{Turn: &record}, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+const (
+	replaceConversation = `
+UPDATE conversations SET id = ?, project_id = ?, key = ?, title = ?, active_mode = ?, metadata = ?, parent_id = ?, fork_seq = ?, lineage = ?,
+  created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
+WHERE id = ?`
+
+	markConversation = `UPDATE conversations SET archived_at = ?, deleted = ? WHERE id = ?`
+
+	replaceReceipt = `UPDATE receipts SET fingerprint = ?, first_seq = ?, last_seq = ? WHERE conversation_id = ? AND key = ?`
+
+	insertTurnRecord = `
+INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, last_event, signals, started_at, ended_at, request, ended)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+	selectAnyConversation = selectConversation + `WHERE id = ?`
+)
+
+// noTime is long ago: a lease until then has run out.
+var noTime = time.Unix(0, 0)
+
+// eventsBytes is about how many bytes of a turn's events stand in one row.
+const eventsBytes = 256 << 10
+
+// PutRecords is part of continuo.RecordStore. It fails with continuo.ErrInvalid for a record of another
+// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
+// there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
+func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	var puts []func(*connection) error
+	for i := range records {
+		put, of, err := encodeRecord(conversationID, &records[i])
+		if err == nil && of != conversationID {
+			err = fmt.Errorf("%w: a record of conversation %q", continuo.ErrInvalid, of)
+		}
+		if err != nil {
+			return fmt.Errorf("write records of conversation %s: %w", conversationID, err)
+		}
+		if records[i].Conversation != nil {
+			puts = slices.Insert(puts, 0, put)
+		} else {
+			puts = append(puts, put)
+		}
+	}
+	return s.write(ctx, func(conn *connection) error {
+		return conn.undoably(func() error {
+			var archived bool
+			if err := conn.row(selectArchived, []any{conversationID}, &archived); err != nil && !slices.ContainsFunc(records, isConversation) {
+				return orNotFound(err)
+			}
+			for _, put := range puts {
+				err := put(conn)
+				if isTaken(err) {
+					err = fmt.Errorf("write records of conversation %s: %w: %w", conversationID, continuo.ErrExists, err)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func isConversation(r continuo.Record) bool { return r.Conversation != nil }
+
+// encodeRecord returns how to write a record, and of which conversation it is.
+func encodeRecord(conversationID string, r *continuo.Record) (put func(*connection) error, of string, err error) {
+	switch {
+	case r.Conversation != nil:
+		row, err := encodeConversation(r.Conversation.Conversation)
+		return func(conn *connection) error { return putConversation(conn, r.Conversation, row) }, r.Conversation.ID, err
+	case r.Entry != nil:
+		row, err := encodeEntry(r.Entry)
+		return func(conn *connection) error { return putEntry(conn, row) }, r.Entry.ConversationID, err
+	case r.Receipt != nil:
+		err := checkReceipts([]continuo.Receipt{*r.Receipt})
+		return func(conn *connection) error { return putReceipt(conn, conversationID, r.Receipt) }, conversationID, err
+	case r.Turn != nil:
+		row, err := encodeTurn(r.Turn)
+		return row.put, r.Turn.ConversationID, err
+	}
+	return nil, "", fmt.Errorf("%w: a record of nothing", continuo.ErrInvalid)
+}
+
+// putConversation writes a conversation's own record. Its index is empty then, and its objects stay.
+func putConversation(conn *connection, record *continuo.ConversationRecord, row []any) error {
+	for _, segment := range record.Lineage {
+		var archived bool
+		if err := conn.row(selectArchived, []any{segment.ConversationID}, &archived); err != nil {
+			return fmt.Errorf("conversation %s, which %s begins with: %w", segment.ConversationID, record.ID, orNotFound(err))
+		}
+	}
+	before, err := readConversation(conn, selectAnyConversation, record.ID)
+	marks := []any{stampOrNull(record.ArchivedAt), record.Deleted, record.ID}
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		if _, err = conn.exec(insertConversation, append(row, record.ForkSeq)...); err == nil {
+			_, err = conn.exec(markConversation, marks...)
+		}
+	case err == nil:
+		_, err = conn.exec(replaceConversation, append(row, marks...)...)
+	}
+	if err != nil {
+		return err
+	}
+	for _, segment := range before.Lineage {
+		if _, err := conn.exec(deleteLineage, segment.ConversationID, record.ID); err != nil {
+			return err
+		}
+	}
+	if err := insertSegments(conn, record.Conversation); err != nil {
+		return err
+	}
+	if err := forgetIndex(conn, record.ID); err != nil {
+		return err
+	}
+	_, err = conn.exec(deleteDiscard, continuo.ObjectName(record.ID, ""))
+	return err
+}
+
+func putEntry(conn *connection, row entryRow) error {
+	replaced, err := conn.exec(replaceEntry, row.columns()...)
+	if err == nil && replaced == 0 {
+		_, err = conn.exec(insertEntry, row.columns()...)
+	}
+	if err == nil {
+		_, err = conn.exec(deleteObjectsOf, row.entry.ConversationID, row.entry.Seq)
+	}
+	if err == nil {
+		err = insertObjects(conn, row.entry)
+	}
+	for _, id := range row.entry.Objects() {
+		if err == nil {
+			_, err = conn.exec(deleteDiscard, continuo.ObjectName(row.entry.ConversationID, id))
+		}
+	}
+	return err
+}
+
+func putReceipt(conn *connection, conversationID string, r *continuo.Receipt) error {
+	replaced, err := conn.exec(replaceReceipt, r.Fingerprint, r.First, r.Last, conversationID, r.Key)
+	if err == nil && replaced == 0 {
+		err = insertReceipts(conn, conversationID, []continuo.Receipt{*r})
+	}
+	return err
+}
+
+// turnRow is a turn, ready to be written.
+type turnRow struct {
+	record  *continuo.TurnRecord
+	columns []any
+	events  []eventsRow
+	signals []string
+}
+
+// eventsRow is a stretch of a turn's events.
+type eventsRow struct {
+	last int64
+	body string
+}
+
+func encodeTurn(record *continuo.TurnRecord) (*turnRow, error) {
+	row := &turnRow{record: record}
+	t := &record.Turn
+	if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, t.State) {
+		return row, fmt.Errorf("%w: turn %s has the state %q", continuo.ErrInvalid, t.ID, t.State)
+	}
+	request, err := rawjson.Marshal(t.TurnRequest)
+	if err == nil {
+		err = checkText(t.ID, t.Owner)
+	}
+	if err == nil {
+		err = row.encodeEvents()
+	}
+	if err == nil {
+		err = row.encodeSignals()
+	}
+	end, endErr := rawjson.Marshal(t.TurnEnd)
+	if err := errors.Join(err, endErr); err != nil {
+		return row, fmt.Errorf("turn %s: %w: %w", t.ID, continuo.ErrInvalid, err)
+	}
+	lease, endedAt, ended := any(nil), any(stamp(t.EndedAt)), any(string(end))
+	if t.State == continuo.TurnRunning {
+		lease, endedAt, ended = stamp(noTime), nil, nil
+	}
+	last := int64(0)
+	if n := len(record.Events); n > 0 {
+		last = record.Events[n-1].ID
+	}
+	row.columns = []any{
+		t.ConversationID, t.ID, string(t.State), t.Owner, t.Fence, lease, last, len(row.signals), stamp(t.StartedAt), endedAt, string(request), ended,
+	}
+	return row, nil
+}
+
+func (r *turnRow) encodeEvents() error {
+	events := r.record.Events
+	last := int64(0)
+	for len(events) > 0 {
+		n, bytes := 0, 0
+		for n < len(events) && bytes < eventsBytes {
+			bytes += len(events[n].Data)
+			n++
+		}
+		body, err := encodeEvents(events[:n])
+		if err == nil && events[0].ID <= last {
+			err = fmt.Errorf("event %d after event %d", events[0].ID, last)
+		}
+		if err != nil {
+			return err
+		}
+		last = events[n-1].ID
+		r.events = append(r.events, eventsRow{last, body})
+		events = events[n:]
+	}
+	return nil
+}
+
+func (r *turnRow) encodeSignals() error {
+	for _, signal := range r.record.Signals {
+		body, err := rawjson.Marshal(signal)
+		if err != nil {
+			return err
+		}
+		r.signals = append(r.signals, string(body))
+	}
+	return nil
+}
+
+func (r *turnRow) put(conn *connection) error {
+	t := &r.record.Turn
+	if err := removeTurn(conn, t.ConversationID, t.ID); err != nil {
+		return err
+	}
+	if _, err := conn.exec(insertTurnRecord, r.columns...); err != nil {
+		return err
+	}
+	for _, events := range r.events {
+		if _, err := conn.exec(insertTurnEvents, t.ConversationID, t.ID, events.last, events.body); err != nil {
+			return err
+		}
+	}
+	for i, body := range r.signals {
+		if _, err := conn.exec(insertTurnSignal, t.ConversationID, t.ID, i+1, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+const (
+	// The only statement that changes an entry: a redaction by a person, or a copy that is put back.
+	replaceEntry = `
+UPDATE entries SET id = ?, role = ?, hidden = ?, created_at = ?, output_ref = ?, chars = ?, tokens = ?, redacted = ?, body = ?
+WHERE conversation_id = ? AND seq = ?`
+
+	selectEntry = `SELECT body FROM entries WHERE conversation_id = ? AND seq = ? AND id = ?`
+
+	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
+)
+
+// Redact is part of continuo.EntryStore. Entries of a deleted conversation can be redacted as long as
+// forks begin with them. The words of what was redacted are out of the index when it returns.
+func (s *Store) Redact(ctx context.Context, conversationID string, entries []continuo.Entry) error {
+	rows := make([]entryRow, len(entries))
+	for i := range entries {
+		var err error
+		if rows[i], err = encodeEntry(&entries[i]); err != nil {
+			return err
+		}
+		if entries[i].ConversationID != conversationID {
+			return fmt.Errorf("redact: %w: entry %d is of conversation %q, not of %q", continuo.ErrInvalid, i, entries[i].ConversationID, conversationID)
+		}
+	}
+	return s.write(ctx, func(conn *connection) error {
+		turns, err := mayRedact(conn, conversationID, entries, s.now())
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := redactEntry(conn, row); err != nil {
+				return err
+			}
+		}
+		for _, turn := range turns {
+			for _, statement := range []string{deleteTurnEvents, deleteTurnSignals, forgetTurnEvents} {
+				if _, err := conn.exec(statement, conversationID, turn); err != nil {
+					return err
+				}
+			}
+		}
+		return purgeWords(conn, purgeAtRedaction)
+	})
+}
+
+// mayRedact finds out whether entries are there and none of their turns runs. It returns the turns.
+func mayRedact(conn *connection, conversationID string, entries []continuo.Entry, now time.Time) (turns []string, err error) {
+	var archived bool
+	if err := conn.row(selectArchived, []any{conversationID}, &archived); err != nil {
+		return nil, orNotFound(err)
+	}
+	if archived {
+		return nil, fmt.Errorf("redact entries of %s: %w", conversationID, continuo.ErrArchived)
+	}
+	for _, e := range entries {
+		var body []byte
+		var old continuo.Entry
+		err := conn.row(selectEntry, []any{conversationID, e.Seq, e.ID}, &body)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, fmt.Errorf("%w: entry %s at seq %d", continuo.ErrNotFound, e.ID, e.Seq)
+		}
+		if err == nil {
+			err = old.UnmarshalJSON(body)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if old.TurnID != "" && !slices.Contains(turns, old.TurnID) {
+			turns = append(turns, old.TurnID)
+		}
+	}
+	running, err := readTurns(conn, now, runningTurn, conversationID)
+	if err == nil && len(running) > 0 && slices.Contains(turns, running[0].ID) {
+		err = &continuo.BusyError{Turn: running[0]}
+	}
+	return turns, err
+}
+
+func redactEntry(conn *connection, row entryRow) error {
+	if _, err := conn.exec(replaceEntry, row.columns()...); err != nil {
+		return err
+	}
+	if err := discardOf(conn, row.entry); err != nil {
+		return err
+	}
+	return removeDocument(conn, row.entry.ConversationID, row.entry.Seq)
+}

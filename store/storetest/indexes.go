@@ -1,0 +1,360 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// document makes a document that was added at a second.
+func document(seq int64, second int, terms string) continuo.Document {
+	return continuo.Document{Seq: seq, Added: at(second).UnixNano(), Terms: strings.Fields(terms)}
+}
+
+// index adds documents of entries above after; the last of them says through where.
+func index(t *testing.T, store continuo.Store, id string, after int64, documents ...continuo.Document) {
+	t.Helper()
+	through := documents[len(documents)-1].Seq
+	noError(t, store.Index(t.Context(), continuo.IndexBatch{ConversationID: id, After: after, Through: through, Documents: documents}))
+}
+
+// indexTitle gives a conversation's index its title.
+func indexTitle(t *testing.T, store continuo.Store, id string, at int64, title string, documents ...continuo.Document) {
+	t.Helper()
+	noError(t, store.Index(t.Context(), continuo.IndexBatch{ConversationID: id, After: at, Through: at, Title: &title, Documents: documents}))
+}
+
+// inProject and inOne make queries; a star behind a term makes it the beginning of one.
+func inProject(terms string) continuo.PlaceQuery {
+	query := continuo.PlaceQuery{ProjectID: "p", Limit: 100}
+	for _, text := range strings.Fields(terms) {
+		begin, isPrefix := strings.CutSuffix(text, "*")
+		query.Terms = append(query.Terms, continuo.IndexTerm{Text: begin, Prefix: isPrefix})
+	}
+	return query
+}
+
+func inOne(id, terms string) continuo.PlaceQuery {
+	query := inProject(terms)
+	query.ConversationID = id
+	return query
+}
+
+// places reads all pages of a query, as texts.
+func places(t *testing.T, store continuo.Store, query continuo.PlaceQuery) []string {
+	t.Helper()
+	found := []string{}
+	for {
+		page, err := store.Places(t.Context(), query)
+		noError(t, err)
+		if len(page) > query.Limit {
+			t.Fatalf("asked for %d places, got %d", query.Limit, len(page))
+		}
+		for _, p := range page {
+			found = append(found, fmt.Sprint(p.ConversationID, " ", p.Seq))
+		}
+		if len(page) < query.Limit || len(found) > 10_000 {
+			return found
+		}
+		query.Before = page[len(page)-1]
+	}
+}
+
+func expectPlaces(t *testing.T, store continuo.Store, query continuo.PlaceQuery, want ...string) {
+	t.Helper()
+	for _, limit := range []int{1, 2, 100} {
+		query.Limit = limit
+		if got := places(t, store, query); !slices.Equal(got, want) {
+			t.Errorf("%+v: got %q, want %q", query, got, want)
+		}
+	}
+}
+
+func testPlaces(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 6)
+	create(t, store, "A", 3)
+	elsewhere := conversation("b")
+	elsewhere.ProjectID, elsewhere.LastSeq = "P", 2
+	noError(t, store.Create(ctx, elsewhere, entries("b", 1, 2)))
+	index(t, store, "a", 0, document(1, 10, "apple pear müller"), document(2, 30, "apple"), document(4, 20, "apple pear 数据 数"))
+	index(t, store, "A", 0, document(1, 25, "apple applepie"), document(3, 40, "pear 2"))
+	index(t, store, "b", 0, document(1, 50, "apple pear"), document(2, 60, "x"))
+	indexTitle(t, store, "a", 4, "title of a", document(0, 70, "title pear"))
+	for _, store := range []continuo.Store{store, open(t, opener)} {
+		expectPlaces(t, store, inProject("apple"), "a 2", "A 1", "a 4", "a 1")
+		expectPlaces(t, store, inProject("pear"), "a 0", "A 3", "a 4", "a 1")
+		expectPlaces(t, store, inProject("pear apple"), "a 4", "a 1")
+		expectPlaces(t, store, inProject("apple apple"), "a 2", "A 1", "a 4", "a 1")
+		expectPlaces(t, store, inProject("appl"))
+		expectPlaces(t, store, inProject("appl*"), "a 2", "A 1", "a 4", "a 1")
+		expectPlaces(t, store, inProject("apple*"), "a 2", "A 1", "a 4", "a 1")
+		expectPlaces(t, store, inProject("applep* apple"), "A 1")
+		expectPlaces(t, store, inProject("a*"), "a 2", "A 1", "a 4", "a 1")
+		expectPlaces(t, store, inProject("数*"), "a 4")
+		expectPlaces(t, store, inProject("数据"), "a 4")
+		expectPlaces(t, store, inProject("据"))
+		expectPlaces(t, store, inProject("müller"), "a 1")
+		expectPlaces(t, store, inProject("muller"))
+		expectPlaces(t, store, inProject("2"), "A 3")
+		expectPlaces(t, store, inProject("p")) // as the project
+		expectPlaces(t, store, inProject("c*"))
+		expectPlaces(t, store, inOne("a", "apple"), "a 2", "a 4", "a 1")
+		expectPlaces(t, store, inOne("A", "apple"), "A 1")
+		expectPlaces(t, store, inOne("none", "apple"))
+		other := inProject("apple")
+		other.ProjectID = "P"
+		expectPlaces(t, store, other, "b 1")
+		for _, bounds := range []struct {
+			from, to int64
+			want     []string
+		}{{1, 4, []string{"a 4", "a 1"}}, {0, 3, []string{"a 0", "a 1"}}, {2, 0, []string{"a 4"}}, {5, 9, nil}, {0, 0, []string{"a 0", "a 4", "a 1"}}, {1, 1, []string{"a 1"}}} {
+			query := inOne("a", "pear")
+			query.From, query.To = bounds.from, bounds.to
+			expectPlaces(t, store, query, bounds.want...)
+		}
+	}
+	for what, query := range map[string]continuo.PlaceQuery{"no limit": {ProjectID: "p", Terms: inProject("a").Terms}, "no terms": {ProjectID: "p", Limit: 1}} {
+		expectError(t, what, second(store.Places(ctx, query)), continuo.ErrInvalid)
+	}
+}
+
+// testManyPlaces has many documents of the same moment, and pages through them.
+func testManyPlaces(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	const each = 300
+	want := map[string]bool{}
+	for i, id := range []string{"a", "b", "c"} {
+		create(t, store, id, each)
+		var documents []continuo.Document
+		for seq := int64(1); seq <= each; seq++ {
+			d := document(seq, 10, "same")
+			if i == 2 {
+				d = document(seq, 5+int(seq%10), "same")
+			}
+			documents = append(documents, d)
+			want[fmt.Sprint(id, " ", seq)] = true
+		}
+		for from := 0; from < each; from += 75 {
+			index(t, store, id, int64(from), documents[from:from+75]...)
+		}
+	}
+	for _, limit := range []int{7, 100, 1000} {
+		query := inProject("same")
+		query.Limit = limit
+		got := map[string]bool{}
+		found := places(t, store, query)
+		for _, p := range found {
+			got[p] = true
+		}
+		if len(found) != len(got) {
+			t.Errorf("pages of %d: %d places, %d different ones", limit, len(found), len(got))
+		}
+		same(t, "all places", got, want)
+		rest := slices.Index(found, found[len(found)-1])
+		if newest, oldest := found[0], found[rest]; newest[:1] != "c" || oldest[:1] != "c" {
+			t.Errorf("the first place is %s, the last %s", newest, oldest)
+		}
+	}
+}
+
+func unindexed(t *testing.T, store continuo.Store, query continuo.UnindexedQuery) map[string]continuo.Unindexed {
+	t.Helper()
+	query.Limit = 100
+	found, err := store.Unindexed(t.Context(), query)
+	noError(t, err)
+	byID := map[string]continuo.Unindexed{}
+	for _, u := range found {
+		byID[u.Conversation.ID] = u
+	}
+	if len(byID) != len(found) {
+		t.Errorf("%d conversations, %d different ones", len(found), len(byID))
+	}
+	return byID
+}
+
+func testUnindexed(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 5)
+	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 3}), nil))
+	elsewhere := conversation("c")
+	elsewhere.ProjectID = "q"
+	noError(t, store.Create(ctx, elsewhere, nil))
+	missing := func(id string, indexed int64, title bool) {
+		t.Helper()
+		c, err := store.Conversation(ctx, id)
+		noError(t, err)
+		want := map[string]continuo.Unindexed{id: {Conversation: c, Indexed: indexed, Title: title}}
+		same(t, "of the conversation "+id, unindexed(t, store, continuo.UnindexedQuery{ConversationID: id}), want)
+		project := unindexed(t, store, continuo.UnindexedQuery{ProjectID: c.ProjectID})
+		same(t, "of the project of "+id, project[id], want[id])
+		same(t, "of all: "+id, unindexed(t, store, continuo.UnindexedQuery{})[id], want[id])
+		same(t, "in another project", unindexed(t, store, continuo.UnindexedQuery{ConversationID: id, ProjectID: "none"}), map[string]continuo.Unindexed{})
+	}
+	nothing := func(id string) {
+		t.Helper()
+		if found, is := unindexed(t, store, continuo.UnindexedQuery{})[id]; is {
+			t.Errorf("nothing of %s is missing: %+v", id, found)
+		}
+		same(t, "of the conversation "+id, unindexed(t, store, continuo.UnindexedQuery{ConversationID: id}), map[string]continuo.Unindexed{})
+	}
+	missing("a", 0, false)
+	missing("b", 3, false) // what it inherited is its ancestor's
+	missing("c", 0, false)
+	index(t, store, "a", 0, document(2, 1, "x"))
+	missing("a", 2, false)
+	indexTitle(t, store, "a", 2, "an earlier title")
+	missing("a", 2, false)
+	indexTitle(t, store, "a", 2, "title of a")
+	missing("a", 2, true)
+	noError(t, store.Index(ctx, continuo.IndexBatch{ConversationID: "a", After: 2, Through: 5})) // none has terms
+	nothing("a")
+	title := "other"
+	noError(t, second(store.Update(ctx, "a", continuo.ConversationChange{Title: &title, UpdatedAt: at(1)})))
+	missing("a", 5, false)
+	indexTitle(t, store, "a", 5, "other")
+	nothing("a")
+	appendEntries(t, store, "a", 6, 6)
+	missing("a", 5, true)
+	noError(t, store.ForgetIndex(ctx, "a"))
+	missing("a", 0, false)
+	noError(t, store.ForgetIndex(ctx, "b"))
+	missing("b", 3, false)
+	indexTitle(t, store, "b", 3, "title of b")
+	nothing("b")
+	one, err := store.Unindexed(ctx, continuo.UnindexedQuery{Limit: 1})
+	if err != nil || len(one) != 1 {
+		t.Errorf("with a limit of 1: %d (%v)", len(one), err)
+	}
+	noError(t, store.Delete(ctx, "c"))
+	nothing("c")
+	for what, err := range map[string]error{
+		"Unindexed with a limit of 0": second(store.Unindexed(ctx, continuo.UnindexedQuery{})),
+		"a document outside":          store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 2, Documents: []continuo.Document{document(3, 1, "x")}}),
+		"a title that is not given":   store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Documents: []continuo.Document{document(0, 1, "x")}}),
+		"a seq twice":                 store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 2, Documents: []continuo.Document{document(2, 1, "x"), document(2, 1, "y")}}),
+		"through what is not there":   store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 99}),
+		"backward":                    store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: -1}),
+	} {
+		expectError(t, what, err, continuo.ErrInvalid)
+	}
+	missing("a", 0, false)
+}
+
+// testTerms refuses terms that package fulltext does not make: they might be taken apart, or stand for
+// something else.
+func testTerms(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 2)
+	for _, bad := range []string{"", "two words", `quo"te`, "dash-ed", "under_score", "Capital", "nul\x00", "bad\xff", "tick'", "star*", "colon:", "and|or&", strings.Repeat("x", 300)} {
+		batch := continuo.IndexBatch{ConversationID: "a", Through: 1, Documents: []continuo.Document{{Seq: 1, Added: 1, Terms: []string{"good", bad}}}}
+		expectError(t, fmt.Sprintf("a document with %.20q", bad), store.Index(ctx, batch), continuo.ErrInvalid)
+		query := continuo.PlaceQuery{ProjectID: "p", Limit: 1, Terms: []continuo.IndexTerm{{Text: bad}}}
+		expectError(t, fmt.Sprintf("a query with %.20q", bad), second(store.Places(ctx, query)), continuo.ErrInvalid)
+	}
+	good := []string{"and", "or", "not", "near", "é", "ß", "ſ", "数", "数据", "ก็", "กำ", "한국어", "हिन्दी", "ا", "5", "²", "ﬀ", "ι", "ς", "σ", "𝒳", "か\u3099", "i\u0307", "ǆ", "ª", "Ⅷ", strings.Repeat("数", 64), strings.Repeat("x", 256)}
+	for i, term := range good {
+		create(t, store, fmt.Sprint("c", i), 1)
+		index(t, store, fmt.Sprint("c", i), 0, document(1, i, term))
+	}
+	for i, term := range good {
+		expectPlaces(t, store, inProject(term), fmt.Sprint("c", i, " 1"))
+		expectPlaces(t, store, inOne(fmt.Sprint("c", i), term+"*"), fmt.Sprint("c", i, " 1"))
+	}
+}
+
+// testPlacesGone removes documents in every way that there is.
+func testPlacesGone(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	for i, id := range []string{"redacted", "archived", "deleted", "forgotten", "titled"} {
+		create(t, store, id, 3)
+		index(t, store, id, 0, document(1, 10+i, "word"), document(3, 20+i, "word other"))
+		indexTitle(t, store, id, 3, "title of "+id, document(0, 30+i, "word title"))
+	}
+	noError(t, store.Create(ctx, forkOf("fork", continuo.Segment{ConversationID: "deleted", Through: 3}), nil))
+	noError(t, store.Redact(ctx, "redacted", []continuo.Entry{redacted(entry("redacted", 3))}))
+	noError(t, store.Archive(ctx, "archived", 3, at(50)))
+	noError(t, store.Delete(ctx, "deleted"))
+	noError(t, store.ForgetIndex(ctx, "forgotten"))
+	indexTitle(t, store, "titled", 3, "new title", document(0, 40, "new"))
+	for _, store := range []continuo.Store{store, open(t, opener)} {
+		expectPlaces(t, store, inProject("word"), "redacted 0", "titled 3", "titled 1", "redacted 1")
+		expectPlaces(t, store, inOne("redacted", "word"), "redacted 0", "redacted 1")
+		expectPlaces(t, store, inProject("new"), "titled 0")
+		for _, id := range []string{"archived", "deleted", "forgotten"} {
+			expectPlaces(t, store, inOne(id, "word"))
+		}
+	}
+	// Made anew, the index is as it was.
+	index(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
+	expectPlaces(t, store, inProject("other"), "titled 3", "forgotten 3")
+	for _, r := range []continuo.Entry{entry("archived", 1), entry("archived", 2), entry("archived", 3)} {
+		noError(t, store.PutRecords(ctx, "archived", []continuo.Record{{Entry: &r}}))
+	}
+	noError(t, store.Restore(ctx, "archived"))
+	if found := unindexed(t, store, continuo.UnindexedQuery{ConversationID: "archived"})["archived"]; found.Indexed != 0 || found.Title || found.Conversation.ID == "" {
+		t.Errorf("a restored conversation is indexed anew: %+v", found)
+	}
+	index(t, store, "archived", 0, document(2, 90, "word"), document(3, 91, "back"))
+	expectPlaces(t, store, inOne("archived", "word"), "archived 2")
+	for what, err := range map[string]error{
+		"Index a deleted one":        store.Index(ctx, continuo.IndexBatch{ConversationID: "deleted"}),
+		"Index an unknown one":       store.Index(ctx, continuo.IndexBatch{ConversationID: "none"}),
+		"ForgetIndex a deleted one":  store.ForgetIndex(ctx, "deleted"),
+		"ForgetIndex an unknown one": store.ForgetIndex(ctx, "none"),
+	} {
+		expectError(t, what, err, continuo.ErrNotFound)
+	}
+}
+
+// testIndexRaces has several index the same entries, and one redact them meanwhile.
+func testIndexRaces(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	const last = 40
+	create(t, store, "a", last)
+	stores := []continuo.Store{store, open(t, opener)}
+	var done sync.WaitGroup
+	for i := range 8 {
+		done.Go(func() {
+			for after := int64(0); after < last; {
+				err := stores[i%2].Index(ctx, continuo.IndexBatch{
+					ConversationID: "a", After: after, Through: after + 2,
+					Documents: []continuo.Document{document(after+1, int(after+1), "word"), document(after+2, int(after+2), "word")},
+				})
+				var conflict *continuo.ConflictError
+				switch {
+				case err == nil:
+					after += 2
+				case errors.As(err, &conflict):
+					if conflict.Want != after+1 || conflict.Have <= after+1 {
+						t.Errorf("indexing after %d: %v", after, err)
+						return
+					}
+					after = conflict.Have - 1
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	done.Wait()
+	var want []string
+	for seq := last; seq > 0; seq-- {
+		want = append(want, fmt.Sprint("a ", seq))
+	}
+	same(t, "places", places(t, store, inProject("word")), want)
+
+	// Whoever read an entry before it was redacted brings its words too late.
+	appendEntries(t, store, "a", last+1, last+2)
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", last+1))}))
+	index(t, store, "a", last, document(last+1, 90, "secret"), document(last+2, 91, "said"))
+	expectPlaces(t, store, inProject("secret"))
+	expectPlaces(t, store, inProject("said"), fmt.Sprint("a ", last+2))
+	same(t, "what is missing", unindexed(t, store, continuo.UnindexedQuery{ConversationID: "a"})["a"].Indexed, int64(last+2))
+}

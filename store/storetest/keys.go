@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+func testProjects(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	none, err := store.Projects(ctx)
+	if err != nil || len(none) != 0 {
+		t.Errorf("projects of a new database: %v (%v)", none, err)
+	}
+	made := []continuo.Project{{ID: "B", CreatedAt: at(3)}, {ID: "a", CreatedAt: at(2)}, {ID: continuo.DefaultProject, CreatedAt: at(1)}}
+	for _, i := range []int{1, 0, 2} {
+		noError(t, store.CreateProject(ctx, made[i]))
+	}
+	expectError(t, "twice", store.CreateProject(ctx, continuo.Project{ID: "a", CreatedAt: at(9)}), continuo.ErrExists)
+	found, err := open(t, opener).Projects(ctx)
+	noError(t, err)
+	same(t, "projects", found, made)
+}
+
+func testAPIKeys(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	made := []continuo.APIKey{
+		{ID: "k3", ProjectID: "P", Hash: "h", CreatedAt: at(9)},
+		{ID: "k1", ProjectID: "p", Name: "the first <&> 😀", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5)},
+		{ID: "k0", ProjectID: "p", Name: "later", Hash: "h1", CreatedAt: at(2), RevokedAt: at(4)},
+		{ID: "k2", ProjectID: "p", Hash: "h2", CreatedAt: at(2)},
+	}
+	for _, i := range []int{3, 0, 2, 1} {
+		noError(t, store.CreateKey(ctx, made[i]))
+	}
+	again := made[1]
+	again.ProjectID, again.Hash = "q", "other"
+	expectError(t, "an id twice", store.CreateKey(ctx, again), continuo.ErrExists)
+	for _, key := range made {
+		found, err := store.Key(ctx, key.ID)
+		noError(t, err)
+		same(t, key.ID, found, key)
+	}
+	listed := func(project string, want ...continuo.APIKey) {
+		t.Helper()
+		found, err := open(t, opener).Keys(ctx, project)
+		noError(t, err)
+		same(t, "keys of "+project, append([]continuo.APIKey(nil), found...), want)
+	}
+	listed("", made...)
+	listed("p", made[1:]...)
+	listed("P", made[0])
+	listed("none")
+	for id, when := range map[string]time.Time{"k1": at(6), "k0": at(4)} {
+		revoked, err := store.RevokeKey(ctx, id, at(6))
+		noError(t, err)
+		found, err := store.Key(ctx, id)
+		noError(t, err)
+		if same(t, "revoked "+id, revoked, found); !revoked.RevokedAt.Equal(when) {
+			t.Errorf("%s was revoked at %v, want %v", id, revoked.RevokedAt, when)
+		}
+	}
+	expectError(t, "revoke none", second(store.RevokeKey(ctx, "none", at(6))), continuo.ErrNotFound)
+	expectError(t, "no key", second(store.Key(ctx, "none")), continuo.ErrNotFound)
+	listed("P", made[0])
+}
+
+// testTexts has texts and times that are hard to keep.
+func testTexts(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 1)
+	for i, bad := range []string{"a\x00b", "\x00", "a\xffb", "\xed\xa0\x80"} {
+		title := conversation("b")
+		title.Title = bad
+		key := conversation("b")
+		key.Key = bad
+		metadata := conversation("b")
+		metadata.Metadata = []byte(`{"a":"` + bad + `"}`)
+		for what, err := range map[string]error{
+			"a title":          store.Create(ctx, title, nil),
+			"a key":            store.Create(ctx, key, nil),
+			"metadata":         store.Create(ctx, metadata, nil),
+			"a new title":      second(store.Update(ctx, "a", continuo.ConversationChange{Title: &bad, UpdatedAt: at(1)})),
+			"new metadata":     second(store.Update(ctx, "a", continuo.ConversationChange{Metadata: metadata.Metadata, UpdatedAt: at(1)})),
+			"a receipt":        store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 2), Receipts: []continuo.Receipt{{Key: bad}}}),
+			"a project":        store.CreateProject(ctx, continuo.Project{ID: bad, CreatedAt: day}),
+			"a key's name":     store.CreateKey(ctx, continuo.APIKey{ID: fmt.Sprint(i), Name: bad, CreatedAt: day}),
+			"an indexed title": store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Title: &bad}),
+			"a record":         store.PutRecords(ctx, "b", []continuo.Record{{Conversation: &continuo.ConversationRecord{Conversation: title}}}),
+		} {
+			if !errors.Is(err, continuo.ErrInvalid) {
+				t.Errorf("%s with %q: %v, want ErrInvalid", what, bad, err)
+			}
+		}
+	}
+	sameEntries(t, "entries after what was refused", readAll(t, store, "a"), entries("a", 1, 1))
+	// What JSON can say is kept: an escaped NUL too, and in an entry's content any character.
+	c := conversation("c")
+	c.Metadata, c.LastSeq = []byte(`{"nul":"\u0000","half":"\ud800"}`), 1
+	c.Title, c.Key = "tab\tline\nbell\a\u2028\ufffe😀", "e\u0301 é \u200b"
+	c.CreatedAt, c.UpdatedAt = time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
+	e := entry("c", 1)
+	e.Content = continuo.Text("nul \x00 in an entry")
+	noError(t, store.Create(ctx, c, []continuo.Entry{e}))
+	got, err := store.Conversation(ctx, "c")
+	noError(t, err)
+	same(t, "the conversation", got, c)
+	sameEntries(t, "its entry", readAll(t, store, "c"), []continuo.Entry{e})
+	got, err = store.ConversationByKey(ctx, "p", c.Key)
+	noError(t, err)
+	same(t, "by key", got, c)
+}

@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// memoryIndex is the index of a conversation.
+type memoryIndex struct {
+	indexed   int64
+	title     *string // that the index has
+	documents map[int64]memoryDocument
+}
+
+type memoryDocument struct {
+	added, order int64
+	terms        []string
+}
+
+// forget empties the index.
+func (c *memoryConversation) forget() {
+	c.memoryIndex = memoryIndex{indexed: c.ForkSeq, documents: map[int64]memoryDocument{}}
+}
+
+func (m *memory) Unindexed(ctx context.Context, query continuo.UnindexedQuery) ([]continuo.Unindexed, error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("list what is not indexed: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var found []continuo.Unindexed
+	for _, c := range m.conversations {
+		if c.deleted || !c.ArchivedAt.IsZero() || query.ConversationID != "" && c.ID != query.ConversationID || query.ProjectID != "" && c.ProjectID != query.ProjectID {
+			continue
+		}
+		title := c.title != nil && *c.title == c.Title
+		if (c.indexed < c.LastSeq || !title) && len(found) < query.Limit {
+			found = append(found, continuo.Unindexed{Conversation: c.Conversation, Indexed: c.indexed, Title: title})
+		}
+	}
+	return found, nil
+}
+
+func (m *memory) Index(ctx context.Context, batch continuo.IndexBatch) error {
+	if err := checkMemoryBatch(batch); err != nil {
+		return err
+	}
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(batch.ConversationID)
+	switch {
+	case err != nil:
+		return err
+	case !c.ArchivedAt.IsZero():
+		return continuo.ErrArchived
+	case c.indexed != batch.After:
+		return &continuo.ConflictError{Want: batch.After + 1, Have: c.indexed + 1}
+	case batch.Through > c.LastSeq:
+		return fmt.Errorf("index conversation %s: %w: it ends at seq %d, before %d", c.ID, continuo.ErrInvalid, c.LastSeq, batch.Through)
+	}
+	c.indexed = batch.Through
+	if batch.Title != nil {
+		title := *batch.Title
+		c.title = &title
+		delete(c.documents, 0)
+	}
+	for _, d := range batch.Documents {
+		if !c.isRedacted(d.Seq) {
+			m.places++
+			c.documents[d.Seq] = memoryDocument{d.Added, m.places, slices.Clone(d.Terms)}
+		}
+	}
+	return nil
+}
+
+func (c *memoryConversation) isRedacted(seq int64) bool {
+	return slices.ContainsFunc(c.entries, func(e memoryEntry) bool { return e.seq == seq && e.redacted })
+}
+
+func checkMemoryBatch(batch continuo.IndexBatch) error {
+	wrong := func(what string, args ...any) error {
+		return fmt.Errorf("index conversation %s: %w: %s", batch.ConversationID, continuo.ErrInvalid, fmt.Sprintf(what, args...))
+	}
+	if batch.Through < batch.After {
+		return wrong("through %d is before after %d", batch.Through, batch.After)
+	}
+	if batch.Title != nil {
+		if err := checkMemoryTexts("index conversation "+batch.ConversationID, *batch.Title); err != nil {
+			return err
+		}
+	}
+	seen := map[int64]bool{}
+	for _, d := range batch.Documents {
+		isTitle := d.Seq == 0 && batch.Title != nil
+		if seen[d.Seq] || !isTitle && (d.Seq <= batch.After || d.Seq > batch.Through) {
+			return wrong("a document with seq %d in a batch after %d through %d", d.Seq, batch.After, batch.Through)
+		}
+		seen[d.Seq] = true
+		for _, term := range d.Terms {
+			if !isTerm(term) {
+				return wrong("%q is no term: it has to be small letters, digits and marks", term)
+			}
+		}
+	}
+	return nil
+}
+
+// isTerm knows terms by their ASCII part: the rest cannot harm an index.
+func isTerm(term string) bool {
+	wrong := func(r rune) bool { return r < 0x80 && !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }
+	return term != "" && len(term) <= 256 && checkMemoryTexts("", term) == nil && !strings.ContainsFunc(term, wrong)
+}
+
+func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]continuo.Place, error) {
+	if err := checkMemoryPlaces(query); err != nil {
+		return nil, err
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	type placed struct {
+		memoryDocument
+		continuo.Place
+	}
+	var found []placed
+	for _, c := range m.conversations {
+		if c.ProjectID != query.ProjectID && query.ConversationID == "" || query.ConversationID != "" && c.ID != query.ConversationID {
+			continue
+		}
+		for seq, d := range c.documents {
+			if (query.From == 0 || seq >= query.From) && (query.To == 0 || seq <= query.To) && d.has(query.Terms) {
+				found = append(found, placed{d, continuo.Place{ConversationID: c.ID, Seq: seq, Order: d.added}})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b placed) int { return cmp.Or(cmp.Compare(b.added, a.added), cmp.Compare(b.order, a.order)) })
+	var places []continuo.Place
+	after := query.Before == continuo.Place{}
+	for _, p := range found {
+		if after && len(places) < query.Limit {
+			places = append(places, p.Place)
+		}
+		after = after || p.Place == query.Before
+	}
+	return places, nil
+}
+
+func checkMemoryPlaces(query continuo.PlaceQuery) error {
+	if query.Limit < 1 || len(query.Terms) == 0 {
+		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
+	}
+	for _, term := range query.Terms {
+		if !isTerm(term.Text) {
+			return fmt.Errorf("find places: %w: %q is no term: it has to be small letters, digits and marks", continuo.ErrInvalid, term.Text)
+		}
+	}
+	return nil
+}
+
+func (d *memoryDocument) has(terms []continuo.IndexTerm) bool {
+	for _, want := range terms {
+		fits := func(term string) bool { return term == want.Text || want.Prefix && strings.HasPrefix(term, want.Text) }
+		if !slices.ContainsFunc(d.terms, fits) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *memory) ForgetIndex(ctx context.Context, conversationID string) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(conversationID)
+	if err != nil {
+		return err
+	}
+	c.forget()
+	return nil
+}

@@ -1,0 +1,280 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+func (m *memory) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var ids []string
+	for _, c := range m.conversations {
+		ids = append(ids, c.ID)
+	}
+	return above(ids, after, limit)
+}
+
+func (m *memory) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	return above(slices.Collect(maps.Keys(m.blobs)), after, limit)
+}
+
+func above(names []string, after string, limit int) ([]string, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
+	slices.Sort(names)
+	return names[:min(limit, len(names))], nil
+}
+
+func (m *memory) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	c := m.find(conversationID)
+	if c == nil {
+		return nil, nil
+	}
+	all, err := c.records()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(r continuo.Record) bool { return comparePlaces(r.Place(), after) <= 0 })
+	slices.SortFunc(all, func(a, b continuo.Record) int { return comparePlaces(a.Place(), b.Place()) })
+	return all[:min(limit, len(all))], nil
+}
+
+func comparePlaces(a, b continuo.RecordPlace) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
+}
+
+func (c *memoryConversation) records() ([]continuo.Record, error) {
+	own := continuo.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
+	all := []continuo.Record{{Conversation: &own}}
+	for _, e := range c.entries {
+		var entry continuo.Entry
+		if err := json.Unmarshal(e.body, &entry); err != nil {
+			return nil, err
+		}
+		all = append(all, continuo.Record{Entry: &entry})
+	}
+	for _, receipt := range c.receipts {
+		all = append(all, continuo.Record{Receipt: &receipt})
+	}
+	for _, t := range c.turns {
+		turn := continuo.TurnRecord{Turn: t.at(memoryNow()), Signals: slices.Clone(t.signals)}
+		for _, together := range t.events {
+			turn.Events = append(turn.Events, cloneEvents(together)...)
+		}
+		all = append(all, continuo.Record{Turn: &turn})
+	}
+	return all, nil
+}
+
+func (m *memory) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	for _, r := range records {
+		if err := checkMemoryRecord(conversationID, r); err != nil {
+			return fmt.Errorf("write records of conversation %s: %w", conversationID, err)
+		}
+	}
+	before := m.find(conversationID)
+	i := slices.IndexFunc(records, func(r continuo.Record) bool { return r.Conversation != nil })
+	if before == nil && i < 0 {
+		return fmt.Errorf("write records of conversation %s: %w", conversationID, continuo.ErrNotFound)
+	}
+	if i >= 0 {
+		if err := m.mayPut(records[i].Conversation); err != nil {
+			return err
+		}
+	}
+	undo := m.keep(before)
+	if i >= 0 {
+		m.putConversation(before, records[i].Conversation)
+	}
+	for _, r := range records {
+		if err := m.find(conversationID).put(m, r); err != nil {
+			undo()
+			return err
+		}
+	}
+	return nil
+}
+
+// keep returns how to undo what is done to a conversation, which may be nil, and to the others around it.
+func (m *memory) keep(c *memoryConversation) (undo func()) {
+	conversations, discards := slices.Clone(m.conversations), slices.Clone(m.discards)
+	var kept memoryConversation
+	if c != nil {
+		kept = *c
+		kept.entries, kept.needs, kept.turns = slices.Clone(c.entries), slices.Clone(c.needs), slices.Clone(c.turns)
+		kept.receipts, kept.documents = maps.Clone(c.receipts), maps.Clone(c.documents)
+	}
+	return func() {
+		m.conversations, m.discards = conversations, discards
+		if c != nil {
+			*c = kept
+		}
+	}
+}
+
+// checkMemoryRecord refuses records that are of another conversation, or of nothing.
+func checkMemoryRecord(conversationID string, r continuo.Record) error {
+	of := ""
+	switch {
+	case r.Conversation != nil:
+		of = r.Conversation.ID
+		if err := checkMemoryConversation(r.Conversation.Conversation); err != nil {
+			return err
+		}
+	case r.Entry != nil:
+		of = r.Entry.ConversationID
+		if _, err := encodeMemory([]continuo.Entry{*r.Entry}); err != nil {
+			return err
+		}
+	case r.Receipt != nil:
+		of = conversationID
+	case r.Turn != nil:
+		of = r.Turn.ConversationID
+		if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, r.Turn.State) {
+			return fmt.Errorf("%w: turn %s has the state %q", continuo.ErrInvalid, r.Turn.ID, r.Turn.State)
+		}
+		if err := checkMemoryUpdate(continuo.TurnUpdate{TurnID: r.Turn.ID, Events: r.Turn.Events}); err != nil {
+			return err
+		}
+	}
+	if of != conversationID {
+		return fmt.Errorf("%w: a record of conversation %q", continuo.ErrInvalid, of)
+	}
+	return nil
+}
+
+func (m *memory) mayPut(record *continuo.ConversationRecord) error {
+	for _, c := range m.conversations {
+		if record.Key != "" && c.Key == record.Key && c.ProjectID == record.ProjectID && c.ID != record.ID {
+			return fmt.Errorf("%w: key %q", continuo.ErrExists, record.Key)
+		}
+	}
+	for _, segment := range record.Lineage {
+		if m.find(segment.ConversationID) == nil {
+			return fmt.Errorf("%w: conversation %s, which %s begins with", continuo.ErrNotFound, segment.ConversationID, record.ID)
+		}
+	}
+	return nil
+}
+
+func (m *memory) putConversation(c *memoryConversation, record *continuo.ConversationRecord) {
+	if c == nil {
+		c = m.add(record.Conversation)
+	}
+	c.Conversation, c.deleted = record.Conversation, record.Deleted
+	c.Lineage, c.Metadata = slices.Clone(record.Lineage), slices.Clone(record.Metadata)
+	c.forget()
+	m.undiscard(continuo.ObjectName(c.ID, ""))
+}
+
+// undiscard keeps what a record names from being removed.
+func (m *memory) undiscard(name string) {
+	m.discards = slices.DeleteFunc(m.discards, func(other string) bool { return other == name })
+}
+
+func (c *memoryConversation) put(m *memory, r continuo.Record) error {
+	switch {
+	case r.Entry != nil:
+		encoded, err := encodeMemory([]continuo.Entry{*r.Entry})
+		if err != nil {
+			return err
+		}
+		c.entries = slices.DeleteFunc(c.entries, func(e memoryEntry) bool { return e.seq == r.Entry.Seq })
+		c.needs = slices.DeleteFunc(c.needs, func(n memoryNeed) bool { return n.seq == r.Entry.Seq })
+		c.append(encoded)
+		slices.SortFunc(c.entries, func(a, b memoryEntry) int { return cmp.Compare(a.seq, b.seq) })
+		for _, id := range encoded[0].objects {
+			m.undiscard(continuo.ObjectName(c.ID, id))
+		}
+	case r.Receipt != nil:
+		if c.receipts == nil {
+			c.receipts = map[string]continuo.Receipt{}
+		}
+		c.receipts[r.Receipt.Key] = *r.Receipt
+	case r.Turn != nil:
+		return c.putTurn(r.Turn)
+	}
+	return nil
+}
+
+func (c *memoryConversation) putTurn(record *continuo.TurnRecord) error {
+	t := &memoryTurn{Turn: record.Turn, signals: slices.Clone(record.Signals)}
+	t.LeaseExpired, t.LastEvent = false, 0
+	if n := len(record.Events); n > 0 {
+		t.events, t.LastEvent = [][]continuo.TurnEvent{cloneEvents(record.Events)}, record.Events[n-1].ID
+	}
+	others := slices.DeleteFunc(slices.Clone(c.turns), func(other *memoryTurn) bool { return other.ID == record.ID })
+	for _, other := range others {
+		if other.Fence == t.Fence || other.State == continuo.TurnRunning && t.State == continuo.TurnRunning {
+			return fmt.Errorf("%w: turn %s, beside which turn %s cannot stand", continuo.ErrExists, other.ID, t.ID)
+		}
+	}
+	c.turns = append(others, t)
+	return nil
+}
+
+func (m *memory) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(conversationID)
+	switch {
+	case err != nil:
+		return err
+	case !c.ArchivedAt.IsZero():
+		return continuo.ErrArchived
+	case c.LastSeq != lastSeq:
+		return &continuo.ConflictError{Want: lastSeq + 1, Have: c.LastSeq + 1}
+	}
+	if running := c.running(); running != nil {
+		return &continuo.BusyError{Turn: running.at(memoryNow())}
+	}
+	c.ArchivedAt, c.receipts, c.turns = at, map[string]continuo.Receipt{}, nil
+	c.forget()
+	m.release()
+	return nil
+}
+
+func (m *memory) Restore(ctx context.Context, conversationID string) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(conversationID)
+	if err != nil || c.ArchivedAt.IsZero() {
+		return err
+	}
+	if have, want := int64(len(c.entries)), c.LastSeq-c.ForkSeq; have != want {
+		return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
+	}
+	c.ArchivedAt = time.Time{}
+	return nil
+}

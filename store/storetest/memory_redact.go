@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+func (m *memory) Redact(ctx context.Context, conversationID string, entries []continuo.Entry) error {
+	encoded, err := encodeMemory(entries)
+	for _, e := range entries {
+		if e.ConversationID != conversationID {
+			err = fmt.Errorf("redact: %w: an entry of conversation %q", continuo.ErrInvalid, e.ConversationID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c := m.find(conversationID)
+	if c == nil {
+		return continuo.ErrNotFound
+	}
+	if !c.ArchivedAt.IsZero() {
+		return continuo.ErrArchived
+	}
+	places := make([]int, len(encoded))
+	for i, e := range encoded {
+		places[i] = slices.IndexFunc(c.entries, func(old memoryEntry) bool { return old.seq == e.seq && old.id == e.id })
+		if places[i] < 0 {
+			return fmt.Errorf("%w: entry %s at seq %d", continuo.ErrNotFound, e.id, e.seq)
+		}
+	}
+	for _, place := range places {
+		if running := c.running(); running != nil && running.ID == c.entries[place].turnID {
+			return &continuo.BusyError{Turn: running.at(memoryNow())}
+		}
+	}
+	for i, e := range encoded {
+		m.redact(c, places[i], e)
+	}
+	return nil
+}
+
+func (m *memory) redact(c *memoryConversation, place int, by memoryEntry) {
+	if t := c.turn(c.entries[place].turnID); t != nil {
+		t.events, t.signals, t.LastEvent = nil, nil, 0
+	}
+	delete(c.documents, by.seq)
+	c.entries[place] = by
+	var needs []memoryNeed
+	for _, id := range by.objects {
+		needs = append(needs, memoryNeed{by.seq, id})
+	}
+	old := c.needs
+	c.needs = append(slices.DeleteFunc(slices.Clone(old), func(n memoryNeed) bool { return n.seq == by.seq }), needs...)
+	m.discardUnneeded(c, old)
+}
+
+// dropNeeds forgets needs, and discards the objects that nothing needs any more.
+func (m *memory) dropNeeds(c *memoryConversation, which func(memoryNeed) bool) {
+	old := slices.Clone(c.needs)
+	c.needs = slices.DeleteFunc(c.needs, which)
+	m.discardUnneeded(c, old)
+}
+
+func (m *memory) discardUnneeded(c *memoryConversation, old []memoryNeed) {
+	for _, n := range old {
+		if !slices.ContainsFunc(c.needs, func(kept memoryNeed) bool { return kept.id == n.id }) {
+			m.discard(continuo.ObjectName(c.ID, n.id))
+		}
+	}
+}
+
+func (m *memory) discard(name string) {
+	if !slices.Contains(m.discards, name) {
+		m.discards = append(m.discards, name)
+	}
+}
+
+func (m *memory) Discards(ctx context.Context, limit int) ([]string, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("list discards: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	return slices.Clone(m.discards[:min(limit, len(m.discards))]), nil
+}
+
+func (m *memory) Discarded(ctx context.Context, names []string) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.discards = slices.DeleteFunc(m.discards, func(name string) bool { return slices.Contains(names, name) })
+	return nil
+}

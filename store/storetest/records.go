@@ -1,0 +1,256 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// records reads all records of a conversation in pages.
+func records(t *testing.T, store continuo.Store, id string, limit int) []continuo.Record {
+	t.Helper()
+	var all []continuo.Record
+	after := continuo.RecordPlace{}
+	for {
+		page, err := store.Records(t.Context(), id, after, limit)
+		noError(t, err)
+		if len(page) > limit {
+			t.Fatalf("asked for %d records, got %d", limit, len(page))
+		}
+		if len(page) == 0 {
+			return all
+		}
+		for _, r := range page {
+			if comparePlaces(r.Place(), after) <= 0 {
+				t.Fatalf("the record at %+v comes after %+v", r.Place(), after)
+			}
+			after = r.Place()
+		}
+		all = append(all, page...)
+	}
+}
+
+// family fills a store with conversations of all kinds, and returns their ids, ancestors first.
+func family(t *testing.T, store continuo.Store) []string {
+	t.Helper()
+	ctx := t.Context()
+	busyConversation(t, store, "whole", 5)
+	running := begin(t, store, "whole", "t7")
+	updateTurn(t, store, updateOf(running, 3, 4, 9))
+	noError(t, store.SignalTurn(ctx, "whole", "t7", continuo.TurnSignal{Kind: continuo.SignalAllow, ToolCallID: "c", Asked: 9}))
+	noError(t, store.SignalTurn(ctx, "whole", "t7", continuo.TurnSignal{Kind: continuo.SignalCancel}))
+	noError(t, store.Redact(ctx, "whole", []continuo.Entry{redacted(entry("whole", 3))}))
+	create(t, store, "deleted", 4)
+	through := continuo.Segment{ConversationID: "deleted", Through: 3}
+	noError(t, store.Create(ctx, forkOf("fork", through), nil))
+	appendEntries(t, store, "fork", 4, 6)
+	noError(t, store.Create(ctx, forkOf("forks fork", through, continuo.Segment{ConversationID: "fork", Through: 5}), nil))
+	noError(t, store.Delete(ctx, "deleted"))
+	busyConversation(t, store, "archived", 3)
+	noError(t, store.Archive(ctx, "archived", 3, at(60)))
+	elsewhere := conversation("Elsewhere")
+	elsewhere.ProjectID = "q"
+	noError(t, store.Create(ctx, elsewhere, nil))
+	return []string{"whole", "deleted", "fork", "forks fork", "archived", "Elsewhere"}
+}
+
+// testRecords copies everything from the reference to the engine and to another reference.
+func testRecords(t *testing.T, opener Opener) {
+	from, ctx := NewMemory(), t.Context()
+	ids := family(t, from)
+	engine := open(t, opener)
+	again := NewMemory()
+	for _, id := range ids {
+		for _, r := range records(t, from, id, 3) { // one at a time, the conversation's own first
+			noError(t, engine.PutRecords(ctx, id, []continuo.Record{r}))
+		}
+		want := leaseless(records(t, from, id, 100))
+		same(t, "read back from the engine: "+id, leaseless(records(t, engine, id, 100)), want)
+		all := records(t, engine, id, 1)
+		noError(t, again.PutRecords(ctx, id, all))
+		noError(t, again.PutRecords(ctx, id, all)) // changes nothing
+		noError(t, engine.PutRecords(ctx, id, all))
+		same(t, "copied from the engine: "+id, leaseless(records(t, again, id, 100)), want)
+	}
+	engine = open(t, opener)
+	for _, limit := range []int{1, 4, 100} {
+		sorted := slices.Sorted(slices.Values(ids))
+		same(t, "ids", conversationIDs(t, engine, limit), sorted)
+	}
+	// The copies work as the originals do.
+	readLineage(t, engine, "forks fork")
+	expectGone(t, engine, "deleted")
+	expectError(t, "archived", second(engine.Entries(ctx, "archived", continuo.EntryQuery{From: 1, To: 3, Limit: 3})), continuo.ErrArchived)
+	receipt, err := engine.Receipt(ctx, "whole", "r1")
+	noError(t, err)
+	same(t, "receipt", receipt, continuo.Receipt{Key: "r1", Fingerprint: "f", First: 1, Last: 5})
+	running := findTurn(t, engine, "whole", "t7")
+	if running.State != continuo.TurnRunning || !running.LeaseExpired || running.LastEvent != 9 {
+		t.Errorf("a running turn has a lease that has run out: %+v", running)
+	}
+	taken, err := engine.TakeTurn(ctx, running, "two", long)
+	noError(t, err)
+	signals, err := engine.UpdateTurn(ctx, updateOf(taken, 10))
+	if err != nil || len(signals) != 2 {
+		t.Errorf("its signals: %v (%v)", signals, err)
+	}
+	updateTurn(t, engine, ending(taken, continuo.TurnFinished))
+	appendEntries(t, engine, "whole", 6, 6)
+	for _, id := range ids {
+		if id != "deleted" {
+			noError(t, engine.Delete(ctx, id))
+		}
+	}
+	same(t, "ids when all are deleted", conversationIDs(t, engine, 9), []string(nil))
+}
+
+// leaseless takes out what a copy has not.
+func leaseless(records []continuo.Record) []continuo.Record {
+	for _, r := range records {
+		if r.Turn != nil {
+			r.Turn.LeaseExpired = false
+		}
+	}
+	return records
+}
+
+func conversationIDs(t *testing.T, store continuo.Store, limit int) (all []string) {
+	t.Helper()
+	after := ""
+	for {
+		page, err := store.ConversationIDs(t.Context(), after, limit)
+		noError(t, err)
+		if len(page) > limit {
+			t.Fatalf("asked for %d ids, got %d", limit, len(page))
+		}
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		after = page[len(page)-1]
+	}
+}
+
+func testRecordPages(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	busyConversation(t, store, "a", 7)
+	whole := records(t, store, "a", 1000)
+	for limit := range len(whole) + 1 {
+		same(t, fmt.Sprintf("pages of %d", limit+1), records(t, store, "a", limit+1), whole)
+	}
+	kinds := ""
+	for _, r := range whole {
+		kinds += fmt.Sprint(r.Place().Kind)
+	}
+	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44")
+	same(t, "records of nobody", records(t, store, "none", 5), []continuo.Record(nil))
+	for what, err := range map[string]error{
+		"Records":         second(store.Records(ctx, "a", continuo.RecordPlace{}, 0)),
+		"ConversationIDs": second(store.ConversationIDs(ctx, "", 0)),
+		"BlobHashes":      second(store.BlobHashes(ctx, "", 0)),
+	} {
+		expectError(t, what+" with a limit of 0", err, continuo.ErrInvalid)
+	}
+	for _, hash := range []string{"b", "a", "c"} {
+		noError(t, store.PutBlob(ctx, hash, []byte(hash)))
+	}
+	for after, want := range map[string][]string{"": {"a", "b"}, "a": {"b", "c"}, "b": {"c"}, "bb": {"c"}, "c": nil} {
+		found, err := store.BlobHashes(ctx, after, 2)
+		noError(t, err)
+		same(t, "hashes after "+after, append([]string(nil), found...), want)
+	}
+}
+
+// testLargeRecords reads records that are too many bytes for one page.
+func testLargeRecords(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 0)
+	for seq := int64(1); seq <= 12; seq++ {
+		e := entry("a", seq)
+		e.Content = continuo.Text(strings.Repeat("x", 1<<20))
+		noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: seq - 1, Entries: []continuo.Entry{e}}))
+	}
+	turn := begin(t, store, "a", "t1")
+	for id := int64(1); id <= 3; id++ {
+		update := updateOf(turn)
+		update.Events = []continuo.TurnEvent{{ID: id, Data: fmt.Appendf(nil, `{"x":"%s"}`, bytes.Repeat([]byte("y"), 2<<20))}}
+		updateTurn(t, store, update)
+	}
+	all := records(t, store, "a", 1000)
+	if len(all) != 14 || len(all[13].Turn.Events) != 3 {
+		t.Fatalf("%d records", len(all))
+	}
+	copied := NewMemory()
+	noError(t, copied.PutRecords(ctx, "a", all))
+	noError(t, store.PutRecords(ctx, "a", records(t, copied, "a", 1000)))
+	same(t, "written and read again", leaseless(records(t, store, "a", 1000)), leaseless(all))
+}
+
+func testPutRecordsRefused(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	c := busyConversation(t, store, "a", 3)
+	before := records(t, store, "a", 100)
+	own := func(change func(*continuo.ConversationRecord)) continuo.Record {
+		record := continuo.ConversationRecord{Conversation: conversation("b")}
+		change(&record)
+		return continuo.Record{Conversation: &record}
+	}
+	plain := own(func(*continuo.ConversationRecord) {})
+	turn := func(id, conversationID string, state continuo.TurnState, fence int64) continuo.Record {
+		record := continuo.TurnRecord{Turn: continuo.Turn{ID: id, ConversationID: conversationID, State: state, Fence: fence, StartedAt: day}}
+		if state != continuo.TurnRunning {
+			record.EndedAt = at(1)
+		}
+		return continuo.Record{Turn: &record}
+	}
+	backward := turn("t", "b", continuo.TurnFinished, 1)
+	backward.Turn.Events = []continuo.TurnEvent{event(2), event(1)}
+	e := entry("a", 1)
+	for what, test := range map[string]struct {
+		id      string
+		records []continuo.Record
+		want    error
+	}{
+		"no conversation":          {"b", []continuo.Record{turn("t", "b", continuo.TurnFinished, 1)}, continuo.ErrNotFound},
+		"nothing at all":           {"b", nil, continuo.ErrNotFound},
+		"an entry of another":      {"b", []continuo.Record{plain, {Entry: &e}}, continuo.ErrInvalid},
+		"a turn of another":        {"b", []continuo.Record{plain, turn("t", "a", continuo.TurnFinished, 1)}, continuo.ErrInvalid},
+		"another conversation":     {"c", []continuo.Record{plain}, continuo.ErrInvalid},
+		"a record of nothing":      {"b", []continuo.Record{plain, {}}, continuo.ErrInvalid},
+		"events out of order":      {"b", []continuo.Record{plain, backward}, continuo.ErrInvalid},
+		"a turn without a state":   {"b", []continuo.Record{plain, turn("t", "b", "", 1)}, continuo.ErrInvalid},
+		"two running turns":        {"b", []continuo.Record{plain, turn("t", "b", continuo.TurnRunning, 1), turn("u", "b", continuo.TurnRunning, 2)}, continuo.ErrExists},
+		"two turns with one fence": {"b", []continuo.Record{plain, turn("t", "b", continuo.TurnFinished, 1), turn("u", "b", continuo.TurnFinished, 1)}, continuo.ErrExists},
+		"an ancestor that is gone": {"b", []continuo.Record{own(func(r *continuo.ConversationRecord) {
+			r.Lineage = []continuo.Segment{{ConversationID: "none", Through: 1}}
+		})}, continuo.ErrNotFound},
+		"a key of somebody else's":  {"b", []continuo.Record{own(func(r *continuo.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
+		"a turn that runs already":  {"a", []continuo.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
+		"a conversation of nowhere": {"none", []continuo.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
+	} {
+		if err := store.PutRecords(ctx, test.id, test.records); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want: %v", what, err, test.want)
+		}
+		expectError(t, "after "+what, second(store.Conversation(ctx, "b")), continuo.ErrNotFound)
+	}
+	same(t, "the conversation that is there", records(t, store, "a", 100), before)
+}
+
+// testRecordsAndDiscards brings a deleted conversation back before its objects have been removed.
+func testRecordsAndDiscards(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	busyConversation(t, store, "a", 3)
+	all := records(t, store, "a", 100)
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", 1))}))
+	noError(t, store.PutRecords(ctx, "a", all[1:2]))
+	expectDiscards(t, "an entry that came back needs its object", store)
+	noError(t, store.Delete(ctx, "a"))
+	noError(t, store.PutRecords(ctx, "a", all))
+	expectDiscards(t, "a conversation that came back needs its objects", store)
+	same(t, "it is whole", records(t, store, "a", 100), all)
+}

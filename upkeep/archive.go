@@ -1,0 +1,277 @@
+package upkeep
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Archivist takes conversations out of a store and brings them back. It is safe for concurrent use.
+type Archivist struct {
+	Store   continuo.Store
+	Objects continuo.ObjectStore
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// header is the first line of an archive.
+type header struct {
+	Version      int    `json:"continuo_archive"`
+	Conversation string `json:"conversation_id"`
+}
+
+// archiveVersion is what this program writes and reads.
+const archiveVersion = 1
+
+// trailer is the last line of an archive.
+type trailer struct {
+	Records int    `json:"records"`
+	SHA256  string `json:"sha256"` // of all lines before, with their ends
+}
+
+// archiveTries is how often an archive is written anew because its conversation has changed meanwhile.
+const archiveTries = 3
+
+// Archive writes a conversation into an archive and then takes it out of the store, but for its own record
+// and the entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with
+// continuo.ErrArchived and continuo.ErrNotFound. A process that ends in between leaves the conversation as
+// it was.
+func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversation, error) {
+	for try := 1; ; try++ {
+		seen, err := a.Store.Conversation(ctx, id)
+		if err == nil && !seen.ArchivedAt.IsZero() {
+			err = continuo.ErrArchived
+		}
+		if err != nil {
+			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
+		}
+		if err := a.write(ctx, id); err != nil {
+			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
+		}
+		err = a.Store.Archive(ctx, id, seen.LastSeq, a.now())
+		var changed *continuo.ConflictError
+		switch {
+		case err == nil:
+			return a.Store.Conversation(ctx, id)
+		case errors.As(err, &changed) && try < archiveTries:
+			continue
+		}
+		if !errors.Is(err, continuo.ErrArchived) { // somebody else did it just now, with this very archive
+			_ = a.Objects.DeleteObject(context.WithoutCancel(ctx), continuo.ObjectName(id, continuo.ArchiveObject))
+		}
+		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
+	}
+}
+
+func (a Archivist) now() time.Time {
+	if a.Now != nil {
+		return a.Now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+// write makes the archive.
+func (a Archivist) write(ctx context.Context, id string) error {
+	reader, writer := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		writer.CloseWithError(a.encode(ctx, id, writer))
+	}()
+	err := a.Objects.PutObject(ctx, continuo.ObjectName(id, continuo.ArchiveObject), reader)
+	reader.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // lets the goroutine end
+	<-written
+	return err
+}
+
+// encode writes an archive.
+func (a Archivist) encode(ctx context.Context, id string, into io.Writer) error {
+	packed := gzip.NewWriter(into)
+	sum := sha256.New()
+	lines := bufio.NewWriter(io.MultiWriter(packed, sum))
+	count := 0
+	err := writeLine(lines, header{archiveVersion, id})
+	for record, readErr := range records(ctx, a.Store, id) {
+		if err = errors.Join(err, readErr); err == nil {
+			err = writeLine(lines, record)
+		}
+		if err != nil {
+			return err
+		}
+		count++
+	}
+	if err = errors.Join(err, lines.Flush()); err != nil {
+		return err
+	}
+	return errors.Join(writeLine(packed, trailer{count, hex.EncodeToString(sum.Sum(nil))}), packed.Close())
+}
+
+func writeLine(into io.Writer, value any) error {
+	line, err := rawjson.Marshal(value)
+	if err == nil {
+		_, err = into.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// restoreAtOnce bounds what one transaction brings back, in records and in bytes.
+const (
+	restoreAtOnce      = 256
+	restoreBytesAtOnce = 4 << 20
+)
+
+// Restore brings an archived conversation back, entries, receipts and turns as they were, and removes the
+// archive. Its words are indexed anew. It can be stopped and done again. It fails with
+// continuo.ErrObjectGone when the archive is missing and with an error that says so when it is damaged:
+// then nothing has changed. One that is not archived is given back as it is.
+func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversation, error) {
+	found, err := a.Store.Conversation(ctx, id)
+	if err == nil && found.ArchivedAt.IsZero() {
+		return found, nil
+	}
+	if err == nil {
+		err = a.verify(ctx, id)
+	}
+	if err == nil {
+		err = a.bringBack(ctx, id)
+	}
+	if err == nil {
+		err = a.Store.Restore(ctx, id)
+	}
+	if err == nil {
+		err = a.Objects.DeleteObject(ctx, continuo.ObjectName(id, continuo.ArchiveObject))
+	}
+	if err != nil {
+		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w", id, err)
+	}
+	return a.Store.Conversation(ctx, id)
+}
+
+// verify reads an archive to its end.
+func (a Archivist) verify(ctx context.Context, id string) error {
+	return a.decode(ctx, id, func([]continuo.Record) error { return nil })
+}
+
+// bringBack writes the records of an archive, but for the conversation's own, which the store has.
+func (a Archivist) bringBack(ctx context.Context, id string) error {
+	return a.decode(ctx, id, func(some []continuo.Record) error { return a.Store.PutRecords(ctx, id, some) })
+}
+
+// decode gives the records of an archive to take, some at a time, without the conversation's own.
+func (a Archivist) decode(ctx context.Context, id string, take func([]continuo.Record) error) error {
+	name := continuo.ObjectName(id, continuo.ArchiveObject)
+	object, err := a.Objects.ReadObject(ctx, name, 0, -1)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("%w: %s; put it back from a backup of the object store", continuo.ErrObjectGone, name)
+	}
+	if err != nil {
+		return err
+	}
+	err = readArchive(object, id, take)
+	if err := errors.Join(err, object.Close()); err != nil {
+		return fmt.Errorf("archive %s: %w", name, err)
+	}
+	return nil
+}
+
+// errDamaged says that an archive is not what was written.
+var errDamaged = errors.New("it is damaged: put it back from a backup of the object store")
+
+func readArchive(packed io.Reader, id string, take func([]continuo.Record) error) error {
+	plain, err := gzip.NewReader(packed)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", errDamaged, err)
+	}
+	r := &archiveReader{lines: bufio.NewReader(plain), sum: sha256.New()}
+	var head header
+	if err := r.line(&head); err != nil {
+		return err
+	}
+	if head.Version != archiveVersion || head.Conversation != id {
+		return fmt.Errorf("it is archive version %d of conversation %q, and should be version %d of %q", head.Version, head.Conversation, archiveVersion, id)
+	}
+	for {
+		some, end, err := r.some()
+		if err != nil {
+			return err
+		}
+		if len(some) > 0 {
+			if err := take(some); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+type archiveReader struct {
+	lines   *bufio.Reader
+	sum     hash.Hash
+	records int
+}
+
+// line reads one line, which is not the last, into a value.
+func (r *archiveReader) line(into any) error {
+	text, err := r.lines.ReadBytes('\n')
+	if err == nil {
+		_, _ = r.sum.Write(text) // a hash never fails
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%w (%w)", errDamaged, err)
+	}
+	return nil
+}
+
+// some reads records up to a bound, and whether the archive is at its end and whole.
+func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
+	for size := 0; len(some) < restoreAtOnce && size < restoreBytesAtOnce; {
+		text, err := r.lines.ReadBytes('\n')
+		if err != nil {
+			return nil, false, fmt.Errorf("%w (%w)", errDamaged, err)
+		}
+		if bytes.HasPrefix(text, []byte(`{"records":`)) {
+			return some, true, r.whole(text)
+		}
+		var record continuo.Record
+		if err := json.Unmarshal(text, &record); err != nil {
+			return nil, false, fmt.Errorf("%w (%w)", errDamaged, err)
+		}
+		_, _ = r.sum.Write(text)
+		r.records++
+		size += len(text)
+		if record.Conversation == nil {
+			some = append(some, record)
+		}
+	}
+	return some, false, nil
+}
+
+// whole checks the trailer.
+func (r *archiveReader) whole(text []byte) error {
+	var last trailer
+	if err := json.Unmarshal(text, &last); err != nil {
+		return fmt.Errorf("%w (%w)", errDamaged, err)
+	}
+	if sum := hex.EncodeToString(r.sum.Sum(nil)); last.Records != r.records || last.SHA256 != sum {
+		return fmt.Errorf("%w (%d records with SHA-256 %s, not %d with %s)", errDamaged, r.records, sum, last.Records, last.SHA256)
+	}
+	if _, err := r.lines.ReadByte(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w (something follows its end)", errDamaged)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package upkeep_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+// checks runs a check and returns the kinds of what it finds.
+func (p *place) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, found []upkeep.Finding) {
+	p.Helper()
+	checker := &upkeep.Checker{Store: p.store, Objects: p.objects, Counter: token.O200k(), Now: func() time.Time { return time.Now().Add(48 * time.Hour) }}
+	for _, c := range change {
+		c(checker)
+	}
+	_, err := checker.Check(p.Context(), func(f upkeep.Finding) { found = append(found, f) })
+	p.must(err)
+	for _, f := range found {
+		kinds = append(kinds, f.Kind)
+		if f.What == "" || f.Mend == "" {
+			p.Errorf("a finding without words: %+v", f)
+		}
+	}
+	return kinds, found
+}
+
+func TestASoundStoreHasNoFindings(t *testing.T) {
+	for name, store := range map[string]continuo.Store{"memory": storetest.NewMemory(), "file": openFile(t)} {
+		p := furnished(t, store)
+		if _, found := p.checks(); len(found) > 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// bent is a store that shows records other than they are.
+type bent struct {
+	continuo.Store
+	bend func(records []continuo.Record) []continuo.Record
+}
+
+func (b bent) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+	records, err := b.Store.Records(ctx, id, after, limit)
+	return b.bend(records), err
+}
+
+// TestWhatIsWrongIsFound bends one thing at a time.
+func TestWhatIsWrongIsFound(t *testing.T) {
+	entry := func(seq int64, change func(*continuo.Entry)) func([]continuo.Record) []continuo.Record {
+		return func(records []continuo.Record) []continuo.Record {
+			for i := range records {
+				if e := records[i].Entry; e != nil && e.Seq == seq {
+					changed := *e
+					change(&changed)
+					records[i].Entry = &changed
+				}
+			}
+			return records
+		}
+	}
+	without := func(gone func(continuo.Record) bool) func([]continuo.Record) []continuo.Record {
+		return func(records []continuo.Record) []continuo.Record { return slices.DeleteFunc(records, gone) }
+	}
+	cases := map[string]struct {
+		bend func([]continuo.Record) []continuo.Record
+		want upkeep.Kind
+	}{
+		"a gap":         {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == 4 }), upkeep.BadSequence},
+		"a lost result": {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == 3 }), upkeep.BadGroup},
+		"a lost end":    {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq > 4 }), upkeep.BadCount},
+		"a stranger":    {entry(1, func(e *continuo.Entry) { e.ConversationID = "conv_x" }), upkeep.BadSequence},
+		"another call":  {entry(3, func(e *continuo.Entry) { e.ToolCallID = "c9" }), upkeep.BadGroup},
+		"characters":    {entry(1, func(e *continuo.Entry) { e.Chars++ }), upkeep.BadCount},
+		"tokens": {entry(1, func(e *continuo.Entry) {
+			e.Tokens, e.Tokenizer = e.Tokens+100, token.O200k().Name()
+		}), upkeep.BadCount},
+		"an envelope": {entry(4, func(e *continuo.Entry) { e.Round = &continuo.Round{Envelope: "none"} }), upkeep.BadReference},
+		"an object":   {entry(3, func(e *continuo.Entry) { o := *e.Output; o.ID = "out_x"; e.Output = &o }), upkeep.BadReference},
+		"its size":    {entry(3, func(e *continuo.Entry) { o := *e.Output; o.Bytes++; e.Output = &o }), upkeep.BadReference},
+		"a receipt": {func(records []continuo.Record) []continuo.Record {
+			for i := range records {
+				if records[i].Receipt != nil {
+					records[i].Receipt = &continuo.Receipt{Key: records[i].Receipt.Key, First: 1, Last: 99}
+				}
+			}
+			return records
+		}, upkeep.BadReference},
+		"two turns": {func(records []continuo.Record) []continuo.Record {
+			for i := range records {
+				if records[i].Turn != nil {
+					turn := *records[i].Turn
+					turn.State, turn.Fence = continuo.TurnRunning, 7
+					records[i].Turn = &turn
+				}
+			}
+			return records
+		}, upkeep.BadTurn},
+		"a lineage": {func(records []continuo.Record) []continuo.Record {
+			for i := range records {
+				if records[i].Conversation != nil {
+					bent := *records[i].Conversation
+					bent.Lineage = []continuo.Segment{{ConversationID: "conv_x", Through: 3}}
+					records[i].Conversation = &bent
+				}
+			}
+			return records
+		}, upkeep.BadReference},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, storetest.NewMemory())
+			conversation := p.talk(3)
+			p.turn(conversation, "turn_1", true)
+			p.turn(conversation, "turn_2", true)
+			p.store = bent{p.store, c.bend}
+			if kinds, found := p.checks(); !slices.Contains(kinds, c.want) {
+				t.Errorf("found %+v, want one of %s", found, c.want)
+			}
+		})
+	}
+}
+
+func TestObjectsThatNothingNamesAreMended(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	conversation := p.talk(1)
+	archived := p.talk(1)
+	_, err := p.archivist().Archive(t.Context(), archived.ID)
+	p.must(err)
+	for _, name := range []string{continuo.ObjectName(conversation.ID, "out_lost"), continuo.ObjectName("conv_gone", "out_lost")} {
+		p.must(p.objects.PutObject(t.Context(), name, strings.NewReader("x")))
+	}
+	young := func(c *upkeep.Checker) { c.Now = time.Now }
+	if _, found := p.checks(young); len(found) > 0 {
+		t.Errorf("objects that were just written are told: %+v", found)
+	}
+	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.LooseObject, upkeep.LooseObject}) || found[0].Mended {
+		t.Errorf("found %+v", found)
+	}
+	if kinds, found := p.checks(func(c *upkeep.Checker) { c.Mend = true }); len(kinds) != 2 || !found[0].Mended || !found[1].Mended {
+		t.Errorf("mended %+v", found)
+	}
+	if _, found := p.checks(); len(found) > 0 {
+		t.Errorf("after mending: %+v", found)
+	}
+	p.readable(conversation)
+	_, err = p.archivist().Restore(t.Context(), archived.ID)
+	p.must(err)
+	p.readable(archived)
+}
+
+func TestALostArchiveIsFound(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	conversation := p.talk(1)
+	_, err := p.archivist().Archive(t.Context(), conversation.ID)
+	p.must(err)
+	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, continuo.ArchiveObject)))
+	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference}) {
+		t.Errorf("found %+v", found)
+	}
+}

@@ -1,0 +1,380 @@
+package upkeep
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"sync"
+	"sync/atomic"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Copier makes one store hold what another one holds. It goes from conversation to conversation, compares
+// both sides page by page, and writes what differs; so it can be stopped and done again, and what
+// has been copied already only costs reading. Both stores may be read meanwhile.
+type Copier struct {
+	From, To continuo.Store
+	// Workers is how many conversations are copied at once. Default 8.
+	Workers int
+	// Progress is told how far a pass is, from several goroutines. Default none.
+	Progress func(Progress)
+}
+
+// Progress says how far a pass of a copy is.
+type Progress struct {
+	Pass          int
+	Conversations int64 // looked at
+	Total         int64 // of the source, when the pass began
+	Records       int64 // written
+}
+
+// Copied says what a copy did.
+type Copied struct {
+	Passes        int   `json:"passes"`
+	Conversations int64 `json:"conversations"`
+	Records       int64 `json:"records"` // in the source
+	Written       int64 `json:"written"`
+	Removed       int64 `json:"removed"` // conversations that the source does not have any more
+	Blobs         int64 `json:"blobs"`
+	Keys          int64 `json:"keys"`
+	// FromSHA256 and ToSHA256 are of all records on each side, in the order of the conversations' ids, in hex.
+	FromSHA256 string `json:"from_sha256"`
+	ToSHA256   string `json:"to_sha256"`
+}
+
+// maxPasses bounds how often a source that does not stop changing is gone through.
+const maxPasses = 10
+
+// Copy copies until a whole pass finds nothing that differs. It fails when the source changes all the time.
+func (c *Copier) Copy(ctx context.Context) (Copied, error) {
+	var total Copied
+	if err := c.copyKeys(ctx, &total); err != nil {
+		return total, fmt.Errorf("copy projects and keys: %w", err)
+	}
+	for pass := 1; pass <= maxPasses; pass++ {
+		if err := c.copyBlobs(ctx, &total); err != nil {
+			return total, fmt.Errorf("copy blobs: %w", err)
+		}
+		changed, err := c.pass(ctx, pass, &total)
+		if err != nil || !changed {
+			return total, err
+		}
+	}
+	return total, errors.New("the source changes faster than it is copied: stop the programs that write to it, and copy again (what is copied stays)")
+}
+
+// Verify compares the stores and writes nothing.
+func (c *Copier) Verify(ctx context.Context) (Copied, error) {
+	var total Copied
+	check := *c
+	check.To = readOnly{c.To}
+	_, err := check.pass(ctx, 1, &total)
+	return total, err
+}
+
+// readOnly refuses records: what would have to be written differs.
+type readOnly struct{ continuo.Store }
+
+func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Record) error {
+	place := records[0].Place()
+	return fmt.Errorf("conversation %s differs from its copy at %s", id, placeWords(place))
+}
+
+func (readOnly) Delete(_ context.Context, id string) error {
+	return fmt.Errorf("conversation %s is in the copy and not in the source", id)
+}
+
+func placeWords(place continuo.RecordPlace) string {
+	switch place.Kind {
+	case continuo.RecordEntry:
+		return fmt.Sprintf("entry %d", place.Seq)
+	case continuo.RecordReceipt:
+		return "the receipt of the key " + place.Key
+	case continuo.RecordTurn:
+		return "turn " + place.Key
+	case continuo.RecordConversation:
+	}
+	return "its own record"
+}
+
+// pass goes through all conversations once and reports whether anything differed.
+func (c *Copier) pass(ctx context.Context, number int, total *Copied) (changed bool, err error) {
+	p := &pass{Copier: c, number: number, digests: map[string][2]string{}}
+	ids, err := p.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := p.copyAll(ctx, ids); err != nil {
+		return false, err
+	}
+	removed, err := p.removeOthers(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	total.Passes, total.Conversations, total.Records = number, int64(len(ids)), p.read.Load()
+	total.Written, total.Removed = total.Written+p.written.Load(), total.Removed+removed
+	total.FromSHA256, total.ToSHA256 = p.digest(ids)
+	return p.written.Load()+p.stale.Load()+removed > 0, nil
+}
+
+// pass is one walk through the source.
+type pass struct {
+	*Copier
+	number  int
+	total   int64
+	looked  atomic.Int64
+	read    atomic.Int64
+	written atomic.Int64
+	stale   atomic.Int64 // conversations that had what the source has not
+
+	mu      sync.Mutex
+	digests map[string][2]string // of each conversation, from and to
+	forks   []string             // copied after the others, since they need their ancestors
+}
+
+func (p *pass) list(ctx context.Context) (ids []string, err error) {
+	for id, err := range conversationIDs(ctx, p.From) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	p.total = int64(len(ids))
+	return ids, nil
+}
+
+// copyAll copies conversations, several at once, and then the forks among them, each after its ancestors.
+func (p *pass) copyAll(ctx context.Context, ids []string) error {
+	err := p.each(ctx, ids, func(ctx context.Context, id string) error {
+		first, err := p.From.Records(ctx, id, continuo.RecordPlace{}, 1)
+		if err == nil && len(first) > 0 && first[0].Conversation != nil && len(first[0].Conversation.Lineage) > 0 {
+			p.mu.Lock()
+			p.forks = append(p.forks, id)
+			p.mu.Unlock()
+			return nil
+		}
+		return errors.Join(err, p.copyOne(ctx, id))
+	})
+	if err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for _, id := range p.forks {
+		if err := p.copyFork(ctx, id, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyFork copies a fork after the forks that it begins with.
+func (p *pass) copyFork(ctx context.Context, id string, done map[string]bool) error {
+	if done[id] {
+		return nil
+	}
+	done[id] = true
+	first, err := p.From.Records(ctx, id, continuo.RecordPlace{}, 1)
+	if err != nil {
+		return err
+	}
+	for _, record := range first {
+		for _, ancestor := range record.Conversation.Lineage {
+			above, err := p.From.Records(ctx, ancestor.ConversationID, continuo.RecordPlace{}, 1)
+			if err == nil && len(above) > 0 && len(above[0].Conversation.Lineage) > 0 {
+				err = p.copyFork(ctx, ancestor.ConversationID, done)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return p.copyOne(ctx, id)
+}
+
+// each calls work for all ids, Workers at once, until one fails.
+func (p *pass) each(ctx context.Context, ids []string, work func(context.Context, string) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workers := p.Workers
+	if workers < 1 {
+		workers = 8
+	}
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(ids) {
+					return
+				}
+				if err := work(ctx, ids[i]); err != nil {
+					cancel(fmt.Errorf("copy conversation %s: %w", ids[i], err))
+				}
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// copyOne makes a conversation of the destination what it is in the source. One that has what the source
+// does not have (any more) is removed and copied anew.
+func (p *pass) copyOne(ctx context.Context, id string) error {
+	stale, err := p.copyRecords(ctx, id)
+	if err == nil && stale {
+		p.stale.Add(1)
+		if err = p.To.Delete(ctx, id); err == nil || errors.Is(err, continuo.ErrNotFound) { // one that was deleted is kept by its forks
+			_, err = p.copyRecords(ctx, id)
+		}
+	}
+	p.looked.Add(1)
+	p.report()
+	return err
+}
+
+// copyRecords copies the records that differ, and reports whether the destination has others.
+func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err error) {
+	from, to := sha256.New(), sha256.New()
+	after := continuo.RecordPlace{}
+	for {
+		page, err := p.From.Records(ctx, id, after, pageSize)
+		if err != nil {
+			return false, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		last := page[len(page)-1].Place()
+		there, err := between(ctx, p.To, id, after, last)
+		if err == nil && others(there, page) {
+			return true, nil
+		}
+		if err == nil {
+			err = p.copyPage(ctx, id, page, there, from, to)
+		}
+		if err != nil {
+			return false, err
+		}
+		after = last
+	}
+	more, err := p.To.Records(ctx, id, after, 1)
+	if err != nil || len(more) > 0 {
+		return true, err
+	}
+	p.mu.Lock()
+	p.digests[id] = [2]string{hex.EncodeToString(from.Sum(nil)), hex.EncodeToString(to.Sum(nil))}
+	p.mu.Unlock()
+	return false, nil
+}
+
+// between reads the records after one place up to another, by place.
+func between(ctx context.Context, store continuo.RecordStore, id string, after, last continuo.RecordPlace) (map[continuo.RecordPlace][]byte, error) {
+	found := map[continuo.RecordPlace][]byte{}
+	for {
+		page, err := store.Records(ctx, id, after, pageSize)
+		if err != nil || len(page) == 0 {
+			return found, err
+		}
+		for i := range page {
+			if after = page[i].Place(); after.Compare(last) > 0 {
+				return found, nil
+			}
+			found[after] = encode(&page[i])
+		}
+		if after == last {
+			return found, nil
+		}
+	}
+}
+
+// others reports whether there is a record that is not among those of a page.
+func others(there map[continuo.RecordPlace][]byte, page []continuo.Record) bool {
+	known := 0
+	for i := range page {
+		if _, ok := there[page[i].Place()]; ok {
+			known++
+		}
+	}
+	return known < len(there)
+}
+
+func (p *pass) report() {
+	if p.Progress != nil {
+		p.Progress(Progress{p.number, p.looked.Load(), p.total, p.written.Load()})
+	}
+}
+
+// copyPage writes those records of a page that the destination does not have as they are.
+func (p *pass) copyPage(ctx context.Context, id string, page []continuo.Record, there map[continuo.RecordPlace][]byte, from, to hash.Hash) error {
+	var differ []continuo.Record
+	for i := range page {
+		line, have := encode(&page[i]), there[page[i].Place()]
+		_, _ = from.Write(line) // a hash never fails
+		_, _ = to.Write(have)
+		if !bytes.Equal(line, have) {
+			differ = append(differ, page[i])
+		}
+	}
+	p.read.Add(int64(len(page)))
+	if len(differ) == 0 {
+		return nil
+	}
+	p.written.Add(int64(len(differ)))
+	return p.To.PutRecords(ctx, id, differ)
+}
+
+// encode is a record as it is compared: what another store's clock says of a lease is left out.
+func encode(record *continuo.Record) []byte {
+	same := *record
+	if same.Turn != nil {
+		turn := *same.Turn
+		turn.LeaseExpired = false
+		same.Turn = &turn
+	}
+	return append(rawjson.MustMarshal(same), '\n')
+}
+
+// removeOthers removes the conversations that the source does not have.
+func (p *pass) removeOthers(ctx context.Context, ids []string) (removed int64, err error) {
+	there := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+	}
+	var gone []string
+	for id, err := range conversationIDs(ctx, p.To) {
+		if err != nil {
+			return 0, err
+		}
+		if !there[id] {
+			gone = append(gone, id)
+		}
+	}
+	for i := len(gone) - 1; i >= 0; i-- { // forks before what they begin with
+		switch err := p.To.Delete(ctx, gone[i]); {
+		case errors.Is(err, continuo.ErrNotFound): // deleted already; its forks keep it
+		case err != nil:
+			return removed, fmt.Errorf("remove conversation %s: %w", gone[i], err)
+		default:
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// digest sums up both sides.
+func (p *pass) digest(ids []string) (from, to string) {
+	sums := [2]hash.Hash{sha256.New(), sha256.New()}
+	for _, id := range ids {
+		for side, digest := range p.digests[id] {
+			fmt.Fprintf(sums[side], "%s %s\n", id, digest)
+		}
+	}
+	return hex.EncodeToString(sums[0].Sum(nil)), hex.EncodeToString(sums[1].Sum(nil))
+}

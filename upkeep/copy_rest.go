@@ -1,0 +1,117 @@
+package upkeep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// copyKeys copies projects and keys, and which keys are revoked.
+func (c *Copier) copyKeys(ctx context.Context, total *Copied) error {
+	projects, err := c.From.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects {
+		if err := c.To.CreateProject(ctx, project); err != nil && !errors.Is(err, continuo.ErrExists) {
+			return err
+		}
+	}
+	keys, err := c.From.Keys(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		err := c.To.CreateKey(ctx, key)
+		if errors.Is(err, continuo.ErrExists) {
+			err = nil
+		}
+		if err == nil && !key.RevokedAt.IsZero() {
+			_, err = c.To.RevokeKey(ctx, key.ID, key.RevokedAt)
+		}
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key.ID, err)
+		}
+	}
+	total.Keys = int64(len(keys))
+	return nil
+}
+
+// copyBlobs copies the blobs that the destination does not have, and checks each by its hash.
+func (c *Copier) copyBlobs(ctx context.Context, total *Copied) error {
+	there := map[string]bool{}
+	if err := eachBlob(ctx, c.To, func(hash string) error { there[hash] = true; return nil }); err != nil {
+		return err
+	}
+	total.Blobs = 0
+	return eachBlob(ctx, c.From, func(hash string) error {
+		total.Blobs++
+		if there[hash] {
+			return nil
+		}
+		data, err := c.From.Blob(ctx, hash)
+		if err != nil {
+			return err
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+			return fmt.Errorf("blob %s is not what its name says: it is damaged in the source", hash)
+		}
+		return c.To.PutBlob(ctx, hash, data)
+	})
+}
+
+func eachBlob(ctx context.Context, store continuo.RecordStore, each func(hash string) error) error {
+	for after := ""; ; {
+		page, err := store.BlobHashes(ctx, after, 1000)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, hash := range page {
+			if err := each(hash); err != nil {
+				return err
+			}
+			after = hash
+		}
+	}
+}
+
+// CopyObjects copies the objects that a destination does not have in the same size, and returns how many.
+// Progress is told of each; it may be nil.
+func CopyObjects(ctx context.Context, from, to continuo.ObjectStore, progress func(objects, bytes int64)) (copied int64, err error) {
+	there := map[string]int64{}
+	for object, err := range to.Objects(ctx, "") {
+		if err != nil {
+			return 0, err
+		}
+		there[object.Name] = object.Size
+	}
+	var size int64
+	for object, err := range from.Objects(ctx, "") {
+		if err != nil {
+			return copied, err
+		}
+		if have, ok := there[object.Name]; ok && have == object.Size {
+			continue
+		}
+		if err := copyObject(ctx, from, to, object.Name); err != nil {
+			return copied, fmt.Errorf("copy object %s: %w", object.Name, err)
+		}
+		copied, size = copied+1, size+object.Size
+		if progress != nil {
+			progress(copied, size)
+		}
+	}
+	return copied, nil
+}
+
+func copyObject(ctx context.Context, from, to continuo.ObjectStore, name string) error {
+	reader, err := from.ReadObject(ctx, name, 0, -1)
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.PutObject(ctx, name, reader), reader.Close())
+}

@@ -1,0 +1,228 @@
+package upkeep_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+func openFile(t *testing.T) continuo.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), sqlite.Options{Synchronous: sqlite.Normal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// furnished is a store with everything in it that there can be.
+func furnished(t *testing.T, store continuo.Store) *place {
+	p := newPlace(t, store)
+	p.must(store.CreateProject(t.Context(), continuo.Project{ID: "acme", CreatedAt: time.Unix(1, 5).UTC()}))
+	key := continuo.APIKey{ID: "k1", ProjectID: "acme", Name: "n", Hash: "h", CreatedAt: time.Unix(2, 7).UTC(), ExpiresAt: time.Unix(1e9, 0).UTC()}
+	p.must(store.CreateKey(t.Context(), key))
+	key.ID = "k2"
+	p.must(store.CreateKey(t.Context(), key))
+	_, err := store.RevokeKey(t.Context(), "k2", time.Unix(3, 0).UTC())
+	p.must(err)
+	_, err = p.log.PutEnvelope(t.Context(), continuo.Envelope{Model: "m", System: []string{"s"}})
+	p.must(err)
+
+	plain := p.talk(300)
+	p.turn(plain, "turn_1", true)
+	p.turn(plain, "turn_2", false)
+	parent := p.talk(2)
+	fork := p.fork(parent.ID, 4)
+	p.fork(fork.ID, 5)
+	p.must(p.log.Delete(t.Context(), parent.ID)) // stays for its forks
+	archived := p.talk(1)
+	_, err = p.archivist().Archive(t.Context(), archived.ID)
+	p.must(err)
+	_, err = p.log.Redact(t.Context(), plain, 5, 6, "wish")
+	if err != nil && !strings.Contains(err.Error(), "busy") {
+		t.Fatal(err)
+	}
+	p.must(p.log.Delete(t.Context(), p.talk(1).ID))
+	return p
+}
+
+// everything is all that a store keeps.
+func (p *place) everything() map[string]string {
+	p.Helper()
+	all := map[string]string{}
+	ids, err := p.store.ConversationIDs(p.Context(), "", 1000)
+	p.must(err)
+	for _, id := range ids {
+		for i, record := range p.kept(id) {
+			if record.Turn != nil {
+				record.Turn.LeaseExpired = false
+			}
+			text, err := json.Marshal(record)
+			p.must(err)
+			all[fmt.Sprint(id, " ", i)] = string(text)
+		}
+	}
+	hashes, err := p.store.BlobHashes(p.Context(), "", 1000)
+	p.must(err)
+	keys, err := p.store.Keys(p.Context(), "")
+	p.must(err)
+	projects, err := p.store.Projects(p.Context())
+	p.must(err)
+	all["rest"] = fmt.Sprintf("%+v %+v %+v", hashes, keys, projects)
+	return all
+}
+
+func same(t *testing.T, from, to *place) {
+	t.Helper()
+	a, b := from.everything(), to.everything()
+	for key, text := range a {
+		if b[key] != text {
+			t.Errorf("%s:\n%s\nbecame\n%s", key, text, b[key])
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d records became %d", len(a), len(b))
+	}
+}
+
+// TestACopyHasEverything copies there and back, and again after changes of all kinds.
+func TestACopyHasEverything(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) continuo.Store{
+		"memory to file": openFile,
+		"to memory":      func(*testing.T) continuo.Store { return storetest.NewMemory() },
+	} {
+		t.Run(name, func(t *testing.T) { copiesEverything(t, storetest.NewMemory(), open(t)) })
+	}
+	t.Run("file to memory", func(t *testing.T) { copiesEverything(t, openFile(t), storetest.NewMemory()) })
+}
+
+func copiesEverything(t *testing.T, from, to continuo.Store) {
+	source, target := furnished(t, from), newPlace(t, to)
+	var mu sync.Mutex
+	last := upkeep.Progress{}
+	copier := upkeep.Copier{From: from, To: to, Progress: func(p upkeep.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = p
+	}}
+	done, err := copier.Copy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.FromSHA256 != done.ToSHA256 || done.Written == 0 || done.Passes != 2 || last.Conversations != last.Total || last.Total != done.Conversations {
+		t.Errorf("%+v, progress %+v", done, last)
+	}
+	same(t, source, target)
+
+	again, err := copier.Copy(t.Context())
+	if err != nil || again.Written != 0 || again.Passes != 1 || again.ToSHA256 != done.ToSHA256 {
+		t.Errorf("a second copy: %+v, %v", again, err)
+	}
+	if verified, err := copier.Verify(t.Context()); err != nil || verified.FromSHA256 != done.FromSHA256 {
+		t.Errorf("verify: %+v, %v", verified, err)
+	}
+
+	source.change()
+	if _, err := copier.Verify(t.Context()); err == nil {
+		t.Error("the stores differ, and verify does not say so")
+	}
+	if _, err := copier.Copy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	same(t, source, target)
+}
+
+// change changes each kind of thing.
+func (p *place) change() {
+	p.Helper()
+	ids, err := p.store.ConversationIDs(p.Context(), "", 1000)
+	p.must(err)
+	title := "another title"
+	for i, id := range ids {
+		conversation, err := p.log.Conversation(p.Context(), id)
+		if err != nil {
+			continue // a deleted one that forks begin with
+		}
+		if !conversation.ArchivedAt.IsZero() {
+			_, err := p.archivist().Restore(p.Context(), id)
+			p.must(err)
+			continue
+		}
+		switch i % 3 {
+		case 0:
+			_, err = p.log.Append(p.Context(), id, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("new")}}, continuo.AppendOptions{Key: "new"})
+		case 1:
+			_, err = p.log.Update(p.Context(), id, continuo.ConversationChange{Title: &title})
+		case 2:
+			err = p.log.Delete(p.Context(), id)
+		}
+		p.must(err)
+	}
+	_, err = p.archivist().Archive(p.Context(), p.talk(9).ID)
+	p.must(err)
+	p.talk(1)
+}
+
+// stopping is a store that fails after some writes.
+type stopping struct {
+	continuo.Store
+	left int
+}
+
+func (s *stopping) PutRecords(ctx context.Context, id string, records []continuo.Record) error {
+	if s.left--; s.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return s.Store.PutRecords(ctx, id, records)
+}
+
+// TestACopyThatWasStoppedGoesOn stops a copy after every number of writes and then lets it finish.
+func TestACopyThatWasStoppedGoesOn(t *testing.T) {
+	source := furnished(t, storetest.NewMemory())
+	for stop := range 6 {
+		target := newPlace(t, storetest.NewMemory())
+		broken := upkeep.Copier{From: source.store, To: &stopping{target.store, stop}, Workers: 1}
+		if _, err := broken.Copy(t.Context()); err == nil {
+			t.Fatalf("it was not stopped after %d writes", stop)
+		}
+		if _, err := (&upkeep.Copier{From: source.store, To: target.store}).Copy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		same(t, source, target)
+	}
+}
+
+// TestACopyOfAStoreInUse appends while the copy runs.
+func TestACopyOfAStoreInUse(t *testing.T) {
+	source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+	conversation := source.talk(0)
+	appended := 0
+	copier := upkeep.Copier{From: source.store, To: target.store, Workers: 1, Progress: func(upkeep.Progress) {
+		if appended++; appended > 12 {
+			return
+		}
+		if _, err := source.log.Append(t.Context(), conversation.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("meanwhile")}}, continuo.AppendOptions{}); err != nil {
+			t.Error(err)
+		}
+	}}
+	done, err := copier.Copy(t.Context())
+	if err != nil || done.FromSHA256 != done.ToSHA256 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	same(t, source, target)
+	if !reflect.DeepEqual(source.now(conversation.ID), target.now(conversation.ID)) {
+		t.Error("the conversation that grew is not the same")
+	}
+}

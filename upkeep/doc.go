@@ -1,0 +1,65 @@
+// Package upkeep keeps stores in order: it copies one into another, checks what is in one, and takes
+// conversations out of it into archives and back.
+//
+// All three read what is kept as [continuo.Record]s, a page at a time, whatever the engine. An archive is
+// an object of JSON lines, gzipped: a header, a record a line, and a trailer with the number of records and
+// the SHA-256 of all lines before it.
+//
+// Pitfalls: a copy and a check may run while the store is used; what changes under them is looked at again
+// (a copy) or told as it was at that moment (a check). The last pass of a copy that is to be the whole truth
+// needs a source that nobody writes to.
+package upkeep
+
+import (
+	"context"
+	"iter"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// pageSize is how many records are read at once.
+const pageSize = 256
+
+// records yields all that a store keeps of a conversation.
+func records(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
+	return func(yield func(continuo.Record, error) bool) {
+		for after := (continuo.RecordPlace{}); ; {
+			page, err := store.Records(ctx, id, after, pageSize)
+			if err != nil {
+				yield(continuo.Record{}, err)
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			for i := range page {
+				if !yield(page[i], nil) {
+					return
+				}
+				after = page[i].Place()
+			}
+		}
+	}
+}
+
+// conversationIDs yields the ids of all conversations of a store.
+func conversationIDs(ctx context.Context, store continuo.RecordStore) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			page, err := store.ConversationIDs(ctx, after, 1000)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if len(page) == 0 {
+				return
+			}
+			for _, id := range page {
+				if !yield(id, nil) {
+					return
+				}
+				after = id
+			}
+		}
+	}
+}

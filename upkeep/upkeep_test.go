@@ -1,0 +1,185 @@
+package upkeep_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+// place is a store with its objects and its log.
+type place struct {
+	*testing.T
+	store   continuo.Store
+	objects continuo.ObjectStore
+	log     *continuo.Log
+}
+
+func newPlace(t *testing.T, store continuo.Store) *place {
+	p := &place{T: t, store: store, objects: storetest.NewObjects()}
+	p.log = continuo.NewLog(store, continuo.LogOptions{Objects: p.objects, MaxInlineOutput: 100})
+	return p
+}
+
+func (p *place) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// talk makes a conversation with a group, a large output, a receipt and n more entries.
+func (p *place) talk(n int) continuo.Conversation {
+	p.Helper()
+	conversation, err := p.log.Import(p.Context(), continuo.Conversation{Title: "a talk", Key: p.log.NewID("key")}, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("look")},
+		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("c1", "f", "{}")}},
+		{Role: continuo.Tool, ToolCallID: "c1", Content: continuo.Text(strings.Repeat("a large output\n", 100))},
+	})
+	p.must(err)
+	for i := range n {
+		_, err := p.log.Append(p.Context(), conversation.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text(fmt.Sprint("more ", i))}}, continuo.AppendOptions{Key: fmt.Sprint("k", i)})
+		p.must(err)
+	}
+	return p.now(conversation.ID)
+}
+
+func (p *place) now(id string) continuo.Conversation {
+	p.Helper()
+	conversation, err := p.log.Conversation(p.Context(), id)
+	p.must(err)
+	return conversation
+}
+
+func (p *place) fork(id string, at int64) continuo.Conversation {
+	p.Helper()
+	fork, err := p.log.Fork(p.Context(), id, at, continuo.Conversation{})
+	p.must(err)
+	_, err = p.log.Append(p.Context(), fork.ID, []continuo.Entry{{Role: continuo.Assistant, Content: continuo.Text("of the fork")}}, continuo.AppendOptions{})
+	p.must(err)
+	return p.now(fork.ID)
+}
+
+// turn runs one and leaves it, ended or running.
+func (p *place) turn(conversation continuo.Conversation, id string, ended bool) {
+	p.Helper()
+	begun, err := p.store.BeginTurn(p.Context(), continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "o"}, time.Hour)
+	p.must(err)
+	update := continuo.TurnUpdate{ConversationID: conversation.ID, TurnID: id, Fence: begun.Fence, Events: []continuo.TurnEvent{{ID: 1, Data: []byte(`{"a":1}`)}, {ID: 7, Data: []byte(`{"b":2}`)}}}
+	p.must(p.store.SignalTurn(p.Context(), conversation.ID, id, continuo.TurnSignal{Kind: continuo.SignalCancel}))
+	if ended {
+		update.State = continuo.TurnFinished
+	}
+	_, err = p.store.UpdateTurn(p.Context(), update)
+	p.must(err)
+}
+
+// kept is all that is kept of a conversation.
+func (p *place) kept(id string) []continuo.Record {
+	p.Helper()
+	var all []continuo.Record
+	for after := (continuo.RecordPlace{}); ; {
+		page, err := p.store.Records(p.Context(), id, after, 200)
+		p.must(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].Place()
+	}
+}
+
+func (p *place) archivist() upkeep.Archivist {
+	return upkeep.Archivist{Store: p.store, Objects: p.objects}
+}
+
+func TestAnArchivedConversationComesBackAsItWas(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	parent := p.talk(20)
+	p.turn(parent, "turn_1", true)
+	fork := p.fork(parent.ID, 5)
+	for _, conversation := range []continuo.Conversation{fork, parent} {
+		before := p.kept(conversation.ID)
+		archived, err := p.archivist().Archive(t.Context(), conversation.ID)
+		p.must(err)
+		if archived.ArchivedAt.IsZero() {
+			t.Error("it is not marked as archived")
+		}
+		if _, err := p.log.Append(t.Context(), conversation.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("x")}}, continuo.AppendOptions{}); !errors.Is(err, continuo.ErrArchived) {
+			t.Errorf("an append to it: %v", err)
+		}
+		if _, err := p.archivist().Archive(t.Context(), conversation.ID); !errors.Is(err, continuo.ErrArchived) {
+			t.Errorf("archived twice: %v", err)
+		}
+		if conversation.ID == parent.ID {
+			p.readable(fork) // it begins with entries of the archived one
+		}
+		_, err = p.archivist().Restore(t.Context(), conversation.ID)
+		p.must(err)
+		if after := p.kept(conversation.ID); !reflect.DeepEqual(before, after) {
+			t.Errorf("before\n%+v\nafter\n%+v", before, after)
+		}
+		p.readable(conversation)
+	}
+	for object := range p.objects.Objects(t.Context(), "") {
+		if strings.HasSuffix(object.Name, continuo.ArchiveObject) {
+			t.Errorf("the archive %s is left", object.Name)
+		}
+	}
+}
+
+func (p *place) readable(conversation continuo.Conversation) {
+	p.Helper()
+	read := int64(0)
+	for entry, err := range p.log.Read(p.Context(), conversation, continuo.Range{}) {
+		p.must(err)
+		_, err = p.log.WholeContent(p.Context(), &entry)
+		p.must(err)
+		read++
+	}
+	if read != conversation.LastSeq {
+		p.Errorf("read %d entries of %d", read, conversation.LastSeq)
+	}
+}
+
+func TestADamagedArchiveChangesNothing(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	conversation := p.talk(50)
+	name := continuo.ObjectName(conversation.ID, continuo.ArchiveObject)
+	_, err := p.archivist().Archive(t.Context(), conversation.ID)
+	p.must(err)
+	object, err := p.objects.ReadObject(t.Context(), name, 0, -1)
+	p.must(err)
+	whole, err := io.ReadAll(object)
+	p.must(err)
+	marked := p.kept(conversation.ID)
+	changed := []byte(string(whole))
+	changed[len(changed)/2] ^= 1
+	for what, damaged := range map[string]string{
+		"empty": "", "no archive": "hello", "cut": string(whole[:len(whole)-40]), "cut in the middle": string(whole[:len(whole)/2]),
+		"changed": string(changed),
+	} {
+		p.must(p.objects.PutObject(t.Context(), name, strings.NewReader(damaged)))
+		if _, err := p.archivist().Restore(t.Context(), conversation.ID); err == nil {
+			t.Errorf("%s: it was restored", what)
+		}
+		if after := p.kept(conversation.ID); !reflect.DeepEqual(marked, after) {
+			t.Errorf("%s: something was changed: %d records", what, len(after))
+		}
+	}
+	p.must(p.objects.DeleteObject(t.Context(), name))
+	if _, err := p.archivist().Restore(t.Context(), conversation.ID); !errors.Is(err, continuo.ErrObjectGone) {
+		t.Errorf("a missing archive: %v", err)
+	}
+	p.must(p.objects.PutObject(t.Context(), name, strings.NewReader(string(whole))))
+	_, err = p.archivist().Restore(t.Context(), conversation.ID)
+	p.must(err)
+	p.readable(conversation)
+}

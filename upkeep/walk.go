@@ -1,0 +1,267 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// walk is the check of one conversation.
+type walk struct {
+	*Checker
+	ctx     context.Context
+	checked *Checked
+	tell    func(Finding)
+
+	record0 *continuo.ConversationRecord
+	last    int64 // seq of the newest own entry
+	broken  bool  // the sequence was told of already
+	group   continuo.Group
+	needs   map[string]need // objects, by id
+	running string          // id of the turn that runs
+	fences  map[int64]string
+}
+
+// need is an entry that names an object.
+type need struct {
+	seq   int64
+	bytes int64
+}
+
+// restoreWords is what to do about what a program cannot know.
+const restoreWords = "restore it from a backup of the store; what is there can be saved with continuo export"
+
+func (w *walk) record(r *continuo.Record) error {
+	switch {
+	case r.Conversation != nil:
+		w.record0, w.last = r.Conversation, r.Conversation.ForkSeq
+		return w.lineage()
+	case w.record0 == nil:
+		w.say(0, BadReference, "it has entries, receipts or turns, but no record of its own", restoreWords)
+		w.record0 = &continuo.ConversationRecord{}
+	}
+	switch {
+	case r.Entry != nil:
+		w.checked.Entries++
+		return w.entry(r.Entry)
+	case r.Receipt != nil:
+		w.checked.Receipts++
+		w.receipt(r.Receipt)
+	case r.Turn != nil:
+		w.checked.Turns++
+		w.turn(&r.Turn.Turn)
+	}
+	return nil
+}
+
+func (w *walk) say(seq int64, kind Kind, what, mend string) {
+	w.tell(Finding{Seq: seq, Kind: kind, What: what, Mend: mend})
+}
+
+// lineage checks that what the conversation begins with is there.
+func (w *walk) lineage() error {
+	c := w.record0
+	through := int64(0)
+	for _, segment := range c.Lineage {
+		if segment.Through <= through {
+			w.say(0, BadReference, fmt.Sprintf("its lineage goes back from %d to %d", through, segment.Through), restoreWords)
+		}
+		above, err := w.Store.Records(w.ctx, segment.ConversationID, continuo.RecordPlace{}, 1)
+		if err != nil {
+			return err
+		}
+		if len(above) == 0 || above[0].Conversation == nil || above[0].Conversation.LastSeq < segment.Through {
+			w.say(0, BadReference, fmt.Sprintf("it begins with entries up to %d of conversation %s, which are not there", segment.Through, segment.ConversationID), restoreWords)
+		}
+		through = segment.Through
+	}
+	if through != c.ForkSeq {
+		w.say(0, BadCount, fmt.Sprintf("its fork_seq is %d, and its lineage ends at %d", c.ForkSeq, through), restoreWords)
+	}
+	return nil
+}
+
+// entry checks an entry's place, its shape, what it names and what it counts.
+func (w *walk) entry(e *continuo.Entry) error {
+	if e.Seq != w.last+1 && !w.broken {
+		w.say(e.Seq, BadSequence, fmt.Sprintf("entry %d follows entry %d", e.Seq, w.last), restoreWords)
+		w.broken = true
+	}
+	w.last = e.Seq
+	if e.ConversationID != w.record0.ID {
+		w.say(e.Seq, BadSequence, fmt.Sprintf("the entry says that it belongs to conversation %s", e.ConversationID), restoreWords)
+	}
+	if err := w.group.Accept(e); err != nil {
+		w.say(e.Seq, BadGroup, err.Error(), "fork the conversation before it (continuo conversations fork --at) and go on there")
+		w.group = continuo.Group{}
+	}
+	if e.Output != nil {
+		w.needs[e.Output.ID] = need{e.Seq, e.Output.Bytes}
+	}
+	for _, attachment := range e.Attachments {
+		w.needs[attachment.ID] = need{e.Seq, attachment.Bytes}
+	}
+	w.counts(e)
+	if e.Round != nil && e.Round.Envelope != "" {
+		return w.envelope(e.Seq, e.Round.Envelope)
+	}
+	return nil
+}
+
+// counts counts characters and, with the same tokenizer, tokens again. Those of content that is not in the
+// entry are not known.
+func (w *walk) counts(e *continuo.Entry) {
+	const mend = "nothing is lost: budgets are a little off; export and import the conversation to count again"
+	chars := utf8.RuneCountInString(e.Content.String())
+	for _, call := range e.ToolCalls {
+		chars += utf8.RuneCountInString(call.Name) + utf8.RuneCountInString(call.Arguments)
+	}
+	if !e.Content.IsParts() && chars != e.Chars {
+		w.say(e.Seq, BadCount, fmt.Sprintf("it has %d characters and says %d", chars, e.Chars), mend)
+	}
+	if w.Counter == nil || w.Counter.Name() != e.Tokenizer || e.Content.IsParts() {
+		return
+	}
+	if tokens := continuo.Measure(e.Content, e.ToolCalls, w.Counter).Tokens; tokens != e.Tokens {
+		w.say(e.Seq, BadCount, fmt.Sprintf("it has %d tokens and says %d", tokens, e.Tokens), mend)
+	}
+}
+
+// maxBlobs bounds how many envelopes are remembered.
+const maxBlobs = 100_000
+
+func (w *walk) envelope(seq int64, hash string) error {
+	there, looked := w.blobs[hash]
+	if !looked {
+		_, err := w.Store.Blob(w.ctx, hash)
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+			return err
+		}
+		if len(w.blobs) >= maxBlobs {
+			clear(w.blobs)
+		}
+		there = err == nil
+		w.blobs[hash] = there
+	}
+	if !there {
+		w.say(seq, BadReference, "the envelope "+hash+" of its request is not there", "the conversation goes on as before, but this request cannot be shown again; "+restoreWords)
+	}
+	return nil
+}
+
+func (w *walk) receipt(r *continuo.Receipt) {
+	if r.First < 1 || r.Last < r.First || r.Last > w.record0.LastSeq {
+		w.say(0, BadReference, fmt.Sprintf("the receipt of the key %q names entries %d to %d", r.Key, r.First, r.Last), restoreWords)
+	}
+}
+
+func (w *walk) turn(t *continuo.Turn) {
+	if other, taken := w.fences[t.Fence]; taken {
+		w.say(0, BadTurn, fmt.Sprintf("turns %s and %s have the same fence %d", other, t.ID, t.Fence), restoreWords)
+	}
+	w.fences[t.Fence] = t.ID
+	if t.State != continuo.TurnRunning {
+		return
+	}
+	if w.running != "" {
+		w.say(0, BadTurn, fmt.Sprintf("turns %s and %s both run", w.running, t.ID), "restart the programs that use the store: the first one that looks closes them")
+	}
+	w.running = t.ID
+}
+
+// end checks what is known once everything was read.
+func (w *walk) end() error {
+	c := w.record0
+	if !c.ArchivedAt.IsZero() {
+		return w.archive()
+	}
+	if c.LastSeq == w.last {
+		return nil
+	}
+	now, err := w.Store.Conversation(w.ctx, c.ID) // it may have grown while it was read
+	switch {
+	case errors.Is(err, continuo.ErrNotFound) && !c.Deleted:
+		return nil
+	case err != nil && !errors.Is(err, continuo.ErrNotFound):
+		return err
+	case err == nil && now.LastSeq != c.LastSeq && w.last <= now.LastSeq && w.last >= c.LastSeq:
+		return nil
+	}
+	w.say(0, BadCount, fmt.Sprintf("its last_seq is %d, and its newest entry is %d", c.LastSeq, w.last), restoreWords)
+	return nil
+}
+
+// archive checks that an archived conversation can be restored.
+func (w *walk) archive() error {
+	if w.Objects == nil {
+		return nil
+	}
+	w.needs[continuo.ArchiveObject] = need{bytes: -1}
+	err := Archivist{Store: w.Store, Objects: w.Objects}.verify(w.ctx, w.record0.ID)
+	if err != nil && w.ctx.Err() == nil {
+		w.say(0, BadReference, "it is archived, and its archive cannot be read: "+err.Error(), "put the object back from a backup of the object store")
+		return nil
+	}
+	return err
+}
+
+// objects compares what entries name with what there is.
+func (w *walk) objects() error {
+	if w.Objects == nil {
+		return nil
+	}
+	for object, err := range w.Objects.Objects(w.ctx, continuo.ObjectName(w.record0.ID, "")) {
+		if err != nil {
+			return fmt.Errorf("list objects: %w", err)
+		}
+		w.checked.Objects++
+		_, id := cutName(object.Name)
+		need, named := w.needs[id]
+		delete(w.needs, id)
+		switch {
+		case named && need.bytes >= 0 && need.bytes != object.Size:
+			w.say(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
+		case named || !w.record0.ArchivedAt.IsZero(): // what an archived conversation names is in its archive
+		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
+			if err := w.loose(w.ctx, object, w.tell); err != nil {
+				return err
+			}
+		}
+	}
+	for id, need := range w.needs {
+		if id == continuo.ArchiveObject {
+			continue // told already
+		}
+		w.say(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
+	}
+	return nil
+}
+
+// index checks that the index of words is not ahead of the log.
+func (w *walk) index() error {
+	behind, err := w.Store.Unindexed(w.ctx, continuo.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
+	if err != nil || len(behind) == 0 || behind[0].Indexed <= behind[0].Conversation.LastSeq {
+		return err
+	}
+	finding := Finding{
+		Kind: BadIndex, What: fmt.Sprintf("the index has words of entries up to %d, and the newest entry is %d", behind[0].Indexed, behind[0].Conversation.LastSeq),
+		Mend: "have it made anew: continuo store check --mend",
+	}
+	if w.Mend {
+		if err := w.Store.ForgetIndex(w.ctx, w.record0.ID); err != nil {
+			return err
+		}
+		finding.Mended = true
+	}
+	w.tell(finding)
+	return nil
+}
+
+func cutName(name string) (conversationID, id string) {
+	conversationID, id, _ = strings.Cut(name, "/")
+	return conversationID, id
+}
