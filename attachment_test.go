@@ -305,6 +305,9 @@ func TestADamagedAttachmentIsAnErrorOfItsEntry(t *testing.T) {
 	if _, err := without.WholeContent(t.Context(), &stored); !errors.Is(err, continuo.ErrObjectGone) {
 		t.Errorf("without an object store: %v", err)
 	}
+	if err := objects.ObjectStore.PutObject(t.Context(), name, strings.NewReader(raw)); err != nil {
+		t.Fatal(err)
+	}
 	broken := stored
 	for _, part := range []int{2, -1} {
 		broken.Attachments = slices.Clone(stored.Attachments)

@@ -81,6 +81,9 @@ func NewLog(store Store, options LogOptions) *Log {
 // Turns is the store's part that keeps turns; package turn knows its rules.
 func (l *Log) Turns() TurnStore { return l.store }
 
+// Index is the store's part that finds words; package fulltext/index keeps it up to the log.
+func (l *Log) Index() IndexStore { return l.store }
+
 // NewID makes an id with the log's clock and id source.
 func (l *Log) NewID(prefix string) string { return l.options.IDs.New(prefix, l.options.Now()) }
 

@@ -26,9 +26,9 @@ type RecordStore interface {
 	PutRecords(ctx context.Context, conversationID string, records []Record) error
 	// Archive takes the entries, receipts and turns out of a conversation, but for the entries that forks
 	// begin with, and marks it as archived: entries cannot be read or appended, and turns not begun, until
-	// Restore. It fails with a *ConflictError when LastSeq is not lastSeq, with a *BusyError while a turn
-	// runs, with ErrArchived, and with ErrNotFound. Objects stay.
-	Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error
+	// Restore. It fails with a *ConflictError when the conversation has another LastSeq or UpdatedAt than seen
+	// has, with a *BusyError while a turn runs, with ErrArchived, and with ErrNotFound. Objects stay.
+	Archive(ctx context.Context, seen Conversation, at time.Time) error
 	// Restore takes the mark away once PutRecords has brought everything back. It fails with ErrInvalid
 	// when an entry is missing, and with ErrNotFound. One that is not archived stays as it is.
 	Restore(ctx context.Context, conversationID string) error

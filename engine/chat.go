@@ -10,6 +10,7 @@ import (
 	"iter"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -73,7 +74,7 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		with, err := e.withMode(runner, mode)
 		return with, turn.Input{Message: request.Message, Mode: mode}, err
 	}
-	chat, err := e.carryOut(ctx, wanted, policy, request.Detached, begin)
+	chat, err := e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
 	if errors.Is(err, continuo.ErrExists) { // the same key began the turn meanwhile
 		return e.again(ctx, conversation, wanted)
 	}
@@ -132,6 +133,11 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (*turn.Runner
 	e.mu.Unlock()
 	if closed {
 		return nil, "", ErrClosing // before a conversation is begun for it
+	}
+	if request.Key == "" { // one with a key may have begun its turn already
+		if err := e.quota.room(ctx, request.ProjectID); err != nil {
+			return nil, "", err
+		}
 	}
 	runner, err := e.runner(request.Model, request.View, continuo.ModeChat)
 	if err != nil {
@@ -195,10 +201,15 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// titleOf makes a title of the first line of a message.
+// titleOf makes a title of the first line of a message, without control characters.
 func titleOf(message continuo.Content) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message.String()), "\n")
-	return shorten(line, 60)
+	return shorten(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, line), 60)
 }
 
 func shorten(text string, limit int) string {

@@ -243,9 +243,11 @@ type Replayed struct {
 	Body   json.RawMessage `json:"body"`
 	SHA256 string          `json:"sha256"`
 	// Same says that these are the very bytes that were sent.
-	Same  bool            `json:"same"`
-	Round *continuo.Round `json:"round"`
-	Plan  *continuo.Plan  `json:"plan"`
+	Same bool `json:"same"`
+	// Redacted are the seqs of entries that the request shows and that were redacted since: it is not the same.
+	Redacted []int64         `json:"redacted,omitempty"`
+	Round    *continuo.Round `json:"round"`
+	Plan     *continuo.Plan  `json:"plan"`
 }
 
 // Request makes the request again that an assistant entry came of.
@@ -264,7 +266,11 @@ func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation
 		if err != nil {
 			return nil, err
 		}
-		return &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}, nil
+		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
+		if !same {
+			replayed.Redacted = redactedSince(request.Plan, &entry)
+		}
+		return replayed, nil
 	}
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -33,6 +34,7 @@ type Engine struct {
 	options Options
 	metrics *Metrics
 	lanes   lanes
+	quota   quota
 	keeper  *turn.Keeper
 
 	mu      sync.Mutex
@@ -60,6 +62,11 @@ type Options struct {
 	Turns turn.KeeperOptions
 	// Wait is how long a turn waits for another one of its conversation. Default 60 s.
 	Wait time.Duration
+	// MaxTurns bounds the turns of a project that are under way in this process, or wait for their
+	// conversation. Default 0: no bound.
+	MaxTurns int
+	// Archivist archives and restores conversations. Default: none can be archived.
+	Archivist *upkeep.Archivist
 	// Logger gets the events of section "seeing what happens". Default: none are logged.
 	Logger *slog.Logger
 	// LogText puts message text into log events. Default false.
@@ -104,7 +111,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	e := &Engine{Log: log, options: options, metrics: metrics}
+	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}}
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
 	e.keeper = turn.NewKeeper(options.Turns)
@@ -133,15 +140,25 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// admit counts a turn in, unless the engine is closing; the turn ends with e.turns.Done.
-func (e *Engine) admit() error {
+// admit counts a turn of a project in, unless the engine is closing or the project has enough; the turn ends
+// with dismiss.
+func (e *Engine) admit(project string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return ErrClosing
 	}
+	if err := e.quota.enter(project); err != nil {
+		return err
+	}
 	e.turns.Add(1)
 	return nil
+}
+
+// dismiss counts a turn out.
+func (e *Engine) dismiss(project string) {
+	e.quota.leave(project)
+	e.turns.Done()
 }
 
 // Models lists the names of the models, the default first.

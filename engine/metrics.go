@@ -41,12 +41,14 @@ type Metrics struct {
 const (
 	StageQueue    turn.Stage = "queue"    // waiting for the conversation's other turn; near 0 when there is none
 	StageApproval turn.Stage = "approval" // waiting for a person's decision on a call
+	StageSearch   turn.Stage = "search"   // a search over conversations, outside of turns
 )
 
 // stages lists those that continuo_stage_seconds tells of.
 func stages() []turn.Stage {
 	return []turn.Stage{
 		StageQueue, turn.StageBegin, turn.StageBuild, turn.StageFirst, turn.StageModel, StageApproval, turn.StageTool, turn.StageAppend, turn.StageFlush,
+		StageSearch,
 	}
 }
 

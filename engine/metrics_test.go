@@ -78,7 +78,7 @@ func TestStages(t *testing.T) {
 		m.Stage(t.Context(), stage, 2*time.Second)
 	}
 	m.ApprovalDecided(turn.ApprovalAllowed, 4*time.Second)
-	check(t, registry, "continuo_stage_seconds", "append 1 2", "approval 2 6", "begin 1 2", "build 1 2", "first_delta 1 2", "flush 1 2", "model 1 2", "queue 1 2", "tool 1 2")
+	check(t, registry, "continuo_stage_seconds", "append 1 2", "approval 2 6", "begin 1 2", "build 1 2", "first_delta 1 2", "flush 1 2", "model 1 2", "queue 1 2", "search 1 2", "tool 1 2")
 	check(t, registry, "continuo_approvals_decided_total", "allowed 1")
 }
 

@@ -21,8 +21,11 @@ type beginning func(ctx context.Context) (*turn.Runner, turn.Input, error)
 
 // carryOut waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
 // own, so that a caller who leaves does not stop it.
-func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBusy, detached bool, begin beginning) (*Chat, error) {
-	if err := e.admit(); err != nil {
+func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin beginning) (*Chat, error) {
+	if err := e.quota.room(ctx, project); err != nil {
+		return nil, err
+	}
+	if err := e.admit(project); err != nil {
 		return nil, err
 	}
 	turnCtx, cancel := e.turnContext(ctx, detached)
@@ -35,11 +38,11 @@ func (e *Engine) carryOut(ctx context.Context, wanted continuo.Turn, policy OnBu
 		traced.End()
 		err = e.whyStopped(turnCtx, err)
 		cancel(nil)
-		e.turns.Done()
+		e.dismiss(project)
 		return nil, err
 	}
 	runs := e.metrics.TurnRuns()
-	done := func() { runs(); traced.End(); leave(); cancel(nil); e.turns.Done() }
+	done := func() { runs(); traced.End(); leave(); cancel(nil); e.dismiss(project) }
 	runner, input, err := begin(turnCtx)
 	var conversation continuo.Conversation
 	if err == nil {
@@ -263,7 +266,11 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
 	wanted.View, wanted.Model = e.viewName(view), e.modelName(model)
-	return e.carryOut(ctx, wanted, policy, request.Detached, func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
 		if err == nil {
 			err = e.checkResumable(ctx, failed, false)

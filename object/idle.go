@@ -102,7 +102,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	b.watch.timer.Reset(b.watch.limit)
 	n, err := b.ReadCloser.Read(p)
 	b.watch.timer.Stop()
-	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF goes on as it is
+	if err != nil && err != io.EOF {
 		err = b.watch.reason(b.ctx, err)
 	}
 	return n, err

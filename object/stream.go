@@ -22,7 +22,7 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, errUnfinished
 	}
 	n, err := s.data.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // only io.EOF itself is the end
+	if err != nil && err != io.EOF { // only io.EOF itself is the end
 		s.err = err
 		return n, errUnfinished
 	}
@@ -42,7 +42,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("read object %s: %w", r.name, context.Cause(r.ctx))
 	}
 	n, err := r.body.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // io.EOF goes on as it is
+	if err != nil && err != io.EOF {
 		err = fmt.Errorf("read object %s: %w", r.name, ending(r.ctx, err))
 	}
 	return n, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/continuo-log/continuo/auth"
 )
@@ -65,6 +66,9 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 	case token == "":
 		return anybody, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
 	}
+	if s.options.Keys == nil {
+		return anybody, unauthenticated("invalid_api_key", "this server has no API keys")
+	}
 	key, err := s.options.Keys.Check(ctx, token)
 	who := caller{key.ProjectID, key.ID}
 	switch {
@@ -78,16 +82,20 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 			message: "the figures are of all projects: they take a key of the server's own project",
 		}
 	}
-	return who, nil
+	return who, s.paces.check(who.keyID, time.Now())
 }
 
 // demandsKey reports whether a request needs a key. One that brings a key of ours is held to it, whatever
 // the others may: it would end in another project than its own.
 func (s *server) demandsKey(ctx context.Context, token string) (bool, error) {
 	switch {
-	case s.options.Keys == nil || s.options.KeyPolicy == KeysNever:
+	case s.options.KeyPolicy == KeysNever:
 		return false, nil
-	case s.options.KeyPolicy == KeysAlways || strings.HasPrefix(token, auth.Prefix):
+	case s.options.KeyPolicy == KeysAlways:
+		return true, nil
+	case s.options.Keys == nil:
+		return false, nil
+	case strings.HasPrefix(token, auth.Prefix):
 		return true, nil
 	}
 	return s.options.Keys.InUse(ctx)

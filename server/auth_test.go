@@ -163,6 +163,9 @@ func TestKeyPolicies(t *testing.T) {
 	ask(t, always, "GET", "/healthz", "").into(200, &struct{}{})
 	keys := newKeyring(t)
 	_, shown := keys.newKey("acme")
+	nobody := New(newEngine(t, engine.Options{}), Options{KeyPolicy: KeysAlways})
+	ask(t, nobody, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	ask(t, nobody, "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
 	never := keyed(t, keys, Options{KeyPolicy: KeysNever})
 	ask(t, never, "GET", "/api/conversations", "").into(200, &struct{}{})
 	var began continuo.Conversation

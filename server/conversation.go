@@ -12,8 +12,17 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// conversation finds the conversation that a path names by its id or key.
+// conversation finds the conversation that a path names by its id or key. An archived one is refused.
 func (s *server) conversation(r *http.Request) (continuo.Conversation, error) {
+	found, err := s.anyConversation(r)
+	if err == nil && !found.ArchivedAt.IsZero() {
+		err = fmt.Errorf("conversation %q: %w", bounded(r.PathValue("id")), continuo.ErrArchived)
+	}
+	return found, err
+}
+
+// anyConversation finds the conversation that a path names, archived or not.
+func (s *server) anyConversation(r *http.Request) (continuo.Conversation, error) {
 	id := r.PathValue("id")
 	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
 		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound)
@@ -25,7 +34,7 @@ func (s *server) getConversation(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	conversation, err := s.conversation(r)
+	conversation, err := s.anyConversation(r)
 	if err != nil {
 		return err
 	}
@@ -39,7 +48,7 @@ type conversationPlace struct {
 }
 
 func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "limit", "cursor")
+	q, err := parseQuery(r, "limit", "cursor", "archived")
 	if err != nil {
 		return err
 	}
@@ -47,7 +56,11 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	query := continuo.ConversationQuery{ProjectID: projectOf(r), Limit: int(limit) + 1}
+	archived, err := q.flag("archived")
+	if err != nil {
+		return err
+	}
+	query := continuo.ConversationQuery{ProjectID: projectOf(r), Archived: archived, Limit: int(limit) + 1}
 	if q.has("cursor") {
 		var place conversationPlace
 		if err := q.cursor(&place); err != nil {
@@ -172,7 +185,7 @@ func (s *server) deleteConversation(w http.ResponseWriter, r *http.Request) erro
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	conversation, err := s.conversation(r)
+	conversation, err := s.anyConversation(r)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // fakeModel is a model whose answers a test makes up.
@@ -135,6 +136,9 @@ func engineOver(t *testing.T, store continuo.Store, options engine.Options) *eng
 	}
 	if options.Prompts.Dir == "" {
 		options.Prompts = prompt.Prompts{Dir: "testdata/prompts"}
+	}
+	if options.Archivist == nil {
+		options.Archivist = &upkeep.Archivist{Store: store, Objects: storetest.NewObjects()}
 	}
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	made, err := engine.New(log, options, nil)

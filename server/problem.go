@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -21,6 +22,8 @@ type problem struct {
 	message string
 	param   string // the field, query parameter or header at fault; empty (null in JSON) for none
 	allow   string // the methods that a path takes, of 405
+	// retryAfter is in how many seconds to ask again; 0 leaves it open.
+	retryAfter int
 	// details are further members of the error, beside those of the body besides the error.
 	details, beside rawjson.Object
 	// cause is what is logged when the message does not tell all.
@@ -79,6 +82,7 @@ var sentinels = []sentinel{
 	{continuo.ErrKeyReused, http.StatusConflict, conflict, "idempotency_conflict", false},
 	{continuo.ErrBusy, http.StatusConflict, conflict, "conversation_busy", false},
 	{continuo.ErrNotRunning, http.StatusConflict, conflict, "not_running", false},
+	{engine.ErrTooManyTurns, http.StatusTooManyRequests, rateLimit, "too_many_turns", false},
 	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
 	{continuo.ErrLeaseLost, http.StatusServiceUnavailable, serverError, "lease_lost", true},
 	{continuo.ErrReadOnly, http.StatusServiceUnavailable, serverError, "read_only", true},
@@ -132,8 +136,11 @@ func problemWithout(err error) *problem {
 			continue
 		}
 		p := &problem{status: row.status, kind: row.kind, code: row.code, message: err.Error()}
-		if row.err == continuo.ErrKeyReused {
+		switch row.err {
+		case continuo.ErrKeyReused:
 			p.param = idempotencyHeader
+		case engine.ErrTooManyTurns:
+			p.retryAfter = 1
 		}
 		if row.hidden {
 			p.message, p.cause = row.err.Error(), err
@@ -185,7 +192,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", p.challenge())
 	}
 	if p.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "5")
+		p.retryAfter = 5
+	}
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(p.retryAfter))
 	}
 	_ = writeJSON(w, p.status, p)
 }

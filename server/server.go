@@ -32,9 +32,12 @@ type Options struct {
 	// Project is whose conversations are served to callers without a key, and whose keys may see /metrics.
 	// Default continuo.DefaultProject.
 	Project string
-	// Keys checks the API keys of callers, KeyPolicy says when they must have one. Default: there are none.
+	// Keys checks the API keys of callers, KeyPolicy says when they must have one. Default: there are none, and
+	// nobody needs one; with KeysAlways, nobody is let in then.
 	Keys      *auth.Checker
 	KeyPolicy KeyPolicy
+	// RequestsPerSecond bounds the requests of each key in this process. Default 0: no bound.
+	RequestsPerSecond int
 	// MaxBodyBytes bounds a request's body. Default 32 MiB.
 	MaxBodyBytes int64
 	// KeepAlive is how long a stream may be silent before it carries a comment. Default 15 s.
@@ -78,6 +81,7 @@ type server struct {
 	options Options
 	metrics *metrics
 	guard   *guard
+	paces   paces
 	mux     *http.ServeMux
 	index   []byte
 	openAPI func() ([]byte, error)
@@ -89,6 +93,7 @@ func New(engine *engine.Engine, options Options) http.Handler {
 	s := &server{
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
+		paces: paces{perSecond: options.RequestsPerSecond},
 	}
 	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
 	routes := s.routes()

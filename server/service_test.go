@@ -255,6 +255,7 @@ func TestProblems(t *testing.T) {
 		{continuo.ErrExists, 409, "exists"},
 		{continuo.ErrKeyReused, 409, "idempotency_conflict"},
 		{continuo.ErrBusy, 409, "conversation_busy"},
+		{engine.ErrTooManyTurns, 429, "too_many_turns"},
 		{continuo.ErrClosed, 503, "closing"},
 		{continuo.ErrReadOnly, 503, "read_only"},
 		{continuo.ErrFull, 507, "disk_full"},

@@ -162,7 +162,7 @@ func refused(outcome, format string, args ...any) ran {
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
 func (c *cycle) askPerson(call continuo.ToolCall) *ran {
-	asked := c.journal.emit(Event{Kind: Asked, Call: c.shown(call)})
+	asked := c.journal.emitKept(Event{Kind: Asked, Call: c.shown(call)})
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalAsked()
 	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)

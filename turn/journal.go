@@ -85,26 +85,48 @@ func (j *Journal) emit(e Event) int64 {
 	stored := encode(&e) // before anything is locked: it panics where JSON cannot hold what a model gave
 	j.order.Lock()
 	defer j.order.Unlock()
-	j.mu.Lock()
-	e.ID, e.TurnID = j.last+1, j.turn.ID
-	stored.ID = e.ID
-	if len(j.pending) == 0 {
-		j.oldest = time.Now()
-	}
-	j.last = e.ID
-	j.pending, j.bytes = append(j.pending, stored), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
-	j.publish(e)
-	j.note(&e)
-	first, due := len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes
-	behind := j.behind()
-	j.mu.Unlock()
-	j.observe(e)
+	first, due, behind := j.queue(&e, stored)
+	j.show(e)
 	if behind {
 		_ = j.flush() // it is tried again with the next event
 	} else if first || due {
 		j.poke()
 	}
 	return e.ID
+}
+
+// emitKept is emit for an event that others may answer: it is in the store before anybody sees it, so that
+// an answer that comes to another process finds it there. Where the store fails it is shown all the same.
+func (j *Journal) emitKept(e Event) int64 {
+	stored := encode(&e)
+	j.order.Lock()
+	defer j.order.Unlock()
+	j.queue(&e, stored)
+	_ = j.flush() // it is tried again with the next event
+	j.show(e)
+	return e.ID
+}
+
+// queue gives an event its id and its place among those that wait for the store. The caller holds order.
+func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.ID, e.TurnID = j.last+1, j.turn.ID
+	stored.ID, j.last = e.ID, e.ID
+	if len(j.pending) == 0 {
+		j.oldest = time.Now()
+	}
+	j.pending, j.bytes = append(j.pending, stored), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
+	return len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes, j.behind()
+}
+
+// show lets the readers of this process see an event. The caller holds order.
+func (j *Journal) show(e Event) {
+	j.mu.Lock()
+	j.publish(e)
+	j.note(&e)
+	j.mu.Unlock()
+	j.observe(e)
 }
 
 // behind reports whether the store is further behind than it may be: by twice FlushBytes, of which some has

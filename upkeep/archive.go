@@ -47,7 +47,7 @@ const archiveTries = 3
 // Archive writes a conversation into an archive and then takes it out of the store, but for its own record
 // and the entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with
 // continuo.ErrArchived and continuo.ErrNotFound. A process that ends in between leaves the conversation as
-// it was.
+// it was. Where the store does not say what came of it, the archive stays, needed or not.
 func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversation, error) {
 	for try := 1; ; try++ {
 		seen, err := a.Store.Conversation(ctx, id)
@@ -60,7 +60,7 @@ func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversatio
 		if err := a.write(ctx, id); err != nil {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
-		err = a.Store.Archive(ctx, id, seen.LastSeq, a.now())
+		err = a.Store.Archive(ctx, seen, a.now())
 		var changed *continuo.ConflictError
 		switch {
 		case err == nil:
@@ -68,9 +68,9 @@ func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversatio
 		case errors.As(err, &changed) && try < archiveTries:
 			continue
 		}
-		if !errors.Is(err, continuo.ErrArchived) { // somebody else did it just now, with this very archive
+		if errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) || errors.As(err, &changed) {
 			_ = a.Objects.DeleteObject(context.WithoutCancel(ctx), continuo.ObjectName(id, continuo.ArchiveObject))
-		}
+		} // after any other error the conversation may be archived all the same, and this is all there is of it
 		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 	}
 }

@@ -69,11 +69,17 @@ func (c *Copier) Copy(ctx context.Context) (Copied, error) {
 	return total, errors.New("the source changes faster than it is copied: stop the programs that write to it, and copy again (what is copied stays)")
 }
 
-// Verify compares the stores and writes nothing.
+// Verify compares the stores and writes nothing. Projects, keys and blobs may be more in the copy.
 func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 	var total Copied
 	check := *c
 	check.To = readOnly{c.To}
+	if err := check.verifyKeys(ctx, &total); err != nil {
+		return total, err
+	}
+	if err := check.copyBlobs(ctx, &total); err != nil {
+		return total, err
+	}
 	_, err := check.pass(ctx, 1, &total)
 	return total, err
 }
@@ -87,7 +93,11 @@ func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Reco
 }
 
 func (readOnly) Delete(_ context.Context, id string) error {
-	return fmt.Errorf("conversation %s is in the copy and not in the source", id)
+	return fmt.Errorf("conversation %s: the copy has what the source does not have", id)
+}
+
+func (readOnly) PutBlob(_ context.Context, hash string, _ []byte) error {
+	return fmt.Errorf("the copy does not have the blob %s", hash)
 }
 
 func placeWords(place continuo.RecordPlace) string {
@@ -186,7 +196,7 @@ func (p *pass) copyFork(ctx context.Context, id string, done map[string]bool) er
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
 			above, err := p.From.Records(ctx, ancestor.ConversationID, continuo.RecordPlace{}, 1)
-			if err == nil && len(above) > 0 && len(above[0].Conversation.Lineage) > 0 {
+			if err == nil && len(above) > 0 && above[0].Conversation != nil && len(above[0].Conversation.Lineage) > 0 {
 				err = p.copyFork(ctx, ancestor.ConversationID, done)
 			}
 			if err != nil {

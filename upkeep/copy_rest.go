@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -32,6 +33,38 @@ func (c *Copier) copyKeys(ctx context.Context, total *Copied) error {
 		}
 		if err == nil && !key.RevokedAt.IsZero() {
 			_, err = c.To.RevokeKey(ctx, key.ID, key.RevokedAt)
+		}
+		if err != nil {
+			return fmt.Errorf("key %s: %w", key.ID, err)
+		}
+	}
+	total.Keys = int64(len(keys))
+	return nil
+}
+
+// verifyKeys checks that the destination has the source's projects, and its keys as they are.
+func (c *Copier) verifyKeys(ctx context.Context, total *Copied) error {
+	projects, err := c.From.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	copied, err := c.To.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects {
+		if !slices.ContainsFunc(copied, func(p continuo.Project) bool { return p.ID == project.ID }) {
+			return fmt.Errorf("the copy does not have the project %s", project.ID)
+		}
+	}
+	keys, err := c.From.Keys(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		there, err := c.To.Key(ctx, key.ID)
+		if err == nil && (there.Hash != key.Hash || there.ProjectID != key.ProjectID || !there.RevokedAt.Equal(key.RevokedAt) || !there.ExpiresAt.Equal(key.ExpiresAt)) {
+			err = errors.New("it is another one in the copy")
 		}
 		if err != nil {
 			return fmt.Errorf("key %s: %w", key.ID, err)
@@ -79,25 +112,29 @@ func eachBlob(ctx context.Context, store continuo.RecordStore, each func(hash st
 	}
 }
 
-// CopyObjects copies the objects that a destination does not have in the same size, and returns how many.
+// CopyObjects copies the objects that a destination does not have in the same size or only from an earlier time
+// (an archive may be made anew under its name), and returns how many.
 // Progress is told of each; it may be nil.
 func CopyObjects(ctx context.Context, from, to continuo.ObjectStore, progress func(objects, bytes int64)) (copied int64, err error) {
-	there := map[string]int64{}
+	there := map[string]continuo.ObjectInfo{}
 	for object, err := range to.Objects(ctx, "") {
 		if err != nil {
 			return 0, err
 		}
-		there[object.Name] = object.Size
+		there[object.Name] = object
 	}
 	var size int64
 	for object, err := range from.Objects(ctx, "") {
 		if err != nil {
 			return copied, err
 		}
-		if have, ok := there[object.Name]; ok && have == object.Size {
+		if have, ok := there[object.Name]; ok && have.Size == object.Size && !object.ModifiedAt.After(have.ModifiedAt) {
 			continue
 		}
-		if err := copyObject(ctx, from, to, object.Name); err != nil {
+		switch err := copyObject(ctx, from, to, object.Name); {
+		case errors.Is(err, continuo.ErrNotFound): // it was removed meanwhile
+			continue
+		case err != nil:
 			return copied, fmt.Errorf("copy object %s: %w", object.Name, err)
 		}
 		copied, size = copied+1, size+object.Size

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,10 +13,24 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/upkeep"
 )
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func openDatabase(t *testing.T) continuo.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{Partitions: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
 
 func openFile(t *testing.T) continuo.Store {
 	t.Helper()
@@ -106,6 +121,8 @@ func TestACopyHasEverything(t *testing.T) {
 		t.Run(name, func(t *testing.T) { copiesEverything(t, storetest.NewMemory(), open(t)) })
 	}
 	t.Run("file to memory", func(t *testing.T) { copiesEverything(t, openFile(t), storetest.NewMemory()) })
+	t.Run("file to database", func(t *testing.T) { copiesEverything(t, openFile(t), openDatabase(t)) })
+	t.Run("database to file", func(t *testing.T) { copiesEverything(t, openDatabase(t), openFile(t)) })
 }
 
 func copiesEverything(t *testing.T, from, to continuo.Store) {

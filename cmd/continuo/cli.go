@@ -19,13 +19,15 @@ type cli struct {
 
 	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
-	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork and delete conversations."`
+	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
+	Search        searchCommand        `cmd:"" help:"Find entries by their words."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
 	Keys          keysCommand          `cmd:"" help:"Make, list and revoke API keys of the server."`
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
+	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
 	Version       versionCommand       `cmd:"" help:"Say which version this is."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
@@ -105,6 +107,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo serve                      run the server on http://127.0.0.1:8787
   continuo import FILE…               add conversations that you have
   continuo conversations list         see what there is
+  continuo search WORDS…              find what was said
   continuo context show CONV          see what a model is shown, and why
   continuo doctor                     check settings, store and models
 

@@ -63,7 +63,7 @@ func completions(node *kong.Node, path string) []completionOf {
 				completionWord: completionWord{flag.Name, flag.Help},
 				takesValue:     !flag.IsBool() && flag.Name != "help" && flag.Name != "version",
 				values:         strings.Join(enumOf(flag.Value), " "),
-				files:          slices.Contains([]string{"FILE", "PATH"}, flag.PlaceHolder),
+				files:          slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder),
 			})
 		}
 	}

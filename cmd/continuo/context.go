@@ -26,11 +26,11 @@ type contextShowCommand struct {
 	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
 	Raw          bool    `help:"Write the rendering alone, byte for byte."`
 	Request      int64   `placeholder:"SEQ" help:"Show the request again that this answer came of, and whether it has the same bytes."`
-	JSON         bool    `help:"Write JSON: {view, format, messages or text, plan}; with --request {body, sha256, same, round, plan}."`
+	JSON         bool    `help:"Write JSON: {view, format, messages or text, plan}; with --request {body, sha256, same, redacted, round, plan}."`
 }
 
 func (contextShowCommand) Help() string {
-	return `The context audit: what a model would be shown of a conversation now, or was shown earlier, and for every entry why it is in or out. No model is called and nothing is changed. With --request it makes the request again that an earlier answer came of, and compares its hash with the one in the log; exit code 1 says that they differ.
+	return `The context audit: what a model would be shown of a conversation now, or was shown earlier, and for every entry why it is in or out. No model is called and nothing is changed. With --request it makes the request again that an earlier answer came of, and compares its hash with the one in the log; exit code 1 says that they differ. Where entries were redacted since, it says which.
 
 Examples:
 
@@ -116,7 +116,11 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *wired, conv
 		return err
 	}
 	differs := error(nil)
-	if !replayed.Same {
+	switch {
+	case len(replayed.Redacted) > 0:
+		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
+			c.Request, count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+	case !replayed.Same:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent", c.Request)
 	}
 	switch {
@@ -137,6 +141,9 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *wired, conv
 	} else {
 		a.print("%s other bytes: sent were %s, sha256 %s", a.paint.red("✘"), byteSize(int64(round.RequestBytes)), round.RequestSHA256)
 		a.print("  now there are %s, sha256 %s", byteSize(int64(len(replayed.Body))), replayed.SHA256)
+		if len(replayed.Redacted) > 0 {
+			a.print("  redacted since: %s", seqWords(replayed.Redacted))
+		}
 	}
 	a.print("")
 	if err := a.showPlan(ctx, w, conversation, replayed.Plan); err != nil {

@@ -17,11 +17,17 @@ type conversationsCommand struct {
 	Rename renameCommand `cmd:"" help:"Give a conversation another title."`
 	Fork   forkCommand   `cmd:"" help:"Begin a conversation with the entries of another."`
 	Delete deleteCommand `cmd:"" help:"Delete conversations."`
+
+	Archive archiveCommand `cmd:"" help:"Take conversations out of the database and into archives."`
+	Restore restoreCommand `cmd:"" help:"Bring archived conversations back."`
+	Redact  redactCommand  `cmd:"" help:"Remove for good what entries say."`
+	Prune   pruneCommand   `cmd:"" help:"Archive or delete conversations that are older than a time."`
 }
 
 type listCommand struct {
-	Limit int  `default:"30" help:"How many to list at most; 0 for all."`
-	JSON  bool `help:"Write JSON: {data, has_more}."`
+	Limit    int  `default:"30" help:"How many to list at most; 0 for all."`
+	Archived bool `help:"List those that are archived instead."`
+	JSON     bool `help:"Write JSON: {data, has_more}."`
 }
 
 func (listCommand) Help() string {
@@ -30,6 +36,7 @@ func (listCommand) Help() string {
 Examples:
 
     continuo conversations list
+    continuo conversations list --archived
     continuo conversations list --limit 0 --json | jq -r '.data[].id'`
 }
 
@@ -43,34 +50,51 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	found, more, err := w.list(ctx, l.Limit)
+	found, more, err := w.list(ctx, l.Limit, l.Archived)
 	if err != nil {
 		return err
 	}
 	if l.JSON {
 		return a.json(map[string]any{"data": found, "has_more": more})
 	}
+	if l.Archived && len(found) == 0 {
+		a.note("No archived conversations in project %s.", w.settings.Project)
+		return nil
+	}
 	if len(found) == 0 {
 		a.note("No conversations in project %s yet. Begin one with: continuo chat", w.settings.Project)
 		return nil
 	}
+	a.printConversations(found, l.Archived)
+	if more {
+		a.note("There are more: --limit 0 lists all.")
+	}
+	return nil
+}
+
+// printConversations prints a list. Only those that are not archived have short names.
+func (a *app) printConversations(found []continuo.Conversation, archived bool) {
 	t := table{right: []bool{true, false, false, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head(""), head("conversation"), head("mode"), head("entries"), head("updated"), head("title"))
+	times := "updated"
+	if archived {
+		times = "archived"
+	}
+	t.add(head(""), head("conversation"), head("mode"), head("entries"), head(times), head("title"))
 	for i, conversation := range found {
+		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
+		if archived {
+			short, at = "", conversation.ArchivedAt
+		}
 		t.add(
-			cell{"@" + strconv.Itoa(i+1), a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
+			cell{short, a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
 			plain(string(conversation.ActiveMode)), plain(number(conversation.LastSeq)),
-			plain(when(conversation.UpdatedAt)), plain(oneLine(conversation.Title, 200)),
+			plain(when(at)), plain(oneLine(conversation.Title, 200)),
 		)
 	}
 	for _, line := range t.lines(a.width) {
 		a.print("%s", line)
 	}
-	if more {
-		a.note("There are more: --limit 0 lists all.")
-	}
-	return nil
 }
 
 // nameOf is what people call a conversation by: its key, or else its id.
@@ -87,11 +111,11 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 // listPage is how many conversations one query asks for.
 const listPage = 200
 
-// list returns the conversations of the project, newest change first, at most limit (0: all), and
-// whether there are more.
-func (w *wired) list(ctx context.Context, limit int) (found []continuo.Conversation, more bool, err error) {
+// list returns the conversations of the project, or those that are archived, newest change first, at most
+// limit (0: all), and whether there are more.
+func (w *wired) list(ctx context.Context, limit int, archived bool) (found []continuo.Conversation, more bool, err error) {
 	found = []continuo.Conversation{}
-	query := continuo.ConversationQuery{ProjectID: w.settings.Project, Limit: listPage}
+	query := continuo.ConversationQuery{ProjectID: w.settings.Project, Archived: archived, Limit: listPage}
 	for {
 		page, err := w.log.Conversations(ctx, query)
 		if err != nil {
@@ -127,7 +151,7 @@ func (w *wired) nth(ctx context.Context, name, place string) (continuo.Conversat
 	if err != nil || n < 1 {
 		return continuo.Conversation{}, usage("conversation %q: after @ stands a place in the list of conversations, such as @1", name)
 	}
-	found, _, err := w.list(ctx, n)
+	found, _, err := w.list(ctx, n, false)
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
@@ -239,16 +263,12 @@ func (d *deleteCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	var found []continuo.Conversation
-	for _, name := range d.Conversations {
-		conversation, err := w.find(ctx, name)
-		if err != nil {
-			return err
-		}
-		found = append(found, conversation)
+	found, err := w.findAll(ctx, d.Conversations)
+	if err != nil {
+		return err
 	}
 	for _, conversation := range found {
-		what := fmt.Sprintf("%s %q with %s", nameOf(conversation), oneLine(conversation.Title, 60), count(conversation.LastSeq, "entry"))
+		what := conversationWords(conversation)
 		if !d.Yes {
 			yes, err := a.ask("Delete " + what + " for good?")
 			if err != nil {

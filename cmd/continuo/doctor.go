@@ -14,7 +14,7 @@ type doctorCommand struct {
 }
 
 func (doctorCommand) Help() string {
-	return `Checks what Continuo stands on and prints every setting with its value and where it comes from: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given. The exit code is 1 when something is wrong.
+	return `Checks what Continuo stands on and prints every setting with its value and where it comes from: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given, but to the database and the bucket of the settings; in the bucket an object is written and removed. The exit code is 1 when something is wrong.
 
 A real model is named in continuo.yaml; its key stays in the environment:
 
@@ -75,7 +75,8 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		}
 	} else {
 		d.settings(settings)
-		d.store(ctx, settings.Store.Path)
+		d.store(ctx, settings.Store)
+		d.objects(ctx, settings)
 		d.models(ctx, settings, a.env, c.Online)
 		d.tools(settings)
 	}

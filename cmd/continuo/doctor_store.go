@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 
+	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
@@ -19,33 +18,44 @@ const (
 	noDisk  = 10_000_000
 )
 
-// store checks the file of the logs. It looks at the file through a connection of its own, closed again
-// before the store is opened: SQLite's locks do not bear both in one process.
-func (d *diagnosis) store(ctx context.Context, path string) {
+// store checks where the logs are.
+func (d *diagnosis) store(ctx context.Context, settings config.StoreConfig) {
+	if settings.URL != "" {
+		d.database(ctx, settings)
+	} else {
+		d.file(ctx, settings)
+	}
+}
+
+// file checks the file of the logs. It looks at the file before the store is opened: SQLite's locks do
+// not bear both in one process.
+func (d *diagnosis) file(ctx context.Context, settings config.StoreConfig) {
+	path := settings.Path
 	folder := filepath.Dir(path)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.add("store", good, "%s is not there yet; the first use makes it", path)
-		d.folder(folder)
+		d.folder("store", folder)
+		d.disk(folder)
 		return
 	case err != nil:
 		d.add("store", bad, "%s: %s", path, err)
 		return
 	}
-	found, readErr := inspect(ctx, path)
-	useErr := use(ctx, path)
+	found, readErr := sqlite.Inspect(ctx, path)
+	useErr := use(ctx, settings)
 	if readErr != nil && useErr == nil {
-		d.add("store", bad, "%s cannot be read: %s", path, readErr)
+		d.add("store", bad, "it cannot be read: %s", readErr)
 	}
 	if readErr == nil {
 		d.add("store", good, "%s, %s, schema version %d, %s with %s", path, byteSize(info.Size()+sizeOf(path+"-wal")),
-			found.schema, count(found.conversations, "conversation"), count(found.entries, "entry"))
-		if len(found.damage) == 0 {
-			d.add("store", good, "the file is sound (PRAGMA integrity_check)")
+			found.Schema, count(found.Conversations, "conversation"), count(found.Entries, "entry"))
+		if len(found.Damage) == 0 {
+			d.add("store", good, "the file is sound (PRAGMA integrity_check); continuo store check looks at what is in it")
 		}
 	}
-	for _, damage := range found.damage {
+	for _, damage := range found.Damage {
 		d.add("store", bad, "the file is damaged: %s; restore a backup, or save what can be read with sqlite3's .recover", damage)
 	}
 	if useErr != nil {
@@ -57,8 +67,8 @@ func (d *diagnosis) store(ctx context.Context, path string) {
 }
 
 // use opens and closes the store as every command does.
-func use(ctx context.Context, path string) error {
-	opened, err := sqlite.Open(ctx, path, sqlite.Options{})
+func use(ctx context.Context, settings config.StoreConfig) error {
+	opened, _, err := openStore(ctx, settings)
 	if err != nil {
 		return err
 	}
@@ -66,7 +76,7 @@ func use(ctx context.Context, path string) error {
 }
 
 // folder checks whether a file can be made in a folder that may not be there yet.
-func (d *diagnosis) folder(folder string) {
+func (d *diagnosis) folder(name, folder string) {
 	for {
 		info, err := os.Stat(folder)
 		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
@@ -80,12 +90,10 @@ func (d *diagnosis) folder(folder string) {
 			err = probe(folder)
 		}
 		if err != nil {
-			d.add("store", bad, "it cannot be made: %s", err)
-			return
+			d.add(name, bad, "it cannot be made: %s", err)
 		}
-		break
+		return
 	}
-	d.disk(folder)
 }
 
 // probe makes a file in a folder and removes it.
@@ -116,51 +124,4 @@ func sizeOf(path string) int64 {
 		return 0
 	}
 	return info.Size()
-}
-
-// storeFacts is what a look at the file tells.
-type storeFacts struct {
-	schema, conversations, entries int64
-	damage                         []string // what PRAGMA integrity_check says; empty when the file is sound
-}
-
-// maxDamage bounds how many kinds of damage are told.
-const maxDamage = 5
-
-// inspect looks at a store's file without changing it.
-func inspect(ctx context.Context, path string) (found storeFacts, err error) {
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return found, err
-	}
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: "mode=ro&_pragma=busy_timeout(10000)"}
-	db, err := sql.Open("sqlite", name.String())
-	if err != nil {
-		return found, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	for query, into := range map[string]*int64{
-		`PRAGMA user_version`:                &found.schema,
-		`SELECT count(*) FROM conversations`: &found.conversations,
-		`SELECT count(*) FROM entries`:       &found.entries,
-	} {
-		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
-			return found, err
-		}
-	}
-	rows, err := db.QueryContext(ctx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, maxDamage))
-	if err != nil {
-		return found, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var finding string
-		if err := rows.Scan(&finding); err != nil {
-			return found, err
-		}
-		if finding != "ok" {
-			found.damage = append(found.damage, finding)
-		}
-	}
-	return found, rows.Err()
 }

@@ -27,8 +27,8 @@ func exitTable() []exitRule {
 			return as[*usageError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
 		}},
 		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
-		{code: 4, meaning: "conflict: busy, already there, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused)(err)
+		{code: 4, meaning: "conflict: busy, already there, archived, or changed meanwhile", of: func(err error) bool {
+			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
 		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},

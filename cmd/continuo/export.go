@@ -74,7 +74,7 @@ func (e *exportCommand) conversations(ctx context.Context, w *wired) ([]continuo
 		}
 		return found, nil
 	}
-	all, _, err := w.list(ctx, 0)
+	all, _, err := w.list(ctx, 0, false)
 	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
 		all[i], all[j] = all[j], all[i]
 	}

@@ -13,24 +13,36 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
 // TestMain lets this binary be the program: called as continuo it is one.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"continuo": func() { os.Exit(runProcess()) }})
+	testscript.Main(withDatabases{m}, map[string]func(){"continuo": func() { os.Exit(runProcess()) }})
 }
+
+// withDatabases ends the PostgreSQL server of the tests, if any, when they are over.
+type withDatabases struct{ m *testing.M }
+
+func (w withDatabases) Run() int { return pgtest.Main(w.m) }
 
 // TestScripts runs testdata/script: each script has a home folder and a store of its own, and an upstream
 // that speaks chat completions at $UPSTREAM.
 func TestScripts(t *testing.T) {
 	upstream := newUpstream(t)
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+	testscript.Run(t, scriptParams("script", upstream.URL))
+}
+
+// scriptParams says how the scripts of a folder in testdata are run.
+func scriptParams(folder, upstream string) testscript.Params {
+	return testscript.Params{
+		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("CONTINUO_STORE_PATH", filepath.Join(env.WorkDir, "continuo.db"))
-			env.Setenv("UPSTREAM", upstream.URL)
+			env.Setenv("UPSTREAM", upstream)
 			env.Setenv("TZ", "UTC")
 			return os.MkdirAll(home, 0o700)
 		},
@@ -47,7 +59,7 @@ func TestScripts(t *testing.T) {
 			"fill":   fillFile,
 		},
 		RequireExplicitExec: true,
-	})
+	}
 }
 
 // exitsWith is the command "status CODE PROGRAM ARGS…": the program ends with that code.

@@ -69,10 +69,11 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	var watch sync.WaitGroup
 	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
 	watch.Go(func() { w.log.Heed(watching) })
+	watch.Go(func() { w.engine.WatchIndex(watching, time.Second) })
 	defer watch.Wait()
 	defer stopWatching()
 	handler := server.New(w.engine, server.Options{
-		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, MaxBodyBytes: settings.Server.MaxBodyBytes,
+		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Logger: logger, Registry: registry, Version: readVersion().Version,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())

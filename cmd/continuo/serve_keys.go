@@ -32,7 +32,7 @@ func (w *wired) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
 		return 0, err
 	}
 	if usable[""] == 0 {
-		return 0, usage("listen on %s: other machines could reach it, and there is no API key that they would have to know: make one with: continuo keys create; or listen on 127.0.0.1 or [::1]", address)
+		return 0, usage("listen on %s: other machines could reach it, and there is no usable API key: make one with continuo keys create, or listen on 127.0.0.1 or [::1]", address)
 	}
 	return server.KeysAlways, nil
 }

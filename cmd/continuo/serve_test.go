@@ -182,8 +182,8 @@ func TestServeRefuses(t *testing.T) {
 		code         int
 	}{
 		"taken port":      {strings.TrimPrefix(address, "http://"), "another program has this port", 1},
-		"every interface": {"0.0.0.0:0", "no API keys yet", 2},
-		"no host":         {":0", "no API keys yet", 2},
+		"every interface": {"0.0.0.0:0", "there is no usable API key", 2},
+		"no host":         {":0", "make one with continuo keys create", 2},
 		"no port":         {"127.0.0.1", "listen", 2},
 	} {
 		t.Run(name, func(t *testing.T) {

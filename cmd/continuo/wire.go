@@ -114,12 +114,13 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 			tools = append(tools, server)
 		}
 	}
+	archivist := w.archivist()
 	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
-		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
+		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings), Archivist: &archivist,
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease},
-		Wait:  settings.Turn.WaitTimeout, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
+		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
 	}, metrics)
 	return err
 }

@@ -118,6 +118,8 @@ const (
 // ServerConfig is the section server.
 type ServerConfig struct {
 	Keys            string // KeysOnceMade, KeysAlways or KeysNever
+	MaxTurns        int    // of each project; 0: no bound
+	MaxRequestRate  int    // of each API key per second; 0: no bound
 	MaxBodyBytes    int64
 	ShutdownTimeout time.Duration
 }

@@ -82,6 +82,8 @@ func TestDefaults(t *testing.T) {
 		"prompts.dir = ",
 		"server.keys = once-made",
 		"server.max_body_bytes = 33554432",
+		"server.max_turns = 0",
+		"server.requests_per_second = 0",
 		"server.shutdown_timeout = 10s",
 		"store.max_connections = 16",
 		"store.partitions = 0",

@@ -154,6 +154,12 @@ func (c *Config) serverRows(home string) []*setting {
 		key: "server.keys", value: oneOf(&c.Server.Keys, KeysOnceMade, KeysAlways, KeysNever), def: KeysOnceMade,
 		doc: "Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which lets in whoever reaches the server. On an address that other machines can reach they always need one.",
 	}, {
+		key: "server.max_turns", value: whole(&c.Server.MaxTurns, 0), def: "0",
+		doc: "How many turns of one project may be under way in one program, or wait for their conversation. Others are refused with status 429. 0: no bound.",
+	}, {
+		key: "server.requests_per_second", value: whole(&c.Server.MaxRequestRate, 0), def: "0",
+		doc: "How many requests per second one program takes of each API key; a second's worth may come at once. Others are refused with status 429. 0: no bound.",
+	}, {
 		key: "server.max_body_bytes", value: whole(&c.Server.MaxBodyBytes, 1), def: "33554432",
 		doc: "How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413.",
 	}, {

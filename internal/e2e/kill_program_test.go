@@ -23,6 +23,7 @@ import (
 type home struct {
 	dir      string
 	upstream *scripted
+	storeURL string // of a PostgreSQL database; "" for the file
 	programs int
 }
 
@@ -75,6 +76,9 @@ func (h *home) launch(t *testing.T) *killable {
 	}
 	k.command.Dir, k.command.Stdout, k.command.Stderr = h.dir, k.said, k.said
 	k.command.Env = []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "CONTINUO_STORE_PATH=" + filepath.Join(h.dir, "continuo.db"), "SCRIPT_KEY=" + k.apiKey}
+	if h.storeURL != "" {
+		k.command.Env = append(k.command.Env, "CONTINUO_STORE_URL="+h.storeURL)
+	}
 	if err := k.command.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	// What is locked so stays as it is until the transaction ends: appends, turns and forks wait.
-	lockConversation = `SELECT last_seq, archived_at, deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+	lockConversation = `SELECT last_seq, updated_at, archived_at, deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
 
 	// What entry_objects has of the entries stays: the archive needs the objects.
 	deleteArchivedEntries = `
@@ -34,19 +34,21 @@ FROM continuo.conversations WHERE id = $1`
 // lockedConversation is what an operation needs to know of a conversation that it has locked.
 type lockedConversation struct {
 	lastSeq    int64
+	updatedAt  string
 	archivedAt *string
 	deleted    bool
 }
 
 func lock(ctx context.Context, tx pgx.Tx, id string) (c lockedConversation, err error) {
-	err = tx.QueryRow(ctx, lockConversation, id).Scan(&c.lastSeq, &c.archivedAt, &c.deleted)
+	err = tx.QueryRow(ctx, lockConversation, id).Scan(&c.lastSeq, &c.updatedAt, &c.archivedAt, &c.deleted)
 	return c, orNotFound(err)
 }
 
 // Archive is part of continuo.RecordStore.
-func (s *Store) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
+	conversationID := seen.ID
 	err := s.transact(ctx, "archive conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
-		if err := checkArchivable(ctx, tx, conversationID, lastSeq); err != nil {
+		if err := checkArchivable(ctx, tx, seen); err != nil {
 			return err
 		}
 		batch := &pgx.Batch{}
@@ -65,8 +67,8 @@ func (s *Store) Archive(ctx context.Context, conversationID string, lastSeq int6
 	return err
 }
 
-func checkArchivable(ctx context.Context, tx pgx.Tx, id string, lastSeq int64) error {
-	have, err := lock(ctx, tx, id)
+func checkArchivable(ctx context.Context, tx pgx.Tx, seen continuo.Conversation) error {
+	have, err := lock(ctx, tx, seen.ID)
 	switch {
 	case err != nil:
 		return err
@@ -74,10 +76,10 @@ func checkArchivable(ctx context.Context, tx pgx.Tx, id string, lastSeq int64) e
 		return continuo.ErrNotFound
 	case have.archivedAt != nil:
 		return continuo.ErrArchived
-	case have.lastSeq != lastSeq:
-		return &continuo.ConflictError{Want: lastSeq + 1, Have: have.lastSeq + 1}
+	case have.lastSeq != seen.LastSeq || have.updatedAt != stamp(seen.UpdatedAt):
+		return &continuo.ConflictError{Want: seen.LastSeq + 1, Have: have.lastSeq + 1}
 	}
-	running, err := readTurn(ctx, tx, runningTurn, id)
+	running, err := readTurn(ctx, tx, runningTurn, seen.ID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
 	}

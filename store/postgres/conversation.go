@@ -22,7 +22,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8)`
 	// A deleted ancestor keeps its entries up to last_seq for the forks that it has, an archived one those that
 	// its forks begin with. The lock keeps it from being deleted meanwhile, and lets appends go on.
 	lockAncestor = `
-SELECT archived_at IS NULL OR $2 <= coalesce((SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1), 0)
+SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
 	conversationColumns = `id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
@@ -34,11 +34,11 @@ FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 	conversationByKey = selectConversation + `
 WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2) AND NOT deleted`
 
-	// The index has the minutes; within one, those that the page needs are sorted.
+	// The index has the seconds, so that most appends change no index; within one, those that the page needs are sorted.
 	newestFirst = `
-ORDER BY updated_minute DESC, updated_at DESC, id DESC LIMIT $2`
+ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT $2`
 
-	beforeThat = ` AND updated_minute <= left($3, 16) AND (updated_at, id) < ($3, $4)`
+	beforeThat = ` AND updated_second <= left($3, 19) AND (updated_at, id) < ($3, $4)`
 
 	newestConversations = selectConversation + `
 WHERE project_id = $1 AND NOT deleted AND archived_at IS NULL` + newestFirst

@@ -14,7 +14,7 @@ const (
 
 	// What is left of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
-UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', metadata = NULL, lineage = NULL
+UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', metadata = NULL, lineage = NULL, archived_at = NULL
 WHERE id = $1 AND NOT deleted`
 
 	deleteConversationKey = `DELETE FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2`
@@ -26,7 +26,7 @@ WHERE id = $1 AND NOT deleted`
 
 	deleteLineage = `DELETE FROM continuo.lineage WHERE ancestor_id = $1 AND conversation_id = $2`
 
-	lockAny = `SELECT deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+	lockAny = `SELECT deleted, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 FOR UPDATE`
 
 	countForks = `SELECT count(*), coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor_id = $1`
 
@@ -91,14 +91,14 @@ func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation)
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// release removes what a deleted conversation keeps for forks that are gone, after one more has gone; "" for
-// none. The lock is taken in any case: the conversation may be deleted by another transaction just now.
+// release removes what a deleted or archived conversation keeps for forks that are gone, after one more has
+// gone; "" for none. The lock is taken in any case: another transaction may be deleting the conversation.
 func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
-	var deleted bool
-	if err := tx.QueryRow(ctx, lockAny, id).Scan(&deleted); err != nil {
+	var deleted, archived bool
+	if err := tx.QueryRow(ctx, lockAny, id).Scan(&deleted, &archived); err != nil {
 		return orNotFound(err)
 	}
-	if _, err := tx.Exec(ctx, deleteLineage, id, fork); err != nil || !deleted {
+	if _, err := tx.Exec(ctx, deleteLineage, id, fork); err != nil || !deleted && !archived {
 		return err
 	}
 	var forks, needed int64
@@ -106,6 +106,14 @@ func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
 		return err
 	}
 	batch := &pgx.Batch{}
+	batch.Queue(deleteEntries, id, needed)
+	if deleted { // the objects of an archived one stay
+		queueRelease(batch, id, forks, needed)
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func queueRelease(batch *pgx.Batch, id string, forks, needed int64) {
 	if forks == 0 {
 		batch.Queue(discardName, continuo.ObjectName(id, ""))
 		batch.Queue(deleteConversation, id)
@@ -113,7 +121,5 @@ func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
 		batch.Queue(discardObjectsAbove, id, needed)
 		batch.Queue(shortenDeleted, id, needed)
 	}
-	batch.Queue(deleteEntries, id, needed)
 	batch.Queue(deleteEntryObjects, id, needed)
-	return tx.SendBatch(ctx, batch).Close()
 }

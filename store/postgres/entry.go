@@ -88,7 +88,9 @@ SELECT $1, o.seq, o.object_id FROM unnest($2::bigint[], $3::text[]) AS o (seq, o
 // What is read, with the conversation and the range of seqs as $1 to $3. Whether entries that were asked for
 // are kept aside is a part of each result, so that it is true of the same moment.
 const (
-	keptAside = `(SELECT archived_at IS NOT NULL AND $3 > coalesce((SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1), 0)
+	keptAside = `(
+SELECT archived_at IS NOT NULL AND $2 <= least($3, last_seq)
+  AND least($3, last_seq) > greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1)`
 
 	entriesAll      = ` FROM continuo.entries WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3`
@@ -269,7 +271,7 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 					return err
 				}
 			}
-			if aside {
+			if aside && (query.Backward || len(found) < query.Limit) {
 				return fmt.Errorf("read entries of conversation %s: %w", conversationID, continuo.ErrArchived)
 			}
 			if !again { // else some came meanwhile

@@ -72,10 +72,13 @@ func TestHintOfTooManyConversationsStandsForAny(t *testing.T) {
 		for i := range 10_000 {
 			h.changed("conv_0199c5f0d1a27000b8f7c2a94f1e" + strconv.Itoa(i))
 		}
+		h.mu.Lock()
 		if n := len(h.waiting); n > maxHint {
 			t.Errorf("%d conversations wait", n)
 		}
+		h.mu.Unlock()
 		time.Sleep(hintEvery)
+		sent()
 		h.changed("a b") // what cannot be told apart in a payload
 		h.close()
 		all := sent()

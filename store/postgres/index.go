@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	isUnindexed = `NOT deleted AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS DISTINCT FROM title)`
+	isUnindexed = `behind AND NOT deleted AND archived_at IS NULL`
 
 	selectUnindexed = `SELECT ` + conversationColumns + `, indexed_seq, indexed_title IS NOT DISTINCT FROM title FROM continuo.conversations WHERE ` + isUnindexed
 
-	unindexedConversation = selectUnindexed + ` AND id = $1 LIMIT $2`
+	unindexedConversation = selectUnindexed + ` AND id = $1 AND ($3 = '' OR project_id = $3) LIMIT $2`
 	unindexedOfProject    = selectUnindexed + ` AND project_id = $1 ORDER BY id LIMIT $2`
 	unindexedOfAll        = selectUnindexed + ` ORDER BY project_id, id LIMIT $1`
 
@@ -55,7 +55,7 @@ func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (f
 	statement, args := unindexedOfAll, []any{query.Limit}
 	switch {
 	case query.ConversationID != "":
-		statement, args = unindexedConversation, []any{query.ConversationID, query.Limit}
+		statement, args = unindexedConversation, []any{query.ConversationID, query.Limit, query.ProjectID}
 	case query.ProjectID != "":
 		statement, args = unindexedOfProject, []any{query.ProjectID, query.Limit}
 	}

@@ -26,7 +26,9 @@ const (
 	// One process at a time migrates. The number means nothing; it is this program's.
 	lockMigrations = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), pg_advisory_xact_lock(4856930273144520)`
 
-	versionIsKept = `SELECT to_regclass('continuo.schema_version') IS NOT NULL`
+	// The catalogs are read as tables: to_regclass would answer from what the connection has cached, and not
+	// see what another process made while this one waited for the lock.
+	versionIsKept = `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'continuo' AND tablename = 'schema_version')`
 
 	selectVersion = `SELECT version, partitions FROM continuo.schema_version`
 

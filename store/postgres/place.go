@@ -35,9 +35,10 @@ WITH found AS MATERIALIZED (
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
-	// No term of a text has a colon.
-	conversationTerm = "c:"
-	projectTerm      = "p:"
+	// Each document has two terms more, for its conversation and its project. No term of a text begins with a
+	// colon, and so no prefix that is looked for finds them.
+	conversationTerm = ":c"
+	projectTerm      = ":p"
 
 	scopeProject      = `project_id = @project AND (added, conversation_id, seq) < (@order, @before, @seq) AND seq BETWEEN @from AND @to`
 	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`

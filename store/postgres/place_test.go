@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
@@ -77,6 +78,7 @@ func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
 		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, Limit: 1000},
 		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, From: 100, To: 200, Limit: 9},
 		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "nr1", Prefix: true}}, Limit: 500},
+		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "c", Prefix: true}}, Limit: 5},
 		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "absent"}, {Text: "all"}}, Limit: 5},
 		{ProjectID: "p0", ConversationID: "c02", Terms: []continuo.IndexTerm{{Text: "old"}}, Limit: 11},
 		{ProjectID: "p0", ConversationID: "c04", Terms: []continuo.IndexTerm{{Text: "all"}}, From: 50, To: 900, Limit: 50},
@@ -154,12 +156,45 @@ func pagesOf(t *testing.T, s *Store, query continuo.PlaceQuery, most int) []cont
 	}
 }
 
+// What is found by age must not be sorted, and what is found by its terms not be looked for by age.
+func TestPlacesGoByAgeAndThenByTerm(t *testing.T) {
+	url := newDatabase(t, 0)
+	store := openAt(t, url, Options{})
+	defer store.Close()
+	putRandomDocuments(t, store, 30_000, 5)
+	seen := recordStatements(t, store, url)
+	terms := []continuo.IndexTerm{{Text: "old"}} // frequent, but not where a search begins
+	for _, query := range []continuo.PlaceQuery{
+		{ProjectID: "p", Terms: terms, Limit: 20},
+		{ProjectID: "p", Terms: terms, Limit: 20, Before: continuo.Place{ConversationID: "conv_1", Seq: 3, Order: 29_000 * 1_000_000_000}},
+	} {
+		_, err := store.Places(t.Context(), query)
+		must(t, err)
+	}
+	ways := map[string]int{}
+	for _, s := range seen.statements() {
+		plan := s.explain(t, url, false)
+		has := func(part string) bool { return strings.Contains(plan, `"`+part+`"`) }
+		switch {
+		case has("documents_of_project") && !has("documents_by_term") && !has("Sort") && !has("Seq Scan"):
+			ways["age"]++
+		case has("documents_by_term") && !has("documents_of_project") && has("Sort") && !has("Seq Scan"):
+			ways["term"]++
+		default:
+			t.Errorf("%s\n%s", s.sql, plan)
+		}
+	}
+	if ways["age"] != 2 || ways["term"] != 1 {
+		t.Errorf("statements by the way that they go: %v", ways)
+	}
+}
+
 // A page takes about as long in a million documents as in a thousand: run it with -benchtime 1s and compare.
 // The documents are made by the server, of words as common as those of a language.
 func BenchmarkPlaces(b *testing.B) {
 	for _, documents := range []int{1_000, 1_000_000} {
 		store := openAt(b, newDatabase(b, 0), Options{StatementTimeout: 1 << 40})
-		putRandomDocuments(b, store, documents)
+		putRandomDocuments(b, store, documents, 60)
 		for name, terms := range map[string][]string{
 			"rare": {"rare"}, "1_percent": {"percent"}, "1_per_mille": {"mille"}, "common": {"common"}, "2_common": {"common", "usual"},
 			"only_old": {"old"}, "2_common_never_together": {"even", "odd"}, "absent": {"absent"}, "common_and_rare": {"common", "rare"},
@@ -185,8 +220,8 @@ func BenchmarkPlaces(b *testing.B) {
 const randomDocuments = `
 INSERT INTO continuo.documents (conversation_id, seq, project_id, added, terms)
 SELECT 'conv_' || i % 1000, i / 1000 + 1, 'p', i::bigint * 1000000000, array_to_tsvector(
-  ARRAY(SELECT 'w' || floor(power(50000, random()))::int FROM generate_series(1, 60) AS word WHERE word + i > 0)
-  || ARRAY['c:conv_' || i % 1000, 'p:p', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END]
+  ARRAY(SELECT 'w' || floor(power(50000, random()))::int FROM generate_series(1, $2::int) AS word WHERE word + i > 0)
+  || ARRAY[':cconv_' || i % 1000, ':pp', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END]
   || CASE WHEN random() < 0.5 THEN ARRAY['common'] ELSE '{}' END
   || CASE WHEN random() < 0.3 THEN ARRAY['usual'] ELSE '{}' END
   || CASE WHEN random() < 0.01 THEN ARRAY['percent'] ELSE '{}' END
@@ -195,12 +230,12 @@ SELECT 'conv_' || i % 1000, i / 1000 + 1, 'p', i::bigint * 1000000000, array_to_
   || CASE WHEN i < $1 / 10 THEN ARRAY['old'] ELSE '{}' END)
 FROM generate_series(0, $1::int - 1) AS i`
 
-func putRandomDocuments(b *testing.B, s *Store, count int) {
+func putRandomDocuments(b testing.TB, s *Store, count, words int) {
 	b.Helper()
 	ctx := b.Context()
 	_, err := s.pool.Exec(ctx, `DROP INDEX continuo.documents_by_term`)
 	if err == nil {
-		_, err = s.pool.Exec(ctx, randomDocuments, count)
+		_, err = s.pool.Exec(ctx, randomDocuments, count, words)
 	}
 	if err == nil {
 		_, err = s.pool.Exec(ctx, `CREATE INDEX documents_by_term ON continuo.documents USING gin (terms)`)

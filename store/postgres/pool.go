@@ -60,11 +60,9 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 		if done, err := s.hasLanded(ctx, doubtful, landed); done || err != nil {
 			return err
 		}
-		err := s.onConnection(context.WithoutCancel(ctx), func(ctx context.Context, conn *pgxpool.Conn) error {
-			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error { return work(ctx, tx) })
-		})
+		sent, err := s.transactOnce(context.WithoutCancel(ctx), work)
 		var lost *lostError
-		if errors.As(err, &lost) && lost.sent {
+		if sent && errors.As(err, &lost) {
 			doubtful = true
 		} else if doubtful && isVerdict(err) {
 			// The refusal may come from our own change, which the server had not finished when it was looked for.
@@ -76,12 +74,37 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 	})
 }
 
+// transactOnce makes one attempt. Sent says that COMMIT may have reached the server: pgx is no help there, for
+// pgconn.SafeToRetry takes a COMMIT whose answer was lost for one that was never sent.
+func (s *Store) transactOnce(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error) (sent bool, err error) {
+	err = s.onConnection(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+		if err != nil {
+			return err
+		}
+		if err := work(ctx, tx); err != nil {
+			_ = tx.Rollback(ctx) // if that fails, the connection is closed
+			return err
+		}
+		sent = true
+		return tx.Commit(ctx)
+	})
+	return sent, err
+}
+
+// commitSomething waits until what was committed before is safe: after a crash a primary shows what its
+// standby, which commits have to wait for, may not have yet.
+const commitSomething = `UPDATE continuo.schema_version SET version = version`
+
 func (s *Store) hasLanded(ctx context.Context, doubtful bool, landed func(ctx context.Context, q querier) (bool, error)) (done bool, err error) {
 	if !doubtful || landed == nil {
 		return false, nil
 	}
 	err = s.query(context.WithoutCancel(ctx), func(ctx context.Context, q querier) error {
-		done, err = landed(ctx, q)
+		if done, err = landed(ctx, q); err != nil || !done {
+			return err
+		}
+		_, err = q.Exec(ctx, commitSomething)
 		return err
 	})
 	return done, err
@@ -101,7 +124,7 @@ func (s *Store) onConnection(ctx context.Context, work func(ctx context.Context,
 	switch {
 	case err == nil:
 	case conn.Conn().IsClosed():
-		return &lostError{err: err, sent: !pgconn.SafeToRetry(err)}
+		return &lostError{err: err}
 	case codeOf(err) == readOnlyTransaction:
 		_ = conn.Conn().Close(ctx) // the next connection may find the server that can be written
 	}

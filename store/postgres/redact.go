@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/jackc/pgx/v5"
@@ -19,6 +20,8 @@ UPDATE continuo.entries AS entry SET role = e.role, hidden = e.hidden, created_a
   chars = e.chars, tokens = e.tokens, redacted = e.redacted, body = e.body
 FROM ` + unnestEntries + `
 WHERE entry.conversation_id = $1 AND entry.seq = e.seq AND entry.id = e.id`
+
+	touchConversation = `UPDATE continuo.conversations SET updated_at = greatest(updated_at, $2) WHERE id = $1`
 
 	runningTurnOf = selectTurn + `WHERE conversation_id = $1 AND state = 'running' AND id = ANY ($2)`
 
@@ -64,12 +67,29 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if err := replaceObjects(ctx, tx, conversationID, rows); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, deleteDocuments, conversationID, rows.seqs)
-		return err
+		if _, err := tx.Exec(ctx, deleteDocuments, conversationID, rows.seqs); err != nil {
+			return err
+		}
+		return touch(ctx, tx, conversationID, entries)
 	}, nil)
 	if err == nil {
 		s.changed(conversationID)
 	}
+	return err
+}
+
+// touch moves UpdatedAt to the latest redaction.
+func touch(ctx context.Context, tx pgx.Tx, conversationID string, entries []continuo.Entry) error {
+	var latest time.Time
+	for i := range entries {
+		if by := entries[i].Redacted; by != nil && by.At.After(latest) {
+			latest = by.At
+		}
+	}
+	if latest.IsZero() {
+		return nil
+	}
+	_, err := tx.Exec(ctx, touchConversation, conversationID, stamp(latest))
 	return err
 }
 

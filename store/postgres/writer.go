@@ -11,7 +11,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -19,6 +18,9 @@ const (
 	// maxGroup and maxGroupBytes bound the changes that share a commit.
 	maxGroup      = 256
 	maxGroupBytes = 4 << 20
+
+	// lingerPart is which part of the time of the last commit a group waits for those that were in it.
+	lingerPart = 8
 
 	// groupLockTimeout is how long a group waits for what a transaction of another process has locked. Then
 	// each of its changes goes alone, so that one conversation does not hold up the others.
@@ -129,6 +131,9 @@ type writer struct {
 	timeout time.Duration // of a group
 	conn    *pgx.Conn     // nil: not connected
 	changes chan *queued  // unbuffered: whoever waits to be taken holds its own change
+
+	expected int           // how many changes the last group had
+	took     time.Duration // its commit
 }
 
 // queued is a change on its way through a writer.
@@ -184,7 +189,9 @@ func (w *writer) run(closing <-chan struct{}) {
 			return
 		case first := <-w.changes:
 			group := w.gather(first)
+			began := time.Now()
 			err := w.commit(group)
+			w.took = time.Since(began)
 			for _, q := range group {
 				q.err = err
 				close(q.done)
@@ -193,20 +200,41 @@ func (w *writer) run(closing <-chan struct{}) {
 	}
 }
 
-// gather takes the changes that wait now, in an order that no two processes lock things crosswise.
+// gather takes the changes that wait now, in an order that no two processes lock things crosswise. Whoever
+// was in the group before is about to come again: for them it waits a fraction of the time that their commit
+// took. Otherwise the first of them would go alone, and all others wait for its commit.
 func (w *writer) gather(first *queued) []*queued {
 	group, size := []*queued{first}, first.size
+	linger := time.NewTimer(w.took / lingerPart)
+	defer linger.Stop()
 	for len(group) < maxGroup && size < maxGroupBytes {
-		select {
-		case q := <-w.changes:
-			group, size = append(group, q), size+q.size
-			continue
-		default:
+		q := w.next(linger.C, len(group) < w.expected)
+		if q == nil {
+			break
 		}
-		break
+		group, size = append(group, q), size+q.size
 	}
+	w.expected = len(group)
 	slices.SortStableFunc(group, func(a, b *queued) int { return cmp.Compare(a.key, b.key) })
 	return group
+}
+
+// next returns a change that waits now or, with linger, comes before that time is over; nil when none does.
+func (w *writer) next(linger <-chan time.Time, wait bool) *queued {
+	select {
+	case q := <-w.changes:
+		return q
+	default:
+	}
+	if !wait {
+		return nil
+	}
+	select {
+	case q := <-w.changes:
+		return q
+	case <-linger:
+		return nil
+	}
 }
 
 // commit sends a group in one go: its statements are one transaction, which the end of the batch commits.
@@ -239,7 +267,7 @@ func (w *writer) checked(err error) error {
 	case err == nil:
 	case w.conn.IsClosed():
 		w.conn = nil
-		return &lostError{err: err, sent: !pgconn.SafeToRetry(err)}
+		return &lostError{err: err, sent: true}
 	case codeOf(err) == readOnlyTransaction:
 		w.disconnect() // the next connection may find the server that can be written
 	}

@@ -17,32 +17,32 @@ const (
 )
 
 // Archive is part of continuo.RecordStore.
-func (s *Store) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	return s.write(ctx, func(conn *connection) error {
-		if err := mayArchive(conn, conversationID, lastSeq, s.now()); err != nil {
+		if err := mayArchive(conn, seen, s.now()); err != nil {
 			return err
 		}
-		if _, err := conn.exec(archiveConversation, stamp(at), conversationID); err != nil {
+		if _, err := conn.exec(archiveConversation, stamp(at), seen.ID); err != nil {
 			return err
 		}
-		if err := removeBeside(conn, conversationID); err != nil {
+		if err := removeBeside(conn, seen.ID); err != nil {
 			return err
 		}
-		return release(conn, conversationID)
+		return release(conn, seen.ID)
 	})
 }
 
-func mayArchive(conn *connection, conversationID string, lastSeq int64, now time.Time) error {
-	conversation, err := readConversation(conn, conversationByID, conversationID)
+func mayArchive(conn *connection, seen continuo.Conversation, now time.Time) error {
+	conversation, err := readConversation(conn, conversationByID, seen.ID)
 	switch {
 	case err != nil:
 		return err
 	case !conversation.ArchivedAt.IsZero():
-		return fmt.Errorf("archive %s: %w", conversationID, continuo.ErrArchived)
-	case conversation.LastSeq != lastSeq:
-		return &continuo.ConflictError{Want: lastSeq + 1, Have: conversation.LastSeq + 1}
+		return fmt.Errorf("archive %s: %w", seen.ID, continuo.ErrArchived)
+	case conversation.LastSeq != seen.LastSeq || !conversation.UpdatedAt.Equal(seen.UpdatedAt):
+		return &continuo.ConflictError{Want: seen.LastSeq + 1, Have: conversation.LastSeq + 1}
 	}
-	running, err := readTurns(conn, now, runningTurn, conversationID)
+	running, err := readTurns(conn, now, runningTurn, seen.ID)
 	if err == nil && len(running) > 0 {
 		return &continuo.BusyError{Turn: running[0]}
 	}

@@ -8,6 +8,16 @@
 // ROWID, appending to many conversations is 1.8 times as fast, reading rows of mixed sizes about the
 // same, and the file 13 % smaller.
 //
+// The index of words is an FTS5 table over the table documents, whose row ids are times: so the newest
+// places of a word are read without sorting, however many there are. See place.go.
+//
+// What is deleted or redacted is overwritten in the file, in pages that become free too. A removed document
+// is found no more at once. Its words leave the index with the redaction that removed it; those of a deleted
+// or archived conversation, and of more than 64 entries that are redacted together, do so afterwards, two
+// documents at a time between other writes, since that takes some milliseconds each. The write-ahead log (NAME-wal) may hold older forms of pages until it is written over, which begins anew
+// after each checkpoint (about every 4 MB), and at the latest until the last process that has the file open
+// closes it. Backups, snapshots of the file system and worn blocks of the disk are beyond it.
+//
 // Pitfalls: the file lives with two others beside it, NAME-wal and NAME-shm; copy it only with sqlite3's
 // .backup or after Close. It must not be on a network file system. No other code of this process may
 // open the file, since closing it would drop SQLite's locks (a property of POSIX locks).

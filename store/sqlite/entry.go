@@ -172,7 +172,13 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 		return nil, fmt.Errorf("read entries: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
 	var found []continuo.Entry
-	err := s.read(ctx, func(conn *connection) error {
+	err := s.read(ctx, func(conn *connection) (err error) {
+		if isWide := !query.UsersOnly && query.OutputRef == ""; isWide {
+			if found, err = readEntries(conn, conversationID, query); err != nil || isWhole(query, found) {
+				return err
+			}
+		}
+		// Whether something is missing is only certain of one state of the database.
 		return conn.snapshot(func() (err error) {
 			if found, err = readEntries(conn, conversationID, query); err != nil || isWhole(query, found) {
 				return err

@@ -34,10 +34,10 @@ SELECT seq FROM entries INDEXED BY entries_redacted WHERE conversation_id = ? AN
 
 	insertWords = `INSERT INTO words (rowid, terms) VALUES (?, ?)`
 
-	// A removed document is found no more. Its words are taken out of the index later; see purgeWords.
-	hideDocument = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ? AND seq = ?`
+	// A document that is hidden is found no more. Its words are taken out of the index later; see purgeWords.
+	hideOne = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ? AND seq = ?`
 
-	hideDocuments = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ?`
+	hideAll = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ?`
 )
 
 // Unindexed is part of continuo.IndexStore.
@@ -81,7 +81,7 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 			return err
 		}
 		if batch.Title != nil {
-			if err := removeDocument(conn, batch.ConversationID, 0); err != nil {
+			if err := hideDocument(conn, batch.ConversationID, 0); err != nil {
 				return err
 			}
 		}
@@ -212,7 +212,7 @@ func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 }
 
 func forgetIndex(conn *connection, conversationID string) error {
-	removed, err := conn.exec(hideDocuments, conversationID)
+	removed, err := conn.exec(hideAll, conversationID)
 	conn.untidy = conn.untidy || removed > 0
 	if err != nil {
 		return err
@@ -221,8 +221,8 @@ func forgetIndex(conn *connection, conversationID string) error {
 	return err
 }
 
-func removeDocument(conn *connection, conversationID string, seq int64) error {
-	removed, err := conn.exec(hideDocument, conversationID, seq)
+func hideDocument(conn *connection, conversationID string, seq int64) error {
+	removed, err := conn.exec(hideOne, conversationID, seq)
 	conn.untidy = conn.untidy || removed > 0
 	return err
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -26,12 +27,16 @@ SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JO
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ?
 ORDER BY words.rowid DESC LIMIT ?`
 
+	selectLast = `SELECT last_seq FROM conversations WHERE id = ?`
+
 	selectReach = `
 SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
 
 	anyRemoved = `SELECT EXISTS (SELECT 1 FROM documents WHERE conversation_id IS NULL)`
 
 	removedDocuments = `SELECT place, terms FROM documents WHERE conversation_id IS NULL LIMIT ?`
+
+	oneDocument = `SELECT place, terms FROM documents WHERE conversation_id = ? AND seq = ?`
 
 	deleteWords = `INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)`
 
@@ -41,8 +46,8 @@ SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE co
 // How many documents have their words taken out of the index at once: each takes some milliseconds when
 // the index is large, since no trace of them may stay, and other writers wait.
 const (
-	purgeAtRedaction = 64
-	purgeInBetween   = 4
+	eraseAtOnce    = 64 // by a redaction
+	purgeInBetween = 2
 )
 
 // Places is part of continuo.IndexStore.
@@ -51,19 +56,14 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 	if err != nil {
 		return nil, fmt.Errorf("find places: %w", err)
 	}
+	first, last := max(query.From, 0), int64(math.MaxInt64) // seqs
+	if query.To > 0 {
+		last = query.To
+	}
 	err = s.read(ctx, func(conn *connection) error {
-		first, last := int64(0), int64(math.MaxInt64) // seqs
-		if query.From > 0 {
-			first = query.From
-		}
-		if query.To > 0 {
-			last = query.To
-		}
-		lowest, highest := int64(math.MinInt64), int64(math.MaxInt64) // places
-		if query.ConversationID != "" && (first > 1 || query.To > 0) {
-			if err := conn.row(selectReach, []any{query.ConversationID, first, last}, &lowest, &highest); err != nil {
-				return err
-			}
+		lowest, highest, err := reachOf(conn, query.ConversationID, first, last)
+		if err != nil {
+			return err
 		}
 		if query.Before != (continuo.Place{}) {
 			highest = min(highest, query.Before.Order-1)
@@ -77,6 +77,30 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 	})
 	return found, err
 }
+
+// reachOf returns between which places the documents of a stretch of a conversation are: so those outside
+// are not read. It is worth it unless nearly all are in the stretch, since a look at each of those costs
+// time too, if less.
+func reachOf(conn *connection, conversationID string, first, last int64) (lowest, highest int64, err error) {
+	lowest, highest = math.MinInt64, math.MaxInt64
+	if conversationID == "" || first <= 1 && last == math.MaxInt64 {
+		return lowest, highest, nil
+	}
+	var newest int64
+	err = conn.row(selectLast, []any{conversationID}, &newest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, -1, nil
+	}
+	inside := min(last, newest) - first + 1
+	if err != nil || inside > reachShare*(newest-inside) {
+		return lowest, highest, err
+	}
+	err = conn.row(selectReach, []any{conversationID, first, last}, &lowest, &highest)
+	return lowest, highest, err
+}
+
+// reachShare is how much more it costs to read a place in vain than to look where it is.
+const reachShare = 4
 
 // matchOf writes a query in the language of FTS5.
 func matchOf(query continuo.PlaceQuery) (string, error) {
@@ -133,12 +157,21 @@ func scopeTerm(scope, id string) string {
 
 // purgeWords takes the words of removed documents out of the index, of so many at most.
 func purgeWords(conn *connection, limit int) error {
+	return eraseDocuments(conn, removedDocuments, limit)
+}
+
+// eraseDocument removes a document, if there is one, and leaves no trace of it.
+func eraseDocument(conn *connection, conversationID string, seq int64) error {
+	return eraseDocuments(conn, oneDocument, conversationID, seq)
+}
+
+func eraseDocuments(conn *connection, query string, args ...any) error {
 	type removed struct {
 		place int64
 		terms string
 	}
 	var documents []removed
-	err := conn.query(removedDocuments, []any{limit}, func(rows *sql.Rows) error {
+	err := conn.query(query, args, func(rows *sql.Rows) error {
 		var d removed
 		err := rows.Scan(&d.place, &d.terms)
 		documents = append(documents, d)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -52,7 +53,7 @@ func (s *Store) Records(ctx context.Context, conversationID string, after contin
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
-	page := recordPage{conversationID: conversationID, limit: limit}
+	page := recordPage{conversationID: conversationID, limit: limit, now: s.now()}
 	err := s.read(ctx, func(conn *connection) error {
 		page.conn = conn
 		return conn.snapshot(func() error { return page.read(after) })
@@ -68,6 +69,7 @@ type recordPage struct {
 	conn           *connection
 	conversationID string
 	limit          int
+	now            time.Time
 	records        []continuo.Record
 	bytes          int
 }
@@ -147,7 +149,7 @@ func (p *recordPage) readReceipts(after continuo.RecordPlace) error {
 }
 
 func (p *recordPage) readTurns(after continuo.RecordPlace) error {
-	turns, err := readTurns(p.conn, noTime, turnsAbove, p.conversationID, after.Key, p.limit)
+	turns, err := readTurns(p.conn, p.now, turnsAbove, p.conversationID, after.Key, p.limit)
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,14 @@ WHERE conversation_id = ? AND seq = ?`
 
 	selectEntry = `SELECT body FROM entries WHERE conversation_id = ? AND seq = ? AND id = ?`
 
+	touchConversation = `UPDATE conversations SET updated_at = max(updated_at, ?) WHERE id = ?`
+
 	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
 )
 
 // Redact is part of continuo.EntryStore. Entries of a deleted conversation can be redacted as long as
-// forks begin with them. The words of what was redacted are out of the index when it returns.
+// forks begin with them. The words of up to 64 entries are out of the index when it returns, those of more
+// moments later.
 func (s *Store) Redact(ctx context.Context, conversationID string, entries []continuo.Entry) error {
 	rows := make([]entryRow, len(entries))
 	for i := range entries {
@@ -40,9 +43,18 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			if err := redactEntry(conn, row); err != nil {
+		for i, row := range rows {
+			remove := eraseDocument
+			if i >= eraseAtOnce {
+				remove = hideDocument
+			}
+			if err := redactEntry(conn, row, remove); err != nil {
 				return err
+			}
+			if by := entries[i].Redacted; by != nil {
+				if _, err := conn.exec(touchConversation, stamp(by.At), conversationID); err != nil {
+					return err
+				}
 			}
 		}
 		for _, turn := range turns {
@@ -52,7 +64,7 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 				}
 			}
 		}
-		return purgeWords(conn, purgeAtRedaction)
+		return nil
 	})
 }
 
@@ -89,12 +101,12 @@ func mayRedact(conn *connection, conversationID string, entries []continuo.Entry
 	return turns, err
 }
 
-func redactEntry(conn *connection, row entryRow) error {
+func redactEntry(conn *connection, row entryRow, remove func(*connection, string, int64) error) error {
 	if _, err := conn.exec(replaceEntry, row.columns()...); err != nil {
 		return err
 	}
 	if err := discardOf(conn, row.entry); err != nil {
 		return err
 	}
-	return removeDocument(conn, row.entry.ConversationID, row.entry.Seq)
+	return remove(conn, row.entry.ConversationID, row.entry.Seq)
 }

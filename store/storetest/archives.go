@@ -35,7 +35,7 @@ func testArchive(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	c := busyConversation(t, store, "a", 4)
 	whole := records(t, store, "a", 100)
-	noError(t, store.Archive(ctx, "a", 4, at(77)))
+	noError(t, store.Archive(ctx, seenAs(t, store, "a", 4), at(77)))
 	c.ArchivedAt = at(77)
 	expectArchived(t, store, c)
 	expectArchived(t, open(t, opener), c)
@@ -95,7 +95,7 @@ func expectArchived(t *testing.T, store continuo.Store, c continuo.Conversation)
 		"stale Append":  store.Append(ctx, continuo.Batch{ConversationID: c.ID, After: last + 3, Entries: entries(c.ID, last+4, last+4)}),
 		"BeginTurn":     second(store.BeginTurn(ctx, continuo.Turn{ID: "t5", ConversationID: c.ID}, long)),
 		"Redact":        store.Redact(ctx, c.ID, []continuo.Entry{redacted(entry(c.ID, last))}),
-		"Archive again": store.Archive(ctx, c.ID, last, at(78)),
+		"Archive again": store.Archive(ctx, seenAs(t, store, c.ID, last), at(78)),
 		"Entries":       second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: last, Limit: 9})),
 		"the newest":    second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: 1 << 40, Limit: 1, Backward: true})),
 		"users":         second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: last, Limit: 9, UsersOnly: true})),
@@ -118,17 +118,17 @@ func testArchiveRefused(t *testing.T, opener Opener) {
 	create(t, store, "a", 3)
 	running := begin(t, store, "a", "t1")
 	var conflict *continuo.ConflictError
-	if err := store.Archive(ctx, "a", 2, at(9)); !errors.As(err, &conflict) || *conflict != (continuo.ConflictError{Want: 3, Have: 4}) {
+	if err := store.Archive(ctx, seenAs(t, store, "a", 2), at(9)); !errors.As(err, &conflict) || *conflict != (continuo.ConflictError{Want: 3, Have: 4}) {
 		t.Errorf("at another seq: %v", err)
 	}
-	expectError(t, "while a turn runs", store.Archive(ctx, "a", 3, at(9)), continuo.ErrBusy)
-	expectError(t, "an unknown one", store.Archive(ctx, "none", 0, at(9)), continuo.ErrNotFound)
+	expectError(t, "while a turn runs", store.Archive(ctx, seenAs(t, store, "a", 3), at(9)), continuo.ErrBusy)
+	expectError(t, "an unknown one", store.Archive(ctx, seenAs(t, store, "none", 0), at(9)), continuo.ErrNotFound)
 	expectError(t, "restore an unknown one", store.Restore(ctx, "none"), continuo.ErrNotFound)
 	updateTurn(t, store, ending(running, continuo.TurnFinished))
 	create(t, store, "gone", 1)
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "gone", Through: 1}), nil))
 	noError(t, store.Delete(ctx, "gone"))
-	expectError(t, "a deleted one", store.Archive(ctx, "gone", 1, at(9)), continuo.ErrNotFound)
+	expectError(t, "a deleted one", store.Archive(ctx, seenAs(t, store, "gone", 1), at(9)), continuo.ErrNotFound)
 	expectError(t, "restore a deleted one", store.Restore(ctx, "gone"), continuo.ErrNotFound)
 	noError(t, store.Restore(ctx, "a"))
 	sameEntries(t, "entries", readAll(t, store, "a"), entries("a", 1, 3))
@@ -143,13 +143,18 @@ func testArchiveForks(t *testing.T, opener Opener) {
 	appendEntries(t, store, "a", 3, 8)
 	noError(t, store.Create(ctx, forkOf("long", root, continuo.Segment{ConversationID: "a", Through: 6}), nil))
 	noError(t, store.Create(ctx, forkOf("short", root, continuo.Segment{ConversationID: "a", Through: 4}), nil))
-	noError(t, store.Archive(ctx, "a", 8, at(50)))
+	noError(t, store.Archive(ctx, seenAs(t, store, "a", 8), at(50)))
 	kept := func(last int64) {
 		t.Helper()
 		own := entries("a", 3, last)
 		for _, query := range []continuo.EntryQuery{
-			{From: 1, To: last, Limit: 99}, {From: 3, To: last, Limit: 99}, {From: 1, To: 99, Limit: int(last) - 2}, {From: last, To: last, Limit: 1},
-			{From: 1, To: last, Limit: 99, Backward: true}, {From: 1, To: last, Limit: 99, UsersOnly: true}, {From: last - 1, To: last - 1, Limit: 99},
+			{From: 1, To: last, Limit: 99},
+			{From: 3, To: last, Limit: 99},
+			{From: 1, To: 99, Limit: int(last) - 2},
+			{From: last, To: last, Limit: 1},
+			{From: 1, To: last, Limit: 99, Backward: true},
+			{From: 1, To: last, Limit: 99, UsersOnly: true},
+			{From: last - 1, To: last - 1, Limit: 99},
 		} {
 			got, err := store.Entries(ctx, "a", query)
 			noError(t, err)
@@ -159,9 +164,13 @@ func testArchiveForks(t *testing.T, opener Opener) {
 		}
 		sameEntries(t, "the entries that forks begin with", read(t, store, "a", continuo.EntryQuery{From: 1, To: last, Limit: 99}), own)
 		for _, query := range []continuo.EntryQuery{
-			{From: 1, To: last + 1, Limit: 99}, {From: last + 1, To: last + 1, Limit: 1}, {From: 1, To: 99, Limit: 99},
-			{From: 1, To: last + 1, Limit: 1, Backward: true}, {From: 1, To: 99, Limit: 99, UsersOnly: true},
-			{From: 1, To: 99, Limit: 99, OutputRef: outputRef(3)}, {From: 1, To: 99, Limit: 1, OutputRef: outputRef(99)},
+			{From: 1, To: last + 1, Limit: 99},
+			{From: last + 1, To: last + 1, Limit: 1},
+			{From: 1, To: 99, Limit: 99},
+			{From: 1, To: last + 1, Limit: 1, Backward: true},
+			{From: 1, To: 99, Limit: 99, UsersOnly: true},
+			{From: 1, To: 99, Limit: 99, OutputRef: outputRef(3)},
+			{From: 1, To: 99, Limit: 1, OutputRef: outputRef(99)},
 		} {
 			if got, err := store.Entries(ctx, "a", query); !errors.Is(err, continuo.ErrArchived) || len(got) > 0 {
 				t.Errorf("%+v: %v (%v), want ErrArchived", query, seqs(got), err)
@@ -182,7 +191,7 @@ func testArchiveForks(t *testing.T, opener Opener) {
 	noError(t, store.PutRecords(ctx, "a", left))
 	noError(t, store.Restore(ctx, "a"))
 	readLineage(t, store, "a")
-	noError(t, store.Archive(ctx, "a", 8, at(51)))
+	noError(t, store.Archive(ctx, seenAs(t, store, "a", 8), at(51)))
 	noError(t, store.Delete(ctx, "a"))
 	expectGone(t, store, "a")
 	readLineage(t, store, "short")
@@ -202,7 +211,7 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 	}
 	noError(t, store.Create(ctx, forkOf("fork", continuo.Segment{ConversationID: "forked", Through: 1}), nil))
 	for _, id := range []string{"alone", "forked"} {
-		noError(t, store.Archive(ctx, id, 3, at(9)))
+		noError(t, store.Archive(ctx, seenAs(t, store, id, 3), at(9)))
 	}
 	expectDiscards(t, "archived", store)
 	for _, id := range []string{"alone", "forked"} {
@@ -212,4 +221,34 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 	expectDiscards(t, "deleted", store, "alone/", "forked/o2")
 	noError(t, store.Delete(ctx, "fork"))
 	expectDiscards(t, "deleted with its fork", store, "forked/", "fork/")
+}
+
+// testArchiveOfRedacted shows that what was redacted after a conversation was seen is not archived as it
+// was.
+func testArchiveOfRedacted(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 1)
+	seen := seenAs(t, store, "a", 1)
+	redacted := entry("a", 1)
+	redacted.Content, redacted.Redacted = continuo.Text(continuo.RedactedText), &continuo.Redaction{At: at(500)}
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted}))
+	var conflict *continuo.ConflictError
+	if err := store.Archive(ctx, seen, at(600)); !errors.As(err, &conflict) {
+		t.Errorf("archived as it was seen before the redaction: %v", err)
+	}
+	now := seenAs(t, store, "a", 1)
+	same(t, "UpdatedAt after the redaction", now.UpdatedAt, at(500))
+	noError(t, store.Archive(ctx, now, at(600)))
+}
+
+// seenAs is a conversation as it is, with another LastSeq.
+func seenAs(t *testing.T, store continuo.Store, id string, last int64) continuo.Conversation {
+	t.Helper()
+	seen, err := store.Conversation(t.Context(), id)
+	if errors.Is(err, continuo.ErrNotFound) {
+		seen, err = continuo.Conversation{ID: id}, nil
+	}
+	noError(t, err)
+	seen.LastSeq = last
+	return seen
 }

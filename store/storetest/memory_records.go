@@ -53,23 +53,46 @@ func (m *memory) Records(ctx context.Context, conversationID string, after conti
 	if c == nil {
 		return nil, nil
 	}
-	all, err := c.records()
+	all, err := c.records(after)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(r continuo.Record) bool { return comparePlaces(r.Place(), after) <= 0 })
 	slices.SortFunc(all, func(a, b continuo.Record) int { return comparePlaces(a.Place(), b.Place()) })
-	return all[:min(limit, len(all))], nil
+	return firstPage(all[:min(limit, len(all))])
+}
+
+const pageBytes = 4 << 20
+
+// firstPage cuts records where they come to so many bytes.
+func firstPage(records []continuo.Record) ([]continuo.Record, error) {
+	bytes := 0
+	for i, r := range records {
+		data, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		if bytes += len(data); bytes >= pageBytes {
+			return records[:i+1], nil
+		}
+	}
+	return records, nil
 }
 
 func comparePlaces(a, b continuo.RecordPlace) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
 }
 
-func (c *memoryConversation) records() ([]continuo.Record, error) {
+// records decodes what may be on the page after a place, and more.
+func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Record, error) {
 	own := continuo.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
 	all := []continuo.Record{{Conversation: &own}}
+	bytes := 0
 	for _, e := range c.entries {
+		if comparePlaces(continuo.RecordPlace{Kind: continuo.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
+			continue
+		}
+		bytes += len(e.body)
 		var entry continuo.Entry
 		if err := json.Unmarshal(e.body, &entry); err != nil {
 			return nil, err
@@ -240,19 +263,19 @@ func (c *memoryConversation) putTurn(record *continuo.TurnRecord) error {
 	return nil
 }
 
-func (m *memory) Archive(ctx context.Context, conversationID string, lastSeq int64, at time.Time) error {
+func (m *memory) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	c, err := m.live(conversationID)
+	c, err := m.live(seen.ID)
 	switch {
 	case err != nil:
 		return err
 	case !c.ArchivedAt.IsZero():
 		return continuo.ErrArchived
-	case c.LastSeq != lastSeq:
-		return &continuo.ConflictError{Want: lastSeq + 1, Have: c.LastSeq + 1}
+	case c.LastSeq != seen.LastSeq || !c.UpdatedAt.Equal(seen.UpdatedAt):
+		return &continuo.ConflictError{Want: seen.LastSeq + 1, Have: c.LastSeq + 1}
 	}
 	if running := c.running(); running != nil {
 		return &continuo.BusyError{Turn: running.at(memoryNow())}

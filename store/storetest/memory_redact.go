@@ -44,6 +44,11 @@ func (m *memory) Redact(ctx context.Context, conversationID string, entries []co
 	for i, e := range encoded {
 		m.redact(c, places[i], e)
 	}
+	for _, e := range entries {
+		if e.Redacted != nil && e.Redacted.At.After(c.UpdatedAt) {
+			c.UpdatedAt = e.Redacted.At
+		}
+	}
 	return nil
 }
 

@@ -26,7 +26,7 @@ func testModel(t *testing.T, opener Opener) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run)}
+		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run), archives: map[string][]continuo.Record{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"create": m.create,
 			"append": m.append,
@@ -41,6 +41,15 @@ func testModel(t *testing.T, opener Opener) {
 			"turn":   m.turn,
 			"signal": m.signal,
 			"turns":  m.turns,
+
+			"redact":   m.redact,
+			"archive":  m.archive,
+			"restore":  m.restore,
+			"records":  m.records,
+			"discards": m.discards,
+			"index":    m.index,
+			"forget":   m.forget,
+			"places":   m.places,
 			"reopen": func(rt *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "not now") > 0 {
 					rt.Skip("this takes long")
@@ -70,6 +79,8 @@ type model struct {
 	project           string
 	made              []continuo.Conversation // all that were ever made, with what their lineage was
 	clock             int
+	archives          map[string][]continuo.Record // what was taken out of each conversation
+	added             int                          // documents, each a second after the one before
 }
 
 // both runs an operation on the engine and on the reference.
@@ -101,6 +112,8 @@ func verdict(err error) string {
 		return "exists"
 	case errors.Is(err, continuo.ErrInvalid):
 		return "invalid"
+	case errors.Is(err, continuo.ErrArchived):
+		return "archived"
 	case errors.Is(err, continuo.ErrLeaseLost):
 		return "lease lost"
 	case errors.Is(err, continuo.ErrNotRunning):
@@ -234,7 +247,7 @@ func entriesOf(s continuo.Store, id string, query continuo.EntryQuery) ([]contin
 }
 
 func (m *model) list(rt *rapid.T) {
-	query := continuo.ConversationQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+	query := continuo.ConversationQuery{ProjectID: m.project, Archived: rapid.Bool().Draw(rt, "archived"), Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
 	for {
 		page, err := both(rt, m, "list", func(s continuo.Store) ([]continuo.Conversation, error) {
 			found, err := s.Conversations(context.Background(), query)

@@ -34,6 +34,7 @@ func testRedact(t *testing.T, opener Opener) {
 	hidden.Hidden, hidden.OutputRef = true, outputRef(50)
 	all[0] = hidden
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{all[0], all[2], all[3]}))
+	c.UpdatedAt = all[0].Redacted.At
 	for _, s := range []continuo.Store{store, open(t, opener)} {
 		sameEntries(t, "entries", readAll(t, s, "a"), all)
 		got, err := s.Conversation(ctx, "a")

@@ -28,11 +28,12 @@
 // its entries need are discarded when it is deleted, as if they were there. While PutRecords brings entries
 // back, in order, Entries may answer from those that are there already.
 //
-// Of records: the first call of PutRecords for a conversation that is not there has its own record, or it is
-// continuo.ErrNotFound, as it is when one that it begins with is not there. A record of another conversation
-// or of nothing is ErrInvalid, and a key, a second running turn or a fence that is taken ErrExists: then
-// nothing is written. LastEvent is that of the events. A conversation's own record empties its index; other
-// records leave it alone.
+// Of records: a page ends with the record with which it has 4 MiB, or soon after. The first call of
+// PutRecords for a conversation that is not there has its own record, or it is continuo.ErrNotFound, as it
+// is when one that it begins with is not there. A record of another conversation or of nothing is
+// ErrInvalid, and a key, a second running turn or a fence that is taken ErrExists: then nothing is written.
+// LastEvent is that of the events. A conversation's own record empties its index; other records leave it
+// alone.
 //
 // Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
 // them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is missing,
@@ -114,6 +115,7 @@ func careTests() []test {
 		{"what may not be archived is not", testArchiveRefused},
 		{"an archived conversation keeps what forks begin with", testArchiveForks},
 		{"an archived conversation can be deleted", testArchiveDeleted},
+		{"what was redacted meanwhile is not archived", testArchiveOfRedacted},
 		{"records written elsewhere are the same records", testRecords},
 		{"records are read page by page", testRecordPages},
 		{"large records are read and written", testLargeRecords},

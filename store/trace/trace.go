@@ -34,16 +34,24 @@ type Options struct {
 	System string
 }
 
-// Store is a store whose calls are traced. It is safe for concurrent use.
-type Store struct {
+// store is a store whose calls are traced.
+type store struct {
 	continuo.Store
 	tracer  oteltrace.Tracer
 	seconds metric.Float64Histogram
 	system  attribute.KeyValue
 }
 
-// New wraps a store.
-func New(inner continuo.Store, options Options) *Store {
+// heeding is a traced store that tells of other processes' changes, because the one inside does: whoever
+// asks whether a store is a [continuo.Heeder] waits less for what a store does not tell.
+type heeding struct {
+	*store
+	continuo.Heeder
+}
+
+// New wraps a store. What it returns is a [continuo.Heeder] if the store is one. It is safe for
+// concurrent use.
+func New(inner continuo.Store, options Options) continuo.Store {
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
@@ -58,11 +66,15 @@ func New(inner continuo.Store, options Options) *Store {
 	seconds, _ := options.Meter.Float64Histogram(span.StoreOperationDuration, metric.WithUnit("s"),
 		metric.WithDescription("How long the store took, by what it did."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 10))
-	return &Store{Store: inner, tracer: options.Tracer, seconds: seconds, system: attribute.String(span.DBSystem, options.System)}
+	traced := &store{Store: inner, tracer: options.Tracer, seconds: seconds, system: attribute.String(span.DBSystem, options.System)}
+	if heeder, ok := inner.(continuo.Heeder); ok {
+		return &heeding{traced, heeder}
+	}
+	return traced
 }
 
 // Append is part of [continuo.Store].
-func (s *Store) Append(ctx context.Context, batch continuo.Batch) (err error) {
+func (s *store) Append(ctx context.Context, batch continuo.Batch) (err error) {
 	ctx, end := s.begin(ctx, "append",
 		attribute.String(span.ConversationID, batch.ConversationID),
 		attribute.Int(span.Entries, len(batch.Entries)),
@@ -73,21 +85,21 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) (err error) {
 }
 
 // Entries is part of [continuo.Store].
-func (s *Store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) (entries []continuo.Entry, err error) {
+func (s *store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) (entries []continuo.Entry, err error) {
 	ctx, end := s.begin(ctx, "entries", attribute.String(span.ConversationID, conversationID))
 	defer func() { end(err, attribute.Int(span.Entries, len(entries))) }()
 	return s.Store.Entries(ctx, conversationID, query)
 }
 
 // BeginTurn is part of [continuo.Store].
-func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
+func (s *store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
 	ctx, end := s.begin(ctx, "begin_turn", attribute.String(span.ConversationID, turn.ConversationID), attribute.String(span.TurnID, turn.ID))
 	defer func() { end(err) }()
 	return s.Store.BeginTurn(ctx, turn, lease)
 }
 
 // UpdateTurn is part of [continuo.Store]. Mere renewals of a lease pass through.
-func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
+func (s *store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	if len(update.Events) == 0 && update.State == "" {
 		return s.Store.UpdateTurn(ctx, update)
 	}
@@ -108,7 +120,7 @@ func eventsOf(updates []continuo.TurnUpdate) int {
 }
 
 // begin starts an operation and returns what to call at its end.
-func (s *Store) begin(ctx context.Context, operation string, attributes ...attribute.KeyValue) (inside context.Context, end func(error, ...attribute.KeyValue)) {
+func (s *store) begin(ctx context.Context, operation string, attributes ...attribute.KeyValue) (inside context.Context, end func(error, ...attribute.KeyValue)) {
 	name := attribute.String(span.DBOperation, operation)
 	under := oteltrace.Span(noop.Span{})
 	if oteltrace.SpanFromContext(ctx).IsRecording() {
@@ -141,9 +153,11 @@ func kindOf(err error) string {
 		{continuo.ErrLeaseLost, "lease_lost"},
 		{continuo.ErrBusy, "busy"},
 		{continuo.ErrNotFound, "not_found"},
+		{continuo.ErrArchived, "archived"},
 		{continuo.ErrExists, "exists"},
 		{continuo.ErrFull, "full"},
 		{continuo.ErrReadOnly, "read_only"},
+		{continuo.ErrUnavailable, "unavailable"},
 		{continuo.ErrClosed, "closed"},
 		{context.DeadlineExceeded, "timeout"},
 		{context.Canceled, "cancelled"},

@@ -46,7 +46,7 @@ func (s scripted) UpdateTurn(context.Context, continuo.TurnUpdate) ([]continuo.T
 
 // house is a traced store and where its spans and metrics end up.
 type house struct {
-	*trace.Store
+	continuo.Store
 	t      *testing.T
 	tracer oteltrace.Tracer
 	spans  *tracetest.InMemoryExporter
@@ -129,6 +129,7 @@ func TestHowItFails(t *testing.T) {
 		"lease_lost": fmt.Errorf("append: %w", continuo.ErrLeaseLost),
 		"busy":       &continuo.BusyError{},
 		"full":       continuo.ErrFull,
+		"archived":   fmt.Errorf("append: %w", continuo.ErrArchived),
 		"cancelled":  context.Canceled,
 		"_OTHER":     errors.New("near my secret: syntax error"),
 	} {
@@ -142,6 +143,29 @@ func TestHowItFails(t *testing.T) {
 		if got := h.durations(); got["db.operation.name=append,db.system.name=sqlite,error.type="+want] != 1 {
 			t.Errorf("%v: %v", err, got)
 		}
+	}
+}
+
+// telling is a store that tells of one change.
+type telling struct{ continuo.Store }
+
+func (telling) Heed(_ context.Context, changed func([]string), lost func()) {
+	changed([]string{"a"})
+	lost()
+}
+
+func TestItTellsOfChangesIfTheStoreDoes(t *testing.T) {
+	if _, ok := trace.New(scripted{}, trace.Options{}).(continuo.Heeder); ok {
+		t.Error("a store that tells nothing is taken for one that does")
+	}
+	heeder, ok := trace.New(telling{}, trace.Options{}).(continuo.Heeder)
+	if !ok {
+		t.Fatal("what the store tells is not passed on")
+	}
+	told := ""
+	heeder.Heed(t.Context(), func(ids []string) { told += strings.Join(ids, " ") }, func() { told += " lost" })
+	if told != "a lost" {
+		t.Errorf("it told %q", told)
 	}
 }
 

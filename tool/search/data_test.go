@@ -2,7 +2,6 @@ package search_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/interchange"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
@@ -60,23 +60,19 @@ func words(entry *continuo.Entry, random *rand.Rand) string {
 	return string(runes[:min(len(runes), 12)])
 }
 
-// plainly says whether all words occur in what a search looks at, in another way than the tool does.
-func plainly(entry *continuo.Entry, words []string) bool {
-	texts := []string{entry.Outcome, entry.Content.String()}
-	for _, call := range entry.ToolCalls {
-		var arguments any
-		if json.Unmarshal([]byte(call.Arguments), &arguments) == nil {
-			texts = append(texts, strings.ToLower(fmt.Sprint(arguments)))
-		}
-		texts = append(texts, call.Name, call.Arguments)
+// plainly says whether an entry matches, by another way than the tool takes: no index, and for an expression no
+// regular expression.
+func plainly(entry *continuo.Entry, looked []string, regex bool) bool {
+	texts := fulltext.TextsOf(entry)
+	if regex {
+		return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), strings.ToLower(looked[0]))
 	}
-	all := strings.ToLower(strings.Join(texts, "\n"))
-	for _, word := range words {
-		if !strings.Contains(all, strings.ToLower(word)) {
-			return false
-		}
+	query, err := fulltext.ParseQuery(strings.Join(looked, " "))
+	if err != nil {
+		return false
 	}
-	return !entry.Hidden
+	_, ok := query.Match(texts...)
+	return ok
 }
 
 // TestSharedConversationsAreSearchedWhole looks for words of real conversations and compares with a plain
@@ -88,9 +84,9 @@ func TestSharedConversationsAreSearchedWhole(t *testing.T) {
 		left := 4 // conversations of this file
 		conversations(t, path, func(entries []continuo.Entry) bool {
 			p := newPlace(t, entries...)
-			for range 2 {
+			for n := range 4 {
 				looked := []string{words(&entries[random.IntN(len(entries))], random), words(&entries[random.IntN(len(entries))], random)}
-				found := p.comparesPlainly(filepath.Base(path), entries, looked[:1+random.IntN(2)])
+				found := p.comparesPlainly(filepath.Base(path), entries, looked[:1+n%2], n == 2)
 				queries, matches = queries+1, matches+found
 			}
 			left--
@@ -98,24 +94,24 @@ func TestSharedConversationsAreSearchedWhole(t *testing.T) {
 		})
 	}
 	t.Logf("%d queries, %d matches", queries, matches)
-	if queries < 100 || matches < 500 {
+	if queries < 200 || matches < 1000 {
 		t.Errorf("only %d queries with %d matches: the test shows little", queries, matches)
 	}
 }
 
 // comparesPlainly looks for words and returns how many entries it found.
-func (p *place) comparesPlainly(file string, entries []continuo.Entry, looked []string) int {
+func (p *place) comparesPlainly(file string, entries []continuo.Entry, looked []string, regex bool) int {
 	p.Helper()
 	if slices.Contains(looked, "") {
 		return 0
 	}
 	want := map[string]bool{}
 	for i := range entries {
-		if plainly(&entries[i], looked) {
+		if plainly(&entries[i], looked, regex) {
 			want[fmt.Sprintf("#%d", i+1)] = true
 		}
 	}
-	got := p.all(strings.Join(looked, " "), 30)
+	got := p.all(strings.Join(looked, " "), regex, 30)
 	for i, seq := range got {
 		if !want[seq] || i > 0 && number(seq) >= number(got[i-1]) {
 			p.Errorf("%s: %q found %s, of %v", file, looked, seq, got)
@@ -128,11 +124,11 @@ func (p *place) comparesPlainly(file string, entries []continuo.Entry, looked []
 }
 
 // all pages through a search until it ends or has found enough.
-func (p *place) all(text string, enough int) []string {
+func (p *place) all(text string, regex bool, enough int) []string {
 	p.Helper()
 	var found []string
 	for before := ""; len(found) < enough; {
-		result := p.search(fmt.Sprintf(`{"query":%q,"limit":50%s}`, text, before))
+		result := p.search(fmt.Sprintf(`{"query":%q,"regex":%t,"limit":50%s}`, text, regex, before))
 		page, ended := seqs(result)
 		if result.Failed || !utf8.ValidString(result.Content) || utf8.RuneCountInString(result.Content) > 8000 {
 			p.Fatalf("%q: failed %t, %d bytes: %.500s", text, result.Failed, len(result.Content), result.Content)

@@ -3,25 +3,59 @@ package search
 import (
 	"context"
 	"iter"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/tool"
 )
 
-// candidates yields the entries of the query's stretch that may match, newest first, as far as they stand
-// before the call's own group. Here these are all of them; a full-text index would yield fewer.
-func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
-		own, err := t.ownGroup(ctx, call)
-		if err != nil {
-			yield(continuo.Entry{}, err)
-			return
+// patience is for how long a search by words brings the index up to the conversation first; what the index lacks
+// then is read from the log.
+const patience = 2 * time.Second
+
+// candidates yields the entries of the query's stretch that may match, newest first: those that the index finds for
+// words, and all of them for an expression.
+func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter.Seq2[index.Candidate, error] {
+	if query.expression == nil {
+		_ = index.CatchUp(ctx, t.Log, call.Conversation, patience) // without it more is read
+		return index.Candidates(ctx, t.Log, call.Conversation, query.words, query.from, query.to)
+	}
+	return func(yield func(index.Candidate, error) bool) {
+		for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: query.to, Backward: true}) {
+			candidate := index.Candidate{Place: continuo.Place{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
+			if !yield(candidate, err) {
+				return
+			}
 		}
-		to := min(query.to, own-1)
-		if to < query.from {
-			return // To 0 would be the newest entry
+	}
+}
+
+// maxLarge bounds how many large outputs are counted.
+const maxLarge = 1000
+
+// countLarge counts the outputs that the index knows by a preview only and that the page does not show, as far as
+// the search came.
+func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page *page) {
+	if query.expression != nil || !query.takes(continuo.Tool) {
+		return
+	}
+	from := query.from
+	switch {
+	case page.full:
+		from = page.last
+	case !page.done && page.searched > 0:
+		from = page.searched
+	case !page.done:
+		return
+	}
+	for seq, err := range index.LargeOutputs(ctx, t.Log, call.Conversation, from, query.to) {
+		if err != nil || page.inPart == maxLarge {
+			return // the note is a hint
 		}
-		t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: to, Backward: true})(yield)
+		if !page.found[seq] {
+			page.inPart++
+		}
 	}
 }
 

@@ -3,16 +3,17 @@ package search
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
 )
 
-// match is an entry in which every term of a query occurs.
+// match is an entry that a query matches.
 type match struct {
 	entry  *continuo.Entry
 	fields []field
@@ -34,22 +35,23 @@ type hit struct {
 }
 
 // match looks for the query in an entry; nil when it does not match. An error is that of ctx.
-func (q *query) match(ctx context.Context, entry *continuo.Entry) (*match, error) {
-	if !q.looksAt(entry) {
+func (q *query) match(ctx context.Context, candidate *index.Candidate) (*match, error) {
+	texts := candidate.Texts()
+	if !q.takes(candidate.Entry.Role) || len(texts) == 0 {
 		return nil, nil
 	}
-	fields := fieldsOf(entry)
-	var first, others []hit
-	for _, term := range q.terms {
-		hits, err := hitsOf(ctx, term, fields)
-		if err != nil || len(hits) == 0 {
-			return nil, err
-		}
-		first, others = append(first, hits[0]), append(others, hits[1:]...)
+	fields, origins := fieldsOf(&candidate.Entry, texts)
+	m := &match{entry: &candidate.Entry, fields: fields}
+	hits, err := []hit(nil), error(nil)
+	if q.expression != nil {
+		hits, err = hitsOf(ctx, q.expression, fields)
+	} else if found, ok := q.words.Match(texts...); ok {
+		hits = m.linesOf(eachFormFirst(found.Hits, texts), origins)
 	}
-	slices.SortStableFunc(others, inOrder)
-	m := &match{entry: entry, fields: fields}
-	for _, hit := range append(first, others...) { // so that each term is shown, as far as there is room
+	if err != nil || len(hits) == 0 {
+		return nil, err
+	}
+	for _, hit := range hits {
 		switch {
 		case slices.ContainsFunc(m.hits, hit.sameLine):
 		case len(m.hits) == maxHits:
@@ -62,38 +64,83 @@ func (q *query) match(ctx context.Context, entry *continuo.Entry) (*match, error
 	return m, nil
 }
 
-// looksAt reports whether the query is about such entries.
-func (q *query) looksAt(entry *continuo.Entry) bool {
-	return !entry.Hidden && (q.role == "" || entry.Role == q.role)
-}
-
 func inOrder(a, b hit) int { return cmp.Or(a.field-b.field, a.begin-b.begin) }
 
 func (h hit) sameLine(other hit) bool { return h.field == other.field && h.begin == other.begin }
 
-// fieldsOf are the texts of an entry that a search looks at.
-func fieldsOf(entry *continuo.Entry) []field {
-	fields := []field{{"outcome: ", entry.Outcome}, {"", entry.Content.String()}}
-	for _, call := range entry.ToolCalls {
-		fields = append(fields, field{"call: ", call.Name + "\n" + readable(call.Arguments)})
+// origin is where a text of fulltext.TextsOf stands in the fields.
+type origin struct{ field, offset int }
+
+// fieldsOf are an entry's texts as they are shown, with labels, and a call's arguments below its name. The texts
+// are those of fulltext.TextsOf.
+func fieldsOf(entry *continuo.Entry, texts []string) (fields []field, origins []origin) {
+	add := func(label string) {
+		origins = append(origins, origin{len(fields), 0})
+		fields = append(fields, field{label, texts[0]})
+		texts = texts[1:]
 	}
-	return fields
+	behind := 0 // texts after the content
+	for _, call := range entry.ToolCalls {
+		behind += min(len(call.Name), 1) + min(len(call.Arguments), 1)
+	}
+	if entry.Error != nil {
+		behind += min(len(entry.Error.Message), 1)
+	}
+	if entry.Outcome != "" {
+		add("outcome: ")
+	}
+	if len(texts) > behind {
+		add("")
+	}
+	for _, call := range entry.ToolCalls {
+		named := call.Name != ""
+		if named {
+			add("call: ")
+		}
+		switch last := len(fields) - 1; {
+		case call.Arguments == "":
+		case named:
+			origins = append(origins, origin{last, len(fields[last].text) + 1})
+			fields[last].text += "\n" + texts[0]
+			texts = texts[1:]
+		default:
+			add("call: ")
+		}
+	}
+	if len(texts) > 0 {
+		add("error: ")
+	}
+	return fields, origins
 }
 
-var escapes = regexp.MustCompile(`\\\\|(?:\\u[0-9a-fA-F]{4})+`)
-
-// readable replaces the escapes of letters in JSON, which some models write for every letter beyond ASCII.
-func readable(arguments string) string {
-	if !strings.Contains(arguments, `\u`) {
-		return arguments
-	}
-	return escapes.ReplaceAllStringFunc(arguments, func(escaped string) string {
-		var text string
-		if json.Unmarshal([]byte(`"`+escaped+`"`), &text) != nil || text[0] < utf8.RuneSelf {
-			return escaped
+// eachFormFirst puts the first hit of each word, in each form that it has, before all others, so that each is
+// shown as far as there is room.
+func eachFormFirst(hits []fulltext.Hit, texts []string) []fulltext.Hit {
+	var first, others []fulltext.Hit
+	seen := map[string]bool{}
+	for _, hit := range hits {
+		form := ""
+		for token := range fulltext.Tokens(texts[hit.Field][hit.Start:hit.End]) {
+			form += token.Text + " "
 		}
-		return text
-	})
+		if seen[form] {
+			others = append(others, hit)
+		} else {
+			first, seen[form] = append(first, hit), true
+		}
+	}
+	return append(first, others...)
+}
+
+// linesOf are the lines that hits in texts are on, or begin on.
+func (m *match) linesOf(found []fulltext.Hit, origins []origin) []hit {
+	lines := make([]hit, len(found))
+	for i, f := range found {
+		at := origins[f.Field]
+		begin, end := lineAround(m.fields[at.field].text, at.offset+f.Start)
+		lines[i] = hit{field: at.field, begin: begin, end: end, at: at.offset + f.Start - begin}
+	}
+	return lines
 }
 
 // hitsOf finds the lines on which a term matches, at most one more than are shown.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -22,12 +22,16 @@ type arguments struct {
 	Limit  int           `json:"limit"`
 }
 
-// query is what is looked for, checked: every term has to match.
+// query is what is looked for, checked: words, or an expression in their place.
 type query struct {
-	terms []*regexp.Regexp
-	role  continuo.Role // "" for all
+	words      fulltext.Query
+	expression *regexp.Regexp
+	role       continuo.Role // "" for all
 	stretch
 }
+
+// takes reports whether the query is about entries of a role.
+func (q *query) takes(role continuo.Role) bool { return q.role == "" || q.role == role }
 
 // stretch is a part of the log, both ends included.
 type stretch struct{ from, to int64 }
@@ -36,8 +40,7 @@ type stretch struct{ from, to int64 }
 const (
 	defaultLimit = 10
 	maxLimit     = 50
-	maxQuery     = 1000 // bytes
-	maxTerms     = 20
+	maxQuery     = 1000 // bytes of an expression
 	maxSteps     = 2000 // of a compiled expression; matching a text costs its length times them at worst
 )
 
@@ -65,11 +68,10 @@ func (a arguments) query(last int64) (*query, error) {
 	default:
 		return nil, fmt.Errorf("role is %q; allowed are user, assistant, tool and system, or none for all", a.Role)
 	}
-	terms, err := a.terms()
-	if err != nil {
+	q := &query{role: a.Role, stretch: stretch{from: max(a.From, 1), to: last}}
+	if err := q.read(a.Query, a.Regex); err != nil {
 		return nil, err
 	}
-	q := &query{terms: terms, role: a.Role, stretch: stretch{from: max(a.From, 1), to: last}}
 	if a.To > 0 {
 		q.to = min(q.to, a.To)
 	}
@@ -99,33 +101,22 @@ func (a arguments) checkNumbers(last int64) error {
 	return nil
 }
 
-// terms are the expressions that the query stands for.
-func (a arguments) terms() ([]*regexp.Regexp, error) {
-	if len(a.Query) > maxQuery {
-		return nil, fmt.Errorf("query has %d bytes, more than the limit of %d", len(a.Query), maxQuery)
+// read reads what is looked for.
+func (q *query) read(text string, regex bool) (err error) {
+	if regex {
+		q.expression, err = expression(text)
+	} else {
+		q.words, err = fulltext.ParseQuery(text)
 	}
-	if a.Regex {
-		return expression(a.Query)
-	}
-	var terms []*regexp.Regexp
-	for _, words := range split(a.Query) {
-		for i, word := range words {
-			words[i] = regexp.QuoteMeta(word)
-		}
-		terms = append(terms, regexp.MustCompile(`(?i:`+strings.Join(words, `[\s\p{Z}]+`)+`)`))
-	}
-	switch {
-	case len(terms) == 0:
-		return nil, errors.New("query has no words; give what to look for")
-	case len(terms) > maxTerms:
-		return nil, fmt.Errorf("query has %d words, more than the limit of %d; all of them would have to match", len(terms), maxTerms)
-	}
-	return terms, nil
+	return err
 }
 
-func expression(text string) ([]*regexp.Regexp, error) {
-	if text == "" {
+func expression(text string) (*regexp.Regexp, error) {
+	switch {
+	case text == "":
 		return nil, errors.New("query is empty; give what to look for")
+	case len(text) > maxQuery:
+		return nil, fmt.Errorf("query has %d bytes, more than the limit of %d", len(text), maxQuery)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl) // alone: a ")" must not close the group below
 	if err != nil {
@@ -141,26 +132,5 @@ func expression(text string) ([]*regexp.Regexp, error) {
 	if compiled.MatchString("") {
 		return nil, errors.New("query matches the empty text and so every entry; make it narrower")
 	}
-	return []*regexp.Regexp{compiled}, nil
-}
-
-// split takes a query apart: each word alone, words in quotes together. A quote that is not closed is a
-// character like any other.
-func split(text string) [][]string {
-	var terms [][]string
-	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		if strings.HasPrefix(text, `"`) {
-			if phrase, after, closed := strings.Cut(text[1:], `"`); closed {
-				if words := strings.Fields(phrase); len(words) > 0 {
-					terms = append(terms, words)
-				}
-				text = after
-				continue
-			}
-		}
-		word := strings.Fields(text)[0]
-		terms = append(terms, []string{word})
-		text = text[len(word):]
-	}
-	return terms
+	return compiled, nil
 }

@@ -1,15 +1,15 @@
 // Package search gives models the tool conversation.search, which looks for words in the log of the
 // conversation that calls, from its newest entry back to its first one, through a fork's lineage.
 //
-// A query (query.go) becomes expressions, which are matched with the texts of one entry (match.go). Which
-// entries are looked at is decided apart from both (find.go): today all of them, read in pages. What is
-// found is written as a text (show.go) in which no line of an entry can stand where a line of the tool does.
+// A query (query.go) is words, as package fulltext reads them, or one regular expression. Which entries are looked
+// at is decided in find.go: for words those that the full-text index finds, and what it does not have yet; for an
+// expression all of them, read in pages, as far as there is time. Each is matched by its texts (match.go), and what
+// is found is written as a text (show.go) in which no line of an entry can stand where a line of the tool does.
 //
-// Pitfalls: words match inside of longer ones, because many scripts have no spaces. Letters are the same
-// if they are so one by one, so that ß is not ss, and a composed é is not an e with an accent behind it.
-// A line of more than 16 KiB is matched in pieces that share 1 KiB. Hidden entries, reasoning and the
-// group of the call itself are never found. Of an output that is kept beside the log only its preview is
-// looked at; the last lines then say that fs.search looks at all of it.
+// Pitfalls: what a word is, and which entries match, package fulltext says; the index finds no more and no less. For
+// an expression, a line of more than 16 KiB is matched in pieces that share 1 KiB. Hidden and redacted entries,
+// reasoning and the group of the call itself are never found. Of an output that is kept beside the log only its
+// preview is looked at; the last lines then say that fs.search looks at all of it.
 package search
 
 import (
@@ -27,7 +27,7 @@ import (
 var description string
 
 // parameters is the JSON Schema of the arguments.
-const parameters = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"Words that all have to occur in an entry, in any order; \"in quotes\" they have to stand side by side"},"regex":{"type":"boolean","description":"Take the query as one regular expression (RE2); ^ and $ match at the ends of lines"},"role":{"type":"string","enum":["user","assistant","tool","system"],"description":"Only entries of this role"},"from":{"type":"integer","minimum":1,"description":"Only entries from this seq on"},"to":{"type":"integer","minimum":1,"description":"Only entries up to this seq"},"before":{"type":"integer","minimum":1,"description":"Go on with entries before this seq"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"The most entries shown. Default 10"}},"required":["query"],"additionalProperties":false}`
+const parameters = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"Words that all have to occur in an entry, in any order; \"in quotes\" they have to stand side by side; -word leaves out entries with it; word* also finds longer ones"},"regex":{"type":"boolean","description":"Take the query as one regular expression (RE2), which reads every entry; ^ and $ match at the ends of lines"},"role":{"type":"string","enum":["user","assistant","tool","system"],"description":"Only entries of this role"},"from":{"type":"integer","minimum":1,"description":"Only entries from this seq on"},"to":{"type":"integer","minimum":1,"description":"Only entries up to this seq"},"before":{"type":"integer","minimum":1,"description":"Go on with entries before this seq"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"The most entries shown. Default 10"}},"required":["query"],"additionalProperties":false}`
 
 // Tool is the tool conversation.search. Its memory is bounded by a page of entries.
 type Tool struct {
@@ -56,25 +56,35 @@ func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.maxTime())
 	defer cancel()
-	page := page{limit: asked.limit(), chars: t.maxChars(), stretch: query.stretch}
+	page := page{limit: asked.limit(), chars: t.maxChars(), stretch: query.stretch, found: map[int64]bool{}}
 	if err := t.fill(ctx, call, query, &page); err != nil && ctx.Err() == nil {
 		return tool.Failure("conversation.search: %v", err)
 	}
+	t.countLarge(ctx, call, query, &page)
 	return tool.Result{Outcome: page.outcome(asked.Query), Content: page.content()}
 }
 
 // fill looks at entries until the page has no room. An error may be that of ctx: then the page shows how
 // far the search came.
 func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page) error {
-	for entry, err := range t.candidates(ctx, call, query) {
+	own, err := t.ownGroup(ctx, call)
+	if err != nil {
+		return err
+	}
+	if query.to = min(query.to, own-1); query.to < query.from {
+		page.done = true // To 0 would be the newest entry
+		return nil
+	}
+	for candidate, err := range t.candidates(ctx, call, query) {
 		if err != nil {
 			return err
 		}
-		match, err := query.match(ctx, &entry)
+		match, err := query.match(ctx, &candidate)
 		if err != nil {
 			return err
 		}
-		if match == nil && query.looksAt(&entry) && entry.Output != nil {
+		entry := &candidate.Entry
+		if match == nil && query.takes(entry.Role) && entry.Output != nil && candidate.Place.Order == 0 {
 			page.inPart++
 		}
 		if match != nil && !page.add(match) {

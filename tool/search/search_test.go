@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -73,13 +74,13 @@ func TestWhatMatches(t *testing.T) {
 		[]continuo.Entry{{Role: continuo.Assistant, Content: continuo.Parts(continuo.TextPart("part one"), continuo.TextPart("part two")), Reasoning: &continuo.Reasoning{Text: "secretly thinking"}}}, // 9
 	)...)
 	for arguments, want := range map[string]string{
-		query("grÜSSE"): "", query("GRÜẞE"): "#1", query("köln GRÜ"): "#1", query("köln 上海"): "",
-		query("σίσυφος"): "#1", query("kelvin"): "#1",
+		query("grÜSSE"): "#1", query("GRÜẞE"): "#1", query("köln gruss"): "#1", query("köln GRÜ"): "", query("GRÜ*"): "#1", query("köln 上海"): "",
+		query("σίσυφος"): "#1", query("kelvin"): "#1", query("elvin"): "",
 		query("上海"): "#2", query("星期五 见面"): "#2", query("见面在"): "",
-		query("date release"): "#3", query(`"the date"`): "#3", query(`"date the"`): "", query(`"release  the" now`): "#3",
-		query(`5"`): "#4", query(`"no way"`): "#4", query(`"no way" gone`): "", query(`"`): "#7 #4",
-		query("a.b"): "#5", query("(x)"): "#5", query("a?b"): "",
-		query("café"): "#6", query("éclair"): "", query("istanbul"): "",
+		query("date release"): "#3", query(`"the date"`): "#3", query(`"date the"`): "", query(`"release  the" now`): "#3", query("date -now"): "",
+		query(`5"`): "#4", query(`"no way"`): "#4", query(`"no way" gone`): "", query("no -disk"): "",
+		query("a.b"): "#5", query("(x)"): "#5", query("a?b"): "#5", query("b.a"): "",
+		query("café"): "#6", query("eclair"): "#6", query("istanbul"): "#6",
 		query("look_up"): "#7", query("你好"): "#7", query("looked"): "#8", query("one two"): "#9",
 		query("secretly"):                             "",
 		`{"query":"^LINE.*ends$","regex":true}`:       "#5",
@@ -198,9 +199,9 @@ func TestMatchesAreFoundAcrossPieces(t *testing.T) {
 	const piece = 16 << 10
 	for _, filler := range []string{"x", "é", "some words\n"} {
 		for _, before := range []int{0, piece - 11, piece - 6, piece - 1, 2*piece - 1025, 3*piece + 5} {
-			text := strings.Repeat(filler, before/len(filler)) + "one\nNEEDLE" + strings.Repeat(filler, 2*piece/len(filler))
+			text := strings.Repeat(filler, before/len(filler)) + " one\nNEEDLE" + strings.Repeat(filler, 2*piece/len(filler))
 			p := newPlace(t, says(text)...)
-			for _, q := range []string{query("needle"), query(`"one needle"`), query("one needle"), `{"query":"one\nneedle","regex":true}`} {
+			for _, q := range []string{query("needle"), query(`"one needle*"`), query("one needle"), `{"query":"one\nneedle","regex":true}`} {
 				got := p.search(q)
 				if found, ended := seqs(got); found != "#1" || !ended || !strings.Contains(got.Content, "NEEDLE") || !utf8.ValidString(got.Content) || len(got.Content) > 1500 {
 					t.Errorf("%q, %d bytes before, %s: %.900s", filler, before, q, got.Content)
@@ -239,39 +240,50 @@ func TestOneMatchIsShownHoweverSmallTheRoom(t *testing.T) {
 func TestWrongArgumentsAreExplained(t *testing.T) {
 	p := newPlace(t, says("one", "two")...)
 	for arguments, want := range map[string]string{
-		``:                                          `{"query": "staging`,
-		`needle`:                                    "one JSON object",
-		`null`:                                      "no object",
-		`["x"]`:                                     "one JSON object",
-		`{"query":"x"} {}`:                          "more after the object",
-		`{"pattern":"x"}`:                           `unknown field "pattern"`,
-		`{"query":3}`:                               "one JSON object",
-		`{}`:                                        "no words",
-		`{"query":" \"\" "}`:                        "no words",
-		`{"query":"","regex":true}`:                 "query is empty",
-		`{"query":"a(","regex":true}`:               "RE2",
-		`{"query":"a)(b","regex":true}`:             "RE2",
-		`{"query":"a*","regex":true}`:               "matches the empty text",
-		`{"query":"x","role":"robot"}`:              `role is "robot"`,
-		`{"query":"x","limit":51}`:                  "limit is 51",
-		`{"query":"x","limit":-1}`:                  "limit is -1",
-		`{"query":"x","from":-1}`:                   "from is -1",
-		`{"query":"x","before":-5}`:                 "before is -5",
-		`{"query":"x","from":3}`:                    "entries 1 to 2",
-		`{"query":"x","from":2,"to":1}`:             "from is 2 and to is 1",
-		query(strings.Repeat("x", 1001)):            "1001 bytes",
-		query(strings.Repeat("x ", 21)):             "21 words",
-		`{"query":"\u0028?P<n","regex":true}`:       "RE2",
-		`{"query":"x{2000}","regex":true}`:          "RE2",
-		`{"query":".{999}.{999}.{9}","regex":true}`: "too large",
-		`{"query":"x","from":1.5}`:                  "one JSON object",
-		`{"query":"x","regex":"yes"}`:               "one JSON object",
-		`{"query":"x","limit":10,"limitt":10}`:      "limitt",
+		``:                               `{"query": "staging`,
+		`needle`:                         "one JSON object",
+		`null`:                           "no object",
+		`["x"]`:                          "one JSON object",
+		`{"query":"x"} {}`:               "more after the object",
+		`{"pattern":"x"}`:                `unknown field "pattern"`,
+		`{"query":3}`:                    "one JSON object",
+		`{}`:                             "no word in it",
+		`{"query":" \"\" "}`:             "no word in it",
+		`{"query":"-x"}`:                 "what to leave out",
+		`{"query":"","regex":true}`:      "query is empty",
+		`{"query":"a(","regex":true}`:    "RE2",
+		`{"query":"a)(b","regex":true}`:  "RE2",
+		`{"query":"a*","regex":true}`:    "matches the empty text",
+		`{"query":"x","role":"robot"}`:   `role is "robot"`,
+		`{"query":"x","limit":51}`:       "limit is 51",
+		`{"query":"x","limit":-1}`:       "limit is -1",
+		`{"query":"x","from":-1}`:        "from is -1",
+		`{"query":"x","before":-5}`:      "before is -5",
+		`{"query":"x","from":3}`:         "entries 1 to 2",
+		`{"query":"x","from":2,"to":1}`:  "from is 2 and to is 1",
+		query(strings.Repeat("x", 1001)): "1001 characters",
+		query(many(33)):                  "33 words",
+		`{"query":"` + strings.Repeat("x", 1001) + `","regex":true}`: "1001 bytes",
+		`{"query":"\u0028?P<n","regex":true}`:                        "RE2",
+		`{"query":"x{2000}","regex":true}`:                           "RE2",
+		`{"query":".{999}.{999}.{9}","regex":true}`:                  "too large",
+		`{"query":"x","from":1.5}`:                                   "one JSON object",
+		`{"query":"x","regex":"yes"}`:                                "one JSON object",
+		`{"query":"x","limit":10,"limitt":10}`:                       "limitt",
 	} {
 		if got := p.search(arguments); !got.Failed || !strings.HasPrefix(got.Content, "error: conversation.search: ") || !strings.Contains(got.Content, want) {
 			t.Errorf("%s: failed %t: %s\nwant %q", arguments, got.Failed, got.Content, want)
 		}
 	}
+}
+
+// many are so many different words.
+func many(n int) string {
+	var words strings.Builder
+	for i := range n {
+		fmt.Fprintf(&words, "w%d ", i)
+	}
+	return words.String()
 }
 
 func TestAnEmptyConversationHasNothing(t *testing.T) {
@@ -312,18 +324,89 @@ func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
 	}
 	const early = "[the time was up before an entry was searched: ask for less with from and to]"
 	for pages := range 2 { // the first page is for the call's own group
-		if got := run(pages, query("needle")); got.Failed || got.Content != early {
+		if got := run(pages, `{"query":"needle","regex":true}`); got.Failed || got.Content != early {
 			t.Errorf("%d pages: %+v", pages, got)
 		}
 	}
-	got := run(2, `{"query":"nowhere"}`)
+	got := run(2, `{"query":"nowhere","regex":true}`)
 	if want := "[the time is up and the entries before #137 were not searched: go on with before: 137]"; got.Content != want {
 		t.Errorf("%s\nwant %s", got.Content, want)
 	}
-	got = run(2, `{"query":"needle","limit":50}`)
+	got = run(2, `{"query":"needle","limit":50,"regex":true}`)
 	if found, _ := seqs(got); strings.Count(found, "#") != 21 || !strings.HasSuffix(got.Content, "go on with before: 137]") {
 		t.Errorf("found %s\n%s", found, got.Content)
 	}
+}
+
+// unwilling is a store whose index takes nothing.
+type unwilling struct{ continuo.Store }
+
+func (unwilling) Index(context.Context, continuo.IndexBatch) error { return continuo.ErrReadOnly }
+
+func TestWhatTheIndexLacksIsReadFromTheLog(t *testing.T) {
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	conversation, err := log.Import(t.Context(), continuo.Conversation{}, says("needle", "hay", "needle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t, search.Tool{Log: continuo.NewLog(unwilling{store}, continuo.LogOptions{})}, conversation}
+	p.finds(query("needle"), "#3 #1")
+	p.tool.Log = log
+	p.finds(query("needle"), "#3 #1") // now the index has these
+	p.append(says("needle")...)
+	p.tool.Log = continuo.NewLog(unwilling{store}, continuo.LogOptions{})
+	p.finds(query("needle"), "#4 #3 #1")
+}
+
+func TestOnlyWhatMayMatchIsRead(t *testing.T) {
+	store := &counted{Store: storetest.NewMemory()}
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	texts := slices.Repeat([]string{"hay"}, 3000)
+	texts[5], texts[2000] = "needle", "needle"
+	conversation, err := log.Import(t.Context(), continuo.Conversation{}, says(texts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t, search.Tool{Log: log}, conversation}
+	p.finds(query("needle"), "#2001 #6") // which has them indexed
+	store.rows = 0
+	p.finds(query("needle"), "#2001 #6")
+	if store.rows > 70 { // a page for the call's own group
+		t.Errorf("%d entries were read", store.rows)
+	}
+}
+
+// counted is a store that counts the entries that are read.
+type counted struct {
+	continuo.Store
+	rows int
+}
+
+func (c *counted) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+	page, err := c.Store.Entries(ctx, id, query)
+	c.rows += len(page)
+	return page, err
+}
+
+func TestAWordOfTheArgumentsIsShownThere(t *testing.T) {
+	p := newPlace(t, join(says("hello"), calls("a", "a_rather_long_name", `{"q":"needle"}`))...)
+	p.is(p.search(query("needle")), `Found 1 match for "needle"`, "#2 assistant 2026-11-21T12:00Z\n  call: a_rather_long_name\n> {\"q\":\"needle\"}\n\n[the beginning of the conversation was reached]")
+}
+
+func TestAFailureIsFoundByItsMessage(t *testing.T) {
+	p := newPlace(t, says("hello")[0], continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("I was"), Error: &continuo.TurnError{Code: "LLM_ERROR", Message: "the needle broke"}})
+	p.is(p.search(query("needle")), `Found 1 match for "needle"`, "#2 assistant 2026-11-21T12:00Z\n> error: the needle broke\n\n[the beginning of the conversation was reached]")
+}
+
+func TestWhatWasRedactedIsNotFound(t *testing.T) {
+	p := newPlace(t, says("needle", "needle")...)
+	if _, err := p.tool.Log.Redact(t.Context(), p.conversation, 1, 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	p.finds(query("needle"), "#2")
+	p.finds(query("redacted"), "")
+	p.finds(`{"query":"redacted","regex":true}`, "")
 }
 
 func TestAStoreThatFailsIsAFailure(t *testing.T) {
@@ -352,11 +435,14 @@ func TestALargeOutputIsLeftToFsSearch(t *testing.T) {
 	}
 	const note = "[1 large tool output was searched in its preview only: fs.search with the path @state/logs/tool-results/ searches the whole]\n"
 	for arguments, want := range map[string]bool{
-		query("pear"):                       true,
-		query("apple"):                      false, // it is found
-		query("hello"):                      true,
-		`{"query":"pear","role":"user"}`:    false,
-		`{"query":"hello","from":1,"to":1}`: false,
+		query("pear"):                                    true,
+		query("apple"):                                   false, // it is found
+		query("hello"):                                   true,
+		`{"query":"pear","role":"user"}`:                 false,
+		`{"query":"hello","from":1,"to":1}`:              false,
+		`{"query":"pear","regex":true}`:                  true,
+		`{"query":"apple","regex":true}`:                 false,
+		`{"query":"hello","regex":true,"from":1,"to":1}`: false,
 	} {
 		if got := p.search(arguments); strings.Contains(got.Content, note) != want {
 			t.Errorf("%s: %s", arguments, got.Content)

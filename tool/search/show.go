@@ -16,12 +16,13 @@ type page struct {
 	stretch stretch
 
 	blocks   []string
-	used     int   // characters of the blocks and the lines between them
-	last     int64 // the seq of the last match that is shown
-	searched int64 // the seq of the last entry that was looked at; 0 when none was
-	inPart   int   // entries without a match of whose output only a preview was looked at
-	full     bool  // there are more matches than room
-	done     bool  // all of the stretch was looked at
+	used     int            // characters of the blocks and the lines between them
+	found    map[int64]bool // the seqs of the matches that are shown
+	last     int64          // the seq of the last of them
+	searched int64          // the seq of the last entry that was looked at; 0 when none was
+	inPart   int            // entries without a match of whose output only a preview was looked at
+	full     bool           // there are more matches than room
+	done     bool           // all of the stretch was looked at
 }
 
 // forNote is the room that is kept for the last lines, in characters.
@@ -38,6 +39,7 @@ func (p *page) add(m *match) bool {
 	p.blocks = append(p.blocks, block)
 	p.used += size
 	p.last = m.entry.Seq
+	p.found[p.last] = true
 	return true
 }
 

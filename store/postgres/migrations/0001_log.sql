@@ -20,15 +20,15 @@ CREATE TABLE continuo.conversations (
   archived_at   text COLLATE "C",          -- NULL when it is not archived
   indexed_seq   bigint NOT NULL,           -- the newest of its own entries that documents has; not below fork_seq
   indexed_title text,                      -- the title that documents has
-  -- These two change rarely. Indexes have them in the place of what each append changes, so that an append
-  -- writes to no index of this table (heap-only tuples), which costs half as much.
-  updated_minute text COLLATE "C" GENERATED ALWAYS AS (left(updated_at, 16)) STORED,
+  -- These change less often than each append does. Indexes have them in its place, so that most appends
+  -- write to no index of this table (heap-only tuples), which costs half as much.
+  updated_second text COLLATE "C" GENERATED ALWAYS AS (left(updated_at, 19)) STORED,
   behind        boolean GENERATED ALWAYS AS (indexed_seq < last_seq OR indexed_title IS DISTINCT FROM title) STORED -- documents lacks something
 ); -- by id
 
-CREATE INDEX conversations_by_change ON continuo.conversations (project_id, updated_minute) WHERE NOT deleted AND archived_at IS NULL;
+CREATE INDEX conversations_by_change ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NULL;
 
-CREATE INDEX conversations_archived ON continuo.conversations (project_id, updated_minute) WHERE NOT deleted AND archived_at IS NOT NULL;
+CREATE INDEX conversations_archived ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
 
 CREATE INDEX conversations_unindexed ON continuo.conversations (project_id, id) WHERE behind AND NOT deleted AND archived_at IS NULL;
 

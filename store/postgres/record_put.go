@@ -87,7 +87,7 @@ type recordsToPut struct {
 type turnToPut struct {
 	*continuo.TurnRecord
 	request string
-	endedAt any      // nil while it runs, as ended is
+	endedAt any // nil while it runs, as ended is
 	ended   any
 	events  []events // rows of turn_events
 	signals []string

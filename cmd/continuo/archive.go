@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+type archiveCommand struct {
+	Conversations []string `arg:"" name:"conv" help:"Which ones: ids, keys or @1."`
+	JSON          bool     `help:"Write JSON: {data}."`
+}
+
+func (archiveCommand) Help() string {
+	return `Takes the entries, turns and receipts of conversations out of the database and into an archive each, packed, where the objects are (objects.location). They stay in the list of archived ones, and nothing is lost: restore brings them back as they were. Until then they cannot be read, searched or gone on with. Forks keep what they began with. One whose turn runs is refused.
+
+Examples:
+
+    continuo conversations archive s1 s2
+    continuo conversations list --archived
+    continuo conversations restore s1`
+}
+
+// Run archives one after the other.
+func (c *archiveCommand) Run(ctx context.Context, a *app) error {
+	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *wired, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+		archived, err := w.archivist().Archive(ctx, conversation.ID)
+		return archived, "archived", err
+	})
+}
+
+type restoreCommand struct {
+	Conversations []string `arg:"" name:"conv" help:"Which ones: ids or keys."`
+	JSON          bool     `help:"Write JSON: {data}."`
+}
+
+func (restoreCommand) Help() string {
+	return `Brings archived conversations back into the database as they were, and removes their archives. A damaged archive is refused, and nothing has changed then. A restore that was stopped can be done again.
+
+Examples:
+
+    continuo conversations restore s1
+    continuo conversations list --archived --limit 0 --json | jq -r '.data[].id' | xargs continuo conversations restore`
+}
+
+// Run restores one after the other.
+func (c *restoreCommand) Run(ctx context.Context, a *app) error {
+	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *wired, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+		if conversation.ArchivedAt.IsZero() {
+			return conversation, "not archived:", nil
+		}
+		restored, err := w.archivist().Restore(ctx, conversation.ID)
+		return restored, "restored", err
+	})
+}
+
+// archivist archives and restores in the store.
+func (w *wired) archivist() upkeep.Archivist {
+	return upkeep.Archivist{Store: w.store, Objects: w.objects}
+}
+
+// eachOf finds all conversations that are named, and then does something with each and says what.
+func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*wired, continuo.Conversation) (continuo.Conversation, string, error)) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, err := w.findAll(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i, conversation := range found {
+		done, word, err := do(w, conversation)
+		if err != nil {
+			return err
+		}
+		if found[i] = done; !asJSON {
+			a.print("%s %s", word, conversationWords(done))
+		}
+	}
+	if asJSON {
+		return a.json(map[string]any{"data": found})
+	}
+	return nil
+}
+
+// findAll finds the conversations that arguments name, or fails.
+func (w *wired) findAll(ctx context.Context, names []string) ([]continuo.Conversation, error) {
+	var found []continuo.Conversation
+	for _, name := range names {
+		conversation, err := w.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, conversation)
+	}
+	return found, nil
+}
+
+// conversationWords names a conversation with its title and its length.
+func conversationWords(conversation continuo.Conversation) string {
+	return fmt.Sprintf("%s %q with %s", nameOf(conversation), oneLine(conversation.Title, 60), count(conversation.LastSeq, "entry"))
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+type pruneCommand struct {
+	OlderThan time.Duration `required:"" placeholder:"DURATION" help:"Those whose last change is longer ago, such as 720h for thirty days."`
+	Archive   bool          `xor:"what" required:"" help:"Archive them."`
+	Delete    bool          `xor:"what" required:"" help:"Delete them for good, archived ones too."`
+	DryRun    bool          `name:"dry-run" help:"Only list them."`
+	Yes       bool          `short:"y" help:"Do not ask."`
+	JSON      bool          `help:"Write JSON: {found, done, skipped}; with --dry-run {data}."`
+}
+
+func (pruneCommand) Help() string {
+	return `Archives or deletes the conversations of the project whose last change is older than a time: retention, to be run now and then. One that changes meanwhile, or whose turn runs, is left alone. Forks keep what they began with. It can be stopped, and the same command goes on.
+
+Examples:
+
+    continuo conversations prune --older-than 720h --archive --dry-run
+    continuo conversations prune --older-than 720h --archive --yes
+    continuo conversations prune --older-than 8760h --delete --yes`
+}
+
+// pruning is what came of it.
+type pruning struct {
+	Found   int64 `json:"found"`
+	Done    int64 `json:"done"`
+	Skipped int64 `json:"skipped"` // changed meanwhile, or a turn ran
+}
+
+// prune is a run of the command.
+type prune struct {
+	*pruneCommand
+	app    *app
+	w      *wired
+	before time.Time // what changed last before this
+}
+
+// Run lists, or asks and prunes.
+func (c *pruneCommand) Run(ctx context.Context, a *app) error {
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	if c.OlderThan <= 0 {
+		return usage("--older-than %s: give a positive duration, such as 720h", c.OlderThan)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	p := &prune{c, a, w, time.Now().Add(-c.OlderThan)}
+	if c.DryRun {
+		return p.list(ctx)
+	}
+	done, err := p.run(ctx)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("stopped after %s: %w; the same command goes on", count(done.Done, "conversation"), context.Canceled)
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return a.json(done)
+	}
+	a.print("%s %s whose last change was before %s", c.word(), count(done.Done, "conversation"), when(p.before))
+	if done.Skipped > 0 {
+		a.note("%s left alone: changed meanwhile, or a turn runs.", count(done.Skipped, "conversation"))
+	}
+	return nil
+}
+
+func (c *pruneCommand) word() string {
+	if c.Delete {
+		return "deleted"
+	}
+	return "archived"
+}
+
+// list prints what would be pruned.
+func (p *prune) list(ctx context.Context) error {
+	found := []continuo.Conversation{}
+	err := p.each(ctx, func(conversation continuo.Conversation) error {
+		if found = append(found, conversation); !p.JSON {
+			p.app.print("%s  %s", when(conversation.UpdatedAt), conversationWords(conversation))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case p.JSON:
+		return p.app.json(map[string]any{"data": found})
+	}
+	p.app.note("%s of project %s would be %s.", count(len(found), "conversation"), p.w.settings.Project, p.word())
+	return nil
+}
+
+// run counts, asks, and prunes.
+func (p *prune) run(ctx context.Context) (done pruning, err error) {
+	err = p.each(ctx, func(continuo.Conversation) error { done.Found++; return nil })
+	if err != nil || done.Found == 0 {
+		return done, err
+	}
+	if !p.Yes {
+		question := fmt.Sprintf("Archive %s of project %s?", count(done.Found, "conversation"), p.w.settings.Project)
+		if p.Delete {
+			question = fmt.Sprintf("Delete %s of project %s for good?", count(done.Found, "conversation"), p.w.settings.Project)
+		}
+		if yes, err := p.app.ask(question); err != nil || !yes {
+			return done, err
+		}
+	}
+	shown := newCountBar(p.app.console, "pruning")
+	defer shown.close()
+	err = p.each(ctx, func(conversation continuo.Conversation) error {
+		pruned, err := p.one(ctx, conversation)
+		if pruned {
+			done.Done++
+		} else {
+			done.Skipped++
+		}
+		shown.set(done.Done+done.Skipped, done.Found, fmt.Sprintf("%s of %s", number(done.Done+done.Skipped), count(done.Found, "conversation")))
+		return err
+	})
+	return done, err
+}
+
+// one prunes a conversation, unless it has changed since it was listed.
+func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned bool, err error) {
+	now, err := p.w.log.Conversation(ctx, listed.ID)
+	if err == nil && (!now.UpdatedAt.Equal(listed.UpdatedAt) || now.LastSeq != listed.LastSeq) {
+		return false, nil
+	}
+	if err == nil && p.Delete {
+		err = p.w.log.Delete(ctx, listed.ID)
+	} else if err == nil {
+		_, err = p.w.archivist().Archive(ctx, listed.ID)
+	}
+	var changed *continuo.ConflictError
+	if is(continuo.ErrNotFound, continuo.ErrBusy, continuo.ErrArchived)(err) || errors.As(err, &changed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// each visits what is to be pruned, a page at a time.
+func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) error) error {
+	for _, archived := range []bool{false, true} {
+		if archived && p.Archive {
+			break
+		}
+		query := continuo.ConversationQuery{ProjectID: p.w.settings.Project, Archived: archived, Limit: listPage, Before: continuo.ConversationCursor{UpdatedAt: p.before.UTC()}}
+		for more := true; more; {
+			page, err := p.w.log.Conversations(ctx, query)
+			if err != nil {
+				return fmt.Errorf("list conversations: %w", err)
+			}
+			for _, conversation := range page {
+				if err := errors.Join(ctx.Err(), visit(conversation)); err != nil {
+					return err
+				}
+				query.Before = continuo.ConversationCursor{UpdatedAt: conversation.UpdatedAt, ID: conversation.ID}
+			}
+			more = len(page) == listPage
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+type redactCommand struct {
+	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
+	Entries      string `arg:"" help:"Which entries: SEQ, FROM-TO, or FROM- up to the newest."`
+	Reason       string `placeholder:"TEXT" help:"Why; it stands in the log."`
+	Yes          bool   `short:"y" help:"Do not ask."`
+	JSON         bool   `help:"Write JSON: {conversation_id, redacted: [seq, …]}."`
+}
+
+func (redactCommand) Help() string {
+	return `Removes what entries say, for good: words, arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
+
+Not reached are exports and backups that were made before, archived forks, and what providers have kept of the requests.
+
+Examples:
+
+    continuo conversations redact s1 12
+    continuo conversations redact s1 12-15 --reason "a password"
+    continuo conversations redact s1 1- --yes`
+}
+
+// maxReason bounds a reason, in characters.
+const maxReason = 500
+
+// Run shows what goes, asks and redacts.
+func (c *redactCommand) Run(ctx context.Context, a *app) error {
+	from, to, err := parseSeqs(c.Entries)
+	if err != nil {
+		return err
+	}
+	if len([]rune(c.Reason)) > maxReason {
+		return usage("--reason: give at most %d characters", maxReason)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	conversation, err := w.find(ctx, c.Conversation)
+	if err != nil {
+		return err
+	}
+	if !c.Yes {
+		n, err := a.showRedaction(ctx, w, conversation, from, to)
+		if err != nil || n == 0 {
+			return err
+		}
+		a.note("It goes for good, in all forks too. Exports, backups and what providers keep are not reached.")
+		if yes, err := a.ask(fmt.Sprintf("Redact %s of %s?", count(n, "entry"), nameOf(conversation))); err != nil || !yes {
+			return err
+		}
+	}
+	redacted, err := w.log.Redact(ctx, conversation, from, to, c.Reason)
+	if err != nil {
+		return err
+	}
+	return c.print(a, conversation, redacted)
+}
+
+func (c *redactCommand) print(a *app, conversation continuo.Conversation, redacted []continuo.Entry) error {
+	seqs := []int64{}
+	for i := range redacted {
+		seqs = append(seqs, redacted[i].Seq)
+	}
+	if c.JSON {
+		return a.json(map[string]any{"conversation_id": conversation.ID, "redacted": seqs})
+	}
+	if len(seqs) == 0 {
+		a.note("Nothing to do: they were redacted before.")
+		return nil
+	}
+	a.print("redacted %s of %s: %s", count(len(seqs), "entry"), nameOf(conversation), seqWords(seqs))
+	return nil
+}
+
+// parseSeqs reads SEQ, FROM-TO or FROM-; to is 0 for the newest.
+func parseSeqs(text string) (from, to int64, err error) {
+	first, last, isRange := strings.Cut(text, "-")
+	from, err = strconv.ParseInt(first, 10, 64)
+	switch {
+	case err != nil:
+	case !isRange:
+		to = from
+	case last != "":
+		to, err = strconv.ParseInt(last, 10, 64)
+		if err == nil && to < from {
+			err = continuo.ErrBadRange
+		}
+	}
+	if err != nil || from < 1 {
+		return 0, 0, usage("entries %q: give a seq, such as 12, or a range, such as 12-15 or 12-", text)
+	}
+	return from, to, nil
+}
+
+// redactionLines is how many entries are shown before they are redacted.
+const redactionLines = 20
+
+// showRedaction shows the beginnings of the entries that would be redacted, and counts them.
+func (a *app) showRedaction(ctx context.Context, w *wired, conversation continuo.Conversation, from, to int64) (n int64, err error) {
+	if from > conversation.LastSeq || to > conversation.LastSeq {
+		return 0, fmt.Errorf("redact entries %d to %d: %w: the conversation has entries 1 to %d", from, to, continuo.ErrBadRange, conversation.LastSeq)
+	}
+	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
+		if err != nil {
+			return n, err
+		}
+		if entry.Redacted != nil {
+			continue
+		}
+		if n++; n <= redactionLines {
+			a.note("%s %s %s", pad(number(entry.Seq), 6, true), pad(string(entry.Role), 9, false), oneLine(firstWords(&entry), 90))
+		}
+	}
+	switch {
+	case n == 0:
+		a.note("Nothing to do: they were redacted before.")
+	case n > redactionLines:
+		a.note("       … and %s more", number(n-redactionLines))
+	}
+	return n, nil
+}
+
+// firstWords is what an entry says, or which tools it calls.
+func firstWords(entry *continuo.Entry) string {
+	text := entry.Content.String()
+	for _, call := range entry.ToolCalls {
+		text += fmt.Sprintf(" → %s(%s)", call.Name, call.Arguments)
+	}
+	return text
+}
+
+// seqWords writes seqs in ascending order, runs of them as ranges: 3, 5–9, 12.
+func seqWords(seqs []int64) string {
+	var words []string
+	for i := 0; i < len(seqs); {
+		last := i
+		for last+1 < len(seqs) && seqs[last+1] == seqs[last]+1 {
+			last++
+		}
+		word := number(seqs[i])
+		if last > i {
+			word += "–" + number(seqs[last])
+		}
+		words = append(words, word)
+		i = last + 1
+	}
+	return strings.Join(words, ", ")
+}

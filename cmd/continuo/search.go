@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
+)
+
+type searchCommand struct {
+	Query  []string `arg:"" help:"What to look for."`
+	In     string   `placeholder:"CONV" help:"Only in this conversation: id, key or @1."`
+	Role   *string  `enum:"user,assistant,tool,system" help:"Only entries of this role: user, assistant, tool or system."`
+	Limit  int      `default:"20" help:"How many matches to show at most, up to 200."`
+	Cursor string   `placeholder:"CURSOR" help:"Go on where the page before ended, which said how."`
+	JSON   bool     `help:"Write JSON: {data, has_more, next_cursor, incomplete}."`
+}
+
+func (searchCommand) Help() string {
+	return `Finds entries and titles of the project by their words, the best matches first: what was said, calls of tools, and what tools returned. With --in also what a fork began with.
+
+All words must occur, in any order; "in quotes" they must stand side by side. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* also finds longer ones, and so does every word of four letters or more. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
+
+Entries that the index does not have yet are indexed first; Ctrl-C stops that, and what is done is kept. The exit code is 0 also when nothing matches.
+
+Examples:
+
+    continuo search refund status
+    continuo search '"release date" -draft' --role user
+    continuo search 上海 --in s1
+    continuo search staging --json | jq -r '.data[] | "\(.conversation_id) \(.seq)"'`
+}
+
+// Run searches.
+func (s *searchCommand) Run(ctx context.Context, a *app) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	request, scope, err := s.request(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := a.catchUp(ctx, w, scope); err != nil {
+		return err
+	}
+	result, err := w.engine.Search(ctx, w.settings.Project, request)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		err = a.json(searchedJSON(result))
+	} else {
+		a.printFound(result, strings.Join(s.Query, " "))
+	}
+	if result.Problem != nil {
+		a.note("%s the index could not be brought up to date: %s", a.notePaint.yellow("note:"), harmless(result.Problem.Error()))
+	}
+	if result.Incomplete {
+		a.note("%s %s not indexed yet: there may be more matches.", a.notePaint.yellow("note:"), waitingWords(result.Waiting))
+	}
+	return err
+}
+
+// request is what to look for, and what has to be in the index for it.
+func (s *searchCommand) request(ctx context.Context, w *wired) (index.Request, index.Scope, error) {
+	if s.Limit < 1 || s.Limit > index.MaxLimit {
+		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
+	}
+	request := index.Request{Query: strings.Join(s.Query, " "), Limit: s.Limit, Cursor: s.Cursor}
+	if _, err := fulltext.ParseQuery(request.Query); err != nil { // before anything is indexed
+		return request, index.Scope{}, &usageError{err}
+	}
+	if s.Role != nil {
+		request.Role = continuo.Role(*s.Role)
+	}
+	if s.In == "" {
+		return request, index.Scope{ProjectID: w.settings.Project}, nil
+	}
+	conversation, err := w.find(ctx, s.In)
+	request.Conversation = &conversation
+	return request, index.Scope{ConversationID: conversation.ID}, err
+}
+
+// manyEntries is how many entries take so long to index that a person wants to see it.
+const manyEntries = 2000
+
+// catchUp indexes what the index does not have, with a bar when it is a lot. That it cannot is told by the search.
+func (a *app) catchUp(ctx context.Context, w *wired, scope index.Scope) error {
+	waiting, err := w.log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	var done, total int64
+	for _, unindexed := range waiting {
+		total += unindexed.Conversation.LastSeq - unindexed.Indexed
+	}
+	indexer := index.Indexer{Log: w.log}
+	if total > manyEntries {
+		bar := newCountBar(a.console, "indexing")
+		defer bar.close()
+		indexer.Indexed = func(entries int64) {
+			done += entries
+			bar.set(done, total, count(done, "entry"))
+		}
+	}
+	_, _ = indexer.Run(ctx, scope, time.Time{})
+	if ctx.Err() != nil {
+		return fmt.Errorf("search: %w", ctx.Err())
+	}
+	return nil
+}
+
+// searchedJSON is a page of matches as the API has it.
+func searchedJSON(result index.Result) map[string]any {
+	page := map[string]any{"data": append([]index.Item{}, result.Items...), "has_more": result.NextCursor != "", "next_cursor": nil, "incomplete": result.Incomplete}
+	if result.NextCursor != "" {
+		page["next_cursor"] = result.NextCursor
+	}
+	return page
+}
+
+// printFound prints matches, two lines for each.
+func (a *app) printFound(result index.Result, query string) {
+	if len(result.Items) == 0 && result.NextCursor == "" {
+		a.note("Nothing matches %s.", oneLine(query, 100))
+	}
+	for _, item := range result.Items {
+		name := item.Key
+		if name == "" {
+			name = item.ConversationID
+		}
+		place := "title"
+		if item.Seq > 0 {
+			place = fmt.Sprintf("#%d %s", item.Seq, item.Role)
+		}
+		head := fmt.Sprintf("%s %s %s", a.paint.cyan(oneLine(name, 60)), a.paint.bold(place), a.paint.dim(when(item.CreatedAt)))
+		if item.Seq > 0 && item.Title != "" {
+			head += " " + a.paint.dim(oneLine(item.Title, 40))
+		}
+		a.print("%s\n    %s", head, a.highlighted(item.Snippet))
+	}
+	if result.NextCursor != "" {
+		a.note("There may be more: the same command with --cursor %s", result.NextCursor)
+	}
+}
+
+// highlighted is a snippet whose words are painted.
+func (a *app) highlighted(snippet fulltext.Snippet) string {
+	var line strings.Builder
+	at := 0
+	for _, span := range snippet.Highlights {
+		line.WriteString(harmless(snippet.Text[at:span.Start]))
+		line.WriteString(a.paint.yellow(harmless(snippet.Text[span.Start:span.End])))
+		at = span.End
+	}
+	line.WriteString(harmless(snippet.Text[at:]))
+	return line.String()
+}
+
+func waitingWords(n int) string {
+	if n == 1 {
+		return "1 conversation is"
+	}
+	return number(n) + " conversations are"
+}

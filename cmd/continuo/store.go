@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
+)
+
+type storeCommand struct {
+	Copy  storeCopyCommand  `cmd:"" help:"Copy a store into another one: SQLite to PostgreSQL and back."`
+	Check storeCheckCommand `cmd:"" help:"Look for gaps, broken references and wrong counts, and say what to do."`
+}
+
+// storeAt is the store that a flag names: the URL of a PostgreSQL database or the path of a file. The rest of
+// the settings stays.
+func storeAt(settings config.StoreConfig, where string) config.StoreConfig {
+	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
+		settings.URL = where
+	} else {
+		settings.URL, settings.Path = "", where
+	}
+	return settings
+}
+
+// sameStore reports whether two settings name one store. Two names of one server are not seen through: a
+// copy of a store into itself finds nothing to do.
+func sameStore(x, y config.StoreConfig) bool {
+	if x.URL == "" && y.URL == "" {
+		return sameFile(x.Path, y.Path)
+	}
+	return x.URL != "" && y.URL != "" && databaseOf(x.URL) == databaseOf(y.URL)
+}
+
+func sameFile(x, y string) bool {
+	absoluteX, errX := filepath.Abs(x)
+	absoluteY, errY := filepath.Abs(y)
+	if errX == nil && errY == nil && absoluteX == absoluteY {
+		return true
+	}
+	infoX, errX := os.Stat(x)
+	infoY, errY := os.Stat(y)
+	return errX == nil && errY == nil && os.SameFile(infoX, infoY)
+}
+
+// databaseOf is what of a URL names the database.
+func databaseOf(text string) string {
+	location, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	port := location.Port()
+	if port == "" {
+		port = "5432"
+	}
+	query := location.Query()
+	return strings.Join([]string{location.Hostname(), port, location.Path, query.Get("host"), query.Get("dbname")}, " ")
+}
+
+// openSource opens a store that must be there already.
+func openSource(ctx context.Context, settings config.StoreConfig) (continuo.Store, error) {
+	if settings.URL == "" {
+		if _, err := os.Stat(settings.Path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("open the store: there is no file %s: %w", settings.Path, continuo.ErrNotFound)
+		}
+	}
+	settings.Partitions = 0 // whatever it was made with
+	store, _, err := openStore(ctx, settings)
+	return store, err
+}

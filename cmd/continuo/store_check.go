@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+type storeCheckCommand struct {
+	Mend bool `help:"Mend what can be mended without a decision: remove objects that nothing names, index anew."`
+	JSON bool `help:"Write JSON: {checked, findings, more}."`
+}
+
+func (storeCheckCommand) Help() string {
+	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), and characters, tokens and seqs are counted right. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The file of an SQLite store itself is checked by continuo doctor.
+
+Examples:
+
+    continuo store check
+    continuo store check --mend
+    continuo store check --json | jq -r '.findings[] | .conversation_id + " " + .what'`
+}
+
+// maxFindings bounds how many findings are shown; a broken disk may have millions.
+const maxFindings = 10_000
+
+// checkReport is what a check found.
+type checkReport struct {
+	Checked  upkeep.Checked   `json:"checked"`
+	Findings []upkeep.Finding `json:"findings"`
+	More     bool             `json:"more"` // there are more findings than are listed
+}
+
+// Run checks and prints what was found.
+func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
+	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer ignore()
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	report, err := c.check(ctx, a, w)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("stopped: %w", context.Canceled)
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		err = a.json(report)
+	default:
+		a.printFindings(report)
+	}
+	if err == nil && report.Checked.Findings > report.Checked.Mended {
+		err = errSilent
+	}
+	return err
+}
+
+func (c *storeCheckCommand) check(ctx context.Context, a *app, w *wired) (report checkReport, err error) {
+	total, err := countConversations(ctx, w.store)
+	if err != nil {
+		return report, err
+	}
+	shown := newCountBar(a.console, "checking")
+	defer shown.close()
+	report.Findings = []upkeep.Finding{}
+	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Mend: c.Mend, Progress: func(so upkeep.Checked) {
+		shown.set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", number(so.Conversations), count(total, "conversation"), count(so.Findings, "finding")))
+	}}
+	report.Checked, err = checker.Check(ctx, func(f upkeep.Finding) {
+		if report.More = len(report.Findings) == maxFindings; !report.More {
+			report.Findings = append(report.Findings, f)
+		}
+	})
+	return report, err
+}
+
+// countConversations counts those of all projects.
+func countConversations(ctx context.Context, store continuo.RecordStore) (n int64, err error) {
+	const page = 10_000
+	for after := ""; ; {
+		ids, err := store.ConversationIDs(ctx, after, page)
+		if n += int64(len(ids)); err != nil || len(ids) == 0 {
+			return n, err
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
+func (a *app) printFindings(report checkReport) {
+	for _, f := range report.Findings {
+		sign := a.paint.red("✘")
+		if f.Mended {
+			sign = a.paint.green("✔")
+		}
+		where := f.ConversationID
+		if f.Seq > 0 {
+			where = fmt.Sprintf("%s entry %d", where, f.Seq)
+		}
+		a.print("%s %s %s %s", sign, a.paint.cyan(where), a.paint.dim(string(f.Kind)), a.shown(f.What))
+		mend := f.Mend
+		if f.Mended {
+			mend = "mended"
+		}
+		a.print("    %s", a.shown(mend))
+	}
+	if report.More {
+		a.print("… and more: mend these and check again")
+	}
+	a.printChecked(report.Checked)
+}
+
+func (a *app) printChecked(checked upkeep.Checked) {
+	what := fmt.Sprintf("checked %s, %s, %s, %s, %s", count(checked.Conversations, "conversation"), count(checked.Entries, "entry"),
+		count(checked.Turns, "turn"), count(checked.Receipts, "receipt"), count(checked.Objects, "object"))
+	switch {
+	case checked.Findings == 0:
+		a.print("%s %s: nothing is wrong", a.paint.green("✔"), what)
+	case checked.Findings == checked.Mended:
+		a.print("%s %s: %s, all mended", a.paint.green("✔"), what, count(checked.Findings, "finding"))
+	default:
+		a.print("%s %s: %s, %s mended", a.paint.red("✘"), what, count(checked.Findings, "finding"), number(checked.Mended))
+	}
+}

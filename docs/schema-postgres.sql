@@ -1,0 +1,187 @@
+-- The schema of a Continuo database (PostgreSQL), version 1: all of store/postgres/migrations.
+-- Made by the tests of store/postgres; rewrite it with: go test ./store/postgres -run Schema -update
+
+CREATE SCHEMA IF NOT EXISTS continuo;
+
+CREATE TABLE continuo.schema_version (
+  version    int NOT NULL, -- the last migration
+  partitions int NOT NULL  -- of each table that is divided; 0: none is
+);
+
+-- Times are text, RFC 3339 in UTC with always nine digits of a second, so that they keep their nanoseconds
+-- and sort as text; but lease_until, which is the database's own clock. A table whose last line says
+-- "by COLUMN" can be partitioned by that column, and every hot statement names it.
+
+CREATE TABLE continuo.conversations (
+  -- A conversation, and what a person deleted but a fork still begins with (deleted).
+  id            text COLLATE "C" PRIMARY KEY,
+  project_id    text COLLATE "C" NOT NULL,
+  key           text COLLATE "C",          -- the caller's own name; unique by conversation_keys
+  title         text NOT NULL,
+  active_mode   text NOT NULL,
+  metadata      text,                      -- a JSON object, as it came
+  parent_id     text COLLATE "C",
+  fork_seq      bigint NOT NULL,
+  lineage       text,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
+  created_at    text COLLATE "C" NOT NULL,
+  updated_at    text COLLATE "C" NOT NULL,
+  last_seq      bigint NOT NULL,           -- of a deleted conversation: up to where forks still need it
+  deleted       boolean NOT NULL DEFAULT false,
+  archived_at   text COLLATE "C",          -- NULL when it is not archived
+  indexed_seq   bigint NOT NULL,           -- the newest of its own entries that documents has; not below fork_seq
+  indexed_title text,                      -- the title that documents has
+  -- These change less often than each append does. Indexes have them in its place, so that most appends
+  -- write to no index of this table (heap-only tuples), which costs half as much.
+  updated_second text COLLATE "C" GENERATED ALWAYS AS (left(updated_at, 19)) STORED,
+  behind        boolean GENERATED ALWAYS AS (indexed_seq < last_seq OR indexed_title IS DISTINCT FROM title) STORED -- documents lacks something
+); -- by id
+
+CREATE INDEX conversations_by_change ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NULL;
+
+CREATE INDEX conversations_archived ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
+
+CREATE INDEX conversations_unindexed ON continuo.conversations (project_id, id) WHERE behind AND NOT deleted AND archived_at IS NULL;
+
+CREATE TABLE continuo.conversation_keys (
+  -- The callers' own names.
+  project_id      text COLLATE "C" NOT NULL,
+  key             text COLLATE "C" NOT NULL,
+  conversation_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (project_id, key)
+); -- by key
+
+CREATE TABLE continuo.lineage (
+  -- Which conversations begin with entries of another one: all that a deletion needs to know.
+  ancestor_id     text COLLATE "C" NOT NULL,
+  conversation_id text COLLATE "C" NOT NULL,
+  through         bigint NOT NULL,         -- the last seq of the ancestor's that is used
+  PRIMARY KEY (ancestor_id, conversation_id)
+); -- by ancestor_id
+
+CREATE TABLE continuo.entries (
+  -- The log. Rows are added; only a deletion, an archiving or a redaction by a person takes or changes any.
+  conversation_id text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,         -- from 1 without a gap; a fork's own entries begin after fork_seq
+  id              text COLLATE "C" NOT NULL,
+  role            text NOT NULL,
+  hidden          boolean NOT NULL,        -- an event for people only
+  created_at      text COLLATE "C" NOT NULL,
+  output_ref      text COLLATE "C",        -- alias path of a tool's whole output; NULL when none
+  chars           bigint NOT NULL,
+  tokens          bigint NOT NULL,
+  redacted        boolean NOT NULL DEFAULT false, -- a person removed what it said; documents has nothing of it
+  body            text NOT NULL,           -- the whole entry as JSON, with all of the above in it
+  PRIMARY KEY (conversation_id, seq)
+); -- by conversation_id
+
+CREATE INDEX entries_of_users ON continuo.entries (conversation_id, seq) WHERE role = 'user' AND NOT hidden;
+
+CREATE INDEX entries_by_output_ref ON continuo.entries (conversation_id, output_ref, seq) WHERE output_ref IS NOT NULL;
+
+CREATE INDEX entries_redacted ON continuo.entries (conversation_id, seq) WHERE redacted;
+
+CREATE TABLE continuo.entry_objects (
+  -- Which objects an entry needs, also one that is archived.
+  conversation_id text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,
+  object_id       text COLLATE "C" NOT NULL,
+  PRIMARY KEY (conversation_id, seq, object_id)
+); -- by conversation_id
+
+CREATE TABLE continuo.discards (
+  -- Objects that nothing names any more and that are still to be removed.
+  name   text COLLATE "C" PRIMARY KEY,     -- ends with a slash: all that begin with it
+  number bigint GENERATED ALWAYS AS IDENTITY UNIQUE -- the oldest first
+);
+
+CREATE TABLE continuo.receipts (
+  -- What each idempotency key has appended.
+  conversation_id text COLLATE "C" NOT NULL,
+  key             text COLLATE "C" NOT NULL,
+  fingerprint     text NOT NULL,           -- of what was asked for
+  first_seq       bigint NOT NULL,
+  last_seq        bigint NOT NULL,
+  PRIMARY KEY (conversation_id, key)
+); -- by conversation_id
+
+CREATE TABLE continuo.blobs (
+  -- Bytes under their own SHA-256 in hex.
+  hash text COLLATE "C" PRIMARY KEY,
+  data bytea NOT NULL
+); -- by hash
+
+CREATE TABLE continuo.turns (
+  -- A turn, who may write it, and how it ended.
+  conversation_id text COLLATE "C" NOT NULL,
+  id              text COLLATE "C" NOT NULL,
+  state           text NOT NULL,           -- running, finished, failed; void: as if it had never been
+  owner           text NOT NULL,           -- the process that runs it, or that ended it
+  fence           bigint NOT NULL,         -- of its newest lease; the running turn's is the conversation's highest
+  lease_until     timestamptz,             -- NULL when it has ended
+  last_event      bigint NOT NULL DEFAULT 0, -- of those in turn_events; 0 when there are none
+  signals         bigint NOT NULL DEFAULT 0, -- how many turn_signals has
+  started_at      text COLLATE "C" NOT NULL,
+  ended_at        text COLLATE "C",        -- NULL while it runs
+  request         text NOT NULL,           -- JSON: what it was begun with
+  ended           text,                    -- JSON: how it ended; NULL while it runs
+  PRIMARY KEY (conversation_id, id)
+); -- by conversation_id
+
+CREATE UNIQUE INDEX turns_running ON continuo.turns (conversation_id) WHERE state = 'running';
+
+CREATE UNIQUE INDEX turns_by_fence ON continuo.turns (conversation_id, fence);
+
+CREATE INDEX turns_by_start ON continuo.turns (conversation_id, started_at, id) WHERE state <> 'void';
+
+CREATE INDEX turns_by_lease ON continuo.turns (lease_until) WHERE state = 'running';
+
+CREATE INDEX turns_to_prune ON continuo.turns (ended_at) WHERE ended_at IS NOT NULL AND last_event + signals > 0;
+
+CREATE TABLE continuo.turn_events (
+  -- The steps of turns for readers who come later: a row for each time that some were written.
+  conversation_id text COLLATE "C" NOT NULL,
+  turn_id         text COLLATE "C" NOT NULL,
+  last_id         bigint NOT NULL,         -- of the row's events
+  body            text NOT NULL,           -- JSON list of ids and data in turn
+  PRIMARY KEY (conversation_id, turn_id, last_id)
+); -- by conversation_id
+
+CREATE TABLE continuo.turn_signals (
+  -- What the owner of a turn is told.
+  conversation_id text COLLATE "C" NOT NULL,
+  turn_id         text COLLATE "C" NOT NULL,
+  number          bigint NOT NULL,         -- of the turn's signals, from 1
+  body            text NOT NULL,           -- JSON
+  PRIMARY KEY (conversation_id, turn_id, number)
+); -- by conversation_id
+
+CREATE TABLE continuo.documents (
+  -- The index of words; it runs behind the log.
+  conversation_id text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,         -- 0: the conversation's title
+  project_id      text COLLATE "C" NOT NULL,
+  added           bigint NOT NULL,         -- when, as Unix nanoseconds
+  terms           tsvector NOT NULL,       -- as package fulltext makes them, and the conversation and project in terms of their own
+  PRIMARY KEY (conversation_id, seq)
+); -- by conversation_id
+
+CREATE INDEX documents_by_term ON continuo.documents USING gin (terms);
+
+CREATE INDEX documents_by_age ON continuo.documents (conversation_id, added, seq);
+
+CREATE INDEX documents_of_project ON continuo.documents (project_id, added, conversation_id, seq);
+
+CREATE TABLE continuo.projects (
+  id         text COLLATE "C" PRIMARY KEY,
+  created_at text COLLATE "C" NOT NULL
+);
+
+CREATE TABLE continuo.api_keys (
+  id         text COLLATE "C" PRIMARY KEY,
+  project_id text COLLATE "C" NOT NULL,
+  name       text NOT NULL,
+  hash       text NOT NULL,                -- SHA-256 of the secret, in hex
+  created_at text COLLATE "C" NOT NULL,
+  expires_at text COLLATE "C",
+  revoked_at text COLLATE "C"
+);

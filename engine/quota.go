@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrTooManyTurns says that a project has as many turns under way as Options.MaxTurns allows.
+var ErrTooManyTurns = errors.New("too many turns are under way")
+
+// quota bounds how many turns of each project are under way in this process.
+type quota struct {
+	most int // 0: no bound
+
+	mu       sync.Mutex
+	underWay map[string]int // by project; those without any are left out
+	left     chan struct{}  // closed when a turn leaves; nil while nobody waits
+}
+
+// quotaGrace is how long room waits for a turn to leave: whoever knows a turn's end must not be refused
+// because the turn has yet to go.
+const quotaGrace = 100 * time.Millisecond
+
+// room returns when a project may begin a turn, or refuses.
+func (q *quota) room(ctx context.Context, project string) error {
+	grace := time.NewTimer(quotaGrace)
+	defer grace.Stop()
+	for {
+		left, err := q.look(project)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-left:
+		case <-grace.C:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// look says whether there is room, and if not, what tells of a turn that leaves.
+func (q *quota) look(project string) (left <-chan struct{}, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err = q.check(project); err != nil && q.left == nil {
+		q.left = make(chan struct{})
+	}
+	return q.left, err
+}
+
+func (q *quota) check(project string) error {
+	if q.most > 0 && q.underWay[project] >= q.most {
+		return fmt.Errorf("%w: the project may have %d at once; wait until one has ended", ErrTooManyTurns, q.most)
+	}
+	return nil
+}
+
+// enter counts a turn in, or refuses it.
+func (q *quota) enter(project string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.check(project); err != nil {
+		return err
+	}
+	if q.underWay == nil {
+		q.underWay = map[string]int{}
+	}
+	q.underWay[project]++
+	return nil
+}
+
+// leave counts a turn out.
+func (q *quota) leave(project string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.underWay[project]--; q.underWay[project] == 0 {
+		delete(q.underWay, project)
+	}
+	if q.left != nil {
+		close(q.left)
+		q.left = nil
+	}
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+)
+
+// Search finds entries of a project by their words; see [index.Search].
+func (e *Engine) Search(ctx context.Context, projectID string, request index.Request) (index.Result, error) {
+	request.ProjectID = projectID
+	began := time.Now()
+	result, err := index.Search(ctx, e.Log, request)
+	took := time.Since(began)
+	e.metrics.Stage(ctx, StageSearch, took)
+	if err != nil {
+		return result, err
+	}
+	logger := e.options.Logger
+	if request.Conversation != nil {
+		logger = logger.With("conversation_id", request.Conversation.ID)
+	}
+	if result.Problem != nil {
+		logger.WarnContext(ctx, "not_indexed", "error", result.Problem.Error())
+	}
+	attributes := []any{"duration_ms", took.Milliseconds(), "matches", len(result.Items), "more", result.NextCursor != "", "incomplete", result.Incomplete}
+	if e.options.LogText {
+		attributes = append(attributes, "query", request.Query)
+	}
+	logger.InfoContext(ctx, "searched", attributes...)
+	return result, nil
+}
+
+// The bounds of what the watch gives to the index at once: a write of some milliseconds, since others wait for it.
+const (
+	watchDocuments = 64
+	watchBytes     = 128 << 10
+)
+
+// WatchIndex brings the full-text index up to the log at every interval, until ctx is done, so that searches find
+// it there. It rests as long as it works. Other processes may do the same. What fails is logged, once until it
+// changes, and tried again.
+func (e *Engine) WatchIndex(ctx context.Context, interval time.Duration) {
+	indexer := index.Indexer{Log: e.Log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Rest: true}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, err := indexer.Run(ctx, index.Scope{}, time.Time{})
+		switch {
+		case ctx.Err() != nil, errors.Is(err, continuo.ErrClosed):
+			return
+		case err == nil:
+			said = ""
+		case err.Error() != said:
+			said = err.Error()
+			e.options.Logger.WarnContext(ctx, "not_indexed", "error", said)
+		}
+	}
+}

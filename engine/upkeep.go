@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Archive takes a conversation out of the database and into an archive; see upkeep.Archivist. It fails with a
+// *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where there is no place for archives.
+func (e *Engine) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
+	if e.options.Archivist == nil {
+		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
+	}
+	return e.options.Archivist.Archive(ctx, conversation.ID)
+}
+
+// Restore brings an archived conversation back; one that is not archived stays as it is.
+func (e *Engine) Restore(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
+	if conversation.ArchivedAt.IsZero() {
+		return conversation, nil
+	}
+	if e.options.Archivist == nil {
+		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
+	}
+	return e.options.Archivist.Restore(ctx, conversation.ID)
+}
+
+// redactedSince lists the seqs of those entries that a request shows and that were redacted after its answer was
+// appended: why it cannot be made again as it was.
+func redactedSince(plan *continuo.Plan, answer *continuo.Entry) []int64 {
+	var seqs []int64
+	for i := range plan.Messages {
+		entry := plan.Messages[i].Entry
+		if entry == nil || entry.Redacted == nil || entry.Redacted.At.Before(answer.CreatedAt) {
+			continue
+		}
+		if len(seqs) == 0 || seqs[len(seqs)-1] != entry.Seq {
+			seqs = append(seqs, entry.Seq)
+		}
+	}
+	return seqs
+}

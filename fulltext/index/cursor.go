@@ -1,0 +1,99 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// ErrCursor is what errors about a Request.Cursor wrap.
+var ErrCursor = errors.New("cursor")
+
+// cursor is where the next page goes on: within a stretch of matches that were ranked together, or behind it.
+type cursor struct {
+	Version int    `json:"v"`
+	Query   string `json:"q"` // of what search it is
+	// Start is the last candidate before the stretch; zero for the first stretch.
+	Start continuo.Place `json:"s,omitzero"`
+	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero where a stretch
+	// begins.
+	End   continuo.Place `json:"e,omitzero"`
+	Shown rank           `json:"a,omitzero"`
+	// Last says that no candidates come after End.
+	Last bool `json:"l,omitempty"`
+}
+
+const (
+	cursorVersion = 1
+	maxCursor     = 2000 // bytes
+)
+
+// String is the cursor as clients get it.
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(c))
+}
+
+// parseCursor reads a cursor of a search, "" meaning the first page.
+func parseCursor(text, query string) (cursor, error) {
+	c := cursor{Version: cursorVersion, Query: query}
+	if text == "" {
+		return c, nil
+	}
+	wrong := fmt.Errorf("%w: %w: it is none that a search gave out", ErrCursor, continuo.ErrInvalid)
+	if len(text) > maxCursor {
+		return c, wrong
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return c, wrong
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var read cursor
+	if decoder.Decode(&read) != nil {
+		return c, wrong
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return c, wrong
+	}
+	switch {
+	case read.Version != cursorVersion, read.Start.Seq < 0, read.End.Seq < 0, read.inside() && read.Shown == rank{}:
+		return c, wrong
+	case read.Query != query:
+		return c, fmt.Errorf("%w: %w: it is another search's: go on with the same words and filters", ErrCursor, continuo.ErrInvalid)
+	}
+	return read, nil
+}
+
+// inside reports whether the stretch was begun to be shown.
+func (c cursor) inside() bool { return c.End != continuo.Place{} }
+
+// passes reports whether a place stands behind the stretch's end, which may be gone by now. Within a conversation
+// seqs tell that, where the index does not.
+func (c cursor) passes(place continuo.Place, inConversation bool) bool {
+	switch {
+	case !c.inside():
+		return false
+	case inConversation && (place.ConversationID != c.End.ConversationID || place.Order == 0 || c.End.Order == 0):
+		return place.Seq < c.End.Seq
+	}
+	return place.Order < c.End.Order
+}
+
+// fingerprint tells searches apart.
+func (r Request) fingerprint() string {
+	conversation := ""
+	if r.Conversation != nil {
+		conversation = r.Conversation.ID
+	}
+	sum := sha256.Sum256(rawjson.MustMarshal([]any{r.ProjectID, conversation, r.Query, r.Role, r.From, r.To}))
+	return hex.EncodeToString(sum[:8])
+}

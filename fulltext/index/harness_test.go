@@ -1,0 +1,170 @@
+package index_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/store/postgres"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// engines are the stores that must give the same results.
+var engines = []struct {
+	name string
+	open func(t testing.TB) (continuo.Store, error)
+}{
+	{"memory", func(testing.TB) (continuo.Store, error) { return storetest.NewMemory(), nil }},
+	{"sqlite", func(t testing.TB) (continuo.Store, error) {
+		return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
+	}},
+	{"postgres", func(t testing.TB) (continuo.Store, error) {
+		return postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{})
+	}},
+}
+
+// place is a log with conversations, whose clock stands still until it is told to go on.
+type place struct {
+	testing.TB
+	store continuo.Store
+	log   *continuo.Log
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+// everywhere runs a test over each store.
+func everywhere(t *testing.T, test func(p *place)) {
+	for _, engine := range engines {
+		t.Run(engine.name, func(t *testing.T) {
+			store, err := engine.open(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := store.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			test(newPlace(t, store))
+		})
+	}
+}
+
+func newPlace(t testing.TB, store continuo.Store) *place {
+	p := &place{TB: t, store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	p.log = continuo.NewLog(store, continuo.LogOptions{Now: p.time, Objects: storetest.NewObjects(), MaxInlineOutput: 200})
+	return p
+}
+
+func (p *place) time() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+func (p *place) later() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = p.now.Add(time.Second)
+}
+
+// begin makes a conversation of the default project whose key is its title.
+func (p *place) begin(title string, texts ...string) continuo.Conversation {
+	p.Helper()
+	c, err := p.log.Import(p.Context(), continuo.Conversation{Title: title, Key: strings.ReplaceAll(title, " ", "-")}, says(texts...))
+	if err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
+func says(texts ...string) []continuo.Entry {
+	entries := make([]continuo.Entry, len(texts))
+	for i, text := range texts {
+		entries[i] = continuo.Entry{Role: []continuo.Role{continuo.User, continuo.Assistant}[i%2], Content: continuo.Text(text)}
+	}
+	return entries
+}
+
+// append appends and returns the conversation as it is then.
+func (p *place) append(c continuo.Conversation, entries ...continuo.Entry) continuo.Conversation {
+	p.Helper()
+	if _, err := p.log.Append(p.Context(), c.ID, entries, continuo.AppendOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	return p.again(c)
+}
+
+func (p *place) again(c continuo.Conversation) continuo.Conversation {
+	p.Helper()
+	c, err := p.log.Conversation(p.Context(), c.ID)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return c
+}
+
+func (p *place) search(request index.Request) index.Result {
+	p.Helper()
+	if request.ProjectID == "" {
+		request.ProjectID = continuo.DefaultProject
+	}
+	result, err := index.Search(p.Context(), p.log, request)
+	if err != nil {
+		p.Fatalf("%+v: %v", request, err)
+	}
+	if result.Problem != nil {
+		p.Errorf("%+v: %v", request, result.Problem)
+	}
+	return result
+}
+
+// all pages through a search.
+func (p *place) all(request index.Request) (items []index.Item) {
+	p.Helper()
+	for range 10_000 {
+		result := p.search(request)
+		items = append(items, result.Items...)
+		if result.NextCursor == "" {
+			return items
+		}
+		request.Cursor = result.NextCursor
+	}
+	p.Fatal("there is no last page")
+	return nil
+}
+
+// names are items as "key#seq", with spaces between.
+func names(items []index.Item) string {
+	var text []string
+	for _, item := range items {
+		text = append(text, fmt.Sprintf("%s#%d", item.Key, item.Seq))
+	}
+	return strings.Join(text, " ")
+}
+
+// finds checks what a query finds in the project and, with conversations given, in each of those instead.
+func (p *place) finds(query, want string, in ...continuo.Conversation) {
+	p.Helper()
+	if len(in) == 0 {
+		if got := names(p.all(index.Request{Query: query})); got != want {
+			p.Errorf("%s found %q, want %q", query, got, want)
+		}
+	}
+	for _, c := range in {
+		if got := names(p.all(index.Request{Query: query, Conversation: &c})); got != want {
+			p.Errorf("%s found %q in %s, want %q", query, got, c.Key, want)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// run indexes until nothing waits.
+func (p *place) run(indexer index.Indexer, scope index.Scope) {
+	p.Helper()
+	indexer.Log = p.log
+	if done, err := indexer.Run(p.Context(), scope, time.Time{}); !done || err != nil {
+		p.Errorf("done %t: %v", done, err)
+	}
+}
+
+// waiting are the keys of the conversations that the index does not have.
+func (p *place) waiting() string {
+	p.Helper()
+	waiting, err := p.log.Index().Unindexed(p.Context(), continuo.UnindexedQuery{Limit: 1000})
+	if err != nil {
+		p.Fatal(err)
+	}
+	var keys []string
+	for _, u := range waiting {
+		keys = append(keys, u.Conversation.Key)
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, " ")
+}
+
+func TestAScopeIsIndexedAndNoOther(t *testing.T) {
+	everywhere(t, func(p *place) {
+		a := p.begin("a", "one", "two")
+		p.begin("b", "three")
+		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "c"}, says("four")); err != nil {
+			p.Fatal(err)
+		}
+		p.run(index.Indexer{}, index.Scope{ConversationID: a.ID})
+		if got := p.waiting(); got != "b c" {
+			p.Errorf("%s wait", got)
+		}
+		p.run(index.Indexer{}, index.Scope{ProjectID: "other"})
+		if got := p.waiting(); got != "b" {
+			p.Errorf("%s wait", got)
+		}
+		p.run(index.Indexer{}, index.Scope{})
+		if got := p.waiting(); got != "" {
+			p.Errorf("%s wait", got)
+		}
+	})
+}
+
+// batches is a store that looks at what is indexed, and may fail.
+type batches struct {
+	continuo.Store
+	mu   sync.Mutex
+	seen []continuo.IndexBatch
+	fail func(continuo.IndexBatch) error
+}
+
+func (b *batches) Index(ctx context.Context, batch continuo.IndexBatch) error {
+	if b.fail != nil {
+		if err := b.fail(batch); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	b.seen = append(b.seen, batch)
+	b.mu.Unlock()
+	return b.Store.Index(ctx, batch)
+}
+
+func TestBatchesAreBounded(t *testing.T) {
+	store := &batches{Store: storetest.NewMemory()}
+	p := newPlace(t, store)
+	c := p.begin("c", slices.Repeat([]string{"some words", strings.Repeat("more words ", 100)}, 50)...)
+	var told int64
+	p.run(index.Indexer{MaxDocuments: 7, MaxBytes: 1500, Indexed: func(n int64) { told += n }, Rest: true}, index.Scope{})
+	if told != 100 || len(store.seen) < 25 {
+		t.Errorf("told of %d entries in %d batches", told, len(store.seen))
+	}
+	for _, batch := range store.seen {
+		if n := len(batch.Documents); n == 0 || n > 8 {
+			t.Errorf("a batch of %d documents", n)
+		}
+	}
+	p.finds("some", "", p.again(p.begin("empty")))
+	if got := len(p.all(index.Request{Query: "some", Conversation: &c})); got != 50 {
+		t.Errorf("found %d", got)
+	}
+}
+
+func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
+	everywhere(t, func(p *place) {
+		entries := says("needle", "needle", "needle", "needle", "needle", "needle")
+		for i, hour := range []int{5, 1, 1, 9, 2, 2} {
+			entries[i].CreatedAt = p.now.Add(time.Duration(hour-12) * time.Hour)
+		}
+		entries[5].CreatedAt = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+		c, err := p.log.Import(p.Context(), continuo.Conversation{Key: "c"}, entries)
+		if err != nil {
+			p.Fatal(err)
+		}
+		indexer := index.Indexer{Log: p.log, MaxDocuments: 2}
+		if done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1)); done || err != nil { // one batch, so that the next has to look back
+			p.Errorf("done %t, %v", done, err)
+		}
+		c = p.append(c, says("needle")...)
+		p.run(index.Indexer{MaxDocuments: 3}, index.Scope{})
+		places, err := p.log.Index().Places(p.Context(), continuo.PlaceQuery{ConversationID: c.ID, Terms: []continuo.IndexTerm{{Text: "needle"}}, Limit: 10})
+		if err != nil {
+			p.Fatal(err)
+		}
+		var seqs []int64
+		for _, place := range places {
+			seqs = append(seqs, place.Seq)
+		}
+		if !slices.Equal(seqs, []int64{7, 6, 5, 4, 3, 2, 1}) {
+			p.Errorf("places of %v", seqs)
+		}
+	})
+}
+
+func TestIndexersMayRace(t *testing.T) {
+	everywhere(t, func(p *place) {
+		var conversations []continuo.Conversation
+		for i := range 4 {
+			conversations = append(conversations, p.begin(fmt.Sprintf("c%d", i), slices.Repeat([]string{"needle"}, 40)...))
+		}
+		var running sync.WaitGroup
+		for i := range 6 {
+			running.Go(func() {
+				for range 3 {
+					if _, err := (index.Indexer{Log: p.log, MaxDocuments: 3 + i}).Run(p.Context(), index.Scope{}, time.Time{}); err != nil {
+						p.Error(err)
+					}
+				}
+			})
+		}
+		running.Go(func() {
+			for i := range 40 {
+				if _, err := p.log.Append(p.Context(), conversations[i%4].ID, says("needle"), continuo.AppendOptions{}); err != nil {
+					p.Error(err)
+				}
+			}
+		})
+		running.Wait()
+		found := map[string]int{}
+		for _, item := range p.all(index.Request{Query: "needle", Limit: 200}) {
+			found[names([]index.Item{item})]++
+		}
+		for name, n := range found {
+			if n != 1 {
+				p.Errorf("%s was found %d times", name, n)
+			}
+		}
+		if len(found) != 200 {
+			p.Errorf("found %d, want 200", len(found))
+		}
+	})
+}
+
+func TestWhenTheTimeIsUpARunEndsWithABatch(t *testing.T) {
+	everywhere(t, func(p *place) {
+		p.begin("c", slices.Repeat([]string{"needle"}, 10)...)
+		for i := 1; i <= 5; i++ {
+			var told int64
+			indexer := index.Indexer{Log: p.log, MaxDocuments: 3, Indexed: func(n int64) { told += n }}
+			done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1))
+			if want := i == 5; done != want || err != nil || told > 3 {
+				p.Errorf("run %d: done %t with %d entries: %v", i, done, told, err)
+			}
+		}
+	})
+}
+
+func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
+	wrong := errors.New("something is wrong with it")
+	store := &batches{Store: storetest.NewMemory()}
+	p := newPlace(t, store)
+	var bad []string
+	for i := range 90 {
+		bad = append(bad, p.begin(fmt.Sprintf("bad%d", i), "needle").ID)
+	}
+	good := p.begin("good", "needle")
+	store.fail = func(batch continuo.IndexBatch) error {
+		if slices.Contains(bad, batch.ConversationID) {
+			return wrong
+		}
+		return nil
+	}
+	done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{})
+	if done || !errors.Is(err, wrong) || strings.Contains(p.waiting(), "good") {
+		t.Errorf("done %t, %v; %s wait", done, err, p.waiting())
+	}
+	result, err := index.Search(t.Context(), p.log, index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	if err != nil || names(result.Items) != "good#1" || !result.Incomplete || result.Waiting != 90 || !errors.Is(result.Problem, wrong) {
+		t.Errorf("%+v, %v", result, err)
+	}
+
+	// A store that takes nothing is asked once.
+	asked := 0
+	store.fail = func(continuo.IndexBatch) error {
+		asked++
+		return continuo.ErrReadOnly
+	}
+	result, err = index.Search(t.Context(), p.log, index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	if err != nil || asked != 1 || names(result.Items) != "good#1" || !errors.Is(result.Problem, continuo.ErrReadOnly) {
+		t.Errorf("asked %d times: %+v, %v", asked, result, err)
+	}
+}
+
+func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
+	store := &batches{Store: storetest.NewMemory()}
+	store.fail = func(b continuo.IndexBatch) error {
+		return &continuo.ConflictError{Want: b.After + 1, Have: b.After + 2}
+	}
+	p := newPlace(t, store)
+	p.begin("c", "needle")
+	if done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{}); done || err != nil {
+		t.Errorf("done %t, %v", done, err)
+	}
+}
+
+// TestARunEnds: a conversation that is appended to all the time keeps nobody in a run.
+func TestARunEnds(t *testing.T) {
+	store := &batches{Store: storetest.NewMemory()}
+	p := newPlace(t, store)
+	for i := range 70 {
+		p.begin(fmt.Sprintf("c%d", i), "needle")
+	}
+	calls := 0
+	store.fail = func(batch continuo.IndexBatch) error {
+		if calls++; calls <= 1000 {
+			p.append(continuo.Conversation{ID: batch.ConversationID}, says("needle")...)
+		}
+		return nil
+	}
+	if done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{}); !done || err != nil || calls != 70 {
+		t.Errorf("done %t after %d batches: %v", done, calls, err)
+	}
+	if got := len(strings.Fields(p.waiting())); got != 70 {
+		t.Errorf("%d wait", got)
+	}
+}
+
+func TestLargeOutputsAreKnown(t *testing.T) {
+	everywhere(t, func(p *place) {
+		call := continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "f", "{}")}}
+		output := continuo.Entry{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("apple\n" + strings.Repeat("x\n", 1000) + "pear\n" + strings.Repeat("y\n", 1000))}
+		c, err := p.log.Import(p.Context(), continuo.Conversation{Key: "c"}, []continuo.Entry{says("hello")[0], call, output, says("bye")[0]})
+		if err != nil {
+			p.Fatal(err)
+		}
+		p.finds("apple", "c#3")
+		p.finds("largeoutput", "")
+		p.finds("largeoutput*", "")
+		for want, r := range map[string][2]int64{"[3]": {1, 4}, "[]": {1, 2}} {
+			seqs := []int64{}
+			for seq, err := range index.LargeOutputs(p.Context(), p.log, c, r[0], r[1]) {
+				if err != nil {
+					p.Fatal(err)
+				}
+				seqs = append(seqs, seq)
+			}
+			if fmt.Sprint(seqs) != want {
+				p.Errorf("%v, want %s", seqs, want)
+			}
+		}
+	})
+}

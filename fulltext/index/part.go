@@ -1,0 +1,100 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// part is a stretch of a conversation, both ends included, and where to look for its words.
+type part struct {
+	id       string // of the conversation that the entries were written to
+	from, to int64
+	whole    bool // these are all of its own entries that the reader sees, up to the newest
+	indexed  bool // else the log is read
+}
+
+// partsOf are the parts of a conversation that cover the entries from to to, the newest first. It asks the store
+// once or twice for each conversation of the lineage.
+func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from, to int64) ([]part, error) {
+	if !conversation.ArchivedAt.IsZero() {
+		return nil, fmt.Errorf("conversation %s: %w", conversation.ID, continuo.ErrArchived)
+	}
+	segments := append(conversation.Lineage[:len(conversation.Lineage):len(conversation.Lineage)], continuo.Segment{ConversationID: conversation.ID, Through: conversation.LastSeq})
+	var parts []part
+	for i := len(segments) - 1; i >= 0; i-- {
+		first := int64(1)
+		if i > 0 {
+			first = segments[i-1].Through + 1
+		}
+		own := i == len(segments)-1
+		p := part{id: segments[i].ConversationID, from: max(first, from), to: min(segments[i].Through, to)}
+		p.whole = own && from <= first && to >= segments[i].Through
+		if p.from > p.to {
+			continue
+		}
+		indexed, err := indexedThrough(ctx, log, p.id, p.to, own)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p.split(indexed)...)
+	}
+	return parts, nil
+}
+
+// indexedThrough says up to which seq a conversation is in the index: to, less when it lags behind, 0 when it is
+// gone or archived. An own conversation is known to be neither.
+func indexedThrough(ctx context.Context, log *continuo.Log, id string, to int64, own bool) (int64, error) {
+	if !own {
+		conversation, err := log.Conversation(ctx, id)
+		if errors.Is(err, continuo.ErrNotFound) || err == nil && !conversation.ArchivedAt.IsZero() {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	waiting, err := log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: id, Limit: 1})
+	if err != nil {
+		return 0, fmt.Errorf("search: %w", err)
+	}
+	if len(waiting) > 0 {
+		to = min(to, waiting[0].Indexed)
+	}
+	return to, nil
+}
+
+// split parts what is in the index from what is not, which comes first.
+func (p part) split(indexed int64) []part {
+	read, found := p, p
+	read.from, found.to, found.indexed = max(p.from, indexed+1), min(p.to, indexed), true
+	var parts []part
+	if read.from <= read.to {
+		parts = append(parts, read)
+	}
+	if found.from <= found.to {
+		found.whole = p.whole && len(parts) == 0
+		parts = append(parts, found)
+	}
+	return parts
+}
+
+// query finds the part's places that stand after a place, the newest first.
+func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.PlaceQuery {
+	q := continuo.PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: placesAtOnce}
+	if p.whole { // open ends cost an index less
+		q.From, q.To = 1, 0
+	}
+	if p.continues(after) {
+		q.Before = after
+	}
+	return q
+}
+
+// continues reports whether a place is one of the index in this part's conversation, so that the index itself knows
+// what comes after it.
+func (p part) continues(after continuo.Place) bool {
+	return p.indexed && after.Order != 0 && after.ConversationID == p.id
+}

@@ -1,0 +1,279 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+)
+
+// Request is what to look for, and where.
+type Request struct {
+	ProjectID string
+	// Conversation is the one to search, of the project. Default: all of the project.
+	Conversation *continuo.Conversation
+	// Query is as fulltext.ParseQuery reads it.
+	Query string
+	// Role keeps entries of one role. Default: all, and titles.
+	Role continuo.Role
+	// From and To bound the seqs in one conversation. Default 0: no bound.
+	From, To int64
+	// Limit is how many matches to give at most, up to MaxLimit. Default 20.
+	Limit int
+	// Cursor goes on after the page that gave it.
+	Cursor string
+	// Patience is for how long entries that the index does not have are indexed first; negative: not at all.
+	// Default 2 s.
+	Patience time.Duration
+}
+
+// The bounds of a search.
+const (
+	DefaultLimit = 20
+	MaxLimit     = 200
+
+	ranked   = 200  // so many matches are ranked together
+	examined = 2000 // so many candidates are read for a page at most
+)
+
+// Result is a page of matches.
+type Result struct {
+	// Items are the matches, the best first. The newest 200 of a search are ranked together; when all of those have
+	// been shown, NextCursor goes on with the next 200. A page may have few or none although there are more: where
+	// many candidates do not match, a page is what 2 000 of them gave.
+	Items []Item `json:"data"`
+	// NextCursor is the Request.Cursor of the page after this one; "" on the last.
+	NextCursor string `json:"next_cursor,omitempty"`
+	// Incomplete says that the index did not have all of the project in time: there may be more matches, in Waiting
+	// conversations (counted up to 1 000). In one conversation nothing is missed.
+	Incomplete bool `json:"incomplete"`
+	Waiting    int  `json:"waiting,omitempty"`
+	// Problem is why the index could not be brought up to the log; nil when it was, or when the time was up.
+	Problem error `json:"-"`
+}
+
+// Item is an entry, or a conversation's title, that matches.
+type Item struct {
+	ConversationID string           `json:"conversation_id"`
+	Key            string           `json:"key,omitempty"`
+	Title          string           `json:"title"`
+	Seq            int64            `json:"seq"` // 0: the title
+	Role           continuo.Role    `json:"role,omitempty"`
+	CreatedAt      time.Time        `json:"created_at"` // of the entry, or of the conversation
+	Score          int64            `json:"score"`
+	Snippet        fulltext.Snippet `json:"snippet"`
+}
+
+// rank is what orders items.
+type rank struct {
+	Score int64  `json:"s"`
+	At    int64  `json:"t"` // Unix nanoseconds
+	ID    string `json:"c"`
+	Seq   int64  `json:"n"`
+}
+
+func (i *Item) rank() rank { return rank{i.Score, nanoseconds(i.CreatedAt), i.ConversationID, i.Seq} }
+
+// compare orders the better before the worse, then the newer before the older.
+func (r rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(other.Score, r.Score), cmp.Compare(other.At, r.At), cmp.Compare(r.ID, other.ID), cmp.Compare(other.Seq, r.Seq))
+}
+
+// Search finds entries. A request that cannot be is continuo.ErrInvalid, an archived conversation
+// continuo.ErrArchived. The same log and request give the same result in every store.
+func Search(ctx context.Context, log *continuo.Log, request Request) (Result, error) {
+	query, at, err := request.check()
+	if err != nil {
+		return Result{}, err
+	}
+	var result Result
+	if err := result.catchUp(ctx, log, request); err != nil {
+		return Result{}, err
+	}
+	candidates := request.candidates(ctx, log, query, at.Start)
+	stretch, err := request.collect(candidates, query, at)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Items, result.NextCursor = stretch.page(at, request.Limit)
+	return result, nil
+}
+
+// check reads the query and the cursor, and fills in defaults.
+func (r *Request) check() (fulltext.Query, cursor, error) {
+	wrong := func(format string, args ...any) (fulltext.Query, cursor, error) {
+		return fulltext.Query{}, cursor{}, fmt.Errorf("search: %w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	switch r.Role {
+	case "", continuo.User, continuo.Assistant, continuo.Tool, continuo.System:
+	default:
+		return wrong("role is %.100q; give user, assistant, tool or system, or none for all", r.Role)
+	}
+	switch {
+	case r.Limit < 0 || r.Limit > MaxLimit:
+		return wrong("limit is %d; give 1 to %d", r.Limit, MaxLimit)
+	case r.From < 0 || r.To < 0:
+		return wrong("from is %d and to is %d; seqs begin with 1", r.From, r.To)
+	case r.To > 0 && r.To < r.From:
+		return wrong("from is %d and to is %d: from must not come after to", r.From, r.To)
+	case r.Conversation == nil && (r.From > 0 || r.To > 0):
+		return wrong("from and to are seqs of one conversation: name it")
+	case r.Conversation != nil && r.Conversation.ProjectID != r.ProjectID:
+		return fulltext.Query{}, cursor{}, fmt.Errorf("search: conversation %s: %w", r.Conversation.ID, continuo.ErrNotFound)
+	}
+	query, err := fulltext.ParseQuery(r.Query)
+	if err != nil {
+		return query, cursor{}, fmt.Errorf("%w: %w", continuo.ErrInvalid, err)
+	}
+	at, err := parseCursor(r.Cursor, r.fingerprint())
+	if r.Limit == 0 {
+		r.Limit = DefaultLimit
+	}
+	return query, at, err
+}
+
+// maxWaiting bounds how many conversations are counted that the index does not have.
+const maxWaiting = 1000
+
+// CatchUp brings the index up to a conversation and those that it was forked from, for so long at most.
+func CatchUp(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, patience time.Duration) error {
+	until := time.Now().Add(patience)
+	scopes := []Scope{{ConversationID: conversation.ID}}
+	for _, segment := range slices.Backward(conversation.Lineage) {
+		scopes = append(scopes, Scope{ConversationID: segment.ConversationID})
+	}
+	for _, scope := range scopes {
+		if done, err := (Indexer{Log: log}).Run(ctx, scope, until); !done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catchUp brings the index up to the log, as far as there is time. That it cannot is no error: what it has is
+// searched all the same.
+func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request) error {
+	patience, done := request.Patience, false
+	if patience == 0 {
+		patience = 2 * time.Second
+	}
+	switch {
+	case patience < 0:
+	case request.Conversation != nil:
+		r.Problem = CatchUp(ctx, log, *request.Conversation, patience)
+	default:
+		done, r.Problem = (Indexer{Log: log}).Run(ctx, Scope{ProjectID: request.ProjectID}, time.Now().Add(patience))
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("search: %w", ctx.Err())
+	}
+	if done || request.Conversation != nil {
+		return nil
+	}
+	waiting, err := log.Index().Unindexed(ctx, continuo.UnindexedQuery{ProjectID: request.ProjectID, Limit: maxWaiting})
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	r.Waiting, r.Incomplete = len(waiting), len(waiting) > 0
+	return nil
+}
+
+func (r *Request) candidates(ctx context.Context, log *continuo.Log, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
+	if r.Conversation == nil {
+		return inProject(ctx, log, r.ProjectID, query, after)
+	}
+	to := int64(math.MaxInt64)
+	if r.To > 0 {
+		to = r.To
+	}
+	return inConversation(ctx, log, *r.Conversation, query, max(r.From, 1), to, after)
+}
+
+// stretch is the matches that are ranked together, without those that were shown.
+type stretch struct {
+	items []Item
+	end   continuo.Place // the last candidate
+	last  bool           // there are no more
+}
+
+// collect matches candidates until the stretch is full, or comes to the end that it had when its first page was
+// shown.
+func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext.Query, at cursor) (stretch, error) {
+	s, seen, most := stretch{last: true}, 0, examined
+	if at.inside() {
+		most *= 10 // what was added meanwhile comes before the stretch
+	}
+	for candidate, err := range candidates {
+		if err != nil {
+			return s, err
+		}
+		if at.passes(candidate.Place, r.Conversation != nil) {
+			s.last = at.Last
+			break
+		}
+		seen++
+		s.end = candidate.Place
+		if item, ok := r.match(&candidate, query); ok && (!at.inside() || item.rank().compare(at.Shown) > 0) {
+			s.items = append(s.items, item)
+		}
+		if candidate.Place == at.End || seen == most {
+			s.last = at.Last
+			break
+		}
+		if !at.inside() && len(s.items) == ranked {
+			s.last = false
+			break
+		}
+	}
+	slices.SortFunc(s.items, func(a, b Item) int { return a.rank().compare(b.rank()) })
+	return s, nil
+}
+
+// match looks at a candidate again.
+func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool) {
+	entry := &candidate.Entry
+	if r.Role != "" && entry.Role != r.Role {
+		return Item{}, false
+	}
+	texts := candidate.Texts()
+	match, ok := query.Match(texts...)
+	if !ok {
+		return Item{}, false
+	}
+	item := Item{
+		ConversationID: candidate.Conversation.ID, Key: candidate.Conversation.Key, Title: candidate.Conversation.Title,
+		Seq: entry.Seq, Role: entry.Role, CreatedAt: entry.CreatedAt, Score: match.Score, Snippet: match.Snippet(texts, 0),
+	}
+	if entry.Seq == 0 {
+		item.CreatedAt = candidate.Conversation.CreatedAt
+	}
+	return item, true
+}
+
+// page is the best of the stretch, and the cursor of the next page, "" when there is none.
+func (s *stretch) page(at cursor, limit int) (items []Item, next string) {
+	items = s.items
+	goOn := cursor{Version: cursorVersion, Query: at.Query}
+	switch {
+	case len(items) > limit:
+		items = items[:limit]
+		goOn.Start, goOn.End, goOn.Shown, goOn.Last = at.Start, s.end, items[limit-1].rank(), s.last
+		if at.inside() {
+			goOn.End, goOn.Last = at.End, at.Last
+		}
+	case s.last:
+		return items, ""
+	default:
+		goOn.Start = s.end
+		if at.inside() {
+			goOn.Start = at.End
+		}
+	}
+	return items, goOn.String()
+}

@@ -1,0 +1,383 @@
+package index_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// TestANewVersionEmptiesTheIndexes fails for whoever changes what the terms of a text are.
+func TestANewVersionEmptiesTheIndexes(t *testing.T) {
+	if fulltext.Version != 1 {
+		t.Error("the terms of texts have changed, and the indexes that there are have the old ones: give every store a migration that empties its index, then set the number here")
+	}
+}
+
+func TestAnEntryIsFoundAsSoonAsItIsThere(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("plans", "We meet in Köln", "我们星期五在上海见面。")
+		p.finds("köln", "plans#1")
+		p.finds("上海", "plans#2", c)
+		for i := range 5 {
+			p.later()
+			c = p.append(c, says(fmt.Sprintf("needle%d in the hay", i))...)
+			p.finds(fmt.Sprintf("needle%d", i), fmt.Sprintf("plans#%d", i+3))
+			p.finds(fmt.Sprintf("needle%d", i), fmt.Sprintf("plans#%d", i+3), c)
+		}
+	})
+}
+
+func TestAnItemSaysWhereAndWhat(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("Staging keys", "Where are the keys?", "Bob has the <keys> of staging.")
+		items := p.all(index.Request{Query: "keys staging"})
+		if names(items) != "Staging-keys#2 Staging-keys#0" {
+			p.Fatalf("found %s", names(items))
+		}
+		entry := items[0]
+		text := entry.Snippet.Text
+		if entry.ConversationID != c.ID || entry.Title != "Staging keys" || entry.Role != continuo.Assistant || !entry.CreatedAt.Equal(p.now) || text != "Bob has the <keys> of staging." {
+			p.Errorf("%+v", entry)
+		}
+		if spans := entry.Snippet.Highlights; len(spans) != 2 || text[spans[0].Start:spans[0].End] != "keys" {
+			p.Errorf("%+v", entry.Snippet)
+		}
+		if title := items[1]; title.Role != "" || !title.CreatedAt.Equal(c.CreatedAt) || title.Snippet.Text != "Staging keys" {
+			p.Errorf("%+v", title)
+		}
+	})
+}
+
+func TestTheBestComesFirstThenTheNewest(t *testing.T) {
+	everywhere(t, func(p *place) {
+		long := strings.Repeat("other words in between ", 60)
+		p.begin("a", "refund "+long, "the refund status", "no", "refund "+long)
+		p.later()
+		p.begin("b", "refund "+long)
+		p.finds("refund", "a#2 b#1 a#4 a#1")
+		if got := names(p.search(index.Request{Query: "refund", Limit: 2}).Items); got != "a#2 b#1" {
+			p.Errorf("found %s", got)
+		}
+	})
+}
+
+func TestFilters(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("needle", "needle 1", "needle 2", "needle 3", "needle 4", "needle 5")
+		for want, request := range map[string]index.Request{
+			"needle#5 needle#3 needle#1": {Role: continuo.User},
+			"needle#4 needle#2":          {Role: continuo.Assistant, Conversation: &c},
+			"":                           {Role: continuo.System},
+			"needle#4 needle#3 needle#2": {From: 2, To: 4, Conversation: &c},
+			"needle#5 needle#4":          {From: 4, Conversation: &c},
+			"needle#5 needle#4 needle#3 needle#2 needle#1":          {Conversation: &c},
+			"needle#0 needle#5 needle#4 needle#3 needle#2 needle#1": {},
+		} {
+			request.Query = "needle"
+			if got := names(p.all(request)); got != want {
+				p.Errorf("%+v found %q, want %q", request, got, want)
+			}
+		}
+		p.finds(`needle -"needle 3"`, "needle#0 needle#5 needle#4 needle#2 needle#1")
+	})
+}
+
+func TestAForkFindsWhatItBeganWith(t *testing.T) {
+	everywhere(t, func(p *place) {
+		parent := p.begin("parent", "needle 1", "hay", "needle 3", "needle 4")
+		child, err := p.log.Fork(p.Context(), parent.ID, 3, continuo.Conversation{Key: "child", Title: "child"})
+		if err != nil {
+			p.Fatal(err)
+		}
+		child = p.append(child, says("needle of the child", "needle of the child")...)
+		grandchild, err := p.log.Fork(p.Context(), child.ID, 4, continuo.Conversation{Key: "grandchild", Title: "grandchild"})
+		if err != nil {
+			p.Fatal(err)
+		}
+		grandchild = p.append(grandchild, says("needle of the grandchild")...)
+		check := func() {
+			p.Helper()
+			p.finds("needle", "child#3 child#1 child#5 child#4", child)
+			p.finds("needle", "grandchild#3 grandchild#1 grandchild#5 grandchild#4", grandchild)
+			if got := names(p.all(index.Request{Query: "needle", Conversation: &grandchild, Limit: 1})); got != "grandchild#3 grandchild#1 grandchild#5 grandchild#4" {
+				p.Errorf("by one: %s", got)
+			}
+		}
+		check()
+		p.finds("needle", "parent#4 parent#3 parent#1 child#5 child#4 grandchild#5")
+
+		// What is gone or archived is only found by those that begin with it.
+		if err := p.store.Archive(p.Context(), parent, p.now); err != nil {
+			p.Fatal(err)
+		}
+		check()
+		p.finds("needle", "child#5 child#4 grandchild#5")
+		if err := p.log.Delete(p.Context(), child.ID); err != nil {
+			p.Fatal(err)
+		}
+		p.finds("needle", "grandchild#3 grandchild#1 grandchild#5 grandchild#4", grandchild)
+		p.finds("needle", "grandchild#5")
+		archived := p.again(parent)
+		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Conversation: &archived, Query: "needle"}); !errors.Is(err, continuo.ErrArchived) {
+			p.Errorf("a search in an archived conversation: %v", err)
+		}
+	})
+}
+
+func TestWhatWasRemovedIsNotFound(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("c", "needle one", "needle two", "needle three")
+		p.later()
+		p.begin("d", "needle four")
+		c = p.append(c, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("needle that only people see"), Hidden: true})
+		p.finds("needle", "d#1 c#3 c#2 c#1")
+		if _, err := p.log.Redact(p.Context(), c, 2, 2, ""); err != nil {
+			p.Fatal(err)
+		}
+		p.finds("needle", "d#1 c#3 c#1")
+		p.finds("needle", "c#3 c#1", c)
+		p.finds("two", "")
+
+		// Redacted before it was indexed, and looked for by the word that stands in its place.
+		c = p.append(c, says("", "needle five")[1:]...)
+		if _, err := p.log.Redact(p.Context(), c, 5, 5, ""); err != nil {
+			p.Fatal(err)
+		}
+		if items := p.search(index.Request{Query: "redacted", Conversation: &c, Patience: -1}).Items; len(items) > 0 {
+			p.Errorf("found %s in the log", names(items))
+		}
+		p.finds("redacted", "")
+		title := "another"
+		if _, err := p.log.Update(p.Context(), c.ID, continuo.ConversationChange{Title: &title}); err != nil {
+			p.Fatal(err)
+		}
+		p.finds("another", "c#0")
+		if err := p.log.Delete(p.Context(), c.ID); err != nil {
+			p.Fatal(err)
+		}
+		p.finds("needle", "d#1")
+	})
+}
+
+func TestProjectsAreApart(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("mine", "needle")
+		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, says("needle")); err != nil {
+			p.Fatal(err)
+		}
+		p.finds("needle", "mine#1")
+		if got := names(p.all(index.Request{ProjectID: "other", Query: "needle"})); got != "theirs#1 theirs#0" && got != "theirs#0 theirs#1" {
+			p.Errorf("found %s", got)
+		}
+		if got := names(p.all(index.Request{ProjectID: "third", Query: "needle"})); got != "" {
+			p.Errorf("found %s", got)
+		}
+		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: "other", Conversation: &c, Query: "needle"}); !errors.Is(err, continuo.ErrNotFound) {
+			p.Errorf("a conversation of another project: %v", err)
+		}
+	})
+}
+
+// leaky is a store whose index knows no projects.
+type leaky struct{ continuo.Store }
+
+func (l leaky) Places(ctx context.Context, query continuo.PlaceQuery) ([]continuo.Place, error) {
+	query.ProjectID = "other"
+	return l.Store.Places(ctx, query)
+}
+
+func TestProjectsAreApartWhateverTheIndexSays(t *testing.T) {
+	p := newPlace(t, leaky{storetest.NewMemory()})
+	if _, err := p.log.Import(t.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, says("needle")); err != nil {
+		t.Fatal(err)
+	}
+	p.run(index.Indexer{}, index.Scope{})
+	p.finds("needle", "")
+	if got := len(p.all(index.Request{ProjectID: "other", Query: "needle"})); got != 2 {
+		t.Errorf("the others find %d: the test shows nothing", got)
+	}
+}
+
+// TestPagesHaveEverythingOnce pages through more matches than are ranked together, while others are added.
+func TestPagesHaveEverythingOnce(t *testing.T) {
+	everywhere(t, func(p *place) {
+		var conversations []continuo.Conversation
+		want := map[string]bool{}
+		for i := range 5 {
+			p.later()
+			var texts []string
+			for n := range 100 {
+				texts = append(texts, "needle "+strings.Repeat("needle hay ", (n*7)%13))
+				want[fmt.Sprintf("c%d#%d", i, n+1)] = true
+			}
+			conversations = append(conversations, p.begin(fmt.Sprintf("c%d", i), texts...))
+		}
+		for _, limit := range []int{23, 150, 200} {
+			p.pagesOnce(index.Request{Query: "needle", Limit: limit}, want, conversations[0])
+		}
+		one := map[string]bool{}
+		for n := range 100 {
+			one[fmt.Sprintf("c3#%d", n+1)] = true
+		}
+		p.pagesOnce(index.Request{Query: "needle", Limit: 9, Conversation: &conversations[3]}, one, conversations[3])
+	})
+}
+
+// pagesOnce pages while entries are added to a conversation.
+func (p *place) pagesOnce(request index.Request, want map[string]bool, busy continuo.Conversation) {
+	p.Helper()
+	found := map[string]int{}
+	var before index.Item
+	for page := 0; ; page++ {
+		result := p.search(request)
+		for i, item := range result.Items {
+			found[names([]index.Item{item})]++
+			if i > 0 && item.Score > before.Score {
+				p.Errorf("a page is not in order")
+			}
+			before = item
+		}
+		if result.NextCursor == "" {
+			break
+		}
+		request.Cursor = result.NextCursor
+		p.later()
+		p.append(busy, says("needle that came later")...)
+		if request.Conversation != nil {
+			*request.Conversation = p.again(*request.Conversation)
+		}
+	}
+	for name := range want {
+		if found[name] != 1 {
+			p.Errorf("limit %d: %s came %d times", request.Limit, name, found[name])
+		}
+	}
+}
+
+// TestAStretchOutlivesItsEnd: what a cursor names may be gone when it comes back.
+func TestAStretchOutlivesItsEnd(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("c", slices.Repeat([]string{"needle"}, 150)...)
+		p.later()
+		p.begin("d", slices.Repeat([]string{"needle"}, 150)...)
+		request := index.Request{Query: "needle", Limit: 10}
+		first := p.search(request)
+		if len(first.Items) != 10 || first.Items[9].Key != "d" {
+			p.Fatalf("found %s", names(first.Items))
+		}
+		if _, err := p.log.Redact(p.Context(), c, 101, 103, ""); err != nil { // 101 is the 200th
+			p.Fatal(err)
+		}
+		request.Cursor = first.NextCursor
+		seen := map[string]bool{}
+		for _, item := range append(first.Items, p.all(request)...) {
+			name := names([]index.Item{item})
+			if seen[name] {
+				p.Errorf("%s came twice", name)
+			}
+			seen[name] = true
+		}
+		if len(seen) != 297 {
+			p.Errorf("found %d, want 297", len(seen))
+		}
+	})
+}
+
+func TestWhatTheIndexLacksIsSaid(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("c", "needle one", "hay")
+		p.finds("needle", "c#1")
+		c = p.append(c, says("needle three")...)
+		p.later()
+		p.begin("d", "needle four")
+		result := p.search(index.Request{Query: "needle", Patience: -1})
+		if got := names(result.Items); got != "c#1" || !result.Incomplete || result.Waiting != 2 {
+			p.Errorf("found %s, %+v", got, result)
+		}
+		// In one conversation the rest is read from the log.
+		result = p.search(index.Request{Query: "needle", Patience: -1, Conversation: &c})
+		if got := names(result.Items); got != "c#3 c#1" || result.Incomplete {
+			p.Errorf("found %s, %+v", got, result)
+		}
+		first := p.search(index.Request{Query: "needle", Patience: -1, Conversation: &c, Limit: 1})
+		p.finds("needle", "d#1 c#3 c#1")
+		// The cursor came from the log, and goes on in the index.
+		rest := p.search(index.Request{Query: "needle", Conversation: &c, Limit: 1, Cursor: first.NextCursor})
+		if got := names(append(first.Items, rest.Items...)); got != "c#3 c#1" || rest.NextCursor != "" {
+			p.Errorf("found %s, and %q", got, rest.NextCursor)
+		}
+	})
+}
+
+func TestALongTailIsReadPageByPage(t *testing.T) {
+	everywhere(t, func(p *place) {
+		texts := slices.Repeat([]string{"hay"}, 4500)
+		texts[0], texts[2400], texts[4499] = "needle", "needle", "needle"
+		c := p.begin("c", texts...)
+		request := index.Request{Query: "needle", Patience: -1, Conversation: &c}
+		first := p.search(request)
+		if names(first.Items) != "c#4500" || first.NextCursor == "" {
+			p.Errorf("found %s, cursor %q", names(first.Items), first.NextCursor)
+		}
+		if got := names(p.all(request)); got != "c#4500 c#2401 c#1" {
+			p.Errorf("found %s", got)
+		}
+	})
+}
+
+func TestWrongRequestsAreExplained(t *testing.T) {
+	everywhere(t, func(p *place) {
+		c := p.begin("c", slices.Repeat([]string{"needle"}, 30)...)
+		good := p.search(index.Request{Query: "needle", Limit: 3}).NextCursor
+		decoded, err := base64.RawURLEncoding.DecodeString(good)
+		if err != nil {
+			p.Fatal(err)
+		}
+		cursor := func(old, changed string) string {
+			if !strings.Contains(string(decoded), old) {
+				p.Fatalf("there is no %s in %s", old, decoded)
+			}
+			return base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(decoded), old, changed, 1)))
+		}
+		for want, request := range map[string]index.Request{
+			"no word in it":                {Query: "?!"},
+			"what to leave out":            {Query: "-needle"},
+			"role is \"robot\"":            {Query: "needle", Role: "robot"},
+			"limit is 201":                 {Query: "needle", Limit: 201},
+			"limit is -1":                  {Query: "needle", Limit: -1},
+			"from must not come after to":  {Query: "needle", Conversation: &c, From: 3, To: 2},
+			"name it":                      {Query: "needle", From: 3},
+			"begin with 1":                 {Query: "needle", Conversation: &c, From: -3},
+			"none that a search gave out":  {Query: "needle", Cursor: "nonsense"},
+			"none that a search gave":      {Query: "needle", Cursor: strings.Repeat("A", 3000)},
+			"none that a search":           {Query: "needle", Cursor: cursor(`"v":1`, `"v":2`)},
+			"none that a":                  {Query: "needle", Cursor: cursor(`"v":1`, `"v":1,"x":1`)},
+			"none that":                    {Query: "needle", Cursor: base64.RawURLEncoding.EncodeToString(append(decoded, "{}"...))},
+			"another search's":             {Query: "needles", Cursor: good},
+			"another search's: go":         {Query: "needle", Role: continuo.User, Cursor: good},
+			"another search's: go on":      {Query: "needle", ProjectID: "other", Cursor: good},
+			"another search's: go on with": {Query: "needle", Conversation: &c, Cursor: good},
+		} {
+			if request.ProjectID == "" {
+				request.ProjectID = continuo.DefaultProject
+			}
+			if _, err := index.Search(p.Context(), p.log, request); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), want) {
+				p.Errorf("%+v: %v, want %q", request, err, want)
+			}
+		}
+		ctx, cancel := context.WithCancel(p.Context())
+		cancel()
+		if _, err := index.Search(ctx, p.log, index.Request{ProjectID: continuo.DefaultProject, Query: "needle"}); !errors.Is(err, context.Canceled) {
+			p.Errorf("a search that nobody waits for: %v", err)
+		}
+	})
+}

@@ -1,0 +1,395 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/pgtest"
+)
+
+// fleet is some replicas with one database, each in a place that another program takes when it is killed.
+type fleet struct {
+	t        *testing.T
+	home     *home
+	upstream *scripted
+
+	mu     sync.Mutex
+	random *rand.Rand
+	places []*killable
+	// witness is a replica that is never killed: what was heard is compared with what it shows.
+	witness *killable
+}
+
+// newFleet starts replicas on a database.
+func newFleet(t *testing.T, upstream *scripted, random *rand.Rand, url string, size int) *fleet {
+	t.Helper()
+	f := &fleet{t: t, home: newHome(t, upstream), upstream: upstream, random: random, places: make([]*killable, size)}
+	f.home.storeURL = url
+	for i := range f.places {
+		f.places[i] = f.home.launch(t)
+	}
+	f.witness = f.home.launch(t)
+	for _, k := range append(f.places, f.witness) {
+		k.ready(t)
+	}
+	return f
+}
+
+// any is a replica that serves, or did so a moment ago.
+func (f *fleet) any() *killable {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.places[f.random.IntN(len(f.places))]
+}
+
+func (f *fleet) chance(n int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.IntN(n)
+}
+
+// replace kills a replica and starts another one in its place.
+func (f *fleet) replace(place int) {
+	f.t.Helper()
+	f.mu.Lock()
+	old := f.places[place]
+	f.mu.Unlock()
+	old.kill(f.t)
+	k := f.home.launch(f.t)
+	k.ready(f.t)
+	f.mu.Lock()
+	f.places[place] = k
+	f.mu.Unlock()
+}
+
+// play lets every replica, also one that is yet to start, hear a script in a conversation.
+func (f *fleet) play(conversation string, what script) *performance {
+	f.upstream.mu.Lock()
+	defer f.upstream.mu.Unlock()
+	p := &performance{script: what}
+	for program := 1; program <= maxPrograms; program++ {
+		f.upstream.playing[fmt.Sprintf("program-%d %s", program, conversation)] = p
+	}
+	return p
+}
+
+// maxPrograms is how many programs a fleet has over its time.
+const maxPrograms = 64
+
+// patience is how long a client tries what fails, before the test does.
+const patience = time.Minute
+
+// roamer is a client that takes whichever replica answers.
+type roamer struct {
+	*talk
+	fleet  *fleet
+	plain  []string // texts that it appended without a turn, acknowledged
+	moved  int      // how often it went on elsewhere
+	turned int
+}
+
+// eventually does something until it succeeds.
+func (r *roamer) eventually(ctx context.Context, what string, do func(k *killable) error) bool {
+	until := time.Now().Add(patience)
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		err := do(r.fleet.any())
+		if err == nil {
+			return true
+		}
+		r.moved++
+		if ctx.Err() != nil || time.Now().After(until) {
+			r.errorf("%s: %v", what, err)
+			return false
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// turn runs a turn to its end: begun at one replica, heard at any.
+func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
+	a.performance = r.fleet.play(r.key, a.script)
+	each := func(k *killable) func(heard) {
+		return func(e heard) {
+			a.events = append(a.events, e)
+			switch e.kind {
+			case "turn":
+				a.id = turnOf(e)
+			case "approval":
+				r.approve(ctx, a.id, e)
+			}
+		}
+	}
+	begun := r.eventually(ctx, "begin a turn", func(k *killable) error {
+		var err error
+		if a.resumes != nil {
+			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, each(k))
+		} else {
+			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, each(k), "Idempotency-Key", a.apiKey)
+		}
+		if a.id != "" { // what is missing of its stream is asked for below
+			return nil
+		}
+		return err
+	})
+	heardAll := begun && r.eventually(ctx, "hear the rest of turn "+a.id, func(k *killable) error {
+		if a.end() != nil {
+			return nil
+		}
+		last := a.events[len(a.events)-1].id
+		status, err := k.listen(ctx, http.MethodGet, r.path("/turns/"+a.id+"/events"), nil, each(k), "Last-Event-ID", strconv.FormatInt(last, 10))
+		if err == nil && a.end() == nil {
+			err = fmt.Errorf("status %d and no last event", status)
+		}
+		return err
+	})
+	if !heardAll {
+		return nil
+	}
+	var end answer
+	if err := a.end().read(&end); err != nil || end.Error != nil && end.Error.Reason != continuo.ReasonInterrupted {
+		r.errorf("turn %s ends with %v, %s", a.id, err, show(a.end()))
+	}
+	r.turned++
+	return r.check(ctx, r.fleet.witness, a)
+}
+
+// approve lets a call run, from another replica than the one that asked.
+func (r *roamer) approve(ctx context.Context, turn string, asked heard) {
+	var call struct{ ID string }
+	if err := asked.read(&call); err != nil {
+		r.errorf("%v", err)
+	}
+	r.eventually(ctx, "approve "+call.ID, func(k *killable) error {
+		response, err := k.do(ctx, http.MethodPost, r.path("/turns/"+turn+"/approvals"), map[string]string{"tool_call_id": call.ID, "decision": "allow"})
+		if err != nil {
+			return err
+		}
+		_ = response.Body.Close()
+		if response.StatusCode >= http.StatusInternalServerError {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+		return nil // it may have been decided by an earlier try, or the turn has ended
+	})
+}
+
+// append adds an entry by hand, once.
+func (r *roamer) append(ctx context.Context) {
+	text := fmt.Sprintf("by hand %d %s", len(r.plain), markOf(r.key))
+	key := fmt.Sprintf("%s-p%d", r.key, len(r.plain))
+	acknowledged := r.eventually(ctx, "append", func(k *killable) error {
+		body := map[string]any{"entries": []any{map[string]string{"role": "user", "content": text}}}
+		response, err := k.do(ctx, http.MethodPost, r.path("/entries"), body, "Idempotency-Key", key)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode >= http.StatusBadRequest {
+			return fmt.Errorf("status %d", response.StatusCode)
+		}
+		return nil
+	})
+	if acknowledged {
+		r.plain = append(r.plain, text)
+	}
+}
+
+// live uses the fleet until it is told to stop.
+func (r *roamer) live(ctx context.Context, stop <-chan struct{}) {
+	var failed *outcome
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		next := r.begin("tell me", nil, r.random.IntN(4) == 0)
+		if failed != nil && failed.failed {
+			next = r.goOn(failed, r.random.IntN(2) == 0)
+		}
+		if failed = r.turn(ctx, next); failed == nil || r.t.Failed() {
+			return
+		}
+		if r.random.IntN(3) == 0 && !failed.failed {
+			r.append(ctx)
+		}
+	}
+}
+
+// settled checks what is left when all is quiet.
+func (r *roamer) settled(ctx context.Context, k *killable) {
+	entries, err := r.readLog(ctx, k)
+	if err != nil {
+		r.errorf("%v", err)
+		return
+	}
+	r.checkRules(entries)
+	times := map[string]int{}
+	for _, e := range entries {
+		if e.Role == continuo.User {
+			times[e.Content.String()]++
+		}
+	}
+	for _, text := range r.plain {
+		if times[text] != 1 {
+			r.errorf("the entry %q, which was acknowledged, stands in the log %d times", text, times[text])
+		}
+	}
+	r.checkAllClosed(ctx, k)
+	r.checkOneAtATime(ctx, k)
+	if r.t.Failed() {
+		r.tell(entries)
+	}
+}
+
+// tell logs what the conversation looks like.
+func (r *roamer) tell(entries []continuo.Entry) {
+	var text strings.Builder
+	for _, e := range entries {
+		said := e.Content.String()
+		fmt.Fprintf(&text, "\n%d %s %s %s %s %.40q", e.Seq, e.CreatedAt.Format("05.000"), e.ID, e.TurnID, e.Role, said)
+	}
+	r.t.Logf("%s has%s", r.key, &text)
+}
+
+// checkOneAtATime checks that no turn of the conversation began before the one before it had ended.
+func (r *roamer) checkOneAtATime(ctx context.Context, k *killable) {
+	var page struct {
+		Data []struct {
+			ID        string    `json:"id"`
+			StartedAt time.Time `json:"started_at"`
+			EndedAt   time.Time `json:"ended_at"`
+		}
+	}
+	if _, err := k.get(ctx, r.path("/turns?limit=200"), &page); err != nil {
+		r.errorf("%v", err)
+	}
+	for i := 1; i < len(page.Data); i++ {
+		newer, older := page.Data[i-1], page.Data[i]
+		if newer.StartedAt.Before(older.EndedAt) {
+			r.errorf("turn %s began at %s, before turn %s ended at %s", newer.ID, newer.StartedAt, older.ID, older.EndedAt)
+		}
+	}
+}
+
+// TestReplicas lets clients use three replicas through everything that happens to machines: replicas are killed
+// and replaced, the database is restarted, killed, and taken over by its standby. Clients retry as clients do, at
+// whichever replica answers. Nothing that was acknowledged is lost, nothing is there twice, no conversation
+// has two turns at once, and every reader hears its turn to the end.
+func TestReplicas(t *testing.T) {
+	random := killTest(t)
+	rounds := 1
+	if os.Getenv("CONTINUO_LONG") != "" {
+		rounds = 12
+	}
+	primary := pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true, Replication: true})
+	standby := primary.Standby(t, pgtest.Options{Durable: true, ListenTCP: true})
+	primary.CommitsWaitFor(t, standby)
+	location, err := url.Parse(primary.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := pgtest.MultiHostURL(t, strings.TrimPrefix(location.Path, "/"), primary, standby)
+
+	f := newFleet(t, startScripted(t), random, both, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	stop := make(chan struct{})
+	var roamers []*roamer
+	var living sync.WaitGroup
+	for i := range 8 {
+		r := &roamer{talk: newTalk(t, f.upstream, &losses{}, random, fmt.Sprintf("r%d", i)), fleet: f}
+		roamers = append(roamers, r)
+		living.Go(func() { r.live(ctx, stop) })
+	}
+	quiet := func() { <-time.After(time.Duration(300+f.chance(700)) * time.Millisecond) }
+	for range rounds {
+		for place := range f.places {
+			quiet()
+			f.replace(place)
+		}
+		quiet()
+		primary.Stop(t, pgtest.Fast)
+		primary.Restart(t)
+		quiet()
+		primary.Kill(t)
+		primary.Restart(t)
+	}
+	standby.CatchUp(t) // what a primary had committed before it was killed is seen again before its standby has it
+	quiet()
+	primary.Kill(t) // for good
+	standby.Promote(t)
+	quiet()
+	f.replace(f.chance(len(f.places)))
+	quiet()
+	close(stop)
+	living.Wait()
+	var turns, moved int
+	for _, r := range roamers {
+		r.settled(ctx, f.witness)
+		turns, moved = turns+r.turned, moved+r.moved
+	}
+	if t.Failed() {
+		for _, k := range f.places {
+			t.Logf("a replica said:\n%s", k.said)
+		}
+	}
+	t.Logf("%d turns in %d conversations; clients went on elsewhere %d times", turns, len(roamers), moved)
+	if least := 2 * len(roamers); turns < least {
+		t.Errorf("only %d turns ran, want at least %d: the test shows little", turns, least)
+	}
+}
+
+// TestReadersElsewhere measures how far a reader at another replica is behind the one that runs the turn.
+func TestReadersElsewhere(t *testing.T) {
+	random := killTest(t)
+	server := pgtest.Start(t, pgtest.Options{Durable: true})
+	f := newFleet(t, startScripted(t), random, server.Database(t), 2)
+	var behind []time.Duration
+	for i := range 4 {
+		c := newTalk(t, f.upstream, &losses{}, random, fmt.Sprintf("e%d", i))
+		a := c.begin("tell me", nil, false)
+		a.performance = &performance{script: longScript(random, c.key)}
+		var running sync.WaitGroup
+		followed := follow(t.Context(), c, a, f.places[i%2], f.places[(i+1)%2], &running)
+		running.Wait()
+		followed.over.Wait()
+		if a.err != nil || followed.reader.err != nil || a.end() == nil {
+			t.Fatalf("%v, %v, %s", a.err, followed.reader.err, show(a.end()))
+		}
+		near := map[int64]time.Time{}
+		for _, e := range a.events {
+			near[e.id] = e.at
+		}
+		for _, e := range followed.reader.events {
+			if at, ok := near[e.id]; ok {
+				behind = append(behind, e.at.Sub(at))
+			}
+		}
+		if len(followed.reader.events) < len(a.events) {
+			t.Errorf("the reader heard %d events of %d", len(followed.reader.events), len(a.events))
+		}
+	}
+	slices.Sort(behind)
+	t.Logf("behind the replica that runs the turn: median %v, p99 %v, max %v of %d events", share(behind, 0.5), share(behind, 0.99), behind[len(behind)-1], len(behind))
+	if p99 := share(behind, 0.99); p99 > maxBehind {
+		t.Errorf("p99 is %v, want at most %v", p99, maxBehind)
+	}
+}
+
+// maxBehind is how far docs/scale.md says that a reader at another replica may be behind, with room for a
+// machine that does much else.
+const maxBehind = 500 * time.Millisecond

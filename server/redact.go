@@ -1,0 +1,69 @@
+package server
+
+import (
+	"net/http"
+	"unicode/utf8"
+)
+
+// maxReason bounds the reason of a redaction, in Unicode characters.
+const maxReason = 500
+
+// redactRequest says what is to be removed: the entry Seq, or those from From up to To.
+type redactRequest struct {
+	Seq    *int64  `json:"seq"`
+	From   *int64  `json:"from"`
+	To     *int64  `json:"to"` // nil: the newest
+	Reason *string `json:"reason"`
+}
+
+// seqs returns the first and the last seq; the last is 0 for the newest.
+func (r *redactRequest) seqs() (from, to int64, err error) {
+	switch {
+	case r.Seq != nil && (r.From != nil || r.To != nil):
+		return 0, 0, refuse("seq", "give seq, or from and to, not both")
+	case r.Seq != nil:
+		from, to = *r.Seq, *r.Seq
+	case r.From == nil:
+		return 0, 0, refuse("seq", "say which entries: give seq, or from, or from and to")
+	default:
+		from = *r.From
+		if r.To != nil {
+			to = max(*r.To, 1)
+		}
+	}
+	return from, to, nil
+}
+
+func (s *server) redactEntries(w http.ResponseWriter, r *http.Request) error {
+	var request redactRequest
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	from, to, err := request.seqs()
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if request.Reason != nil {
+		reason = *request.Reason
+	}
+	if utf8.RuneCountInString(reason) > maxReason {
+		return refuse("reason", "reason must have at most %d characters", maxReason)
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	redacted, err := s.engine.Log.Redact(r.Context(), conversation, from, to, reason)
+	if err != nil {
+		return err
+	}
+	seqs := make([]int64, len(redacted))
+	for i := range redacted {
+		seqs[i] = redacted[i].Seq
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		ConversationID string  `json:"conversation_id"`
+		Redacted       []int64 `json:"redacted"`
+	}{conversation.ID, seqs})
+}

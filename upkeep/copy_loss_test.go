@@ -1,0 +1,151 @@
+package upkeep_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+// TestLossesAreToldBeforeACopy: what only the destination has is told, and nothing else is.
+func TestLossesAreToldBeforeACopy(t *testing.T) {
+	source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+	copier := upkeep.Copier{From: source.store, To: target.store}
+	losses := func(want upkeep.Losses) {
+		t.Helper()
+		found, err := copier.Losses(t.Context())
+		if want.Example == "" {
+			found.Example = ""
+		}
+		if err != nil || found != want {
+			t.Errorf("%+v, %v; want %+v", found, err, want)
+		}
+	}
+	losses(upkeep.Losses{})
+	if _, err := (&upkeep.Copier{From: source.store, To: &stopping{target.store, 3}, Workers: 1}).Copy(t.Context()); err == nil {
+		t.Fatal("the copy was not stopped")
+	}
+	losses(upkeep.Losses{}) // a copy that goes on
+	_, err := copier.Copy(t.Context())
+	source.must(err)
+	losses(upkeep.Losses{})
+
+	source.change() // it deletes one or two
+	before, err := copier.Losses(t.Context())
+	if err != nil || before.Unknown == 0 || before.Newer != 0 {
+		t.Errorf("after deletions from the source: %+v, %v", before, err)
+	}
+	_, err = copier.Copy(t.Context())
+	source.must(err)
+	own := target.talk(1)
+	losses(upkeep.Losses{Unknown: 1, Example: own.ID})
+	source.must(target.store.Delete(t.Context(), own.ID))
+	title := "renamed at the destination"
+	shared := source.talk(1)
+	_, err = copier.Copy(t.Context())
+	source.must(err)
+	_, err = target.log.Update(t.Context(), shared.ID, continuo.ConversationChange{Title: &title})
+	source.must(err)
+	losses(upkeep.Losses{Newer: 1, Example: shared.ID})
+}
+
+// TestVerifyComparesKeysAndBlobs: they are no records of a conversation, and are compared all the same.
+func TestVerifyComparesKeysAndBlobs(t *testing.T) {
+	for name, change := range map[string]func(*place){
+		"a project": func(p *place) { p.must(p.store.CreateProject(t.Context(), continuo.Project{ID: "new"})) },
+		"a key": func(p *place) {
+			p.must(p.store.CreateKey(t.Context(), continuo.APIKey{ID: "k9", ProjectID: "acme", Hash: "h"}))
+		},
+		"a revoked key": func(p *place) {
+			_, err := p.store.RevokeKey(t.Context(), "k1", time.Unix(5, 0))
+			p.must(err)
+		},
+		"an envelope": func(p *place) {
+			_, err := p.log.PutEnvelope(t.Context(), continuo.Envelope{Model: "another"})
+			p.must(err)
+		},
+	} {
+		source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+		copier := upkeep.Copier{From: source.store, To: target.store}
+		_, err := copier.Copy(t.Context())
+		source.must(err)
+		if _, err := copier.Verify(t.Context()); err != nil {
+			t.Errorf("%s: before: %v", name, err)
+		}
+		change(source)
+		if _, err := copier.Verify(t.Context()); err == nil {
+			t.Errorf("%s is missing from the copy, and verify does not say so", name)
+		}
+	}
+}
+
+// fleeting is an object store from which somebody removes an object as soon as it was listed.
+type fleeting struct {
+	continuo.ObjectStore
+	name string
+}
+
+func (f fleeting) ReadObject(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if name == f.name {
+		if err := f.DeleteObject(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return f.ObjectStore.ReadObject(ctx, name, offset, length)
+}
+
+// TestObjectsAreCopiedWhileTheyGo: one that is removed meanwhile does not stop the copy of the others.
+func TestObjectsAreCopiedWhileTheyGo(t *testing.T) {
+	from, to := storetest.NewObjects(), storetest.NewObjects()
+	for _, name := range []string{"c/1", "c/2", "c/3"} {
+		if err := from.PutObject(t.Context(), name, strings.NewReader("object "+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied, err := upkeep.CopyObjects(t.Context(), fleeting{from, "c/2"}, to, nil)
+	if err != nil || copied != 2 {
+		t.Errorf("%d copied, %v", copied, err)
+	}
+	if again, err := upkeep.CopyObjects(t.Context(), from, to, nil); err != nil || again != 0 {
+		t.Errorf("again: %d copied, %v", again, err)
+	}
+	if err := from.PutObject(t.Context(), "c/1", strings.NewReader("OBJECT c/1")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := upkeep.CopyObjects(t.Context(), from, to, nil); err != nil || again != 1 {
+		t.Errorf("one was made anew: %d copied, %v", again, err)
+	}
+}
+
+// silent is a store that archives and cannot say so.
+type silent struct{ continuo.Store }
+
+func (s silent) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
+	return errors.Join(s.Store.Archive(ctx, seen, at), errSilence)
+}
+
+var errSilence = errors.New("the connection was lost")
+
+// TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt: it may be all that there is.
+func TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	conversation := p.talk(3)
+	before := p.kept(conversation.ID)
+	archivist := p.archivist()
+	archivist.Store = silent{p.store}
+	if _, err := archivist.Archive(t.Context(), conversation.ID); !errors.Is(err, errSilence) {
+		t.Fatalf("archived, and the store said nothing: %v", err)
+	}
+	if _, err := p.archivist().Restore(t.Context(), conversation.ID); err != nil {
+		t.Fatal(err)
+	}
+	if after := p.kept(conversation.ID); len(after) != len(before) {
+		t.Errorf("%d records became %d", len(before), len(after))
+	}
+}
