@@ -10,7 +10,7 @@ GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 NPM_PACKAGES := @copilotkit/aimock@1.43.0 @modelcontextprotocol/server-everything@2026.8.31
 export CONTINUO_NPM_DIR ?= $(CURDIR)/.npm
 
-.PHONY: help run build install npm test race bench fuzz long lint fmt check cover
+.PHONY: help run build install npm postgres test race bench fuzz long lint fmt check cover
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,7 +28,14 @@ npm: ## install the npm programs that some tests need (Node.js 20 or newer)
 	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 	@npm install --prefix "$(CONTINUO_NPM_DIR)" --prefer-offline --no-save --no-audit --no-fund --loglevel=error $(NPM_PACKAGES) || { echo "NOT INSTALLED, for npm failed: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 
-test: ## run all tests
+postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root)
+	@[ -n "$$CONTINUO_PG_BIN" ] || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "NOT INSTALLED, for only root may, and only on Debian: PostgreSQL (install it, or name its programs' folder in CONTINUO_PG_BIN); tests that need it will be skipped"; exit 1; }; \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends postgresql >/dev/null || { echo "NOT INSTALLED, for apt-get failed: PostgreSQL; tests that need it will be skipped"; exit 1; }; }
+
+test: ## run all tests; installs what they need, and says what it could not
+	@$(MAKE) --no-print-directory postgres || true
+	@$(MAKE) --no-print-directory npm || true
 	$(GO) test $(TESTFLAGS) ./...
 
 race: ## run all tests under the race detector

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -92,6 +93,10 @@ func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Reco
 	return fmt.Errorf("conversation %s differs from its copy at %s", id, placeWords(place))
 }
 
+func (readOnly) Archive(_ context.Context, seen continuo.Conversation, _ time.Time) error {
+	return fmt.Errorf("conversation %s is archived in the source and not in the copy", seen.ID)
+}
+
 func (readOnly) Delete(_ context.Context, id string) error {
 	return fmt.Errorf("conversation %s: the copy has what the source does not have", id)
 }
@@ -169,7 +174,10 @@ func (p *pass) copyAll(ctx context.Context, ids []string) error {
 			p.mu.Unlock()
 			return nil
 		}
-		return errors.Join(err, p.copyOne(ctx, id))
+		if err != nil {
+			return err
+		}
+		return p.copyOne(ctx, id, first)
 	})
 	if err != nil {
 		return err
@@ -204,7 +212,7 @@ func (p *pass) copyFork(ctx context.Context, id string, done map[string]bool) er
 			}
 		}
 	}
-	return p.copyOne(ctx, id)
+	return p.copyOne(ctx, id, first)
 }
 
 // each calls work for all ids, Workers at once, until one fails.
@@ -234,9 +242,14 @@ func (p *pass) each(ctx context.Context, ids []string, work func(context.Context
 	return context.Cause(ctx)
 }
 
-// copyOne makes a conversation of the destination what it is in the source. One that has what the source
-// does not have (any more) is removed and copied anew.
-func (p *pass) copyOne(ctx context.Context, id string) error {
+// copyOne makes a conversation of the destination what it is in the source; first has its own record there. One
+// that has what the source does not have (any more) is removed and copied anew.
+func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) error {
+	if len(first) > 0 && first[0].Conversation != nil {
+		if err := p.retire(ctx, first[0].Conversation); err != nil {
+			return err
+		}
+	}
 	stale, err := p.copyRecords(ctx, id)
 	if err == nil && stale {
 		p.stale.Add(1)
@@ -246,6 +259,30 @@ func (p *pass) copyOne(ctx context.Context, id string) error {
 	}
 	p.looked.Add(1)
 	p.report()
+	return err
+}
+
+// retire deletes or archives at the destination what was deleted or archived in the source since it was
+// copied: a store knows then which entries and objects are still needed.
+func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) error {
+	if !here.Deleted && here.ArchivedAt.IsZero() {
+		return nil
+	}
+	there, err := head(ctx, p.To, here.ID)
+	switch {
+	case err != nil || there == nil:
+		return err
+	case here.Deleted:
+		err = p.To.Delete(ctx, here.ID)
+	case there.ArchivedAt.IsZero():
+		err = p.To.Archive(ctx, there.Conversation, here.ArchivedAt)
+	default:
+		return nil
+	}
+	p.stale.Add(1)
+	if errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) {
+		return nil // its records are put in the place of those that are there
+	}
 	return err
 }
 

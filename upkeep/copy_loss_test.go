@@ -55,6 +55,45 @@ func TestLossesAreToldBeforeACopy(t *testing.T) {
 	losses(upkeep.Losses{Newer: 1, Example: shared.ID})
 }
 
+// TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy: a parent that was deleted or archived after it was copied,
+// while its forks stay, and no object that is still needed is discarded.
+func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) continuo.Store{
+		"memory": func(*testing.T) continuo.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, target := newPlace(t, storetest.NewMemory()), newPlace(t, open(t))
+			deleted, archived := source.talk(4), source.talk(4)
+			for _, parent := range []continuo.Conversation{deleted, archived} {
+				source.turn(parent, "turn_"+parent.ID, true)
+				source.fork(parent.ID, 1) // before the large output
+				source.fork(parent.ID, 5)
+			}
+			copier := upkeep.Copier{From: source.store, To: target.store}
+			_, err := copier.Copy(t.Context())
+			source.must(err)
+
+			source.must(source.log.Delete(t.Context(), deleted.ID))
+			_, err = source.archivist().Archive(t.Context(), archived.ID)
+			source.must(err)
+			if _, err := copier.Verify(t.Context()); err == nil {
+				t.Error("the stores differ, and verify does not say so")
+			}
+			if _, err := copier.Copy(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			same(t, source, target)
+			names, err := target.store.Discards(t.Context(), 100)
+			target.must(err)
+			for _, name := range names {
+				if strings.HasPrefix(name, archived.ID) {
+					t.Errorf("the copy would remove %s, which the archive needs", name)
+				}
+			}
+		})
+	}
+}
+
 // TestVerifyComparesKeysAndBlobs: they are no records of a conversation, and are compared all the same.
 func TestVerifyComparesKeysAndBlobs(t *testing.T) {
 	for name, change := range map[string]func(*place){

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
@@ -27,7 +28,7 @@ func (c *Candidate) Texts() []string {
 }
 
 // placesAtOnce is how many places are asked for at once.
-const placesAtOnce = 100
+const placesAtOnce = ranked
 
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a fork's
 // lineage: those that the index finds, and all of those that it does not have. It reads no other entries.
@@ -60,25 +61,27 @@ func inProject(ctx context.Context, log *continuo.Log, projectID string, query f
 	return func(yield func(Candidate, error) bool) {
 		known := map[string]continuo.Conversation{}
 		s := source{ctx: ctx, log: log, terms: termsOf(query)}
-		for place, err := range s.places(continuo.PlaceQuery{ProjectID: projectID, Terms: s.terms, Limit: placesAtOnce, Before: after}) {
+		all := continuo.PlaceQuery{ProjectID: projectID, Terms: s.terms, Limit: placesAtOnce, Before: after}
+		for run, err := range s.runs(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
 				return
 			}
-			conversation, ok := known[place.ConversationID]
+			id := run[0].ConversationID
+			conversation, ok := known[id]
 			if !ok {
-				conversation, err = log.Conversation(ctx, place.ConversationID)
+				conversation, err = log.Conversation(ctx, id)
 				if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 					yield(Candidate{}, err)
 					return
 				}
-				known[place.ConversationID] = conversation
+				known[id] = conversation
 			}
 			if conversation.ProjectID != projectID || !conversation.ArchivedAt.IsZero() {
 				continue
 			}
 			s.conversation = conversation
-			if !s.give(place, yield) {
+			if !s.give(run, yield) {
 				return
 			}
 		}
@@ -112,53 +115,78 @@ func (s *source) part(p part, after continuo.Place, yield func(Candidate, error)
 		}
 		return true
 	}
-	for place, err := range s.places(p.query(s.terms, after)) {
-		switch {
-		case err != nil:
+	for run, err := range s.runs(p.query(s.terms, after), p.to) {
+		if err != nil {
 			yield(Candidate{}, err)
 			return false
-		case place.Seq > p.to: // it came after the conversation was looked at
-		case !s.give(place, yield):
+		}
+		if !s.give(run, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// places pages through what a query finds.
-func (s *source) places(query continuo.PlaceQuery) iter.Seq2[continuo.Place, error] {
-	return func(yield func(continuo.Place, error) bool) {
+// maxRun is how many places are read together.
+const maxRun = 16
+
+// runs pages through what a query finds, without entries above a seq: they came after the conversation was looked
+// at. Places that stand close together in one conversation come together.
+func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.Place, error] {
+	return func(yield func([]continuo.Place, error) bool) {
 		for {
 			page, err := s.log.Index().Places(s.ctx, query)
 			if err != nil {
-				yield(continuo.Place{}, fmt.Errorf("search: %w", err))
+				yield(nil, fmt.Errorf("search: %w", err))
 				return
 			}
-			for _, place := range page {
-				if !yield(place, nil) {
+			for first := 0; first < len(page); {
+				after := first + 1
+				for after < len(page) && after-first < maxRun && joins(page[first:after], page[after]) {
+					after++
+				}
+				if run := page[first:after]; run[0].Seq <= to && !yield(run, nil) {
 					return
 				}
-				query.Before = place
+				first = after
 			}
 			if len(page) < query.Limit {
 				return
 			}
+			query.Before = page[len(page)-1]
 		}
 	}
 }
 
-// give reads what stands at a place; false when nobody wants more.
-func (s *source) give(place continuo.Place, yield func(Candidate, error) bool) bool {
-	c := Candidate{Place: place, Conversation: s.conversation}
-	if place.Seq == 0 {
-		return yield(c, nil)
+// joins reports whether a place goes on with a run: at most as many entries as are wanted stand between.
+func joins(run []continuo.Place, place continuo.Place) bool {
+	last := run[len(run)-1]
+	return place.ConversationID == last.ConversationID && place.Seq > 0 && place.Seq < last.Seq && run[0].Seq-place.Seq <= 2*int64(len(run))
+}
+
+// give reads what stands at the places of a run; false when nobody wants more.
+func (s *source) give(run []continuo.Place, yield func(Candidate, error) bool) bool {
+	if run[0].Seq == 0 {
+		return yield(Candidate{Place: run[0], Conversation: s.conversation}, nil)
 	}
-	for entry, err := range s.log.Read(s.ctx, s.conversation, continuo.Range{From: place.Seq, To: place.Seq}) {
-		if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrArchived) {
+	stretch := continuo.Range{From: run[len(run)-1].Seq, To: run[0].Seq, Backward: true}
+	for entry, err := range s.log.Read(s.ctx, s.conversation, stretch) {
+		switch {
+		case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
 			return true // it went away after it was found
+		case err != nil:
+			yield(Candidate{}, err)
+			return false
 		}
-		c.Entry = entry
-		return yield(c, err) && err == nil
+		for len(run) > 0 && run[0].Seq > entry.Seq {
+			run = run[1:]
+		}
+		if len(run) == 0 {
+			return true
+		}
+		if run[0].Seq == entry.Seq && !yield(Candidate{Place: run[0], Conversation: s.conversation, Entry: entry}, nil) {
+			return false
+		}
 	}
 	return true
 }
@@ -177,12 +205,15 @@ func LargeOutputs(ctx context.Context, log *continuo.Log, conversation continuo.
 			if !p.indexed {
 				continue
 			}
-			for place, err := range s.places(p.query(s.terms, continuo.Place{})) {
-				if err == nil && place.Seq > p.to {
-					continue
-				}
-				if !yield(place.Seq, err) || err != nil {
+			for run, err := range s.runs(p.query(s.terms, continuo.Place{}), p.to) {
+				if err != nil {
+					yield(0, err)
 					return
+				}
+				for _, place := range run {
+					if !yield(place.Seq, nil) {
+						return
+					}
 				}
 			}
 		}
