@@ -57,14 +57,6 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		return nil, err
 	}
 	wanted := e.wanted(conversation, request)
-	if request.Key != "" {
-		switch chat, err := e.again(ctx, conversation, wanted); {
-		case err == nil:
-			return chat, nil
-		case !errors.Is(err, continuo.ErrNotFound):
-			return nil, err
-		}
-	}
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		now, err := e.Log.Conversation(ctx, conversation.ID)
 		if err != nil {
@@ -74,7 +66,20 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		with, err := e.withMode(runner, mode)
 		return with, turn.Input{Message: request.Message, Mode: mode}, err
 	}
-	chat, err := e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
+	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
+		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
+	})
+}
+
+// once carries a turn out; one with a key that has begun a turn before, here or elsewhere, is that turn.
+func (e *Engine) once(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, key string, carryOut func() (*Chat, error)) (*Chat, error) {
+	if key == "" {
+		return carryOut()
+	}
+	if chat, err := e.again(ctx, conversation, wanted); !errors.Is(err, continuo.ErrNotFound) {
+		return chat, err
+	}
+	chat, err := carryOut()
 	if errors.Is(err, continuo.ErrExists) { // the same key began the turn meanwhile
 		return e.again(ctx, conversation, wanted)
 	}
@@ -86,11 +91,17 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) continuo.Turn {
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
 	wanted.Mode, wanted.View, wanted.Model = cmp.Or(request.Mode, conversation.ActiveMode), e.viewName(request.View), e.modelName(request.Model)
-	if request.Key != "" {
-		wanted.ID = "turn_" + strings.TrimPrefix(conversation.ID, "conv_") + "_" + hashOf(request.Key)[:12]
-		wanted.Fingerprint = hashOf(string(rawjson.MustMarshal(request.Message)))
-	}
+	e.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
 	return wanted
+}
+
+// identify makes a turn's id of its key, and remembers what was asked for. Without a key it does nothing.
+func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
+	if key == "" {
+		return
+	}
+	wanted.ID = "turn_" + strings.TrimPrefix(wanted.ConversationID, "conv_") + "_" + hashOf(key)[:12]
+	wanted.Fingerprint = hashOf(asked)
 }
 
 // again gives the turn that a key has begun; ErrNotFound when there is none.
@@ -106,7 +117,7 @@ func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, 
 		return nil, continuo.ErrNotFound
 	}
 	if begun.Fingerprint != wanted.Fingerprint {
-		return nil, fmt.Errorf("%w: it began turn %s with another message", continuo.ErrKeyReused, begun.ID)
+		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
 	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, begun.ID, 0))}, nil
 }

@@ -68,6 +68,36 @@ func TestOfTwoResumesOneIsRefused(t *testing.T) {
 	}
 }
 
+// TestAKeyResumesOnce: a client that did not hear of its resume asks again, while it runs and afterwards.
+func TestAKeyResumesOnce(t *testing.T) {
+	h := newHouse(t)
+	failed := h.failedTurn("s")
+	resume := engine.ResumeRequest{Turn: failed, Key: "k", Detached: true}
+	first, err := h.Resume(context.Background(), resume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.model.entered
+	running, err := h.Resume(context.Background(), resume)
+	if err != nil || running.TurnID != first.TurnID {
+		t.Fatalf("while it runs: %+v, %v", running, err)
+	}
+	close(h.model.open)
+	for _, chat := range []*engine.Chat{first, running} {
+		if last := h.finish(chat); last.Kind != turn.Finished {
+			t.Errorf("ended with %s", last.Kind)
+		}
+	}
+	over, err := h.Resume(context.Background(), resume)
+	if err != nil || over.TurnID != first.TurnID {
+		t.Fatalf("afterwards: %+v, %v", over, err)
+	}
+	h.finish(over)
+	if _, err := h.Chat(context.Background(), engine.ChatRequest{ProjectID: "default", SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
+		t.Errorf("a message under the key of a resume: %v", err)
+	}
+}
+
 // TestAKeyWhoseTurnNeverBeganBeginsIt lets a process die between its lease and the user's entry, and the
 // client try again elsewhere.
 func TestAKeyWhoseTurnNeverBeganBeginsIt(t *testing.T) {

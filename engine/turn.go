@@ -242,11 +242,13 @@ type ResumeRequest struct {
 	// Model and View are names; "" means those of the turn.
 	Model, View string
 	OnBusy      OnBusy
+	Key         string // the idempotency key; "" for none
 	Detached    bool
 }
 
 // Resume begins a turn that goes on where a failed one broke off, without a new message. It fails with
-// ErrNotResumable when the turn did not fail, or when the conversation has gone on since.
+// ErrNotResumable when the turn did not fail, or when the conversation has gone on since. With a key that
+// has begun a turn before it gives that turn.
 func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
@@ -258,11 +260,6 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if err != nil {
 		return nil, err
 	}
-	if failed.State != continuo.TurnRunning { // before anybody is stopped for it
-		if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
-			return nil, err
-		}
-	}
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
 	wanted.View, wanted.Model = e.viewName(view), e.modelName(model)
@@ -270,7 +267,8 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if err != nil {
 		return nil, err
 	}
-	return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+	e.identify(&wanted, request.Key, failed.ID)
+	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
 		if err == nil {
 			err = e.checkResumable(ctx, failed, false)
@@ -280,6 +278,14 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		}
 		with, err := e.withMode(runner, conversation.ActiveMode)
 		return with, turn.Input{Resume: true, Mode: conversation.ActiveMode, AgentID: failed.AgentID}, err
+	}
+	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
+		if failed.State != continuo.TurnRunning { // before anybody is stopped for it
+			if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
+				return nil, err
+			}
+		}
+		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
 	})
 }
 

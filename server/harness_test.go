@@ -125,6 +125,16 @@ func newEngine(t *testing.T, options engine.Options) *engine.Engine {
 
 func engineOver(t *testing.T, store continuo.Store, options engine.Options) *engine.Engine {
 	t.Helper()
+	return engineWith(t, store, continuo.LogOptions{}, options)
+}
+
+// engineWith makes an engine over a store, which it closes, and a log of it, with objects in memory unless
+// the log's options say otherwise.
+func engineWith(t *testing.T, store continuo.Store, logOptions continuo.LogOptions, options engine.Options) *engine.Engine {
+	t.Helper()
+	if logOptions.Objects == nil {
+		logOptions.Objects = storetest.NewObjects()
+	}
 	if options.Models == nil {
 		options.Models = map[string]engine.Upstream{
 			"obedient": {Model: &fakeModel{"gpt-4o", obedient}}, "other": {Model: &fakeModel{"gpt-4o-mini", obedient}},
@@ -138,9 +148,9 @@ func engineOver(t *testing.T, store continuo.Store, options engine.Options) *eng
 		options.Prompts = prompt.Prompts{Dir: "testdata/prompts"}
 	}
 	if options.Archivist == nil {
-		options.Archivist = &upkeep.Archivist{Store: store, Objects: storetest.NewObjects()}
+		options.Archivist = &upkeep.Archivist{Store: store, Objects: logOptions.Objects}
 	}
-	log := continuo.NewLog(store, continuo.LogOptions{})
+	log := continuo.NewLog(store, logOptions)
 	made, err := engine.New(log, options, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,10 +62,14 @@ func follower(ctx context.Context, shown []shownMessage, yield func(model.Delta)
 func newVictim(t *testing.T, store continuo.Store) *victim {
 	options := withModel(&fakeModel{"gpt-4o", follower})
 	log := continuo.NewLog(store, continuo.LogOptions{})
-	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log}}, search.Tool{Log: log}}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "secret.txt"), []byte("my secret is "+mark), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
-	e := engineOver(t, store, options)
+	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
 	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{})})
 	_, v.key = keys.newKey("victim")
@@ -77,7 +82,7 @@ func newVictim(t *testing.T, store continuo.Store) *victim {
 func (v *victim) fill(e *engine.Engine) {
 	v.t.Helper()
 	var first, once chatReply
-	v.own("POST", "/chat", `{"session_id": "s1", "message": "my secret is `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &first)
+	v.own("POST", "/chat", `{"session_id": "s1", "message": [{"type": "text", "text": "my secret is `+mark+`"}, `+attachedPart+`]}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &first)
 	v.own("POST", "/chat", `{"message": "a new `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &once)
 	v.own("POST", "/chat", `{"session_id": "s1", "message": "call call_`+mark+` conversation_search {\"query\": \"secret\"}"}`).into(200, &first)
 	failed := v.own("POST", "/chat", `{"session_id": "s1", "message": "fail: upstream"}`).failed(502, "llm_error", "")
@@ -99,6 +104,9 @@ func (v *victim) fill(e *engine.Engine) {
 	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs = own.ConversationID
 }
+
+// attachedPart is the part 1 of the victim's first message.
+const attachedPart = `{"type": "image_url", "image_url": {"url": "data:image/png;base64,` + mark + `"}}`
 
 const importBody = `{"messages": [{"role": "user", "content": "imported"}, {"role": "assistant", "content": "twice"}]}`
 
@@ -171,7 +179,7 @@ func (v *victim) all() string {
 	read("/api/conversations?limit=100")
 	for i, id := range v.conversations {
 		at := "/api/conversations/" + id
-		for _, path := range []string{"", "/entries?limit=1000", "/export", "/turns", "/turns/" + v.turns[i], "/transcript", "/context"} {
+		for _, path := range []string{"", "/entries?limit=1000", "/export", "/turns", "/turns/" + v.turns[i], "/transcript", "/context", "/entries/1/parts/1"} {
 			read(at + path)
 		}
 	}
@@ -213,6 +221,7 @@ var inside = map[string]string{
 	"GET /api/conversations/{id}/entries":                 "",
 	"POST /api/conversations/{id}/entries":                `{"role": "user", "content": "I was here"}`,
 	"GET /api/conversations/{id}/entries/{seq}/request":   "",
+	"GET /api/conversations/{id}/entries/{seq}/parts/{n}": "",
 	"GET /api/conversations/{id}/context":                 "",
 	"GET /api/conversations/{id}/transcript":              "",
 	"GET /api/conversations/{id}/turns":                   "",
@@ -252,7 +261,7 @@ func TestProjectsAreApart(t *testing.T) {
 			}
 			v := newVictim(t, store)
 			before := v.all()
-			for _, mark := range append(v.marks, v.call) {
+			for _, mark := range append(v.marks, v.call, `{"data":`+attachedPart+`}`) {
 				if !strings.Contains(before, mark) {
 					t.Errorf("the victim has no %s: the test shows nothing", mark)
 				}
@@ -279,7 +288,7 @@ func (v *victim) try(method, path string) {
 		v.t.Errorf("nobody knows whether %s %s keeps projects apart: give it a row in inside or outside", method, path)
 		return
 	}
-	path = strings.ReplaceAll(path, "{seq}", "2")
+	path = strings.NewReplacer("{seq}/parts/{n}", "1/parts/1", "{seq}", "2").Replace(path)
 	for i, id := range v.conversations {
 		v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[i]).Replace(path), body, id, noConversation)
 		if strings.Contains(path, "{turn}") { // in a conversation that is the thief's
@@ -360,6 +369,7 @@ func (v *victim) triesTools() {
 	for i, call := range []string{
 		"conversation_search " + string(rawjson.MustMarshal(map[string]string{"query": mark})),
 		"fs_read " + string(rawjson.MustMarshal(map[string]string{"path": ref})),
+		`fs_read {"path": "@project/secret.txt"}`,
 	} {
 		body := func(session string) string {
 			return string(rawjson.MustMarshal(map[string]string{"session_id": session, "message": fmt.Sprintf("call c%d %s", i, call)}))

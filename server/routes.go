@@ -36,6 +36,7 @@ func (s *server) routes() []route {
 		{"GET", one + "/entries", "list its entries", s.listEntries},
 		{"POST", one + "/entries", "append entries", s.appendEntries},
 		{"GET", one + "/entries/{seq}/request", "show the request that an answer came of", s.showRequest},
+		{"GET", one + "/entries/{seq}/parts/{n}", "show a part of an entry's content, whole", s.showPart},
 		{"GET", one + "/context", "show what a model would be sent, and why", s.showContext},
 		{"GET", one + "/transcript", "show it as text", s.showTranscript},
 		{"GET", turns, "list its turns, the newest first", s.listTurns},
@@ -66,7 +67,7 @@ func indexPage(version string, routes []route) []byte {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, "Continuo %s\n\nA conversation log and context engine for LLM agents. This is its HTTP API:\n\n", version)
 	for _, route := range routes {
-		fmt.Fprintf(&page, "  %-6s %-46s %s\n", route.method, route.shownPath(), route.summary)
+		fmt.Fprintf(&page, "  %-6s %-47s %s\n", route.method, route.shownPath(), route.summary)
 	}
 	return page.Bytes()
 }

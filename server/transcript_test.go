@@ -13,7 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -22,8 +24,9 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata/transcr
 // Each file in testdata/transcripts is a dialogue with a server of its own: sections named request, each
 // followed by the answer that must come. After a "request left open" the dialogue goes on as soon as its
 // stream asks for approval; what it came to is the "answer of the open request". In files named
-// approvals… tools run only after approval. Ids, times and other things that differ from run to run stand
-// there as labels, which later requests may use.
+// approvals… tools run only after approval, in those named attachments… every part that is no text is an
+// attachment. Ids, times and other things that differ from run to run stand there as labels, which later
+// requests may use.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -44,6 +47,9 @@ func runTranscript(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	d := &dialogue{t: t, handler: newServer(t), labels: &labels{given: map[string]string{}}}
+	if strings.HasPrefix(filepath.Base(file), "attachments") {
+		d.handler = New(engineWith(t, storetest.NewMemory(), continuo.LogOptions{MaxInlinePart: 1}, engine.Options{}), Options{})
+	}
 	if strings.HasPrefix(filepath.Base(file), "approvals") {
 		d.handler = New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}, Policy: tool.Policy{Otherwise: tool.Ask}}), Options{})
 	}
@@ -144,7 +150,7 @@ type labels struct {
 }
 
 var (
-	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
+	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc|att)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
 	cursorPattern = regexp.MustCompile(`"next_cursor":"([A-Za-z0-9_-]+)"`)
 	blurs         = []struct {
 		pattern *regexp.Regexp

@@ -147,12 +147,16 @@ func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkNames(request.Model, request.View, request.OnBusy); err != nil {
 		return err
 	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	_, found, err := s.turn(r)
 	if err != nil {
 		return err
 	}
 	chat, err := s.engine.Resume(r.Context(), engine.ResumeRequest{
-		Turn: found, Model: request.Model, View: request.View, OnBusy: request.OnBusy, Detached: true,
+		Turn: found, Model: request.Model, View: request.View, OnBusy: request.OnBusy, Key: key, Detached: true,
 	})
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ func (c *Copier) pass(ctx context.Context, number int, total *Copied) (changed b
 		return false, err
 	}
 	total.Passes, total.Conversations, total.Records = number, int64(len(ids)), p.read.Load()
-	total.Written, total.Removed = total.Written+p.written.Load(), total.Removed+removed
+	total.Written, total.Removed = total.Written+p.written.Load(), total.Removed+removed+p.deleted.Load()
 	total.FromSHA256, total.ToSHA256 = p.digest(ids)
 	return p.written.Load()+p.stale.Load()+removed > 0, nil
 }
@@ -147,6 +147,7 @@ type pass struct {
 	read    atomic.Int64
 	written atomic.Int64
 	stale   atomic.Int64 // conversations that had what the source has not
+	deleted atomic.Int64 // among them, those that were deleted in the source and stay for their forks
 
 	mu      sync.Mutex
 	digests map[string][2]string // of each conversation, from and to
@@ -273,7 +274,9 @@ func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) er
 	case err != nil || there == nil:
 		return err
 	case here.Deleted:
-		err = p.To.Delete(ctx, here.ID)
+		if err = p.To.Delete(ctx, here.ID); err == nil {
+			p.deleted.Add(1)
+		}
 	case there.ArchivedAt.IsZero():
 		err = p.To.Archive(ctx, there.Conversation, here.ArchivedAt)
 	default:

@@ -11,7 +11,7 @@ import (
 
 // tools checks what may run, the folder of the files, and whether the MCP servers can be started.
 func (d *diagnosis) tools(settings *config.Config) {
-	known, err := builtIn(settings.Tools, nil)
+	known, err := builtIn(settings, nil)
 	if err == nil {
 		_, err = policy(settings, known)
 	}

@@ -22,6 +22,9 @@ func contextLine(plan *continuo.Plan) string {
 	if totals.Previewed+totals.Truncated > 0 {
 		parts = append(parts, number(totals.Previewed+totals.Truncated)+" shortened")
 	}
+	if len(plan.Missing) > 0 {
+		parts = append(parts, count(len(plan.Missing), "attachment")+" missing")
+	}
 	parts = append(parts, "epoch "+number(plan.Window.Epoch))
 	if plan.Moved {
 		parts = append(parts, "moved")
@@ -78,7 +81,7 @@ func windowWords(plan *continuo.Plan) string {
 // maxPlanRows bounds the rows of a plan that are printed without being asked for; more are still in --json.
 const maxPlanRows = 2000
 
-// showPlan prints a plan's verdicts as a table.
+// showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
 func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conversation, plan *continuo.Plan) error {
 	t := table{right: []bool{true, false, false, false, true, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
@@ -95,6 +98,7 @@ func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conv
 		}
 		rows.markersBefore(item.Seq)
 		rows.item(item, entry)
+		rows.missing(plan.Missing, item.Seq)
 	}
 	rows.markersBefore(plan.At + 1)
 	for _, line := range t.lines(a.tableWidth()) {
@@ -164,6 +168,22 @@ func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
 	}
 	chars, tokens := sizeCells(item)
 	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
+}
+
+// missing adds rows for the attachments of an entry that could not be shown.
+func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
+	for _, m := range missing {
+		if m.Seq != seq {
+			continue
+		}
+		words := fmt.Sprintf("part %d: the attachment %s ", m.Part, m.Object)
+		if m.Problem == continuo.PartGone {
+			words += "is lost; put its object back from a backup"
+		} else {
+			words += "cannot be read"
+		}
+		r.table.add(cell{"·", r.paint.dim}, plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 40)), plain(""), plain(""), cell{oneLine(words, 300), r.paint.red})
+	}
 }
 
 // sizeCells shows how much of an entry is shown: 8 120 → 1 240 where that is not all.

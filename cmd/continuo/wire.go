@@ -96,8 +96,11 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 		w.telemetry = newTelemetry(settings.Telemetry, a.env, registry, logger)
 	}
 	metrics := engine.NewMetrics(registry)
-	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{Counter: lazyCounter{}, Objects: w.objects})
-	own, err := builtIn(settings.Tools, w.log)
+	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{
+		Counter: lazyCounter{}, Objects: w.objects,
+		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
+	})
+	own, err := builtIn(settings, w.log)
 	if err != nil {
 		return err
 	}

@@ -17,14 +17,15 @@ import (
 	"github.com/continuo-log/continuo/tool/search"
 )
 
-// builtIn returns Continuo's own tools, over the folder of tools.project_dir.
-func builtIn(settings config.ToolsConfig, log *continuo.Log) (tool.Set, error) {
-	if dir := settings.ProjectDir; dir != "" {
+// builtIn returns Continuo's own tools, over the folder of tools.project_dir, which is that of the settings'
+// project.
+func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
+	if dir := settings.Tools.ProjectDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
 		}
 	}
-	roots := fs.Roots{Log: log, ProjectDir: settings.ProjectDir}
+	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project}
 	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, search.Tool{Log: log}}, nil
 }
 

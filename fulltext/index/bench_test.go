@@ -40,9 +40,10 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprintf("%d/right after an append", size), func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				c = p.append(c, says(fmt.Sprintf("needle%d", i))...)
-				if found := p.search(index.Request{Query: fmt.Sprintf("needle%d", i), Conversation: &c}); len(found.Items) != 1 {
+			for b.Loop() {
+				needle := fmt.Sprintf("needle%dx", c.LastSeq)
+				c = p.append(c, says(needle)...)
+				if found := p.search(index.Request{Query: needle, Conversation: &c}); len(found.Items) != 1 {
 					b.Fatalf("found %s", names(found.Items))
 				}
 			}

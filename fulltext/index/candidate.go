@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
@@ -140,20 +141,24 @@ func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.
 				yield(nil, fmt.Errorf("search: %w", err))
 				return
 			}
+			full := len(page) == query.Limit
+			if full {
+				query.Before = page[len(page)-1]
+			}
+			page = slices.DeleteFunc(page, func(place continuo.Place) bool { return place.Seq > to })
 			for first := 0; first < len(page); {
 				after := first + 1
 				for after < len(page) && after-first < maxRun && joins(page[first:after], page[after]) {
 					after++
 				}
-				if run := page[first:after]; run[0].Seq <= to && !yield(run, nil) {
+				if !yield(page[first:after], nil) {
 					return
 				}
 				first = after
 			}
-			if len(page) < query.Limit {
+			if !full {
 				return
 			}
-			query.Before = page[len(page)-1]
 		}
 	}
 }

@@ -79,10 +79,11 @@ func (c cursor) inside() bool { return c.End != continuo.Place{} }
 // passes reports whether a place stands behind the stretch's end, which may be gone by now. Within a conversation
 // seqs tell that, where the index does not.
 func (c cursor) passes(place continuo.Place, inConversation bool) bool {
+	same := place.ConversationID == c.End.ConversationID
 	switch {
 	case !c.inside():
 		return false
-	case inConversation && (place.ConversationID != c.End.ConversationID || place.Order == 0 || c.End.Order == 0):
+	case inConversation && (!same || place.Order == 0 || c.End.Order == 0), same && place.Order == c.End.Order:
 		return place.Seq < c.End.Seq
 	}
 	return place.Order < c.End.Order

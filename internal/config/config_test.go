@@ -77,6 +77,8 @@ func TestDefaults(t *testing.T) {
 		"log.level = info",
 		"log.message_text = false",
 		"model = demo",
+		"objects.inline_output_bytes = 262144",
+		"objects.inline_part_bytes = 65536",
 		"objects.location = /home/ada/.local/share/continuo/continuo.db.objects",
 		"project = default",
 		"prompts.dir = ",

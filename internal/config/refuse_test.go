@@ -50,6 +50,8 @@ func TestRefused(t *testing.T) {
 		// Out of range.
 		{text: "context:\n  max_messages: 0\n", want: `continuo.yaml:2:17: context.max_messages: given 0; allowed: a whole number from 1 to 2147483647`},
 		{text: "context:\n  max_messages: 99999999999999999999\n", want: `continuo.yaml:2:17: context.max_messages: given the text "99999999999999999999"; allowed: a whole number from 1 to 2147483647`},
+		{text: "objects: {inline_part_bytes: 0}\n", want: `continuo.yaml:1:30: objects.inline_part_bytes: given 0; allowed: a whole number from 1 to 4194304`},
+		{flag: [2]string{"objects.inline_output_bytes", "4194305"}, want: `flag --set objects.inline_output_bytes: objects.inline_output_bytes: given "4194305"; allowed: a whole number from 1 to 4194304`},
 		{text: "context:\n  low_water: 1.01\n", want: `continuo.yaml:2:14: context.low_water: given 1.01; allowed: a number above 0, at most 1`},
 		{text: "context: {low_water: 0}\n", want: `continuo.yaml:1:22: context.low_water: given 0; allowed: a number above 0, at most 1`},
 		{text: "context:\n  low_water: .nan\n", want: `continuo.yaml:2:14: context.low_water: given .nan; allowed: a number above 0, at most 1`},

@@ -21,7 +21,13 @@ type StoreConfig struct {
 // ObjectsConfig is the section objects.
 type ObjectsConfig struct {
 	Location string // a folder or a URL, never empty
+	// Up to these sizes an output's text and a part's JSON stand in their entry.
+	InlineOutputBytes, InlinePartBytes int
 }
+
+// maxInlineBytes is the most that can be asked to stand in an entry. As JSON, a text may be six times as
+// long, and an entry may have 32 MiB.
+const maxInlineBytes = 4 << 20
 
 func (c *Config) storeRows(home string) []*setting {
 	return []*setting{{
@@ -47,6 +53,12 @@ func (c *Config) storeRows(home string) []*setting {
 		key: "objects.location", value: path(&c.Objects.Location, home, false),
 		phrase: "store.path with .objects behind it", example: "~/.local/share/continuo/continuo.db.objects",
 		doc: "Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it.",
+	}, {
+		key: "objects.inline_output_bytes", value: between(&c.Objects.InlineOutputBytes, 1, maxInlineBytes), def: "262144",
+		doc: "Up to how many bytes (UTF-8) a tool's output stands in its entry in the database. A larger one is an object, and its entry has a preview. It counts for what is appended from then on.",
+	}, {
+		key: "objects.inline_part_bytes", value: between(&c.Objects.InlinePartBytes, 1, maxInlineBytes), def: "65536",
+		doc: "Up to how many bytes of JSON a content part that is no text, such as an image, stands in its entry in the database. A larger one is an object, and its entry has a placeholder. It counts for what is appended from then on.",
 	}}
 }
 

@@ -191,6 +191,6 @@ func (c *Config) serverRows(home string) []*setting {
 		doc: "How large one output of a tool may be, in bytes. A larger one is not kept: the call fails, and the model is told to ask for less.",
 	}, {
 		key: "tools.project_dir", value: path(&c.Tools.ProjectDir, home, true), def: "",
-		doc: "The folder that models may read as @project, in every conversation. Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project.",
+		doc: "The folder that models may read as @project, in the conversations of the program's own project (setting project). Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project.",
 	}}
 }

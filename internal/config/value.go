@@ -32,13 +32,16 @@ var errNotAllowed = errors.New("not allowed")
 const maxWhole = math.MaxInt32
 
 // whole is a whole number of at least least, in plain decimal digits.
-func whole[T int | int64](place *T, least int) value {
+func whole[T int | int64](place *T, least int) value { return between(place, least, maxWhole) }
+
+// between is a whole number of at least least and at most most, in plain decimal digits.
+func between[T int | int64](place *T, least, most int) value {
 	return value{
-		allowed: fmt.Sprintf("a whole number from %d to %d", least, maxWhole),
+		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
 		takes:   []nodeKind{wholeNode},
 		set: func(text string) error {
 			number, err := strconv.Atoi(text)
-			if err != nil || number < least || number > maxWhole || strconv.Itoa(number) != text {
+			if err != nil || number < least || number > most || strconv.Itoa(number) != text {
 				return errNotAllowed
 			}
 			*place = T(number)

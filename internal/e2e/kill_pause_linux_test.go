@@ -13,19 +13,29 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
 // TestPausedProgram stops one of two programs with one database for longer than its leases last, and wakes
 // it then. The other one has closed its turns by then, and nothing that it still wants to write gets into
 // the log.
 func TestPausedProgram(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { paused(t, func(*testing.T) string { return "" }) })
+	t.Run("postgresql", func(t *testing.T) {
+		paused(t, func(t *testing.T) string { return pgtest.Start(t, pgtest.Options{}).Database(t) })
+	})
+}
+
+func paused(t *testing.T, database func(*testing.T) string) {
 	random := killTest(t)
-	pauses := 6
+	pauses := 4
 	if os.Getenv("CONTINUO_LONG") != "" {
 		pauses = 60
 	}
 	upstream := startScripted(t)
 	h := newHome(t, upstream, "lease: "+pauseLease.String())
+	h.storeURL = database(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	one, other := h.launch(t), h.launch(t)

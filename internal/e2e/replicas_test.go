@@ -136,7 +136,7 @@ func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
 	begun := r.eventually(ctx, "begin a turn", func(k *killable) error {
 		var err error
 		if a.resumes != nil {
-			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, each(k))
+			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, each(k), "Idempotency-Key", fmt.Sprintf("%s-resume-%d", r.key, r.begun))
 		} else {
 			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, each(k), "Idempotency-Key", a.apiKey)
 		}

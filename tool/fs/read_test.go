@@ -75,7 +75,7 @@ func TestReadRefusesWhatCannotBeShown(t *testing.T) {
 	p.fails(p.read(path("@project/gone/x")), "no such file", "not the folder @project/gone/")
 	p.fails(p.read(path("@project/dir/notes.md/x")), "not a directory")
 	p.ProjectDir = ""
-	p.fails(p.read(path("@project/a")), "there is no project folder here", "@state/")
+	p.fails(p.read(path("@project/a")), "there is no project folder for this conversation", "@state/")
 	if description := (fs.Read{Roots: p.Roots}).Spec().Description; !strings.Contains(description, "no @project here") {
 		t.Errorf("the description promises a project: %s", description)
 	}

@@ -29,6 +29,8 @@ type Roots struct {
 	Log *continuo.Log
 	// ProjectDir is the folder that @project stands for. Default none: @project is refused.
 	ProjectDir string
+	// Project is whose folder that is: conversations of other projects have no @project. Default "": all have it.
+	Project string
 }
 
 // files is what one alias stands for. Names are relative to it, checked, with "/" between folders; ""
@@ -66,8 +68,18 @@ type file struct {
 // maxDepth bounds how deep a walk goes, so that folders that change meanwhile cannot hold it for ever.
 const maxDepth = 64
 
+// of is where paths lead in a conversation: one of another project gets to know no more of the folder than
+// if there were none.
+func (r Roots) of(conversation continuo.Conversation) Roots {
+	if r.Project != "" && conversation.ProjectID != r.Project {
+		r.ProjectDir = ""
+	}
+	return r
+}
+
 // find resolves a path to the files of its alias and the name below it. The caller closes the files.
 func (r Roots) find(conversation continuo.Conversation, path string) (files, string, error) {
+	r = r.of(conversation)
 	alias, name, err := splitPath(path)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w; %s", err, r.allowed())
@@ -76,7 +88,7 @@ func (r Roots) find(conversation continuo.Conversation, path string) (files, str
 		return state{log: r.Log, conversation: conversation}, name, nil
 	}
 	if r.ProjectDir == "" {
-		return nil, "", fmt.Errorf("there is no project folder here; %s", r.allowed())
+		return nil, "", fmt.Errorf("there is no project folder for this conversation; %s", r.allowed())
 	}
 	root, err := os.OpenRoot(r.ProjectDir)
 	if err != nil {

@@ -80,7 +80,7 @@ func (s Search) Run(ctx context.Context, call tool.Call) tool.Result {
 		return tool.Failure("fs.search: %v", err)
 	}
 	if arguments.Path == "" {
-		arguments.Path = s.everything()
+		arguments.Path = s.of(call.Conversation).everything()
 	}
 	below, name, err := s.find(call.Conversation, arguments.Path)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s Search) maxTime() time.Duration {
 }
 
 // everything is where a search looks that names no path.
-func (s Search) everything() string {
-	if s.ProjectDir == "" {
+func (r Roots) everything() string {
+	if r.ProjectDir == "" {
 		return aliasState + "/"
 	}
 	return aliasProject + "/"

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// showPart shows a part of an entry's content whole, also where the entry has a placeholder of it. That the
+// entry is there and its attachment lost is the operator's to mend, and may be mended: it fails with
+// object_gone as an export does, and not with 410, which clients and caches would take for the last word.
+func (s *server) showPart(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	seq, err := numberInPath(r, "seq", 1)
+	if err != nil {
+		return err
+	}
+	place, err := numberInPath(r, "n", 0)
+	if err != nil {
+		return err
+	}
+	conversation, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	part, err := s.part(r.Context(), conversation, seq, place)
+	if err != nil {
+		return err
+	}
+	body := slices.Concat([]byte(`{"data":`), part.Raw, []byte("}\n")) // the encoder would set it anew, and its hash would be another
+	return writeBody(w, http.StatusOK, "application/json", body)
+}
+
+// part reads the part of a place in an entry's content, from its object where it is kept as one.
+func (s *server) part(ctx context.Context, conversation continuo.Conversation, seq, place int64) (continuo.Part, error) {
+	for entry, err := range s.engine.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			return continuo.Part{}, err
+		}
+		parts := entry.Content.Parts()
+		if place >= int64(len(parts)) {
+			return continuo.Part{}, fmt.Errorf("part %d of entry %d: %w: its content is %s", place, seq, continuo.ErrNotFound, contentWords(entry.Content))
+		}
+		at := slices.IndexFunc(entry.Attachments, func(a continuo.Attachment) bool { return int64(a.Part) == place })
+		if at < 0 {
+			return parts[place], nil
+		}
+		return s.engine.Log.Attachment(ctx, &entry, entry.Attachments[at])
+	}
+	return continuo.Part{}, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// contentWords says what a content is that does not have a part.
+func contentWords(content continuo.Content) string {
+	switch {
+	case content.IsText():
+		return "a text, which stands in the entry"
+	case content.IsParts():
+		return fmt.Sprintf("a list of %d parts, counted from 0", len(content.Parts()))
+	}
+	return "null"
+}
+
+// numberInPath reads a whole number of a request's path.
+func numberInPath(r *http.Request, name string, least int64) (int64, error) {
+	number, err := strconv.ParseInt(r.PathValue(name), 10, 64)
+	if err != nil || number < least || number > maxSeq {
+		return 0, refuse(name, "the %s in the path must be a whole number from %d, not %q", name, least, bounded(r.PathValue(name)))
+	}
+	return number, nil
+}
