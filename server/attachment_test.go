@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -24,7 +25,7 @@ func TestALargeImageComesThroughByteForByte(t *testing.T) {
 	for i := range letters {
 		letters[i] += byte(random.IntN(26))
 	}
-	// The spaces and the escape are part of the bytes.
+	// The spaces and the escape are bytes of the object; a request has no spaces between its members.
 	part := `{ "type": "image_url", "image_url": {"detail": "\u0068igh", "url": "data:image/png;base64,` + string(letters) + `"} }`
 	var shown []continuo.Part
 	watching := &fakeModel{"gpt-4o", func(_ context.Context, messages []shownMessage, yield func(model.Delta) bool) error {
@@ -37,8 +38,12 @@ func TestALargeImageComesThroughByteForByte(t *testing.T) {
 
 	var answer chatReply
 	ask(t, handler, "POST", "/chat", `{"session_id": "s", "message": [{"type": "text", "text": "What is this?"}, `+part+`]}`).into(200, &answer)
-	if len(shown) != 2 || string(shown[1].Raw) != part {
-		t.Errorf("the model was shown %d parts, the last with %d bytes, not the %d of the image", len(shown), len(shown[len(shown)-1].Raw), len(part))
+	var packed bytes.Buffer
+	if err := json.Compact(&packed, []byte(part)); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) != 2 || !bytes.Equal(shown[1].Raw, packed.Bytes()) {
+		t.Errorf("the model was shown %d parts, and not the image with its %d bytes", len(shown), packed.Len())
 	}
 	if kept := objectSizes(t, objects); len(kept) != 1 || kept[0] != int64(len(part)) {
 		t.Errorf("objects of %d bytes are kept, not one of %d", kept, len(part))
@@ -93,7 +98,7 @@ func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
 	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != serverError {
 		t.Errorf("a lost attachment is told of as %+v", lost.Error)
 	}
-	if got := part(0); got.status != 200 || string(got.body) != `{"data":{"type": "text", "text": "Look"}}`+"\n" {
+	if got := part(0); got.status != 200 || string(got.body) != `{"data":{"type":"text","text":"Look"}}`+"\n" {
 		t.Errorf("the part beside it: %d %s", got.status, got.body)
 	}
 
@@ -133,7 +138,8 @@ func TestPartsThatThereAreNot(t *testing.T) {
 	handler := newServer(t)
 	ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
 	ask(t, handler, "POST", "/api/conversations/s/entries", `{"entries": [{"role": "user", "content": [{"type": "text", "text": "a"}, `+attachedPart+`]},
-		{"role": "assistant", "content": "b"}, {"role": "user", "content": null}]}`)
+		{"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}]},
+		{"role": "tool", "tool_call_id": "c", "content": "b"}]}`)
 	for _, test := range []struct {
 		path        string
 		status      int
@@ -141,8 +147,8 @@ func TestPartsThatThereAreNot(t *testing.T) {
 		words       string
 	}{
 		{"1/parts/2", 404, "not_found", "", "a list of 2 parts, counted from 0"},
-		{"2/parts/0", 404, "not_found", "", "a text"},
-		{"3/parts/0", 404, "not_found", "", "null"},
+		{"3/parts/0", 404, "not_found", "", "a text"},
+		{"2/parts/0", 404, "not_found", "", "null"},
 		{"4/parts/0", 404, "not_found", "", "entry 4"},
 		{"1/parts/-1", 400, "invalid_request", "n", "from 0"},
 		{"1/parts/first", 400, "invalid_request", "n", `not "first"`},

@@ -104,6 +104,10 @@ func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conv
 	for _, line := range t.lines(a.tableWidth()) {
 		a.print("%s", line)
 	}
+	if missing := len(plan.Missing); missing > 0 {
+		a.print("%s %s missing; a line of text stands in each place. Put the objects back from a backup of objects.location.",
+			a.paint.red("✘"), count(missing, "attachment"))
+	}
 	return nil
 }
 
@@ -176,13 +180,8 @@ func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 		if m.Seq != seq {
 			continue
 		}
-		words := fmt.Sprintf("part %d: the attachment %s ", m.Part, m.Object)
-		if m.Problem == continuo.PartGone {
-			words += "is lost; put its object back from a backup"
-		} else {
-			words += "cannot be read"
-		}
-		r.table.add(cell{"·", r.paint.dim}, plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 40)), plain(""), plain(""), cell{oneLine(words, 300), r.paint.red})
+		words := fmt.Sprintf("part %d, %s", m.Part, oneLine(m.Object, 60))
+		r.table.add(cell{"·", r.paint.dim}, plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 20)), plain(""), plain(""), plain(words))
 	}
 }
 

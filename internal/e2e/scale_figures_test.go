@@ -22,7 +22,7 @@ type spell struct {
 	each []time.Duration // sorted
 }
 
-// during lets clients do something again and again for so long, each one thing at a time.
+// during lets clients do something again and again for so long, at least once, each one thing at a time.
 func during(b *testing.B, clients int, length time.Duration, do func(ctx context.Context, client int) error) spell {
 	b.Helper()
 	each := make([][]time.Duration, clients)
@@ -30,7 +30,7 @@ func during(b *testing.B, clients int, length time.Duration, do func(ctx context
 	var running sync.WaitGroup
 	for client := range clients {
 		running.Go(func() {
-			for time.Since(start) < length {
+			for len(each[client]) == 0 || time.Since(start) < length {
 				began := time.Now()
 				if err := do(b.Context(), client); err != nil {
 					b.Error(err)

@@ -18,7 +18,6 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/token"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -69,7 +68,7 @@ type contender struct {
 	name, first string // first: the smallest of its kind
 	do          func(ctx context.Context, client, number int, conversation string) error
 	show        func(ctx context.Context, client, number int, conversation string) error
-	pool        *pgxpool.Pool
+	meter       meter
 	talks       []string // ids that are appended to
 	shown       []string // ids that are built from
 	numbers     [scaleClients]int
@@ -137,11 +136,7 @@ func newContender(b *testing.B, url, name, first string) *contender {
 	for range scaleShown {
 		c.shown = append(c.shown, begin(scaleEntries))
 	}
-	var err error
-	if c.pool, err = pgxpool.New(b.Context(), url); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(c.pool.Close)
+	c.meter = newMeter(b, url)
 	return c
 }
 
@@ -196,11 +191,7 @@ func (c *contender) settle(b *testing.B) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for range again.C {
-		var left bool
-		if err := c.pool.QueryRow(b.Context(), "SELECT EXISTS (SELECT FROM continuo.conversations WHERE behind)").Scan(&left); err != nil {
-			b.Fatal(err)
-		}
-		if !left {
+		if c.meter.number(b, "SELECT count(*)::float8 FROM continuo.conversations WHERE behind") == 0 {
 			return
 		}
 	}
@@ -208,9 +199,9 @@ func (c *contender) settle(b *testing.B) {
 
 func (c *contender) measure(b *testing.B, found figures, inserts float64) {
 	b.Helper()
-	before := c.walBytes(b)
+	before := c.meter.position(b)
 	appends := c.append(b)
-	written := c.walBytes(b) - before
+	written := c.meter.position(b) - before
 	c.settle(b)
 	builds := c.build(b)
 	found.add("appends/s/"+c.name, appends.rate())
@@ -221,15 +212,6 @@ func (c *contender) measure(b *testing.B, found figures, inserts float64) {
 	found.add("builds/s/"+c.name, builds.rate())
 	found.add("build-p50-ms/"+c.name, millis(builds.quantile(0.5)))
 	found.add("build-p99-ms/"+c.name, millis(builds.quantile(0.99)))
-}
-
-// walBytes is how far the server's log has come; by then the index may have some of what was appended.
-func (c *contender) walBytes(b *testing.B) (position float64) {
-	b.Helper()
-	if err := c.pool.QueryRow(b.Context(), "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8").Scan(&position); err != nil {
-		b.Fatal(err)
-	}
-	return position
 }
 
 // discard sends a request and reads its answer, which must be a good one.
@@ -263,16 +245,9 @@ func newInsertBench(b *testing.B, server *pgtest.Server) *insertBench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pool, err := pgxpool.New(b.Context(), url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer pool.Close()
-	for _, statement := range []string{"CREATE TABLE bare (LIKE continuo.entries INCLUDING ALL)", "CREATE SEQUENCE bare_seq CACHE 1000"} {
-		if _, err := pool.Exec(b.Context(), statement); err != nil {
-			b.Fatal(err)
-		}
-	}
+	meter := newMeter(b, url)
+	meter.exec(b, "CREATE TABLE bare (LIKE continuo.entries INCLUDING ALL)")
+	meter.exec(b, "CREATE SEQUENCE bare_seq CACHE 1000")
 	folder, err := os.MkdirTemp("", "continuo-pgbench-") // for the server's account, which a test's own folder is closed to
 	if err != nil {
 		b.Fatal(err)

@@ -106,7 +106,7 @@ func translate(err error) error {
 	case readOnlyTransaction:
 		return word(continuo.ErrReadOnly, "this server is a standby or takes no writes; name the primary, or all servers with target_session_attrs=read-write")
 	case tooManyConnections:
-		return word(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_conns of the replicas, or raise its max_connections")
+		return word(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_connections of the replicas, or raise its max_connections")
 	case invalidText, untranslatableText:
 		return word(continuo.ErrInvalid, "PostgreSQL keeps only valid UTF-8 without NUL characters; take those out")
 	case uniqueViolation:
