@@ -153,6 +153,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
   terms, content = 'documents', content_rowid = 'place', detail = none, columnsize = 0, prefix = '1 2', tokenize = "ascii tokenchars '_'"
 );
 
+CREATE VIRTUAL TABLE terms_of_words USING fts5vocab (words, row);
+
 CREATE TABLE projects (
   id         TEXT PRIMARY KEY,
   created_at TEXT NOT NULL

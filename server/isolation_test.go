@@ -66,7 +66,7 @@ func newVictim(t *testing.T, store continuo.Store) *victim {
 	if err := os.WriteFile(filepath.Join(folder, "secret.txt"), []byte("my secret is "+mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: ""}}, search.Tool{Log: log}}
+	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
@@ -234,6 +234,7 @@ var inside = map[string]string{
 
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
+	"GET /api/search":                (*victim).searches,
 	"POST /chat":                     (*victim).chats,
 	"GET /api/conversations":         (*victim).lists,
 	"POST /api/conversations":        (*victim).creates,

@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"interchange":     2,
 	"upkeep":          2,
 	"fulltext":        2,
+	"fulltext/*":      2,
 	"auth":            2,
 	"internal/config": 2,
 	"internal/pgtest": 0,

@@ -27,6 +27,9 @@ SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JO
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ?
 ORDER BY words.rowid DESC LIMIT ?`
 
+	// Reads the places of each term to count them: the time goes with these.
+	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT ?`
+
 	selectLast = `SELECT last_seq FROM conversations WHERE id = ?`
 
 	selectReach = `
@@ -52,8 +55,7 @@ const (
 
 // Places is part of continuo.IndexStore.
 func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []continuo.Place, err error) {
-	match, err := matchOf(query)
-	if err != nil {
+	if err := checkPlaces(query); err != nil {
 		return nil, fmt.Errorf("find places: %w", err)
 	}
 	first, last := max(query.From, 0), int64(math.MaxInt64) // seqs
@@ -67,6 +69,10 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 		}
 		if query.Before != (continuo.Place{}) {
 			highest = min(highest, query.Before.Order-1)
+		}
+		match, err := matchOf(conn, query)
+		if err != nil {
+			return err
 		}
 		return conn.query(selectPlaces, []any{match, lowest, highest, first, last, query.Limit}, func(rows *sql.Rows) error {
 			var p continuo.Place
@@ -102,26 +108,55 @@ func reachOf(conn *connection, conversationID string, first, last int64) (lowest
 // reachShare is how much more it costs to read a place in vain than to look where it is.
 const reachShare = 4
 
-// matchOf writes a query in the language of FTS5.
-func matchOf(query continuo.PlaceQuery) (string, error) {
+func checkPlaces(query continuo.PlaceQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
-		return "", fmt.Errorf("%w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
+		return fmt.Errorf("%w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
+	for _, term := range query.Terms {
+		if err := checkTerm(term.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchOf writes a query in the language of FTS5.
+func matchOf(conn *connection, query continuo.PlaceQuery) (string, error) {
 	scope := scopeTerm(projectScope, query.ProjectID)
 	if query.ConversationID != "" {
 		scope = scopeTerm(conversationScope, query.ConversationID)
 	}
 	match := `"` + scope + `"`
 	for _, term := range query.Terms {
-		if err := checkTerm(term.Text); err != nil {
-			return "", err
-		}
-		match += ` AND "` + term.Text + `"`
+		one := `"` + term.Text + `"`
 		if term.Prefix {
-			match += "*"
+			var err error
+			if one, err = anyOf(conn, term.Text); err != nil {
+				return "", err
+			}
 		}
+		match += " AND " + one
 	}
 	return match, nil
+}
+
+// maxAlternatives bounds how many terms a prefix is written out as.
+const maxAlternatives = 128
+
+// anyOf matches the terms that begin with a prefix. Few are written out: their lists of places are read from
+// the newest on, as far as a page needs, while FTS5 puts the list of a prefix together from its beginning.
+func anyOf(conn *connection, prefix string) (string, error) {
+	var terms []string
+	err := conn.query(selectTerms, []any{prefix, prefix + "\U0010FFFF", maxAlternatives + 1}, func(rows *sql.Rows) error {
+		var term string
+		err := rows.Scan(&term)
+		terms = append(terms, `"`+term+`"`)
+		return err
+	})
+	if err != nil || len(terms) == 0 || len(terms) > maxAlternatives {
+		return `"` + prefix + `"*`, err
+	}
+	return "(" + strings.Join(terms, " OR ") + ")", nil
 }
 
 // maxTermBytes is above the longest term that package fulltext makes.

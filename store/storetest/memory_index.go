@@ -147,6 +147,7 @@ func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]conti
 	var places []continuo.Place
 	after := query.Before == continuo.Place{}
 	for _, p := range found {
+		after = after || p.Order < query.Before.Order // the place before may be gone
 		if after && len(places) < query.Limit {
 			places = append(places, p.Place)
 		}

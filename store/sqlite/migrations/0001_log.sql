@@ -147,6 +147,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
   terms, content = 'documents', content_rowid = 'place', detail = none, columnsize = 0, prefix = '1 2', tokenize = "ascii tokenchars '_'"
 );
 
+CREATE VIRTUAL TABLE terms_of_words USING fts5vocab (words, row); -- the terms of the index, from the index itself
+
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
 
 CREATE TABLE projects (
