@@ -22,9 +22,11 @@ type Checker struct {
 	mu    sync.Mutex
 	found map[string]finding // by id, of keys that there are
 
-	exists  atomic.Bool // there is a key
-	asking  sync.Mutex
-	askedAt time.Time // when there was none
+	exists   atomic.Bool   // there is a key
+	asking   chan struct{} // holds one while the store is asked for any key
+	askedAt  time.Time     // when there was none; under asking
+	failure  error         // of the newest question that failed; under asking
+	failures atomic.Int64  // how many failed
 }
 
 // finding is a key as the store had it.
@@ -55,7 +57,7 @@ func NewChecker(store continuo.KeyStore, options Options) *Checker {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Checker{store: store, options: options, found: map[string]finding{}}
+	return &Checker{store: store, options: options, found: map[string]finding{}, asking: make(chan struct{}, 1)}
 }
 
 // unknownHash stands for the hash of a key that there is not. It is no secret's that anybody could find.
@@ -112,20 +114,39 @@ func (c *Checker) find(ctx context.Context, id string) (continuo.APIKey, error) 
 }
 
 // InUse reports whether the store has a key of any project, be it expired or revoked: the end of the last
-// key must not open what keys have closed. While there is none, the store is asked once in Options.Keep.
+// key must not open what keys have closed. While there is none, the store is asked once in Options.Keep. Those
+// who come meanwhile wait, and share a failure: behind a store that takes long to fail they do not queue up.
 func (c *Checker) InUse(ctx context.Context) (bool, error) {
 	if c.exists.Load() {
 		return true, nil
 	}
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	now := c.options.Now()
-	if c.exists.Load() || now.Sub(c.askedAt) < c.options.Keep {
-		return c.exists.Load(), nil
+	failures := c.failures.Load()
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return false, fmt.Errorf("look for API keys: %w", context.Cause(ctx))
 	}
+	now := c.options.Now()
+	switch {
+	case c.exists.Load() || now.Sub(c.askedAt) < c.options.Keep:
+		return c.exists.Load(), nil
+	case c.failures.Load() != failures:
+		return false, c.failure
+	}
+	return c.ask(ctx, now)
+}
+
+// ask looks for any key in the store.
+func (c *Checker) ask(ctx context.Context, now time.Time) (bool, error) {
 	keys, err := c.store.Keys(ctx, "")
 	if err != nil {
-		return false, fmt.Errorf("look for API keys: %w", err)
+		err = fmt.Errorf("look for API keys: %w", err)
+		if ctx.Err() == nil { // the store failed, not this caller's patience
+			c.failure = err
+			c.failures.Add(1)
+		}
+		return false, err
 	}
 	if c.askedAt = now; len(keys) > 0 {
 		c.exists.Store(true)

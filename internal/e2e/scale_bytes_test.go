@@ -110,11 +110,11 @@ func sharedConversations(b *testing.B) (documents []interchange.Document) {
 	return documents
 }
 
-// turnBytes runs turns that stream 200 tokens in two seconds, 32 at a time.
+// turnBytes runs turns that stream 200 tokens in five seconds, 64 at a time.
 func turnBytes(b *testing.B, url string) {
-	const turns, atOnce = 320, 32
+	const atOnce = 64
 	pool := newMeter(b, url)
-	upstream := metronome{tokens: overheadTokens, pace: 10 * time.Millisecond}.start(b)
+	upstream := metronome{tokens: overheadTokens, pace: 25 * time.Millisecond}.start(b)
 	s := serve(b, fmt.Sprintf("store: {url: %q}\nlog: {level: warn}\nmodel: m\nmodels:\n%s", url, modelSettings("m", "chat", upstream.URL)))
 	turn := func(ctx context.Context, _ int) error {
 		_, _, err := through(s.url, "m").listen(ctx, http.DefaultClient, nil)
@@ -123,7 +123,7 @@ func turnBytes(b *testing.B, url string) {
 	during(b, 1, time.Nanosecond, turn)
 	for b.Loop() {
 		before, began := pool.position(b), pool.commits(b)
-		ran := during(b, atOnce, turns/atOnce*2*time.Second, turn)
+		ran := during(b, atOnce, 6*time.Second, turn) // two each
 		per := func(name string, bytes float64) { b.ReportMetric(bytes/float64(len(ran.each)), name) }
 		per("wal-B/turn", pool.position(b)-before)
 		per("commits/turn", pool.commits(b)-began)

@@ -68,6 +68,7 @@ type contender struct {
 	name, first string // first: the smallest of its kind
 	do          func(ctx context.Context, client, number int, conversation string) error
 	show        func(ctx context.Context, client, number int, conversation string) error
+	tell        func(ctx context.Context, client, number int, conversation string) error // nil: programs do so by themselves
 	meter       meter
 	talks       []string // ids that are appended to
 	shown       []string // ids that are built from
@@ -104,9 +105,11 @@ func newStores(b *testing.B, server *pgtest.Server, size int) *contender {
 	b.Helper()
 	url := server.Database(b)
 	c := newContender(b, url, fmt.Sprintf("stores=%d", size), "stores=1")
+	var stores []*postgres.Store
 	var logs []*continuo.Log
 	for range size {
-		logs = append(logs, continuo.NewLog(openPostgres(b, url), continuo.LogOptions{Counter: token.O200k()}))
+		stores = append(stores, openPostgres(b, url))
+		logs = append(logs, continuo.NewLog(stores[len(stores)-1], continuo.LogOptions{Counter: token.O200k()}))
 	}
 	c.do = func(ctx context.Context, client, number int, conversation string) error {
 		_, err := logs[(client+number)%size].Append(ctx, conversation, []continuo.Entry{{Role: continuo.User, Content: continuo.Text(scaleText)}}, continuo.AppendOptions{})
@@ -115,7 +118,33 @@ func newStores(b *testing.B, server *pgtest.Server, size int) *contender {
 	c.show = func(ctx context.Context, client, number int, conversation string) error {
 		return buildTail(ctx, logs[(client+number)%size], conversation)
 	}
+	c.tell = tellEvents(b, stores, c.talks)
 	return c
+}
+
+// tellEvents begins a turn in each conversation and returns what adds events to it: as many as a stream brings in the
+// time after which they are written.
+func tellEvents(b *testing.B, stores []*postgres.Store, conversations []string) func(context.Context, int, int, string) error {
+	b.Helper()
+	begun := map[string]*continuo.Turn{}
+	for _, id := range conversations {
+		turn, err := stores[0].BeginTurn(b.Context(), continuo.Turn{ConversationID: id, ID: "turn_" + id}, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		begun[id] = &turn
+	}
+	data := []byte(`{"text":"` + strings.Repeat("x", 100) + `"}`)
+	return func(ctx context.Context, client, number int, conversation string) error {
+		turn := begun[conversation] // which no other client has
+		update := continuo.TurnUpdate{ConversationID: conversation, TurnID: turn.ID, Fence: turn.Fence}
+		for range 3 {
+			turn.LastEvent++
+			update.Events = append(update.Events, continuo.TurnEvent{ID: turn.LastEvent, Data: data})
+		}
+		_, err := stores[(client+number)%len(stores)].UpdateTurn(ctx, update)
+		return err
+	}
 }
 
 // newContender fills a database.
@@ -212,6 +241,12 @@ func (c *contender) measure(b *testing.B, found figures, inserts float64) {
 	found.add("builds/s/"+c.name, builds.rate())
 	found.add("build-p50-ms/"+c.name, millis(builds.quantile(0.5)))
 	found.add("build-p99-ms/"+c.name, millis(builds.quantile(0.99)))
+	if c.tell != nil {
+		before := c.meter.position(b)
+		told := c.run(b, c.tell, c.talks)
+		found.add("updates/s/"+c.name, told.rate())
+		found.add("update-wal-B/"+c.name, (c.meter.position(b)-before)/float64(len(told.each)))
+	}
 }
 
 // discard sends a request and reads its answer, which must be a good one.

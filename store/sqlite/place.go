@@ -30,6 +30,11 @@ ORDER BY words.rowid DESC LIMIT ?`
 	// Reads the places of each term to count them: the time goes with these.
 	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT ?`
 
+	// The newest documents of all, for a look at each.
+	selectNewest = `
+SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
+ORDER BY place DESC LIMIT ?`
+
 	selectLast = `SELECT last_seq FROM conversations WHERE id = ?`
 
 	selectReach = `
@@ -70,6 +75,10 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 		if query.Before != (continuo.Place{}) {
 			highest = min(highest, query.Before.Order-1)
 		}
+		if found, err = amongNewest(conn, query, first, last, lowest, highest); err != nil || len(found) == query.Limit {
+			return err
+		}
+		found = nil
 		match, err := matchOf(conn, query)
 		if err != nil {
 			return err
@@ -120,13 +129,59 @@ func checkPlaces(query continuo.PlaceQuery) error {
 	return nil
 }
 
+// newestDocuments is how many documents are looked at one by one before the index is asked for prefixes.
+const newestDocuments = 2000
+
+// amongNewest looks for a page among the newest documents when the query has prefixes: to find out what
+// begins so, the index reads all places of those terms, while of common ones a page is found here.
+func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowest, highest int64) (found []continuo.Place, err error) {
+	var wanted []string
+	prefixes := false
+	for _, term := range query.Terms {
+		text := " " + term.Text
+		if prefixes = prefixes || term.Prefix; !term.Prefix {
+			text += " "
+		}
+		wanted = append(wanted, text)
+	}
+	if !prefixes {
+		return nil, nil
+	}
+	wanted = append(wanted, " "+scopeOf(query)+" ")
+	err = conn.query(selectNewest, []any{highest, newestDocuments}, func(rows *sql.Rows) error {
+		var p continuo.Place
+		var terms sql.RawBytes
+		if err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order, &terms); err != nil {
+			return err
+		}
+		if len(found) < query.Limit && p.Order >= lowest && p.Seq >= first && p.Seq <= last && hasAll(" "+string(terms)+" ", wanted) {
+			found = append(found, p)
+		}
+		return nil
+	})
+	return found, err
+}
+
+func hasAll(terms string, wanted []string) bool {
+	for _, term := range wanted {
+		if !strings.Contains(terms, term) {
+			return false
+		}
+	}
+	return true
+}
+
+// scopeOf is the term that all documents have that a query is about.
+func scopeOf(query continuo.PlaceQuery) string {
+	if query.ConversationID != "" {
+		return scopeTerm(conversationScope, query.ConversationID)
+	}
+	return scopeTerm(projectScope, query.ProjectID)
+}
+
 // matchOf writes a query in the language of FTS5.
 func matchOf(conn *connection, query continuo.PlaceQuery) (string, error) {
-	scope := scopeTerm(projectScope, query.ProjectID)
-	if query.ConversationID != "" {
-		scope = scopeTerm(conversationScope, query.ConversationID)
-	}
-	match := `"` + scope + `"`
+	match := `"` + scopeOf(query) + `"`
 	for _, term := range query.Terms {
 		one := `"` + term.Text + `"`
 		if term.Prefix {
