@@ -44,7 +44,7 @@ race: ## run all tests under the race detector
 long: ## run the long tests: every prefix of every conversation, many kills
 	CONTINUO_LONG=1 $(GO) test -timeout 80m ./...
 
-bench: ## run the benchmarks
+bench: ## run the benchmarks; those of many machines and of a million are in docs/scale.md
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 FUZZTIME ?= 20s

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -203,8 +204,8 @@ func (w *writer) commit(requests []*appendRequest) {
 			w.tail, requests = nil, accepted
 			continue
 		}
-		if err != nil && len(accepted) > 1 && !isAboutTheStore(err) {
-			w.tail = nil // one of them cannot be written: the others must not suffer
+		if err != nil && len(accepted) > 1 && isAboutOne(err) {
+			w.tail = nil // the others must not suffer
 			for _, request := range accepted {
 				w.commit([]*appendRequest{request})
 			}
@@ -223,10 +224,10 @@ func (w *writer) commit(requests []*appendRequest) {
 	}
 }
 
-// isAboutTheStore reports whether an error says something about the store rather than about an entry.
-func isAboutTheStore(err error) bool {
-	return errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotFound) ||
-		errors.Is(err, context.DeadlineExceeded)
+// isAboutOne reports whether an error says that one of the requests cannot be written, and that none was.
+// After any other, such as ErrUnavailable, they may all stand in the log: they must not be written again.
+func isAboutOne(err error) bool {
+	return slices.ContainsFunc([]error{ErrInvalid, ErrExists, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // check settles the requests that cannot be appended and returns a batch of those that can. It settles

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -89,4 +90,57 @@ func TestACancelledAppendThatHasNotBegunLeavesNothing(t *testing.T) {
 	if found, err := log.Conversation(context.Background(), conversation.ID); err != nil || found.LastSeq != 0 {
 		t.Errorf("%d entries, %v", found.LastSeq, err)
 	}
+}
+
+// unsure is a store that takes appends only when it is let, and says of the second one that it cannot be
+// reached, though it was written.
+type unsure struct {
+	continuo.Store
+	appends int
+	entered chan struct{}
+	let     chan struct{}
+}
+
+func (u *unsure) Append(ctx context.Context, batch continuo.Batch) error {
+	u.appends++
+	if u.appends == 1 {
+		close(u.entered)
+		<-u.let
+	}
+	err := u.Store.Append(ctx, batch)
+	if u.appends == 2 && err == nil {
+		err = continuo.ErrUnavailable
+	}
+	return err
+}
+
+// TestWhatMayHaveBeenWrittenIsNotWrittenAgain has a store fail after it has written a batch of several requests.
+func TestWhatMayHaveBeenWrittenIsNotWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &unsure{Store: storetest.NewMemory(), entered: make(chan struct{}), let: make(chan struct{})}
+		log := continuo.NewLog(store, continuo.LogOptions{})
+		conversation, err := log.Create(t.Context(), continuo.Conversation{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var requests sync.WaitGroup
+		begin := func(want error) {
+			requests.Go(func() {
+				if _, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{user("hello")}, continuo.AppendOptions{}); !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			})
+		}
+		begin(nil)
+		<-store.entered
+		for range 3 {
+			begin(continuo.ErrUnavailable)
+		}
+		synctest.Wait() // they wait for the first to be written, and then go together
+		close(store.let)
+		requests.Wait()
+		if found, err := log.Conversation(t.Context(), conversation.ID); err != nil || found.LastSeq != 4 {
+			t.Errorf("4 requests left %d entries, %v", found.LastSeq, err)
+		}
+	})
 }

@@ -34,8 +34,14 @@ type ObjectInfo struct {
 // ObjectName is the name of a conversation's object; with an empty id, what the names of all begin with.
 func ObjectName(conversationID, id string) string { return conversationID + "/" + id }
 
-// ArchiveObject is the id of the object that an archived conversation is kept in.
-const ArchiveObject = "archive.jsonl.gz"
+// ArchiveObject is the id of the object that a conversation is kept in which was archived at a time. Each
+// attempt to archive has a time of its own, and so an object that no other one writes or removes.
+func ArchiveObject(at time.Time) string {
+	return "archive-" + at.UTC().Format("20060102T150405.000000000Z") + ".jsonl.gz"
+}
+
+// IsArchiveObject reports whether an id is one of ArchiveObject.
+func IsArchiveObject(id string) bool { return strings.HasPrefix(id, "archive-") }
 
 // DiscardStore remembers which objects nothing names any more. A store notes them in the transaction that
 // makes them so, and whoever removes them from the object store says so afterwards: a process that ends

@@ -30,7 +30,8 @@ type RecordStore interface {
 	// has, with a *BusyError while a turn runs, with ErrArchived, and with ErrNotFound. Objects stay.
 	Archive(ctx context.Context, seen Conversation, at time.Time) error
 	// Restore takes the mark away once PutRecords has brought everything back. It fails with ErrInvalid
-	// when an entry is missing, and with ErrNotFound. One that is not archived stays as it is.
+	// when an entry is missing, and with ErrNotFound. One that is not archived stays as it is. The archive
+	// (see ArchiveObject) is discarded, as it is when an archived conversation is deleted.
 	Restore(ctx context.Context, conversationID string) error
 	// BlobHashes lists the hashes of all blobs in ascending order, those above after.
 	BlobHashes(ctx context.Context, after string, limit int) ([]string, error)

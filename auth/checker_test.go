@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -254,4 +255,43 @@ func TestAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// slow is a store of keys that answers when it is told to.
+type slow struct {
+	continuo.KeyStore
+	asked  chan struct{}
+	answer chan error
+}
+
+func (s *slow) Keys(context.Context, string) ([]continuo.APIKey, error) {
+	s.asked <- struct{}{}
+	return nil, <-s.answer
+}
+
+// Who waits while another asks a store that hangs can give up, and is told its failure without asking again.
+func TestWaitingForASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{asked: make(chan struct{}), answer: make(chan error)}
+		checker := auth.NewChecker(store, auth.Options{})
+		var all sync.WaitGroup
+		asks := func() {
+			if _, err := checker.InUse(t.Context()); !errors.Is(err, continuo.ErrUnavailable) {
+				t.Errorf("got %v", err)
+			}
+		}
+		all.Go(asks)
+		<-store.asked
+		for range 5 {
+			all.Go(asks)
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := checker.InUse(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		store.answer <- continuo.ErrUnavailable
+		all.Wait()
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -241,4 +242,27 @@ func TestKeysOfAFailingStore(t *testing.T) {
 	}
 	ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
 	ask(t, handler, "GET", "/", "")
+}
+
+// stuck is a store whose keys are waited for until the caller gives up.
+type stuck struct{ continuo.Store }
+
+func (stuck) Keys(ctx context.Context, _ string) ([]continuo.APIKey, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A program is alive while its store is not: the probes do not wait for the question whether there are keys.
+func TestProbesDoNotWaitForKeys(t *testing.T) {
+	handler := keyed(t, &keyring{stuck{storetest.NewMemory()}, t}, Options{})
+	for _, target := range []string{"/healthz", "/readyz"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		request := httptest.NewRequestWithContext(ctx, "GET", target, nil)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if answer.Code != 200 || ctx.Err() != nil {
+			t.Errorf("%s: status %d, %v", target, answer.Code, ctx.Err())
+		}
+		cancel()
+	}
 }

@@ -47,7 +47,8 @@ const archiveTries = 3
 // Archive writes a conversation into an archive and then takes it out of the store, but for its own record
 // and the entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with
 // continuo.ErrArchived and continuo.ErrNotFound. A process that ends in between leaves the conversation as
-// it was. Where the store does not say what came of it, the archive stays, needed or not.
+// it was, perhaps with an archive beside it that nothing names. Where the store does not say what came of it,
+// the archive stays, needed or not.
 func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversation, error) {
 	for try := 1; ; try++ {
 		seen, err := a.Store.Conversation(ctx, id)
@@ -57,21 +58,23 @@ func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversatio
 		if err != nil {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
-		if err := a.write(ctx, id); err != nil {
+		at := a.now()
+		name := continuo.ObjectName(id, continuo.ArchiveObject(at))
+		if err := a.write(ctx, id, name); err != nil {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
-		err = a.Store.Archive(ctx, seen, a.now())
+		err = a.Store.Archive(ctx, seen, at)
 		var changed *continuo.ConflictError
-		switch {
-		case err == nil:
+		if err == nil {
 			return a.Store.Conversation(ctx, id)
-		case errors.As(err, &changed) && try < archiveTries:
-			continue
 		}
-		if errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) || errors.As(err, &changed) {
-			_ = a.Objects.DeleteObject(context.WithoutCancel(ctx), continuo.ObjectName(id, continuo.ArchiveObject))
+		isChanged := errors.As(err, &changed)
+		if isChanged || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrArchived) {
+			_ = a.Objects.DeleteObject(context.WithoutCancel(ctx), name)
 		} // after any other error the conversation may be archived all the same, and this is all there is of it
-		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
+		if !isChanged || try == archiveTries {
+			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
+		}
 	}
 }
 
@@ -83,14 +86,14 @@ func (a Archivist) now() time.Time {
 }
 
 // write makes the archive.
-func (a Archivist) write(ctx context.Context, id string) error {
+func (a Archivist) write(ctx context.Context, id, name string) error {
 	reader, writer := io.Pipe()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		writer.CloseWithError(a.encode(ctx, id, writer))
 	}()
-	err := a.Objects.PutObject(ctx, continuo.ObjectName(id, continuo.ArchiveObject), reader)
+	err := a.Objects.PutObject(ctx, name, reader)
 	reader.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // lets the goroutine end
 	<-written
 	return err
@@ -142,36 +145,54 @@ func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversatio
 		return found, nil
 	}
 	if err == nil {
-		err = a.verify(ctx, id)
+		err = a.verify(ctx, found)
 	}
 	if err == nil {
-		err = a.bringBack(ctx, id)
+		err = a.bringBack(ctx, found)
 	}
 	if err == nil {
 		err = a.Store.Restore(ctx, id)
 	}
+	name := continuo.ObjectName(id, continuo.ArchiveObject(found.ArchivedAt))
 	if err == nil {
-		err = a.Objects.DeleteObject(ctx, continuo.ObjectName(id, continuo.ArchiveObject))
+		err = a.Objects.DeleteObject(ctx, name)
 	}
-	if err != nil {
+	if err == nil { // the store had noted that it is of no use
+		err = a.Store.Discarded(ctx, []string{name})
+	}
+	now, nowErr := a.Store.Conversation(ctx, id)
+	fasterWasAnother := nowErr == nil && found.ID == id && !now.ArchivedAt.Equal(found.ArchivedAt)
+	if err != nil && !fasterWasAnother {
 		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w", id, err)
 	}
-	return a.Store.Conversation(ctx, id)
+	return now, nowErr
 }
 
 // verify reads an archive to its end.
-func (a Archivist) verify(ctx context.Context, id string) error {
-	return a.decode(ctx, id, func([]continuo.Record) error { return nil })
+func (a Archivist) verify(ctx context.Context, c continuo.Conversation) error {
+	return a.decode(ctx, c, func([]continuo.Record) error { return nil })
 }
 
-// bringBack writes the records of an archive, but for the conversation's own, which the store has.
-func (a Archivist) bringBack(ctx context.Context, id string) error {
-	return a.decode(ctx, id, func(some []continuo.Record) error { return a.Store.PutRecords(ctx, id, some) })
+// bringBack writes the records of an archive, but for the conversation's own, which the store has. It looks
+// each time whether somebody else was faster: what was said or redacted since must not be written over.
+func (a Archivist) bringBack(ctx context.Context, c continuo.Conversation) error {
+	return a.decode(ctx, c, func(some []continuo.Record) error {
+		now, err := a.Store.Conversation(ctx, c.ID)
+		if err == nil && !now.ArchivedAt.Equal(c.ArchivedAt) {
+			err = errRestored
+		}
+		if err != nil {
+			return err
+		}
+		return a.Store.PutRecords(ctx, c.ID, some)
+	})
 }
+
+var errRestored = errors.New("somebody else has restored it meanwhile")
 
 // decode gives the records of an archive to take, some at a time, without the conversation's own.
-func (a Archivist) decode(ctx context.Context, id string, take func([]continuo.Record) error) error {
-	name := continuo.ObjectName(id, continuo.ArchiveObject)
+func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take func([]continuo.Record) error) error {
+	name := continuo.ObjectName(c.ID, continuo.ArchiveObject(c.ArchivedAt))
 	object, err := a.Objects.ReadObject(ctx, name, 0, -1)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return fmt.Errorf("%w: %s; put it back from a backup of the object store", continuo.ErrObjectGone, name)
@@ -179,7 +200,7 @@ func (a Archivist) decode(ctx context.Context, id string, take func([]continuo.R
 	if err != nil {
 		return err
 	}
-	err = readArchive(object, id, take)
+	err = readArchive(object, c.ID, take)
 	if err := errors.Join(err, object.Close()); err != nil {
 		return fmt.Errorf("archive %s: %w", name, err)
 	}

@@ -160,7 +160,7 @@ func TestALostArchiveIsFound(t *testing.T) {
 	conversation := p.talk(1)
 	_, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
-	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, continuo.ArchiveObject)))
+	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, continuo.ArchiveObject(p.now(conversation.ID).ArchivedAt))))
 	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference}) {
 		t.Errorf("found %+v", found)
 	}

@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -129,7 +130,7 @@ func TestAnArchivedConversationComesBackAsItWas(t *testing.T) {
 		p.readable(conversation)
 	}
 	for object := range p.objects.Objects(t.Context(), "") {
-		if strings.HasSuffix(object.Name, continuo.ArchiveObject) {
+		if strings.Contains(object.Name, "/archive") {
 			t.Errorf("the archive %s is left", object.Name)
 		}
 	}
@@ -152,9 +153,9 @@ func (p *place) readable(conversation continuo.Conversation) {
 func TestADamagedArchiveChangesNothing(t *testing.T) {
 	p := newPlace(t, storetest.NewMemory())
 	conversation := p.talk(50)
-	name := continuo.ObjectName(conversation.ID, continuo.ArchiveObject)
-	_, err := p.archivist().Archive(t.Context(), conversation.ID)
+	archived, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
+	name := continuo.ObjectName(conversation.ID, continuo.ArchiveObject(archived.ArchivedAt))
 	object, err := p.objects.ReadObject(t.Context(), name, 0, -1)
 	p.must(err)
 	whole, err := io.ReadAll(object)
@@ -182,4 +183,104 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	_, err = p.archivist().Restore(t.Context(), conversation.ID)
 	p.must(err)
 	p.readable(conversation)
+}
+
+// meddler is a store and an object store in which something happens before a page of records is read, or
+// after one or an object was put.
+type meddler struct {
+	continuo.Store
+	continuo.ObjectStore
+	beforeRead, afterPut, afterObject func()
+}
+
+func once(f *func()) {
+	if now := *f; now != nil {
+		*f = nil
+		now()
+	}
+}
+
+func (m *meddler) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+	once(&m.beforeRead)
+	return m.Store.Records(ctx, id, after, limit)
+}
+
+func (m *meddler) PutRecords(ctx context.Context, id string, records []continuo.Record) error {
+	err := m.Store.PutRecords(ctx, id, records)
+	once(&m.afterPut)
+	return err
+}
+
+func (m *meddler) PutObject(ctx context.Context, name string, data io.Reader) error {
+	err := m.ObjectStore.PutObject(ctx, name, data)
+	once(&m.afterObject)
+	return err
+}
+
+// TestTwoArchivingsAtOnceKeepOneWholeArchive has a second one come at the worst moments of the first.
+func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
+	other := func(p *place, id string) {
+		_, err := p.archivist().Archive(t.Context(), id)
+		p.must(err)
+	}
+	for what, test := range map[string]struct {
+		meddle func(p *place, m *meddler, id string)
+		want   error
+	}{
+		"before the entries are read": {func(p *place, m *meddler, id string) { m.beforeRead = func() { other(p, id) } }, continuo.ErrArchived},
+		"when they are written":       {func(p *place, m *meddler, id string) { m.afterObject = func() { other(p, id) } }, continuo.ErrArchived},
+		"while a turn runs, which comes to nothing": {func(p *place, m *meddler, id string) {
+			m.afterObject = func() {
+				begun, err := p.store.BeginTurn(t.Context(), continuo.Turn{ID: "turn_1", ConversationID: id, Owner: "o"}, time.Hour)
+				p.must(err)
+				if _, err := p.archivist().Archive(t.Context(), id); !errors.Is(err, continuo.ErrBusy) {
+					t.Errorf("archived while a turn runs: %v", err)
+				}
+				_, err = p.store.UpdateTurn(t.Context(), continuo.TurnUpdate{ConversationID: id, TurnID: "turn_1", Fence: begun.Fence, State: continuo.TurnVoid})
+				p.must(err)
+			}
+		}, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			p := newPlace(t, storetest.NewMemory())
+			conversation := p.talk(20)
+			m := &meddler{Store: p.store, ObjectStore: p.objects}
+			test.meddle(p, m, conversation.ID)
+			if _, err := (upkeep.Archivist{Store: m, Objects: m}).Archive(t.Context(), conversation.ID); !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			_, err := p.archivist().Restore(t.Context(), conversation.ID)
+			p.must(err)
+			p.readable(conversation)
+			for object := range p.objects.Objects(t.Context(), "") {
+				if strings.Contains(object.Name, "/archive") {
+					t.Errorf("the archive %s is left", object.Name)
+				}
+			}
+		})
+	}
+}
+
+// TestASlowRestoreWritesOverNothing restores a conversation that another process restores first, and in which
+// a person redacts everything then.
+func TestASlowRestoreWritesOverNothing(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	conversation := p.talk(300)
+	_, err := p.archivist().Archive(t.Context(), conversation.ID)
+	p.must(err)
+	m := &meddler{Store: p.store, afterPut: func() {
+		_, err := p.archivist().Restore(t.Context(), conversation.ID)
+		p.must(err)
+		_, err = p.log.Redact(t.Context(), conversation, 1, 0, "a wish")
+		p.must(err)
+	}}
+	if found, err := (upkeep.Archivist{Store: m, Objects: p.objects}).Restore(t.Context(), conversation.ID); err != nil || !found.ArchivedAt.IsZero() {
+		t.Errorf("%+v, %v", found, err)
+	}
+	for entry, err := range p.log.Read(t.Context(), conversation, continuo.Range{}) {
+		p.must(err)
+		if entry.Redacted == nil {
+			t.Errorf("entry %d says again what was redacted", entry.Seq)
+		}
+	}
 }

@@ -200,8 +200,8 @@ func (w *walk) archive() error {
 	if w.Objects == nil {
 		return nil
 	}
-	w.needs[continuo.ArchiveObject] = need{bytes: -1}
-	err := Archivist{Store: w.Store, Objects: w.Objects}.verify(w.ctx, w.record0.ID)
+	w.needs[continuo.ArchiveObject(w.record0.ArchivedAt)] = need{bytes: -1}
+	err := Archivist{Store: w.Store, Objects: w.Objects}.verify(w.ctx, w.record0.Conversation)
 	if err != nil && w.ctx.Err() == nil {
 		w.say(0, BadReference, "it is archived, and its archive cannot be read: "+err.Error(), "put the object back from a backup of the object store")
 		return nil
@@ -225,7 +225,7 @@ func (w *walk) objects() error {
 		switch {
 		case named && need.bytes >= 0 && need.bytes != object.Size:
 			w.say(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
-		case named || !w.record0.ArchivedAt.IsZero(): // what an archived conversation names is in its archive
+		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // what an archived conversation names is in its archive
 		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
 			if err := w.loose(w.ctx, object, w.tell); err != nil {
 				return err
@@ -233,7 +233,7 @@ func (w *walk) objects() error {
 		}
 	}
 	for id, need := range w.needs {
-		if id == continuo.ArchiveObject {
+		if continuo.IsArchiveObject(id) {
 			continue // told already
 		}
 		w.say(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")

@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/store/postgres"
 )
 
 type storeCommand struct {
@@ -28,6 +30,23 @@ func storeAt(settings config.StoreConfig, where string) config.StoreConfig {
 		settings.URL, settings.Path = "", where
 	}
 	return settings
+}
+
+// keywords are how the tools of PostgreSQL name a database besides by URL.
+var keywords = regexp.MustCompile(`(^|\s)(host|port|user|password|dbname)\s*=`)
+
+// checkWhere refuses what a flag cannot mean by a store. It would be taken for the name of a file; what it says
+// is not repeated, since it may hold a password.
+func checkWhere(flag, where string) error {
+	scheme, _, isURL := strings.Cut(where, "://")
+	location, err := url.Parse(where)
+	switch {
+	case keywords.MatchString(where) || isURL && scheme != "postgres" && scheme != "postgresql":
+		return usage("%s: give the path of a file, or the URL of a database as postgres://USER@HOST:PORT/DATABASE", flag)
+	case isURL && (err != nil || location.User == nil && strings.Contains(where, "@")):
+		return usage("%s: the URL cannot be used: write it as postgres://USER@HOST:PORT/DATABASE, special characters as %%XX", flag)
+	}
+	return nil
 }
 
 // sameStore reports whether two settings name one store. Two names of one server are not seen through: a
@@ -70,6 +89,8 @@ func openSource(ctx context.Context, settings config.StoreConfig) (continuo.Stor
 		if _, err := os.Stat(settings.Path); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("open the store: there is no file %s: %w", settings.Path, continuo.ErrNotFound)
 		}
+	} else if found, err := postgres.Inspect(ctx, settings.URL); err == nil && !found.Made { // other errors come again below
+		return nil, fmt.Errorf("open the store: there are no tables in %s: %w", found.Place, continuo.ErrNotFound)
 	}
 	settings.Partitions = 0 // whatever it was made with
 	store, _, err := openStore(ctx, settings)

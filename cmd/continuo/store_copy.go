@@ -94,6 +94,9 @@ func (c *storeCopyCommand) Run(ctx context.Context, a *app) error {
 
 // open opens both sides.
 func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, err error) {
+	if err := errors.Join(checkWhere("--from", c.From), checkWhere("--to", c.To)); err != nil {
+		return nil, err
+	}
 	settings, err := a.loadSettings()
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -85,6 +86,23 @@ func TestOneStoreUnderTwoNames(t *testing.T) {
 	} {
 		if sameStore(placed(different[0]), placed(different[1])) {
 			t.Errorf("%s and %s count as one store", different[0], different[1])
+		}
+	}
+}
+
+// What is not a store is not taken for the name of a file, and not repeated.
+func TestWhatIsNoStore(t *testing.T) {
+	for _, where := range []string{"", "a.db", "/a b/c=d.db", "postgres://me:p%23w@h/d", "postgres:///d?host=/run/p", "postgresql://a,b/d"} {
+		if err := checkWhere("--to", where); err != nil {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+	for _, where := range []string{
+		"Postgres://me:pass1@h/d", "mysql://me:pass1@h/d", "host=h password=pass1", "password = pass1", "postgres://me:pass1 x@h/d",
+		"postgres://me:1#pass1@h/d", "postgres://me:1/pass1@h/d", "postgres://me:1?pass1@h/d",
+	} {
+		if err := checkWhere("--to", where); exitCode(err) != 2 || strings.Contains(err.Error(), "pass1") {
+			t.Errorf("%s: %v", where, err)
 		}
 	}
 }

@@ -21,13 +21,13 @@ func number[T int | int64](n T) string {
 	return sign + digits
 }
 
-// count writes a number with its noun: 1 message, 12 messages.
+// count writes a number with its noun: 1 message, 12 entries, 3 keys.
 func count[T int | int64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if strings.HasSuffix(noun, "y") {
-		noun = strings.TrimSuffix(noun, "y") + "ie"
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "e") {
+		noun = stem + "ie"
 	}
 	return number(n) + " " + noun + "s"
 }

@@ -13,7 +13,7 @@ import (
 func TestNumbers(t *testing.T) {
 	for want, got := range map[string]string{
 		"0": number(0), "999": number(999), "1 000": number(1000), "-12 400": number(-12400), "1 234 567": number(1234567),
-		"1 entry": count(1, "entry"), "2 entries": count(2, "entry"), "0 messages": count(0, "message"),
+		"1 entry": count(1, "entry"), "2 entries": count(2, "entry"), "2 keys": count(2, "key"), "0 messages": count(0, "message"),
 		"812 B": byteSize(812), "1.4 MB": byteSize(1_400_000), "1.0 MB": byteSize(999_990), "2.5 TB": byteSize(2_500_000_000_000),
 		"3 of 50 messages": ofLimit(3, 50, "message"), "3 messages": ofLimit(3, 0, "message"),
 	} {

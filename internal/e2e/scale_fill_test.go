@@ -20,6 +20,7 @@ const (
 	planted      = 10 // in so many entries, or titles
 	rareWord     = "zebra"
 	rareTitle    = "aardvark"
+	rareTitleAt  = 3 // the first conversation whose title has it
 	rareChinese  = "长颈鹿"
 	uncommonWord = "quagga" // in one entry of 1 000
 	oddWord      = "oddly"  // in every second entry
@@ -144,7 +145,7 @@ func crowdKey(i int) string { return fmt.Sprintf("key-%d", i) }
 
 func crowdTitle(i, size int) string {
 	title := newWriter(uint64(i) + 2).text(5)
-	if i%(size/planted) == 3 {
+	if i%(size/planted) == rareTitleAt {
 		title += " " + rareTitle
 	}
 	return title

@@ -228,6 +228,14 @@ func (p *population) check(b *testing.B) {
 			b.Fatalf("%s is found %d times, want %d (%v)", query, len(result.Items), want, err)
 		}
 	}
+	titled, err := p.store.ConversationByKey(b.Context(), continuo.DefaultProject, crowdKey(rareTitleAt))
+	if err != nil {
+		b.Fatal(err)
+	}
+	result, err := index.Search(b.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Query: rareTitle, Conversation: &titled})
+	if err != nil || len(result.Items) != 1 {
+		b.Fatalf("the title of %s is found %d times (%v)", titled.ID, len(result.Items), err)
+	}
 	for _, i := range []int{0, p.size / 2, p.size - 1} {
 		c, err := p.store.ConversationByKey(b.Context(), continuo.DefaultProject, crowdKey(i))
 		if err != nil || c.Title != crowdTitle(i, p.size) {

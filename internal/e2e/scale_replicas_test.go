@@ -33,7 +33,7 @@ var scaleText = strings.Repeat("a message of some length ", 28)
 
 // BenchmarkReplicas measures what 1, 2 and 4 replicas of the program append and build on one durable PostgreSQL,
 // and beside them, on the same server, pgbench, which inserts rows of the same shape, and the log alone, without
-// HTTP, in as many stores. Each size has a database of its own, which rests while the others are measured. One
+// HTTP, in as many stores; of these also the writing of turns' events. Each size has a database of its own, which rests while the others are measured. One
 // iteration is a round in which all are measured in turn; run several (-benchtime 5x) and the medians are
 // reported. Programs, clients and the server share the machine, so that the ratios say more than the rates.
 func BenchmarkReplicas(b *testing.B) {

@@ -109,7 +109,14 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 		if missing != 0 {
 			return fmt.Errorf("restore conversation %s: %w: %d of its entries are missing; put all of its records first", conversationID, continuo.ErrInvalid, missing)
 		}
-		_, err = tx.Exec(ctx, unmarkArchived, conversationID)
+		archivedAt, err := unstamp(*have.archivedAt, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, unmarkArchived, conversationID); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, discardName, continuo.ObjectName(conversationID, continuo.ArchiveObject(archivedAt)))
 		return err
 	}, nil)
 	if err == nil {

@@ -45,6 +45,10 @@ ON CONFLICT DO NOTHING`
 
 	discardName = `INSERT INTO continuo.discards (name) VALUES ($1) ON CONFLICT DO NOTHING`
 
+	// Where forks keep the conversation. Else all of its objects go.
+	discardArchive = `
+INSERT INTO continuo.discards (name) SELECT $2::text FROM continuo.conversations WHERE id = $1 ON CONFLICT DO NOTHING`
+
 	shortenDeleted = `UPDATE continuo.conversations SET last_seq = $2 WHERE id = $1 AND deleted`
 
 	deleteConversation = `DELETE FROM continuo.conversations WHERE id = $1 AND deleted`
@@ -68,7 +72,11 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return release(ctx, tx, id, "")
+		if err := release(ctx, tx, id, ""); err != nil || conversation.ArchivedAt.IsZero() {
+			return err
+		}
+		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, continuo.ArchiveObject(conversation.ArchivedAt)))
+		return err
 	}, func(ctx context.Context, q querier) (landed bool, err error) {
 		err = q.QueryRow(ctx, isGone, id).Scan(&landed)
 		return landed, err

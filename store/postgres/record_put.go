@@ -226,7 +226,8 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, keepObjects, []string{continuo.ObjectName(c.ID, "")}); err != nil || c.Key == "" {
+	needed := objectNames(c.ID, []string{"", continuo.ArchiveObject(c.ArchivedAt)})
+	if _, err := tx.Exec(ctx, keepObjects, needed); err != nil || c.Key == "" {
 		return err
 	}
 	added, err := tx.Exec(ctx, putKey, c.ProjectID, c.Key, c.ID)

@@ -63,7 +63,10 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 		if want := c.LastSeq - c.ForkSeq; have != want {
 			return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
 		}
-		_, err = conn.exec(restoreConversation, conversationID)
+		if _, err = conn.exec(restoreConversation, conversationID); err != nil {
+			return err
+		}
+		_, err = conn.exec(insertDiscard, continuo.ObjectName(conversationID, continuo.ArchiveObject(c.ArchivedAt)))
 		return err
 	})
 }

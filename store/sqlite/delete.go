@@ -60,7 +60,11 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		return release(conn, id)
+		if err := release(conn, id); err != nil || conversation.ArchivedAt.IsZero() {
+			return err
+		}
+		_, err = conn.exec(discardArchive, continuo.ObjectName(id, continuo.ArchiveObject(conversation.ArchivedAt)), id)
+		return err
 	})
 }
 

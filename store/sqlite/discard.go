@@ -11,6 +11,9 @@ import (
 const (
 	insertDiscard = `INSERT INTO discards (name) VALUES (?) ON CONFLICT DO NOTHING`
 
+	// Where forks keep the conversation. Else all of its objects go.
+	discardArchive = `INSERT INTO discards (name) SELECT ? FROM conversations WHERE id = ? ON CONFLICT DO NOTHING`
+
 	selectDiscards = `SELECT name FROM discards ORDER BY number LIMIT ?`
 
 	deleteDiscard = `DELETE FROM discards WHERE name = ?`

@@ -126,8 +126,12 @@ func putConversation(conn *connection, record *continuo.ConversationRecord, row 
 	if err := forgetIndex(conn, record.ID); err != nil {
 		return err
 	}
-	_, err = conn.exec(deleteDiscard, continuo.ObjectName(record.ID, ""))
-	return err
+	for _, id := range []string{"", continuo.ArchiveObject(record.ArchivedAt)} {
+		if _, err := conn.exec(deleteDiscard, continuo.ObjectName(record.ID, id)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func putEntry(conn *connection, row entryRow) error {

@@ -64,7 +64,7 @@ func testArchive(t *testing.T, opener Opener) {
 	same(t, "listed", list(t, store, 9), []string{"a"})
 	appendEntries(t, store, "a", 5, 5)
 	updateTurn(t, store, ending(begin(t, store, "a", "t9"), continuo.TurnFinished))
-	expectDiscards(t, "objects are there again", store)
+	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", continuo.ArchiveObject(at(77))))
 }
 
 // expectArchived checks that an archived conversation is found and listed, and left alone.
@@ -218,7 +218,7 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 		noError(t, store.Delete(ctx, id))
 		expectGone(t, store, id)
 	}
-	expectDiscards(t, "deleted", store, "alone/", "forked/o2")
+	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", continuo.ArchiveObject(at(9))))
 	noError(t, store.Delete(ctx, "fork"))
 	expectDiscards(t, "deleted with its fork", store, "forked/", "fork/")
 }

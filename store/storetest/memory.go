@@ -257,10 +257,14 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	archivedAt := c.ArchivedAt
 	c.deleted, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", nil, nil, time.Time{}
 	c.receipts, c.turns = nil, nil
 	c.forget()
 	m.release()
+	if !archivedAt.IsZero() && m.find(id) != nil { // else all of its objects go
+		m.discard(continuo.ObjectName(id, continuo.ArchiveObject(archivedAt)))
+	}
 	return nil
 }
 

@@ -215,6 +215,7 @@ func (m *memory) putConversation(c *memoryConversation, record *continuo.Convers
 	c.Lineage, c.Metadata = slices.Clone(record.Lineage), slices.Clone(record.Metadata)
 	c.forget()
 	m.undiscard(continuo.ObjectName(c.ID, ""))
+	m.undiscard(continuo.ObjectName(c.ID, continuo.ArchiveObject(record.ArchivedAt)))
 }
 
 // undiscard keeps what a record names from being removed.
@@ -298,6 +299,7 @@ func (m *memory) Restore(ctx context.Context, conversationID string) error {
 	if have, want := int64(len(c.entries)), c.LastSeq-c.ForkSeq; have != want {
 		return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
 	}
+	m.discard(continuo.ObjectName(conversationID, continuo.ArchiveObject(c.ArchivedAt)))
 	c.ArchivedAt = time.Time{}
 	return nil
 }

@@ -258,4 +258,11 @@ func testRecordsAndDiscards(t *testing.T, opener Opener) {
 	noError(t, store.PutRecords(ctx, "a", all))
 	expectDiscards(t, "a conversation that came back needs its objects", store)
 	same(t, "it is whole", records(t, store, "a", 100), all)
+
+	noError(t, store.Archive(ctx, seenAs(t, store, "a", 3), at(70)))
+	archived := records(t, store, "a", 100)
+	noError(t, store.PutRecords(ctx, "a", all[1:]))
+	noError(t, store.Restore(ctx, "a"))
+	noError(t, store.PutRecords(ctx, "a", archived[:1]))
+	expectDiscards(t, "a conversation that is archived again as it was needs its archive", store)
 }
