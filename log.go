@@ -26,6 +26,7 @@ type Log struct {
 	news    map[string]*news // of the conversations that somebody listens to
 	blobs   map[string]bool  // hashes of envelopes that are known to be kept
 	heeds   atomic.Bool      // the store tells of changes
+	back    atomic.Int64     // when it last began to, in Unix nanoseconds
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -241,6 +242,9 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 
 func lineageThrough(parent Conversation, at int64) []Segment {
 	var lineage []Segment
+	if at == 0 { // of an empty conversation
+		return nil
+	}
 	for _, segment := range append(parent.Lineage[:len(parent.Lineage):len(parent.Lineage)], Segment{parent.ID, parent.LastSeq}) {
 		segment.Through = min(segment.Through, at)
 		lineage = append(lineage, segment)

@@ -24,12 +24,16 @@ type RecordStore interface {
 	// under its key. A turn that runs gets a lease that has run out. The conversation's own record comes in
 	// the first call; its ancestors come before it.
 	PutRecords(ctx context.Context, conversationID string, records []Record) error
+	// PutArchived is PutRecords for a conversation that has been archived since then and still is. It fails with
+	// ErrInvalid when somebody restored it meanwhile, and with ErrNotFound when somebody deleted it: what was
+	// removed since must not come back.
+	PutArchived(ctx context.Context, conversationID string, since time.Time, records []Record) error
 	// Archive takes the entries, receipts and turns out of a conversation, but for the entries that forks
 	// begin with, and marks it as archived: entries cannot be read or appended, and turns not begun, until
 	// Restore. It fails with a *ConflictError when the conversation has another LastSeq or UpdatedAt than seen
 	// has, with a *BusyError while a turn runs, with ErrArchived, and with ErrNotFound. Objects stay.
 	Archive(ctx context.Context, seen Conversation, at time.Time) error
-	// Restore takes the mark away once PutRecords has brought everything back. It fails with ErrInvalid
+	// Restore takes the mark away once PutArchived has brought everything back. It fails with ErrInvalid
 	// when an entry is missing, and with ErrNotFound. One that is not archived stays as it is. The archive
 	// (see ArchiveObject) is discarded, as it is when an archived conversation is deleted.
 	Restore(ctx context.Context, conversationID string) error

@@ -2,8 +2,11 @@ package continuo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // RedactedText stands in the place of what a person removed.
@@ -15,7 +18,8 @@ const maxRedacted = 10_000
 // Redact removes what the entries from and to (0: the newest) of a conversation say, for good, on the
 // wish of a person; reason may be empty. The entries stay in their places with roles, calls and results,
 // so that the log can be shown as before; words, arguments, thinking, vendors' data and objects go, and so
-// do their turns' events, their words in the index, and a title that was made of them. Entries that the
+// do their turns' events, their words in the index, and titles that were made of them: of this conversation
+// and of those that the entries were written to, not of forks that took such a title over. Entries that the
 // conversation inherited are redacted where they were written, so that all forks show it. It returns
 // the entries that were redacted, without those that had been before. It fails with a *BusyError
 // while one of their turns runs, with ErrBadRange, ErrArchived and ErrNotFound.
@@ -33,6 +37,10 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
+	// First, because afterwards nobody knows any more what a title repeats.
+	if err := l.redactTitles(ctx, conversation.ID, said); err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
 	redacted := make([]Entry, len(said))
 	for i := range said {
 		redacted[i] = l.redact(&said[i], reason)
@@ -47,9 +55,6 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 		}
 		l.announce(owner)
 		first = last
-	}
-	if err := l.redactTitle(ctx, conversation.ID, said); err != nil {
-		return redacted, err
 	}
 	if _, err := l.Sweep(ctx); err != nil {
 		return redacted, fmt.Errorf("the entries are redacted, but objects of theirs are still there and will be tried again: %w", err)
@@ -95,7 +100,23 @@ func (l *Log) redact(e *Entry, reason string) Entry {
 	return kept
 }
 
-// redactTitle replaces a title that repeats what one of the entries said.
+// redactTitles replaces the titles that repeat what one of the entries said: of a conversation, and of those
+// that the entries were written to.
+func (l *Log) redactTitles(ctx context.Context, id string, said []Entry) error {
+	ids := []string{id}
+	for i := range said {
+		if owner := said[i].ConversationID; !slices.Contains(ids, owner) {
+			ids = append(ids, owner)
+		}
+	}
+	for _, id := range ids {
+		if err := l.redactTitle(ctx, id, said); err != nil && !errors.Is(err, ErrNotFound) { // a deleted one has no title
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *Log) redactTitle(ctx context.Context, id string, said []Entry) error {
 	conversation, err := l.Conversation(ctx, id)
 	if err != nil {
@@ -103,11 +124,21 @@ func (l *Log) redactTitle(ctx context.Context, id string, said []Entry) error {
 	}
 	title := strings.TrimSpace(strings.TrimSuffix(conversation.Title, "…"))
 	for i := range said {
-		if title != "" && strings.Contains(said[i].Content.String(), title) {
+		if title != "" && strings.Contains(onOneLine(said[i].Content.String()), onOneLine(title)) {
 			redacted := RedactedText
 			_, err := l.Update(ctx, id, ConversationChange{Title: &redacted})
 			return err
 		}
 	}
 	return nil
+}
+
+// onOneLine is a text with spaces for its control characters, as titles have them.
+func onOneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }

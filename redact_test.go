@@ -113,3 +113,26 @@ func TestARedactionThroughAForkIsSeenByAll(t *testing.T) {
 		}
 	}
 }
+
+// TestARedactionReachesTitlesMadeOfTheEntries redacts through a fork what its parent's title repeats.
+func TestARedactionReachesTitlesMadeOfTheEntries(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	parent, err := log.Import(t.Context(), continuo.Conversation{Title: "my password is hun…"}, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("my\tpassword is hunter2\nkeep it")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{Title: "another title"})
+	if err == nil {
+		_, err = log.Redact(t.Context(), fork, 1, 0, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{parent.ID: continuo.RedactedText, fork.ID: "another title"} {
+		if found, err := log.Conversation(t.Context(), id); err != nil || found.Title != want {
+			t.Errorf("the title is %q (%v), want %q", found.Title, err, want)
+		}
+	}
+}

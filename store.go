@@ -51,7 +51,8 @@ type EntryStore interface {
 	Append(ctx context.Context, batch Batch) error
 	// Redact puts entries in the place of those with their seqs and ids, which are all there or it fails with
 	// ErrNotFound. The events and signals of their turns, their documents in the index and their objects go,
-	// but for objects that the new entries name. UpdatedAt becomes the latest of their redactions. It fails with a *BusyError while one of the turns runs, and
+	// but for objects that the new entries name. UpdatedAt becomes the latest of their redactions, or a nanosecond more than it was where that is
+	// later. It fails with a *BusyError while one of the turns runs, and
 	// with ErrArchived.
 	Redact(ctx context.Context, conversationID string, entries []Entry) error
 	// Entries reads entries of one conversation, not those that it inherited. Of an archived one they are

@@ -114,9 +114,17 @@ func (l *Log) Heed(ctx context.Context) {
 	}
 	defer l.heeds.Store(false)
 	heeder.Heed(ctx, func(ids []string) {
-		l.heeds.Store(true)
+		if !l.heeds.Swap(true) {
+			l.back.Store(time.Now().UnixNano())
+		}
 		l.wake(ids, true)
 	}, func() { l.heeds.Store(false) })
+}
+
+// JustBack reports whether the store could not be reached until a moment ago, as far as Heed knows: then
+// leases have run out that their owners are about to renew.
+func (l *Log) JustBack(moment time.Duration) bool {
+	return time.Since(time.Unix(0, l.back.Load())) < moment
 }
 
 // announce wakes the listeners of conversations that this process has changed.

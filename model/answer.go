@@ -1,10 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -123,7 +125,7 @@ func (a *Answer) Entry(failure error) continuo.Entry {
 		entry.Error = turnError(AsError(failure), partial)
 	}
 	if a.vendor != nil && a.Provider != "" {
-		entry.Vendor = map[string]json.RawMessage{a.Provider: a.vendor}
+		entry.Vendor = map[string]json.RawMessage{a.Provider: validRaw(a.vendor)}
 	}
 	return entry
 }
@@ -143,7 +145,7 @@ func (a *Answer) splitCalls(failed bool) (complete []continuo.ToolCall, partial 
 	for _, index := range slices.Sorted(maps.Keys(a.calls)) {
 		inProgress := a.calls[index]
 		call := inProgress.ToolCall
-		call.Name, call.Arguments = valid(call.Name), valid(inProgress.arguments.String())
+		call.Name, call.Arguments, call.Extra = valid(call.Name), valid(inProgress.arguments.String()), validRaw(call.Extra)
 		cut := failed && !inProgress.done && (index == a.newest || a.returned)
 		if cut || call.Name == "" {
 			partial = append(partial, continuo.PartialToolCall{ID: valid(call.ID), Name: call.Name, Arguments: call.Arguments})
@@ -166,3 +168,11 @@ func turnError(failure *Error, partial []continuo.PartialToolCall) *continuo.Tur
 }
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// validRaw is valid for JSON, in which only texts can have bytes that are no UTF-8. Not every store takes those.
+func validRaw(raw json.RawMessage) json.RawMessage {
+	if utf8.Valid(raw) {
+		return raw
+	}
+	return bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -107,6 +108,16 @@ func TestEntry(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestAnswerOfBytesThatAreNoText has an upstream send bytes that are no UTF-8 in what is kept as it came.
+func TestAnswerOfBytesThatAreNoText(t *testing.T) {
+	answer := model.Answer{Provider: "v"}
+	answer.Add(model.Delta{Vendor: json.RawMessage("{\"a\":\"\xff\"}"), ToolCall: &model.ToolCallDelta{Name: "f", Extra: json.RawMessage("{\"b\":\"\xff\"}")}})
+	entry := answer.Entry(nil)
+	if body := rawjson.MustMarshal(entry); !utf8.Valid(body) || !json.Valid(body) {
+		t.Errorf("not every store takes %q", body)
 	}
 }
 

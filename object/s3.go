@@ -51,7 +51,8 @@ func openS3(ctx context.Context, at s3Location, options Options) (engine, error)
 // s3Config reads the AWS settings of the environment, the user and the machine, as all programs do that use the SDK.
 func s3Config(ctx context.Context, at s3Location, options Options) (aws.Config, error) {
 	load := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(s3HTTP(options.Timeout)),
+		// For credentials. The SDK adds the certificates of AWS_CA_BUNDLE to no other kind of client.
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(options.Timeout)),
 		config.WithLogger(logging.Nop{}),
 	}
 	if at.region != "" {
@@ -71,6 +72,7 @@ func s3Config(ctx context.Context, at s3Location, options Options) (aws.Config, 
 	if err != nil {
 		return settings, fmt.Errorf("%w: read the AWS settings: %w", continuo.ErrInvalid, err)
 	}
+	settings.HTTPClient = s3HTTP(settings.HTTPClient, options.Timeout)
 	if settings.Region == "" {
 		return settings, fmt.Errorf("%w: no region; add region=NAME to the location, or set AWS_REGION", continuo.ErrInvalid)
 	}
@@ -82,9 +84,13 @@ func s3Config(ctx context.Context, at s3Location, options Options) (aws.Config, 
 	return settings, nil
 }
 
-// s3HTTP bounds each request by the time in which no byte moves.
-func s3HTTP(timeout time.Duration) *http.Client {
-	transport := awshttp.NewBuildableClient().GetTransport()
+// s3HTTP bounds each request by the time in which no byte moves. Loaded is as the settings made it.
+func s3HTTP(loaded aws.HTTPClient, timeout time.Duration) *http.Client {
+	client, ok := loaded.(*awshttp.BuildableClient)
+	if !ok {
+		client = awshttp.NewBuildableClient()
+	}
+	transport := client.GetTransport()
 	return &http.Client{
 		Transport: &idleTransport{next: transport, limit: timeout},
 		// The SDK reads what a redirect says, which is that the region is wrong.

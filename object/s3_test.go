@@ -2,14 +2,20 @@ package object
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
 func TestWhyABucketCannotBeUsedIsSaid(t *testing.T) {
@@ -204,5 +210,26 @@ func TestABucketIsSharedBelowAPrefix(t *testing.T) {
 	}
 	if f.count("PUT /"+s3Bucket+"/team/a/x/y") != 1 {
 		t.Errorf("not addressed by path: %q", f.requests)
+	}
+}
+
+// The certificates that AWS_CA_BUNDLE names are trusted, as by all programs that use the SDK.
+func TestCertificatesOfTheSettings(t *testing.T) {
+	useCredentials(t)
+	backend := s3mem.New()
+	if err := backend.CreateBucket(s3Bucket); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	bundle := filepath.Join(t.TempDir(), "bundle.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CA_BUNDLE", bundle)
+	b := openAt(t, s3At(server.URL, ""))
+	if err := b.PutObject(t.Context(), "a", strings.NewReader("x")); err != nil {
+		t.Error(err)
 	}
 }

@@ -130,13 +130,14 @@ func (j *Journal) show(e Event) {
 }
 
 // behind reports whether the store is further behind than it may be: by twice FlushBytes, of which some has
-// waited for twice FlushAge. The caller holds mu.
+// waited for twice FlushAge, or by anything for MaxBehind. The caller holds mu.
 func (j *Journal) behind() bool {
 	oldest := j.oldest
 	if j.flying.bytes > 0 {
 		oldest = j.flying.oldest
 	}
-	return j.bytes+j.flying.bytes >= 2*j.keeper.options.FlushBytes && time.Since(oldest) >= 2*j.keeper.options.FlushAge
+	waited := time.Since(oldest)
+	return waited >= j.keeper.options.MaxBehind || waited >= 2*j.keeper.options.FlushAge && j.bytes+j.flying.bytes >= 2*j.keeper.options.FlushBytes
 }
 
 // publish shows an event to the readers. The caller holds mu.
@@ -341,16 +342,20 @@ func (j *Journal) flush() error {
 	return nil
 }
 
-// lostIf stops the turn when another process has taken its place, or when the lease could not be renewed
-// for so long that one may have.
+// lostIf stops the turn when another process has taken its place, or when the store could not be written for
+// much longer than its lease. For a shorter time it waits: while nobody reaches the store nobody can take
+// its place, and those who come back give it a moment (see Keeper.abandoned).
 func (j *Journal) lostIf(err error) {
-	if errors.Is(err, continuo.ErrLeaseLost) || time.Since(j.renewed) > j.keeper.options.Lease {
+	if errors.Is(err, continuo.ErrLeaseLost) || time.Since(j.renewed) > outageLeases*j.keeper.options.Lease {
 		if j.ctx.Err() == nil {
 			j.keeper.options.Meter.LeaseLost()
 		}
 		j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
 	}
 }
+
+// outageLeases is for how many leases a turn waits for its store.
+const outageLeases = 4
 
 // observe tells of an event.
 func (j *Journal) observe(e Event) {

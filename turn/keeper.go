@@ -44,6 +44,9 @@ type KeeperOptions struct {
 	// bytes, that makes it go at once. Default 50 ms and 1 KiB.
 	FlushAge   time.Duration
 	FlushBytes int
+	// MaxBehind is for how long readers are shown events that a store which cannot be reached does not have; then
+	// the turn waits for the store. Default 1 s.
+	MaxBehind time.Duration
 	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
 	// quick. Took is how long the turn has run. Default none.
 	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
@@ -65,6 +68,7 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	options.Heartbeat = min(options.Heartbeat, options.Lease/3)
 	setDefault(&options.Poll, 100*time.Millisecond)
 	setDefault(&options.FlushAge, 50*time.Millisecond)
+	setDefault(&options.MaxBehind, time.Second)
 	if options.FlushBytes == 0 {
 		options.FlushBytes = 1 << 10
 	}
@@ -169,7 +173,7 @@ func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, sign
 // abandoned reports whether nobody carries on a running turn any more.
 func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	if turn.Owner != k.options.Owner {
-		return turn.LeaseExpired || k.gone(turn.Owner)
+		return turn.LeaseExpired && !k.options.Log.JustBack(3*k.options.Heartbeat) || k.gone(turn.Owner)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

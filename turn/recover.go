@@ -270,7 +270,7 @@ func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []contin
 
 // broken makes the answer that says that the turn broke off, with what had come of it.
 func (r *remains) broken() []continuo.Entry {
-	failure := &model.Error{Reason: continuo.ReasonInterrupted, Message: "the program ended during the turn", Retryable: true}
+	failure := &model.Error{Reason: continuo.ReasonInterrupted, Message: "the program that ran the turn ended, or was out of touch for too long", Retryable: true}
 	if r.round == nil {
 		return []continuo.Entry{(&model.Answer{}).Entry(failure)}
 	}

@@ -1,12 +1,14 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
@@ -77,6 +79,9 @@ func (c *cycle) show(delta model.Delta) {
 		piece := *delta.ToolCall
 		if !json.Valid(piece.Extra) { // no event could hold it; the rules of the log refuse the whole answer
 			piece.Extra = nil
+		}
+		if !utf8.Valid(piece.Extra) { // nor would every store take it
+			piece.Extra = bytes.ToValidUTF8(piece.Extra, []byte("\uFFFD"))
 		}
 		c.journal.emit(Event{Kind: CallDelta, Delta: &piece})
 	}

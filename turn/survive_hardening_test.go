@@ -484,3 +484,31 @@ func TestAnIDThatNeverWasStillLeadsToTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestABeginningThatMayBeWrittenIsNotUndone has a store write the user's entry and say that it cannot be reached.
+func TestABeginningThatMayBeWrittenIsNotUndone(t *testing.T) {
+	store := &trap{Store: storetest.NewMemory()}
+	h := newHouse(t)
+	h.over(store)
+	store.append = func(batch continuo.Batch) error {
+		store.append = nil
+		if err := store.Store.Append(context.Background(), batch); err != nil {
+			return err
+		}
+		return continuo.ErrUnavailable
+	}
+	journal := h.begin(context.Background())
+	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("hello")}); !errors.Is(err, continuo.ErrUnavailable) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	if recovered, err := h.keeper.RecoverAll(context.Background()); err != nil || recovered != 1 {
+		t.Errorf("recovered %d turns, %v", recovered, err)
+	}
+	ended, err := store.Turn(context.Background(), h.conversation.ID, journal.Turn().ID)
+	if err != nil || ended.State != continuo.TurnFailed || ended.Reason != continuo.ReasonInterrupted {
+		t.Errorf("the turn of an entry that is there: %+v, %v", ended, err)
+	}
+	if all := h.entries(); len(all) != 2 || all[0].Content.String() != "hello" || all[1].Error == nil {
+		t.Errorf("log %q", shapes(all))
+	}
+}

@@ -150,6 +150,9 @@ type cycle struct {
 func (c *cycle) run() error {
 	begin := time.Now()
 	if err := c.begin(); err != nil {
+		if errors.Is(err, continuo.ErrUnavailable) {
+			return err // its beginning may stand in the log: whoever closes the turn looks
+		}
 		if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, continuo.ErrLeaseLost) {
 			err = fmt.Errorf("%w: it was stopped before it began: %w", continuo.ErrNotRunning, cause)
 		}

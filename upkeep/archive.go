@@ -173,22 +173,10 @@ func (a Archivist) verify(ctx context.Context, c continuo.Conversation) error {
 	return a.decode(ctx, c, func([]continuo.Record) error { return nil })
 }
 
-// bringBack writes the records of an archive, but for the conversation's own, which the store has. It looks
-// each time whether somebody else was faster: what was said or redacted since must not be written over.
+// bringBack writes the records of an archive, but for the conversation's own, which the store has.
 func (a Archivist) bringBack(ctx context.Context, c continuo.Conversation) error {
-	return a.decode(ctx, c, func(some []continuo.Record) error {
-		now, err := a.Store.Conversation(ctx, c.ID)
-		if err == nil && !now.ArchivedAt.Equal(c.ArchivedAt) {
-			err = errRestored
-		}
-		if err != nil {
-			return err
-		}
-		return a.Store.PutRecords(ctx, c.ID, some)
-	})
+	return a.decode(ctx, c, func(some []continuo.Record) error { return a.Store.PutArchived(ctx, c.ID, c.ArchivedAt, some) })
 }
-
-var errRestored = errors.New("somebody else has restored it meanwhile")
 
 // decode gives the records of an archive to take, some at a time, without the conversation's own.
 func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take func([]continuo.Record) error) error {

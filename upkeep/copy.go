@@ -255,11 +255,25 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 	if err == nil && stale {
 		p.stale.Add(1)
 		if err = p.To.Delete(ctx, id); err == nil || errors.Is(err, continuo.ErrNotFound) { // one that was deleted is kept by its forks
-			_, err = p.copyRecords(ctx, id)
+			err = p.copyAnew(ctx, id, first)
 		}
 	}
 	p.looked.Add(1)
 	p.report()
+	return err
+}
+
+// copyAnew copies a conversation that was removed, after those that it begins with: some of them may have
+// been kept for it alone, and be gone as well.
+func (p *pass) copyAnew(ctx context.Context, id string, first []continuo.Record) error {
+	for _, record := range first {
+		for _, ancestor := range record.Conversation.Lineage {
+			if _, err := p.copyRecords(ctx, ancestor.ConversationID); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := p.copyRecords(ctx, id)
 	return err
 }
 

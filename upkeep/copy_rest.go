@@ -112,8 +112,8 @@ func eachBlob(ctx context.Context, store continuo.RecordStore, each func(hash st
 	}
 }
 
-// CopyObjects copies the objects that a destination does not have in the same size or only from an earlier time
-// (an archive may be made anew under its name), and returns how many.
+// CopyObjects copies the objects that a destination does not have in the same size or only from an earlier time,
+// and returns how many.
 // Progress is told of each; it may be nil.
 func CopyObjects(ctx context.Context, from, to continuo.ObjectStore, progress func(objects, bytes int64)) (copied int64, err error) {
 	there := map[string]continuo.ObjectInfo{}

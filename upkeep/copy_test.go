@@ -243,3 +243,24 @@ func TestACopyOfAStoreInUse(t *testing.T) {
 		t.Error("the conversation that grew is not the same")
 	}
 }
+
+// TestACopyOfAForkThatWentOnBringsItsDeletedParentBack copies over a fork that is alone in keeping its parent.
+func TestACopyOfAForkThatWentOnBringsItsDeletedParentBack(t *testing.T) {
+	for name, to := range map[string]continuo.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
+		t.Run(name, func(t *testing.T) {
+			source, target := newPlace(t, storetest.NewMemory()), newPlace(t, to)
+			parent := source.talk(5)
+			fork := source.fork(parent.ID, 4)
+			source.must(source.log.Delete(t.Context(), parent.ID))
+			copier := upkeep.Copier{From: source.store, To: to}
+			_, err := copier.Copy(t.Context())
+			source.must(err)
+			_, err = target.log.Append(t.Context(), fork.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("went on")}}, continuo.AppendOptions{})
+			source.must(err)
+			if done, err := copier.Copy(t.Context()); err != nil || done.FromSHA256 != done.ToSHA256 {
+				t.Errorf("%+v, %v", done, err)
+			}
+			same(t, source, target)
+		})
+	}
+}

@@ -205,8 +205,8 @@ func (m *meddler) Records(ctx context.Context, id string, after continuo.RecordP
 	return m.Store.Records(ctx, id, after, limit)
 }
 
-func (m *meddler) PutRecords(ctx context.Context, id string, records []continuo.Record) error {
-	err := m.Store.PutRecords(ctx, id, records)
+func (m *meddler) PutArchived(ctx context.Context, id string, since time.Time, records []continuo.Record) error {
+	err := m.Store.PutArchived(ctx, id, since, records)
 	once(&m.afterPut)
 	return err
 }

@@ -36,7 +36,7 @@ type cli struct {
 // globals are the flags that every command has.
 type globals struct {
 	Config  string            `placeholder:"FILE" group:"Global flags:" help:"Settings file. Default: ./continuo.yaml, else ~/.config/continuo/continuo.yaml."`
-	Store   *string           `placeholder:"PATH" group:"Global flags:" help:"SQLite file of the logs (store.path)."`
+	Store   *string           `placeholder:"PATH" group:"Global flags:" help:"SQLite file of the logs (store.path), in the place of a database too."`
 	Project *string           `placeholder:"NAME" group:"Global flags:" help:"Project of the conversations (project)."`
 	Set     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" group:"Global flags:" help:"Any setting, such as context.max_messages=40; may be repeated. continuo doctor lists them."`
 
@@ -125,6 +125,9 @@ func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
 	options := config.Options{File: a.globals.Config, Env: a.env, Flags: map[string]string{}, FlagNames: map[string]string{}}
 	for key, value := range a.globals.Set {
 		options.Flags[key] = value
+	}
+	if _, given := options.Flags["store.url"]; a.globals.Store != nil && !given { // a database of the settings is not what was named
+		options.Flags["store.url"], options.FlagNames["store.url"] = "", "store"
 	}
 	all := append([]flag{{"store.path", "store", a.globals.Store}, {"project", "project", a.globals.Project}}, flags...)
 	for _, f := range all {

@@ -45,7 +45,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	case utf8.RuneCountInString(c.Name) > maxKeyName || !utf8.ValidString(c.Name):
 		return usage("--name: give at most %d characters of valid UTF-8", maxKeyName)
 	}
-	w, err := a.wire(ctx)
+	w, err := a.wireStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ Examples:
 
 // Run prints the list.
 func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
+	w, err := a.wireStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ Examples:
 
 // Run ends the keys, if all of them are there.
 func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
+	w, err := a.wireStore(ctx)
 	if err != nil {
 		return err
 	}

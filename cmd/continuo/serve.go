@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -77,11 +78,12 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		Logger: logger, Registry: registry, Version: readVersion().Version,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
-	return serve(ctx, listener, handler, w.engine, settings.Server.ShutdownTimeout, logger)
+	return serve(ctx, listener, handler, w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
 }
 
-// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, patience time.Duration, logger *slog.Logger) error {
+// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Turns
+// that are interrupted get half as long again for their objects; a bucket that hangs is not waited for.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, objects io.Closer, patience time.Duration, logger *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	httpServer := &http.Server{
@@ -99,6 +101,8 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	logger.Info("shutting_down", "timeout", patience.String())
 	stopping, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	hangUp := time.AfterFunc(patience+patience/2, func() { _ = objects.Close() }) // it is closed again later, by then without an error
+	defer hangUp.Stop()
 	err := httpServer.Shutdown(stopping)
 	_ = turns.Close(stopping) // never fails; what still runs at the end of patience is interrupted
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -171,6 +172,45 @@ func TestServe(t *testing.T) {
 		t.Errorf("ended with %d:\n%s", code, p.stderr)
 	}
 	p.stderr.wait(t, "msg=stopped")
+}
+
+// A bucket that hangs does not hold up a server that is told to stop.
+func TestStopWhileTheBucketHangs(t *testing.T) {
+	dir, put, over := t.TempDir(), make(chan struct{}, 100), make(chan struct{})
+	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><KeyCount>0</KeyCount><IsTruncated>false</IsTruncated></ListBucketResult>`)
+			return
+		}
+		put <- struct{}{}
+		<-over
+	}))
+	t.Cleanup(func() { close(over); bucket.Close() })
+	p := start(t, dir, []string{
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "CONTINUO_OBJECTS_LOCATION=s3://bucket?endpoint=" + bucket.URL,
+	}, "serve", "--listen", "127.0.0.1:0", "--set", "server.shutdown_timeout=1s", "--set", "objects.inline_part_bytes=1")
+	address := p.stderr.wait(t, `on (http://127\.0\.0\.1:\d+)`)[1]
+	client := &http.Client{}
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	asked.Go(func() {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/chat",
+			strings.NewReader(`{"message": [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}`))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if response, err := client.Do(request); err == nil { // the server hangs up or answers with an error
+			_ = response.Body.Close()
+		}
+	})
+	<-put
+	p.signal(syscall.SIGTERM)
+	began := time.Now()
+	p.stderr.wait(t, "msg=stopped") // fails after 20 s
+	if code := p.end(); code != 0 {
+		t.Errorf("ended with %d after %s:\n%s", code, time.Since(began), p.stderr)
+	}
 }
 
 // TestServeRefuses covers addresses that cannot be.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
@@ -45,6 +46,9 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
+	if err := c.mayMend(a, w.settings); err != nil {
+		return err
+	}
 	report, err := c.check(ctx, a, w)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("stopped: %w", context.Canceled)
@@ -61,6 +65,21 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
 		err = errSilent
 	}
 	return err
+}
+
+// mayMend refuses to remove objects that may be another store's: a file that --store names, such as a backup,
+// does not name what the store of the settings has had since.
+func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
+	if !c.Mend || a.globals.Store == nil {
+		return nil
+	}
+	for _, setting := range settings.Settings() {
+		if from := setting.Origin; setting.Key == "objects.location" && from.Kind != config.FromDefault && from.Kind != config.FromFlag {
+			return usage("--mend removes objects that the store does not name, and those at %s (objects.location, %s) may be another store's than %s: say where its own are with --set objects.location=WHERE",
+				setting.Value, from, *a.globals.Store)
+		}
+	}
+	return nil
 }
 
 func (c *storeCheckCommand) check(ctx context.Context, a *app, w *wired) (report checkReport, err error) {

@@ -17,6 +17,19 @@ const (
 	systemPostgres = "postgresql"
 )
 
+// wireStore opens the store alone, for what needs nothing else: keys are revoked while objects cannot be reached.
+func (a *app) wireStore(ctx context.Context) (*wired, error) {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return nil, err
+	}
+	store, system, err := openStore(ctx, settings.Store)
+	if err != nil {
+		return nil, err
+	}
+	return &wired{settings: settings, store: store, system: system, telemetry: &telemetry{}}, nil
+}
+
 // openStore opens the store that the settings name: a PostgreSQL database, or else the SQLite file.
 func openStore(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
 	if settings.URL == "" {

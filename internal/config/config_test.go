@@ -160,6 +160,30 @@ func TestLaterWinsAndOriginsAreKept(t *testing.T) {
 	}
 }
 
+// TestTheStoreThatWasNamedLaterCounts: a flag that names a file must not be taken for the database of the
+// environment.
+func TestTheStoreThatWasNamedLaterCounts(t *testing.T) {
+	const url = "postgres://u@h/d"
+	for _, c := range []struct {
+		text  string
+		env   []string
+		flags map[string]string
+		want  string
+	}{
+		{"", []string{"CONTINUO_STORE_URL=" + url}, nil, url},
+		{"", []string{"CONTINUO_STORE_URL=" + url}, map[string]string{"store.path": "x.db"}, ""},
+		{"store: {url: 'postgres://u@h/d'}", []string{"CONTINUO_STORE_PATH=x.db"}, nil, ""},
+		{"store: {path: x.db}", []string{"CONTINUO_STORE_URL=" + url}, nil, url},
+		{"", []string{"CONTINUO_STORE_PATH=x.db", "CONTINUO_STORE_URL=" + url}, nil, url},
+		{"", nil, map[string]string{"store.path": "x.db", "store.url": url}, url},
+	} {
+		config := mustLoad(t, c.text, Options{Env: c.env, Flags: c.flags})
+		if config.Store.URL != c.want || find(t, config, "store.url").Value != c.want {
+			t.Errorf("%q %v %v: store.url is %q, want %q", c.text, c.env, c.flags, config.Store.URL, c.want)
+		}
+	}
+}
+
 func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",

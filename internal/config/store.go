@@ -33,7 +33,7 @@ func (c *Config) storeRows(home string) []*setting {
 	return []*setting{{
 		key: "store.path", value: path(&c.Store.Path, home, false),
 		phrase: "<data dir>/continuo.db", example: "~/.local/share/continuo/continuo.db",
-		doc: "The SQLite file that holds the logs. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path.",
+		doc: "The SQLite file that holds the logs, unless store.url is given in the same place or a later one. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path.",
 	}, {
 		key: "store.url", value: databaseURL(&c.Store.URL), def: "",
 		doc: "A PostgreSQL database that holds the logs instead of the SQLite file, for more than one machine: postgres://user@host:5432/database. Several hosts with target_session_attrs=read-write name a primary and its standbys. The password belongs into CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass, not into the file.",
@@ -103,6 +103,10 @@ func (l *loader) checkStore() {
 	c := l.config
 	if c.Store.Path == "" {
 		l.problems.addError(errors.New("store.path: no default, because neither XDG_DATA_HOME nor HOME is set to an absolute path: set one of them, or store.path (CONTINUO_STORE_PATH)"))
+	}
+	// Both name the store: the one that was given later counts, and of one layer the database.
+	if l.row("store.path").origin.Kind > l.row("store.url").origin.Kind {
+		c.Store.URL = ""
 	}
 	if c.Store.Path != "" {
 		l.row("objects.location").setDefault(c.Store.Path + ".objects")

@@ -254,6 +254,9 @@ func path(place *string, home string, mayBeEmpty bool) value {
 		if text == "" && !mayBeEmpty || !isLine(text) {
 			return errNotAllowed
 		}
+		if scheme, _, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(scheme, "postgres") {
+			return errors.New("a database is named by store.url (CONTINUO_STORE_URL), not by a path")
+		}
 		if rest, ok := strings.CutPrefix(text, "~/"); ok {
 			if home == "" {
 				return errors.New("~ cannot be followed, because HOME is not set to an absolute path: write the whole path")

@@ -122,11 +122,12 @@ func turnBytes(b *testing.B, url string) {
 	}
 	during(b, 1, time.Nanosecond, turn)
 	for b.Loop() {
-		before, began := pool.position(b), pool.commits(b)
+		before, began, idle := pool.position(b), pool.commits(b), s.usage(b).cpu
 		ran := during(b, atOnce, 6*time.Second, turn) // two each
 		per := func(name string, bytes float64) { b.ReportMetric(bytes/float64(len(ran.each)), name) }
 		per("wal-B/turn", pool.position(b)-before)
 		per("commits/turn", pool.commits(b)-began)
+		per("cpu-ms/turn", 1000*(s.usage(b).cpu-idle)) // of the program
 		pool.exec(b, "VACUUM")
 		pool.report(b, per)
 	}

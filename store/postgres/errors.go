@@ -100,6 +100,10 @@ func (s *Store) failed(err error) error {
 // translate gives an error of the database the root's word for it.
 func translate(err error) error {
 	word := func(sentinel error, advice string) error { return fmt.Errorf("%w: %s (%w)", sentinel, advice, err) }
+	var lost *lostError
+	if errors.As(err, &lost) && lost.sent {
+		return word(continuo.ErrUnavailable, "what was to be written may be there or not; look before it is written again")
+	}
 	switch code := codeOf(err); code {
 	case diskFull:
 		return word(continuo.ErrFull, "nothing was written; free some space on its server and try again")
@@ -107,6 +111,8 @@ func translate(err error) error {
 		return word(continuo.ErrReadOnly, "this server is a standby or takes no writes; name the primary, or all servers with target_session_attrs=read-write")
 	case tooManyConnections:
 		return word(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_connections of the replicas, or raise its max_connections")
+	case programLimit:
+		return word(continuo.ErrInvalid, "a key, an id or a list is larger than PostgreSQL takes; make it shorter")
 	case invalidText, untranslatableText:
 		return word(continuo.ErrInvalid, "PostgreSQL keeps only valid UTF-8 without NUL characters; take those out")
 	case uniqueViolation:
@@ -120,7 +126,6 @@ func translate(err error) error {
 	case unknownDatabase:
 		return fmt.Errorf("there is no such database; create it, or check store.url: %w", err)
 	default:
-		var lost *lostError
 		if passes(err) || code == "" && errors.As(err, &lost) {
 			return word(continuo.ErrUnavailable, "start it, or check store.url")
 		}

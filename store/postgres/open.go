@@ -18,7 +18,8 @@ import (
 )
 
 // Open connects to the database of a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE and brings its
-// schema up to date. While the database cannot be reached it tries again for Options.Patience. It fails with
+// schema up to date. A URL may name several servers: the first that can be written to is used, also for reads.
+// While the database cannot be reached it tries again for Options.Patience. It fails with
 // continuo.ErrUnavailable, continuo.ErrReadOnly and continuo.ErrNewerSchema. No error shows the password.
 // The caller must Close the store.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
@@ -85,6 +86,9 @@ func configure(text string, options Options) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}
+	if conn.ValidateConnect == nil && len(hostsOf(conn.Config)) > 1 { // a standby would show what was true a while ago
+		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	setUnlessThere(conn.RuntimeParams, "application_name", options.Name)
 	config.AfterConnect = prepareConnection(conn.RuntimeParams, options.StatementTimeout, options.LockTimeout)
 	return config, nil
@@ -116,11 +120,16 @@ func setUnlessThere(params map[string]string, name, value string) {
 
 // placeOf names a database without saying who may use it how.
 func placeOf(config pgconn.Config) string {
+	return fmt.Sprintf("PostgreSQL database %s at %s", config.Database, strings.Join(hostsOf(config), ","))
+}
+
+// hostsOf lists the servers that a URL names.
+func hostsOf(config pgconn.Config) []string {
 	hosts := []string{net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
 	for _, other := range config.Fallbacks {
 		if host := net.JoinHostPort(other.Host, strconv.Itoa(int(other.Port))); !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
 	}
-	return fmt.Sprintf("PostgreSQL database %s at %s", config.Database, strings.Join(hosts, ","))
+	return hosts
 }

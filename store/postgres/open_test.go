@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -133,6 +135,44 @@ func TestAStandbyIsRefused(t *testing.T) {
 	defer both.Close()
 	if err := both.PutBlob(t.Context(), "h", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReadsDoNotGoToAStandby names several servers and lets the first, which can be written to, go away: what a
+// standby shows may be long out of date.
+func TestReadsDoNotGoToAStandby(t *testing.T) {
+	primary := pgtest.Start(t, pgtest.Options{Replication: true, ListenTCP: true})
+	standby := primary.Standby(t, pgtest.Options{ListenTCP: true})
+	several := strings.Replace(pgtest.MultiHostURL(t, "postgres", primary, standby), "target_session_attrs=read-write", "", 1)
+	store := openAt(t, several, Options{Patience: 50 * time.Millisecond})
+	defer store.Close()
+	newConversation(t, store, "a", 1)
+	standby.CatchUp(t)
+	primary.Stop(t, pgtest.Fast)
+	if found, err := store.Conversation(t.Context(), "a"); !errors.Is(err, continuo.ErrUnavailable) {
+		t.Errorf("a standby showed %+v (%v)", found, err)
+	}
+	primary.Restart(t)
+	if _, err := store.Conversation(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsTooLongIsInvalid has keys that no index takes.
+func TestWhatIsTooLongIsInvalid(t *testing.T) {
+	store := openAt(t, newDatabase(t, 0), Options{})
+	defer store.Close()
+	newConversation(t, store, "a", 0)
+	var long strings.Builder
+	for i := range 10_000 { // what can be packed fits
+		fmt.Fprintf(&long, "%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	batch := continuo.Batch{ConversationID: "a", Entries: someEntries("a", 1, 1, "text"), Receipts: []continuo.Receipt{{Key: long.String(), First: 1, Last: 1}}}
+	if err := store.Append(t.Context(), batch); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("a receipt's key: %v", err)
+	}
+	if err := store.Create(t.Context(), continuo.Conversation{ID: "b", Key: long.String()}, nil); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("a conversation's key: %v", err)
 	}
 }
 

@@ -54,9 +54,10 @@ func (s *Store) transact(ctx context.Context, what string, work func(ctx context
 	return err
 }
 
-// commit carries work out. Doubtful says that an earlier attempt may have been committed.
+// commit carries work out. Doubtful says that an earlier attempt may have been committed. An error that is no
+// verdict and leaves it open whether one was is a *lostError that was sent.
 func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error, landed func(ctx context.Context, q querier) (bool, error), doubtful bool) error {
-	return s.patiently(ctx, func() error {
+	err := s.patiently(ctx, func() error {
 		if done, err := s.hasLanded(ctx, doubtful, landed); done || err != nil {
 			return err
 		}
@@ -72,6 +73,10 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 		}
 		return err
 	})
+	if doubtful && err != nil && !isVerdict(err) {
+		return &lostError{err: err, sent: true}
+	}
+	return err
 }
 
 // transactOnce makes one attempt. Sent says that COMMIT may have reached the server: pgx is no help there, for

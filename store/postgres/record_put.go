@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -14,7 +15,8 @@ import (
 
 const (
 	// What the conversation had before, to take away what is derived of it.
-	replacedConversation = `SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]') FROM continuo.conversations WHERE id = $1 FOR UPDATE`
+	replacedConversation = `
+SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]'), coalesce(archived_at, ''), deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
 
 	putConversation = `
 INSERT INTO continuo.conversations AS old (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage,
@@ -64,10 +66,20 @@ ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = 
 // conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
 // there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
 func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	return s.putRecords(ctx, conversationID, "", records)
+}
+
+// PutArchived is part of continuo.RecordStore.
+func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []continuo.Record) error {
+	return s.putRecords(ctx, conversationID, stamp(since), records)
+}
+
+func (s *Store) putRecords(ctx context.Context, conversationID, since string, records []continuo.Record) error {
 	put, err := sortRecords(conversationID, records)
 	if err != nil {
 		return fmt.Errorf("put records of conversation %s: %w", conversationID, err)
 	}
+	put.since = since
 	err = s.transact(ctx, "put records of conversation "+conversationID, put.carryOut, nil)
 	if err == nil {
 		s.changed(conversationID)
@@ -78,6 +90,7 @@ func (s *Store) PutRecords(ctx context.Context, conversationID string, records [
 // recordsToPut are the records of one call, kind by kind, and encoded.
 type recordsToPut struct {
 	id           string
+	since        string                       // when the conversation must have been archived; "": that is not asked
 	conversation *continuo.ConversationRecord // nil: none
 	entries      *wholeEntries
 	receipts     []continuo.Receipt
@@ -240,10 +253,19 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 // dropDerived takes away what was derived of the record that is about to be replaced, if one is. It fails
 // with continuo.ErrNotFound when the conversation is not there.
 func (put *recordsToPut) dropDerived(ctx context.Context, tx pgx.Tx) error {
-	var projectID, key string
+	var projectID, key, archivedAt string
 	var lineage []byte
-	if err := tx.QueryRow(ctx, replacedConversation, put.id).Scan(&projectID, &key, &lineage); err != nil || put.conversation == nil {
-		return orNotFound(err)
+	var deleted bool
+	err := orNotFound(tx.QueryRow(ctx, replacedConversation, put.id).Scan(&projectID, &key, &lineage, &archivedAt, &deleted))
+	switch {
+	case err != nil:
+	case put.since != "" && deleted:
+		err = continuo.ErrNotFound
+	case put.since != "" && put.since != archivedAt:
+		err = fmt.Errorf("put records of conversation %s: %w: it is not archived since %s", put.id, continuo.ErrInvalid, put.since)
+	}
+	if err != nil || put.conversation == nil {
+		return err
 	}
 	var segments []continuo.Segment
 	if err := json.Unmarshal(lineage, &segments); err != nil {

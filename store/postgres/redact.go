@@ -21,7 +21,7 @@ UPDATE continuo.entries AS entry SET role = e.role, hidden = e.hidden, created_a
 FROM ` + unnestEntries + `
 WHERE entry.conversation_id = $1 AND entry.seq = e.seq AND entry.id = e.id`
 
-	touchConversation = `UPDATE continuo.conversations SET updated_at = greatest(updated_at, $2) WHERE id = $1`
+	touchConversation = `UPDATE continuo.conversations SET updated_at = $2 WHERE id = $1`
 
 	runningTurnOf = selectTurn + `WHERE conversation_id = $1 AND state = 'running' AND id = ANY ($2)`
 
@@ -70,7 +70,7 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if _, err := tx.Exec(ctx, deleteDocuments, conversationID, rows.seqs); err != nil {
 			return err
 		}
-		return touch(ctx, tx, conversationID, entries)
+		return touch(ctx, tx, conversationID, have.updatedAt, entries)
 	}, nil)
 	if err == nil {
 		s.changed(conversationID)
@@ -78,8 +78,9 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 	return err
 }
 
-// touch moves UpdatedAt to the latest redaction.
-func touch(ctx context.Context, tx pgx.Tx, conversationID string, entries []continuo.Entry) error {
+// touch moves UpdatedAt to the latest redaction, and in any case on: so an archiving that has read the entries
+// as they were is refused, whatever the clocks of two machines say.
+func touch(ctx context.Context, tx pgx.Tx, conversationID, updatedAt string, entries []continuo.Entry) error {
 	var latest time.Time
 	for i := range entries {
 		if by := entries[i].Redacted; by != nil && by.At.After(latest) {
@@ -89,7 +90,14 @@ func touch(ctx context.Context, tx pgx.Tx, conversationID string, entries []cont
 	if latest.IsZero() {
 		return nil
 	}
-	_, err := tx.Exec(ctx, touchConversation, conversationID, stamp(latest))
+	before, err := unstamp(updatedAt, nil)
+	if err != nil {
+		return err
+	}
+	if !latest.After(before) {
+		latest = before.Add(1)
+	}
+	_, err = tx.Exec(ctx, touchConversation, conversationID, stamp(latest))
 	return err
 }
 

@@ -38,6 +38,22 @@ const eventsBytes = 256 << 10
 // conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
 // there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
 func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	return s.putRecords(ctx, conversationID, records, func(*connection) error { return nil })
+}
+
+// PutArchived is part of continuo.RecordStore.
+func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []continuo.Record) error {
+	return s.putRecords(ctx, conversationID, records, func(conn *connection) error {
+		c, err := readConversation(conn, conversationByID, conversationID)
+		if err == nil && !c.ArchivedAt.Equal(since) {
+			err = fmt.Errorf("write records of conversation %s: %w: it is not archived since %s", conversationID, continuo.ErrInvalid, stamp(since))
+		}
+		return err
+	})
+}
+
+// putRecords writes records where may finds nothing against it.
+func (s *Store) putRecords(ctx context.Context, conversationID string, records []continuo.Record, may func(*connection) error) error {
 	var puts []func(*connection) error
 	for i := range records {
 		put, of, err := encodeRecord(conversationID, &records[i])
@@ -55,6 +71,9 @@ func (s *Store) PutRecords(ctx context.Context, conversationID string, records [
 	}
 	return s.write(ctx, func(conn *connection) error {
 		return conn.undoably(func() error {
+			if err := may(conn); err != nil {
+				return err
+			}
 			var archived bool
 			if err := conn.row(selectArchived, []any{conversationID}, &archived); err != nil && !slices.ContainsFunc(records, isConversation) {
 				return orNotFound(err)

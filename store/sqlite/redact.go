@@ -19,7 +19,7 @@ WHERE conversation_id = ? AND seq = ?`
 
 	selectEntry = `SELECT body FROM entries WHERE conversation_id = ? AND seq = ? AND id = ?`
 
-	touchConversation = `UPDATE conversations SET updated_at = max(updated_at, ?) WHERE id = ?`
+	touchConversation = `UPDATE conversations SET updated_at = ? WHERE id = ?`
 
 	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
 )
@@ -51,11 +51,6 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 			if err := redactEntry(conn, row, remove); err != nil {
 				return err
 			}
-			if by := entries[i].Redacted; by != nil {
-				if _, err := conn.exec(touchConversation, stamp(by.At), conversationID); err != nil {
-					return err
-				}
-			}
 		}
 		for _, turn := range turns {
 			for _, statement := range []string{deleteTurnEvents, deleteTurnSignals, forgetTurnEvents} {
@@ -64,8 +59,31 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 				}
 			}
 		}
-		return nil
+		return touch(conn, conversationID, entries)
 	})
+}
+
+// touch moves UpdatedAt to the latest redaction, and in any case on: so an archiving that has read the entries
+// as they were is refused, whatever the clocks of two machines say.
+func touch(conn *connection, conversationID string, entries []continuo.Entry) error {
+	var latest time.Time
+	for i := range entries {
+		if by := entries[i].Redacted; by != nil && by.At.After(latest) {
+			latest = by.At
+		}
+	}
+	if latest.IsZero() {
+		return nil
+	}
+	before, err := readConversation(conn, selectAnyConversation, conversationID)
+	if err != nil {
+		return err
+	}
+	if !latest.After(before.UpdatedAt) {
+		latest = before.UpdatedAt.Add(1)
+	}
+	_, err = conn.exec(touchConversation, stamp(latest), conversationID)
+	return err
 }
 
 // mayRedact finds out whether entries are there and none of their turns runs. It returns the turns.

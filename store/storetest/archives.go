@@ -52,7 +52,8 @@ func testArchive(t *testing.T, opener Opener) {
 		if i == 3 {
 			expectError(t, "without its last entry", store.Restore(ctx, "a"), continuo.ErrInvalid)
 		}
-		noError(t, store.PutRecords(ctx, "a", []continuo.Record{r}))
+		expectError(t, "of another archive", store.PutArchived(ctx, "a", at(76), []continuo.Record{r}), continuo.ErrInvalid)
+		noError(t, store.PutArchived(ctx, "a", at(77), []continuo.Record{r}))
 	}
 	expectError(t, "appended too soon", store.Append(ctx, continuo.Batch{ConversationID: "a", After: 4, Entries: entries("a", 5, 5)}), continuo.ErrArchived)
 	noError(t, store.Restore(ctx, "a"))
@@ -61,6 +62,7 @@ func testArchive(t *testing.T, opener Opener) {
 	restored := records(t, store, "a", 100)
 	same(t, "its own record", restored[0].Conversation.Conversation, c)
 	same(t, "all others", restored[1:], whole[1:])
+	expectError(t, "records that come late", store.PutArchived(ctx, "a", at(77), whole[1:]), continuo.ErrInvalid)
 	same(t, "listed", list(t, store, 9), []string{"a"})
 	appendEntries(t, store, "a", 5, 5)
 	updateTurn(t, store, ending(begin(t, store, "a", "t9"), continuo.TurnFinished))
@@ -217,6 +219,8 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 	for _, id := range []string{"alone", "forked"} {
 		noError(t, store.Delete(ctx, id))
 		expectGone(t, store, id)
+		late := entry(id, 3)
+		expectError(t, "a record that comes late", store.PutArchived(ctx, id, at(9), []continuo.Record{{Entry: &late}}), continuo.ErrNotFound)
 	}
 	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", continuo.ArchiveObject(at(9))))
 	noError(t, store.Delete(ctx, "fork"))
@@ -238,6 +242,12 @@ func testArchiveOfRedacted(t *testing.T, opener Opener) {
 	}
 	now := seenAs(t, store, "a", 1)
 	same(t, "UpdatedAt after the redaction", now.UpdatedAt, at(500))
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted})) // by a machine whose clock is behind
+	if err := store.Archive(ctx, now, at(600)); !errors.As(err, &conflict) {
+		t.Errorf("archived as it was seen before a redaction by another clock: %v", err)
+	}
+	now = seenAs(t, store, "a", 1)
+	same(t, "UpdatedAt after another redaction", now.UpdatedAt, at(500).Add(1))
 	noError(t, store.Archive(ctx, now, at(600)))
 }
 

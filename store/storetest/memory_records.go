@@ -113,10 +113,27 @@ func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Rec
 }
 
 func (m *memory) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+	return m.putRecords(ctx, conversationID, records, func() error { return nil })
+}
+
+func (m *memory) PutArchived(ctx context.Context, conversationID string, since time.Time, records []continuo.Record) error {
+	return m.putRecords(ctx, conversationID, records, func() error {
+		c, err := m.live(conversationID)
+		if err == nil && !c.ArchivedAt.Equal(since) {
+			err = fmt.Errorf("write records of conversation %s: %w: it is not archived since %s", conversationID, continuo.ErrInvalid, since)
+		}
+		return err
+	})
+}
+
+func (m *memory) putRecords(ctx context.Context, conversationID string, records []continuo.Record, may func() error) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
+	if err := may(); err != nil {
+		return err
+	}
 	for _, r := range records {
 		if err := checkMemoryRecord(conversationID, r); err != nil {
 			return fmt.Errorf("write records of conversation %s: %w", conversationID, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -44,12 +45,24 @@ func (m *memory) Redact(ctx context.Context, conversationID string, entries []co
 	for i, e := range encoded {
 		m.redact(c, places[i], e)
 	}
-	for _, e := range entries {
-		if e.Redacted != nil && e.Redacted.At.After(c.UpdatedAt) {
-			c.UpdatedAt = e.Redacted.At
+	c.touch(entries)
+	return nil
+}
+
+func (c *memoryConversation) touch(redacted []continuo.Entry) {
+	var latest time.Time
+	for _, e := range redacted {
+		if e.Redacted != nil && e.Redacted.At.After(latest) {
+			latest = e.Redacted.At
 		}
 	}
-	return nil
+	switch {
+	case latest.IsZero():
+	case latest.After(c.UpdatedAt):
+		c.UpdatedAt = latest
+	default:
+		c.UpdatedAt = c.UpdatedAt.Add(1)
+	}
 }
 
 func (m *memory) redact(c *memoryConversation, place int, by memoryEntry) {
