@@ -124,6 +124,7 @@ CREATE TABLE continuo.turns (
   ended_at        text COLLATE "C",        -- NULL while it runs
   request         text NOT NULL,           -- JSON: what it was begun with
   ended           text,                    -- JSON: how it ended; NULL while it runs
+  told            boolean GENERATED ALWAYS AS (last_event + signals > 0) STORED, -- in an index, in the place of what each event changes
   PRIMARY KEY (conversation_id, id)
 ); -- by conversation_id
 
@@ -135,7 +136,7 @@ CREATE INDEX turns_by_start ON continuo.turns (conversation_id, started_at, id) 
 
 CREATE INDEX turns_by_lease ON continuo.turns (lease_until) WHERE state = 'running';
 
-CREATE INDEX turns_to_prune ON continuo.turns (ended_at) WHERE ended_at IS NOT NULL AND last_event + signals > 0;
+CREATE INDEX turns_to_prune ON continuo.turns (ended_at) WHERE ended_at IS NOT NULL AND told;
 
 CREATE TABLE continuo.turn_events (
   -- The steps of turns for readers who come later: a row for each time that some were written.

@@ -50,7 +50,7 @@ func (c *Config) storeRows(home string) []*setting {
 		key: "store.partitions", value: whole(&c.Store.Partitions, 0), def: "0",
 		doc: "Into how many hash partitions the tables are divided when a PostgreSQL database is set up. 0: none. It cannot be changed later but by a copy.",
 	}, {
-		key: "objects.location", value: path(&c.Objects.Location, home, false),
+		key: "objects.location", value: place(&c.Objects.Location, home),
 		phrase: "store.path with .objects behind it", example: "~/.local/share/continuo/continuo.db.objects",
 		doc: "Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it.",
 	}, {
@@ -77,6 +77,9 @@ func databaseURL(place *string) value {
 			if err != nil || location.Scheme != "postgres" && location.Scheme != "postgresql" || !isLine(text) {
 				return errNotAllowed
 			}
+			if strings.Contains(text, "@") && location.User == nil || location.Fragment != "" {
+				return errors.New("what stands before @ cannot be read: write special characters of the password as %XX")
+			}
 			*place = text
 			return nil
 		},
@@ -91,11 +94,37 @@ func WithoutPassword(text string) string {
 		return "(not a URL)"
 	}
 	query := location.Query()
-	if query.Has("password") {
-		query.Set("password", "xxxxx")
-		location.RawQuery = query.Encode()
+	for _, name := range []string{"password", "sslpassword"} {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+			location.RawQuery = query.Encode()
+		}
 	}
 	return location.Redacted()
+}
+
+// place is a folder or a bucket. What is shown of a bucket has no keys.
+func place(location *string, home string) value {
+	v := path(location, home, false)
+	v.hidden = true
+	v.show = func() string { return WithoutKeys(*location) }
+	return v
+}
+
+// WithoutKeys is the location of an object store as it may be shown.
+func WithoutKeys(text string) string {
+	location, err := url.Parse(text)
+	if err != nil || location.Host == "" && location.RawQuery == "" {
+		return text
+	}
+	query := location.Query()
+	if endpoint, err := url.Parse(query.Get("endpoint")); err == nil && endpoint.User != nil {
+		endpoint.User = nil
+		query.Set("endpoint", endpoint.String())
+		location.RawQuery = query.Encode()
+	}
+	location.User = nil
+	return location.String()
 }
 
 // checkStore refuses a password in the file, and finds the defaults that there are not.

@@ -77,8 +77,8 @@ func configure(text string, options Options) (*pgxpool.Config, error) {
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("open PostgreSQL: the URL cannot be used%s: write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of the password as %%XX",
-			whyUnusable(text, err))
+		return nil, fmt.Errorf("open PostgreSQL: %w: the URL cannot be used%s: write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of the password as %%XX",
+			continuo.ErrInvalid, whyUnusable(text, err))
 	}
 	config.MaxConns = int32(options.MaxConns - options.Writers)
 	config.PingTimeout = options.StatementTimeout

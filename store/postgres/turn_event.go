@@ -40,7 +40,7 @@ ORDER BY number`
 	// Another process that prunes at the same time takes others.
 	turnsToPrune = `
 SELECT conversation_id, id FROM continuo.turns
-WHERE ended_at < $1 AND last_event + signals > 0
+WHERE ended_at < $1 AND told
 ORDER BY ended_at LIMIT $2
 FOR UPDATE SKIP LOCKED`
 
