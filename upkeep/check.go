@@ -19,7 +19,8 @@ type Checker struct {
 	// Counter counts tokens again, of entries that name it. Default: tokens are not counted again.
 	Counter continuo.Counter
 	// Mend removes objects that nothing names, and has the words of conversations indexed anew whose index
-	// is ahead of them. Everything else is for a person to decide.
+	// is ahead of them. Everything else is for a person to decide. Where objects are missing that entries
+	// name, none is removed: they may be those of another store.
 	Mend bool
 	// Loose is how old an object that nothing names must be to be told: a younger one may belong to an entry
 	// that is about to be appended. Default 24 h.
@@ -29,7 +30,9 @@ type Checker struct {
 	// Progress is told after each conversation. Default none.
 	Progress func(Checked)
 
-	blobs map[string]bool // envelopes that were looked for
+	blobs   map[string]bool // envelopes that were looked for
+	missing int             // objects that entries name
+	unnamed []unnamed
 }
 
 // Checked counts what was looked at.
@@ -58,13 +61,14 @@ type Kind string
 
 // The kinds of findings.
 const (
-	BadSequence  Kind = "sequence"  // a gap, a repeat, or an entry in another's place
-	BadGroup     Kind = "group"     // entries that the log would not have taken
-	BadReference Kind = "reference" // something names what is not there
-	BadCount     Kind = "count"     // a number that is not that of what it counts
-	LooseObject  Kind = "loose"     // an object that nothing names
-	BadIndex     Kind = "index"     // the index of words is not that of the log
-	BadTurn      Kind = "turn"      // turns that cannot have been
+	BadSequence  Kind = "sequence"   // a gap, a repeat, or an entry in another's place
+	BadGroup     Kind = "group"      // entries that the log would not have taken
+	BadReference Kind = "reference"  // something names what is not there
+	BadCount     Kind = "count"      // a number that is not that of what it counts
+	LooseObject  Kind = "loose"      // an object that nothing names
+	BadIndex     Kind = "index"      // the index of words is not that of the log
+	BadTurn      Kind = "turn"       // turns that cannot have been
+	Unreadable   Kind = "unreadable" // a row that is not what a store writes
 )
 
 // Check goes through everything and tells found of each finding, in the order of the conversations' ids.
@@ -97,7 +101,10 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 			c.Progress(checked)
 		}
 	}
-	return checked, c.strangers(ctx, known, &checked, tell)
+	if err := c.strangers(ctx, known, &checked); err != nil {
+		return checked, err
+	}
+	return checked, c.tellLoose(ctx, tell)
 }
 
 // conversation checks one.
@@ -110,6 +117,10 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 	for record, err := range records(ctx, c.Store, id) {
 		if err == nil {
 			err = w.record(&record)
+		} else if !isOfTheStore(ctx, err) {
+			w.tell(Finding{Kind: Unreadable, What: err.Error(), Mend: restoreWords})
+			checked.Conversations++
+			return nil // what comes after it cannot be judged
 		}
 		if err != nil {
 			return err
@@ -125,8 +136,13 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 	return w.index()
 }
 
+// isOfTheStore reports whether nothing could be read, rather than something that is there.
+func isOfTheStore(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrClosed)
+}
+
 // strangers finds objects of conversations that are not there.
-func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked *Checked, tell func(Finding)) error {
+func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked *Checked) error {
 	if c.Objects == nil {
 		return nil
 	}
@@ -142,25 +158,39 @@ func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked 
 			continue
 		}
 		checked.Objects++
-		if err := c.loose(ctx, object, func(f Finding) { f.ConversationID = id; tell(f) }); err != nil {
-			return err
-		}
+		c.loose(object, id)
 	}
 	return nil
 }
 
-// loose tells of an object that nothing names, and removes it where that is wanted.
-func (c *Checker) loose(ctx context.Context, object continuo.ObjectInfo, tell func(Finding)) error {
-	finding := Finding{
-		Kind: LooseObject, What: fmt.Sprintf("nothing names the object %s of %d bytes, written at %s", object.Name, object.Size, object.ModifiedAt.UTC().Format(time.RFC3339)),
+// loose notes an object that nothing names.
+func (c *Checker) loose(object continuo.ObjectInfo, conversationID string) {
+	c.unnamed = append(c.unnamed, unnamed{object.Name, Finding{
+		ConversationID: conversationID, Kind: LooseObject,
+		What: fmt.Sprintf("nothing names the object %s of %d bytes, written at %s", object.Name, object.Size, object.ModifiedAt.UTC().Format(time.RFC3339)),
 		Mend: "remove it: continuo store check --mend",
-	}
-	if c.Mend {
-		if err := c.Objects.DeleteObject(ctx, object.Name); err != nil {
-			return err
+	}})
+}
+
+// unnamed is an object that nothing names.
+type unnamed struct {
+	name    string
+	finding Finding
+}
+
+// tellLoose tells of the objects that nothing names, and removes them where that is wanted and safe.
+func (c *Checker) tellLoose(ctx context.Context, tell func(Finding)) error {
+	for _, object := range c.unnamed {
+		switch {
+		case c.missing > 0:
+			object.finding.Mend = "look first why objects are missing that entries name: these may be another store's objects; none is removed"
+		case c.Mend:
+			if err := c.Objects.DeleteObject(ctx, object.name); err != nil {
+				return err
+			}
+			object.finding.Mended = true
 		}
-		finding.Mended = true
+		tell(object.finding)
 	}
-	tell(finding)
 	return nil
 }

@@ -2,6 +2,7 @@ package upkeep_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,46 @@ func TestObjectsThatNothingNamesAreMended(t *testing.T) {
 	_, err = p.archivist().Restore(t.Context(), archived.ID)
 	p.must(err)
 	p.readable(archived)
+}
+
+// TestNothingIsRemovedWhereNamedObjectsAreMissing: it may be the wrong object store.
+func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
+	p, other := newPlace(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+	p.talk(1)
+	theirs := other.talk(1)
+	p.objects = other.objects
+	kinds, found := p.checks(func(c *upkeep.Checker) { c.Mend = true })
+	if !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference, upkeep.LooseObject}) || found[1].Mended {
+		t.Errorf("found %+v", found)
+	}
+	other.readable(theirs)
+}
+
+// broken is a store that cannot decode the records of one conversation.
+type broken struct {
+	continuo.Store
+	id string
+}
+
+func (b broken) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+	if id == b.id && after != (continuo.RecordPlace{}) {
+		return nil, errors.New("entry: invalid character")
+	}
+	return b.Store.Records(ctx, id, after, min(limit, 2))
+}
+
+func TestARowThatCannotBeReadIsOneFinding(t *testing.T) {
+	p := newPlace(t, storetest.NewMemory())
+	damaged := p.talk(1)
+	p.talk(1)
+	p.store = broken{p.store, damaged.ID}
+	if kinds, found := p.checks(); !slices.Contains(kinds, upkeep.Unreadable) || found[0].ConversationID != damaged.ID {
+		t.Errorf("found %+v", found)
+	}
+	checker := &upkeep.Checker{Store: p.store}
+	if checked, err := checker.Check(t.Context(), func(upkeep.Finding) {}); err != nil || checked.Conversations != 2 {
+		t.Errorf("%+v, %v", checked, err)
+	}
 }
 
 func TestALostArchiveIsFound(t *testing.T) {

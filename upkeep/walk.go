@@ -227,15 +227,14 @@ func (w *walk) objects() error {
 			w.say(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
 		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // what an archived conversation names is in its archive
 		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
-			if err := w.loose(w.ctx, object, w.tell); err != nil {
-				return err
-			}
+			w.loose(object, w.record0.ID)
 		}
 	}
 	for id, need := range w.needs {
 		if continuo.IsArchiveObject(id) {
 			continue // told already
 		}
+		w.missing++
 		w.say(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
 	}
 	return nil

@@ -19,9 +19,9 @@ type keysCommand struct {
 }
 
 type createKeyCommand struct {
-	Name    string        `placeholder:"TEXT" help:"What the key is for."`
-	Expires time.Duration `placeholder:"DURATION" help:"For how long it can be used, such as 720h. Default: for ever."`
-	JSON    bool          `help:"Write JSON: {api_key, key}."`
+	Name    string         `placeholder:"TEXT" help:"What the key is for."`
+	Expires *time.Duration `placeholder:"DURATION" help:"For how long it can be used, such as 720h. Default: for ever."`
+	JSON    bool           `help:"Write JSON: {api_key, key}."`
 }
 
 func (createKeyCommand) Help() string {
@@ -40,8 +40,8 @@ const maxKeyName = 100
 // Run makes the key.
 func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	switch {
-	case c.Expires < 0:
-		return usage("--expires %s: give a positive duration, such as 720h", c.Expires)
+	case c.Expires != nil && *c.Expires <= 0:
+		return usage("--expires %s: give a positive duration, such as 720h", *c.Expires)
 	case utf8.RuneCountInString(c.Name) > maxKeyName || !utf8.ValidString(c.Name):
 		return usage("--name: give at most %d characters of valid UTF-8", maxKeyName)
 	}
@@ -60,8 +60,8 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	}
 	key, shown := auth.New(time.Now())
 	key.ProjectID, key.Name = w.settings.Project, c.Name
-	if c.Expires > 0 {
-		key.ExpiresAt = key.CreatedAt.Add(c.Expires)
+	if c.Expires != nil {
+		key.ExpiresAt = key.CreatedAt.Add(*c.Expires)
 	}
 	if err := w.store.CreateKey(ctx, key); err != nil {
 		return fmt.Errorf("keep API key %s: %w", key.ID, err)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -146,6 +147,7 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))
 	t := table{}
 	t.add(cell{"  store", p.dim}, plain(storeWords(w.settings.Store)))
+	t.add(cell{"  objects", p.dim}, plain(config.WithoutKeys(w.settings.Objects.Location)))
 	t.add(cell{"  model", p.dim}, plain(modelWords(w.settings, "")))
 	keys, demanded := w.keyWords(ctx, policy)
 	t.add(cell{"  keys", p.dim}, plain(keys))
@@ -160,6 +162,9 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	}
 	for _, hint := range w.settings.Hints() {
 		a.note("%s %s", p.yellow("note:"), hint)
+	}
+	if w.settings.Store.URL != "" && !strings.Contains(w.settings.Objects.Location, "://") {
+		a.note("%s large outputs and attachments are in a folder: other replicas must see the same one, or set objects.location to a bucket", p.yellow("note:"))
 	}
 	a.note("\nTry:")
 	header := ""

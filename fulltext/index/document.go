@@ -1,15 +1,20 @@
 package index
 
 import (
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
 )
 
+// searchTool is the tool whose results are of other entries: they would be found before what they found. In the
+// log an underscore stands for the dot, as protocols want it.
+const searchTool = "conversation.search"
+
 // textsOf are the texts of an entry that are searched; none of one that was redacted.
 func textsOf(entry *continuo.Entry) []string {
-	if entry.Redacted != nil {
+	if entry.Redacted != nil || entry.Role == continuo.Tool && strings.ReplaceAll(entry.ToolName, "_", ".") == searchTool {
 		return nil
 	}
 	return fulltext.TextsOf(entry)

@@ -385,3 +385,21 @@ func TestWrongRequestsAreExplained(t *testing.T) {
 		}
 	})
 }
+
+// TestASearchDoesNotFindItself: what a model searched for is not found in what it was shown.
+func TestASearchDoesNotFindItself(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	call := continuo.FunctionCall("c", "conversation_search", `{}`)
+	conversation, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{
+		{Role: continuo.User, Content: continuo.Text("the refund came")},
+		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{call}},
+		{Role: continuo.Tool, ToolCallID: "c", ToolName: "conversation_search", Content: continuo.Text("#1 user\n> the refund came")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := index.Search(t.Context(), log, index.Request{ProjectID: conversation.ProjectID, Query: "refund"})
+	if err != nil || len(found.Items) != 1 || found.Items[0].Seq != 1 {
+		t.Errorf("found %+v, %v", found.Items, err)
+	}
+}
