@@ -32,7 +32,7 @@ func serve(t testing.TB, settings string) server {
 	}
 	command := exec.Command(path, "serve", "--listen", "127.0.0.1:0") //nolint:noctx // start ends it
 	command.Dir = dir
-	command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "CONTINUO_STORE_PATH=" + filepath.Join(dir, "continuo.db")}
+	command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
 	return server{start(t, command, `on (http://127\.0\.0\.1:\d+)`, "/readyz")}
 }
 
