@@ -34,6 +34,7 @@ var floors = map[string]int{
 	"object":          2,
 	"object/*":        2,
 	"store/*":         2,
+	"store":           2,
 	"model/*":         3,
 	"tool/*":          3,
 	"turn":            3,

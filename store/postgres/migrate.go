@@ -5,13 +5,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
-	"slices"
-	"strconv"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -46,31 +42,9 @@ CREATE TABLE continuo.schema_version (
 	selectReadOnly = `SELECT current_setting('transaction_read_only') = 'on'`
 )
 
-// migrations returns the files' texts in the order of their numbers.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	texts := make([]string, len(names))
-	for i, name := range names {
-		number, _, _ := strings.Cut(path.Base(name), "_")
-		if got, err := strconv.Atoi(number); err != nil || got != i+1 {
-			return nil, fmt.Errorf("migration %s must have the number %04d", name, i+1)
-		}
-		text, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		texts[i] = string(text)
-	}
-	return texts, nil
-}
-
 // bringUpToDate looks at the schema and, where it is not today's, migrates it.
 func (s *Store) bringUpToDate(ctx context.Context) error {
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		return err
 	}

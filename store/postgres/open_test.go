@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -180,7 +181,7 @@ func TestWhatIsTooLongIsInvalid(t *testing.T) {
 func TestMigrationsAreAllOrNothing(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
-	today, err := migrations()
+	today, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

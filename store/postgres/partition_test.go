@@ -13,6 +13,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -55,7 +56,7 @@ CREATE TABLE continuo.words (
 }
 
 func TestEveryTableOfAConversationIsDivided(t *testing.T) {
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -169,7 +170,7 @@ func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 			return err
 		}
 		for _, body := range events {
-			if record.Events, err = decodeEvents(record.Events, []byte(body), 0); err != nil {
+			if record.Events, err = form.DecodeEvents(record.Events, []byte(body), 0); err != nil {
 				return fmt.Errorf("events of turn %s: %w", record.ID, err)
 			}
 		}

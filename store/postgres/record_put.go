@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -178,7 +179,7 @@ func encodeTurn(record *continuo.TurnRecord) (turn turnToPut, err error) {
 		turn.endedAt, turn.ended = stamp(record.EndedAt), string(end)
 	}
 	for some := range slices.Chunk(record.Events, maxEventRow) {
-		body, err := encodeEvents(some)
+		body, err := form.EncodeEvents(some)
 		if last := turn.lastEvent(); err == nil && some[0].ID <= last {
 			err = fmt.Errorf("event %d after event %d", some[0].ID, last)
 		}

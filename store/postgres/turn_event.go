@@ -5,22 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
 const (
-	insertTurnEvents = `INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body) VALUES ($1, $2, $3, $4)`
-
 	selectTurnEvents = `
 SELECT body FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id > $3
 ORDER BY last_id LIMIT $4`
-
-	insertTurnSignal = `INSERT INTO continuo.turn_signals (conversation_id, turn_id, number, body) VALUES ($1, $2, $3, $4)`
 
 	signalTurn = `
 WITH turn AS (
@@ -50,49 +46,6 @@ FOR UPDATE SKIP LOCKED`
 	deleteTurnSignals = `DELETE FROM continuo.turn_signals WHERE conversation_id = $1 AND turn_id = $2`
 )
 
-// encodeEvents writes events as one JSON list of ids and data in turn: [1, {…}, 2, {…}].
-func encodeEvents(events []continuo.TurnEvent) (string, error) {
-	body, last := []byte{'['}, int64(0)
-	for i, event := range events {
-		if event.ID <= last {
-			return "", fmt.Errorf("event %d after event %d", event.ID, last)
-		}
-		last = event.ID
-		// What stands around the object would be lost.
-		if data := event.Data; !json.Valid(data) || data[0] != '{' || data[len(data)-1] != '}' {
-			return "", fmt.Errorf("the data of event %d is not a JSON object", event.ID)
-		}
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(strconv.AppendInt(body, event.ID, 10), ',')
-		body = append(body, event.Data...)
-	}
-	body = append(body, ']')
-	if !json.Valid(body) { // encoding/json bounds the depth, and the list adds to it
-		return "", errors.New("the data of an event is nested too deeply")
-	}
-	return string(body), nil
-}
-
-// decodeEvents adds the events with ids above after of what encodeEvents wrote.
-func decodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]continuo.TurnEvent, error) {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(body, &parts); err != nil {
-		return nil, err
-	}
-	for i := 0; i+1 < len(parts); i += 2 {
-		id, err := strconv.ParseInt(string(parts[i]), 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		if id > after {
-			events = append(events, continuo.TurnEvent{ID: id, Data: parts[i+1]})
-		}
-	}
-	return events, nil
-}
-
 // TurnEvents is part of continuo.TurnStore. The events of an unknown turn are an empty list.
 func (s *Store) TurnEvents(ctx context.Context, conversationID, turnID string, after int64, limit int) (found []continuo.TurnEvent, err error) {
 	if limit < 1 {
@@ -112,7 +65,7 @@ func readEvents(ctx context.Context, q querier, conversationID, turnID string, a
 	}
 	defer rows.Close()
 	for len(found) < limit && rows.Next() {
-		if found, err = decodeEvents(found, rows.RawValues()[0], after); err != nil {
+		if found, err = form.DecodeEvents(found, rows.RawValues()[0], after); err != nil {
 			return nil, err
 		}
 	}

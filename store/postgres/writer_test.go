@@ -14,6 +14,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -21,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite docs/schema-postgres.sql")
 
 // TestTheSchemaIsDocumented compares docs/schema-postgres.sql with the migrations.
 func TestTheSchemaIsDocumented(t *testing.T) {
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 // bare is the driver by itself: a table of the same shape with the same indexes and settings, one
@@ -25,7 +26,7 @@ type bare struct {
 
 func openBare(b *testing.B, text string) *bare {
 	b.Helper()
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 func TestAFileIsInspectedAndLeftAlone(t *testing.T) {
@@ -20,7 +22,7 @@ func TestAFileIsInspectedAndLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,6 @@ package sqlite
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"path"
-	"slices"
-	"strconv"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -17,28 +12,6 @@ import (
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
-
-// migrations returns the files' texts in the order of their numbers.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(names)
-	texts := make([]string, len(names))
-	for i, name := range names {
-		number, _, _ := strings.Cut(path.Base(name), "_")
-		if got, err := strconv.Atoi(number); err != nil || got != i+1 {
-			return nil, fmt.Errorf("migration %s must have the number %04d", name, i+1)
-		}
-		text, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		texts[i] = string(text)
-	}
-	return texts, nil
-}
 
 // migrate brings the schema up to date, in one transaction. Another process may do the same at the
 // same time: whoever comes second finds it done.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 // TestMigrationsAreAllOrNothing runs made-up migrations after today's.
@@ -26,7 +28,7 @@ func TestMigrationsAreAllOrNothing(t *testing.T) {
 		}
 		return version, tables
 	}
-	today, err := migrations()
+	today, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

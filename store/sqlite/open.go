@@ -14,6 +14,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -113,7 +114,7 @@ func patiently(ctx context.Context, patience time.Duration, work func() error) e
 }
 
 func bringUpToDate(conn *connection) error {
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -161,7 +162,7 @@ func (p *recordPage) readTurns(after continuo.RecordPlace) error {
 				return err
 			}
 			bytes += len(body)
-			record.Events, err = decodeEvents(record.Events, body, 0)
+			record.Events, err = form.DecodeEvents(record.Events, body, 0)
 			return err
 		})
 		if err == nil {

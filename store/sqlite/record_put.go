@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -237,7 +238,7 @@ func (r *turnRow) encodeEvents() error {
 			bytes += len(events[n].Data)
 			n++
 		}
-		body, err := encodeEvents(events[:n])
+		body, err := form.EncodeEvents(events[:n])
 		if err == nil && events[0].ID <= last {
 			err = fmt.Errorf("event %d after event %d", events[0].ID, last)
 		}

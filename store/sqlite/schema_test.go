@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/schema.sql")
@@ -24,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite docs/schema.sql")
 func TestTheSchemaIsDocumented(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
 	defer store.Close()
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestTheSchemaIsDocumented(t *testing.T) {
 func statementsOf(t *testing.T) map[string][]string {
 	t.Helper()
 	statements := map[string][]string{}
-	all, err := migrations()
+	all, err := form.Migrations(migrationFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -191,7 +192,7 @@ func encodeUpdate(update continuo.TurnUpdate) (*turnUpdate, error) {
 	}
 	if n := len(update.Events); err == nil && n > 0 {
 		row.first, row.last = update.Events[0].ID, update.Events[n-1].ID
-		row.events, err = encodeEvents(update.Events)
+		row.events, err = form.EncodeEvents(update.Events)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("update turn %s: %w: %w", update.TurnID, continuo.ErrInvalid, err)

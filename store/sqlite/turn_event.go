@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -41,49 +41,6 @@ ORDER BY ended_at LIMIT ?`
 	forgetTurnEvents = `UPDATE turns SET last_event = 0, signals = 0 WHERE conversation_id = ? AND id = ?`
 )
 
-// encodeEvents writes events as one JSON list of ids and data in turn: [1, {…}, 2, {…}].
-func encodeEvents(events []continuo.TurnEvent) (string, error) {
-	body, last := []byte{'['}, int64(0)
-	for i, event := range events {
-		if event.ID <= last {
-			return "", fmt.Errorf("event %d after event %d", event.ID, last)
-		}
-		last = event.ID
-		// What stands around the object would be lost.
-		if data := event.Data; !json.Valid(data) || data[0] != '{' || data[len(data)-1] != '}' {
-			return "", fmt.Errorf("the data of event %d is not a JSON object", event.ID)
-		}
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(strconv.AppendInt(body, event.ID, 10), ',')
-		body = append(body, event.Data...)
-	}
-	body = append(body, ']')
-	if !json.Valid(body) { // encoding/json bounds the depth, and the list adds to it
-		return "", errors.New("the data of an event is nested too deeply")
-	}
-	return string(body), nil
-}
-
-// decodeEvents adds the events with ids above after of what encodeEvents wrote.
-func decodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]continuo.TurnEvent, error) {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(body, &parts); err != nil {
-		return nil, err
-	}
-	for i := 0; i+1 < len(parts); i += 2 {
-		id, err := strconv.ParseInt(string(parts[i]), 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		if id > after {
-			events = append(events, continuo.TurnEvent{ID: id, Data: parts[i+1]})
-		}
-	}
-	return events, nil
-}
-
 // errEnough ends a query.
 var errEnough = errors.New("enough was read")
 
@@ -98,7 +55,7 @@ func (s *Store) TurnEvents(ctx context.Context, conversationID, turnID string, a
 			if err := rows.Scan(&body); err != nil {
 				return err
 			}
-			if found, err = decodeEvents(found, body, after); err == nil && len(found) >= limit {
+			if found, err = form.DecodeEvents(found, body, after); err == nil && len(found) >= limit {
 				return errEnough
 			}
 			return err

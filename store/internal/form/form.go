@@ -1,0 +1,82 @@
+// Package form has what the engines of stores write alike: the stored form of a turn's events, and numbered
+// migrations.
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// EncodeEvents writes events as one JSON list of ids and data in turn: [1, {…}, 2, {…}].
+func EncodeEvents(events []continuo.TurnEvent) (string, error) {
+	body, last := []byte{'['}, int64(0)
+	for i, event := range events {
+		if event.ID <= last {
+			return "", fmt.Errorf("event %d after event %d", event.ID, last)
+		}
+		last = event.ID
+		// What stands around the object would be lost.
+		if data := event.Data; !json.Valid(data) || data[0] != '{' || data[len(data)-1] != '}' {
+			return "", fmt.Errorf("the data of event %d is not a JSON object", event.ID)
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(strconv.AppendInt(body, event.ID, 10), ',')
+		body = append(body, event.Data...)
+	}
+	body = append(body, ']')
+	if !json.Valid(body) { // encoding/json bounds the depth, and the list adds to it
+		return "", errors.New("the data of an event is nested too deeply")
+	}
+	return string(body), nil
+}
+
+// DecodeEvents adds the events with ids above after of what EncodeEvents wrote.
+func DecodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]continuo.TurnEvent, error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(body, &parts); err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(parts); i += 2 {
+		id, err := strconv.ParseInt(string(parts[i]), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		if id > after {
+			events = append(events, continuo.TurnEvent{ID: id, Data: parts[i+1]})
+		}
+	}
+	return events, nil
+}
+
+// Migrations returns the texts of the files migrations/NNNN_what.sql in the order of their numbers, which begin
+// with 1 and have no gap.
+func Migrations(files fs.ReadFileFS) ([]string, error) {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	texts := make([]string, len(names))
+	for i, name := range names {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		if got, err := strconv.Atoi(number); err != nil || got != i+1 {
+			return nil, fmt.Errorf("migration %s must have the number %04d", name, i+1)
+		}
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(text)
+	}
+	return texts, nil
+}
