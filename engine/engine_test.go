@@ -50,7 +50,7 @@ type house struct {
 	*engine.Engine
 	t     *testing.T
 	model *gate
-	logs  *strings.Builder
+	logs  *lockedWriter
 }
 
 func newHouse(t *testing.T) *house {
@@ -61,20 +61,27 @@ func newHouse(t *testing.T) *house {
 func houseOver(t *testing.T, log *continuo.Log) *house {
 	t.Helper()
 	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
-	var logs strings.Builder
+	logs := &lockedWriter{}
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{"gate": {Model: g}}, Default: "gate",
-		Logger: slog.New(slog.NewJSONHandler(&lockedWriter{w: &logs}, nil)),
+		Logger: slog.New(slog.NewJSONHandler(logs, nil)),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{Engine: e, t: t, model: g, logs: &logs}
+	return &house{Engine: e, t: t, model: g, logs: logs}
 }
 
 type lockedWriter struct {
 	mu sync.Mutex
-	w  *strings.Builder
+	w  strings.Builder
+}
+
+// String is what was written so far.
+func (l *lockedWriter) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.String()
 }
 
 func (l *lockedWriter) Write(p []byte) (int, error) {

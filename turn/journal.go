@@ -122,11 +122,11 @@ func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind
 
 // show lets the readers of this process see an event. The caller holds order.
 func (j *Journal) show(e Event) {
+	j.observe(e)
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.publish(e)
 	j.note(&e)
-	j.mu.Unlock()
-	j.observe(e)
 }
 
 // behind reports whether the store is further behind than it may be: by twice FlushBytes, of which some has
@@ -214,13 +214,13 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	j.renewed, j.settled = time.Now(), last.State != ""
 	j.landed()
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
+	for _, e := range told {
+		j.observe(e) // whoever sees an event finds it counted
+	}
 	j.mu.Lock()
 	j.last += int64(len(told))
 	j.publish(told...)
 	j.mu.Unlock()
-	for _, e := range told {
-		j.observe(e)
-	}
 	return stored, nil
 }
 
