@@ -266,9 +266,6 @@ func (p *place) pagesOnce(request index.Request, want map[string]bool, busy cont
 // TestAStretchOutlivesItsEnd: what a cursor names may be gone when it comes back.
 func TestAStretchOutlivesItsEnd(t *testing.T) {
 	everywhere(t, func(p *place) {
-		if strings.HasSuffix(p.Name(), "/memory") {
-			p.Skip("SKIPPED: the store in memory does not go on after a place that is gone")
-		}
 		texts := slices.Repeat([]string{"needle"}, 100) // they are better, but older than the 200 that are ranked first
 		c := p.begin("c", append(texts, slices.Repeat([]string{"a needle in the hay"}, 50)...)...)
 		p.later()

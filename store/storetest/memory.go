@@ -19,7 +19,13 @@ import (
 
 // NewMemory makes a store that keeps everything in memory: the reference that the suite compares
 // engines with, and a store for other packages' tests. It is safe for concurrent use.
-func NewMemory() continuo.Store { return &memory{memoryData: &memoryData{}} }
+func NewMemory() continuo.Store {
+	return &memory{memoryData: newMemoryData()}
+}
+
+func newMemoryData() *memoryData {
+	return &memoryData{orders: map[int64]bool{}, nextOrder: map[int64]int64{}}
+}
 
 // memory is a handle on data; several may share them, as stores share a database.
 type memory struct {
@@ -34,7 +40,8 @@ type memoryData struct {
 	discards      []string // the oldest first
 	projects      map[string]continuo.Project
 	keys          map[string]continuo.APIKey
-	places        int64 // the Order of the document that came last
+	orders        map[int64]bool  // that documents have or had
+	nextOrder     map[int64]int64 // by the time from which one was looked for
 }
 
 type memoryConversation struct {

@@ -17,9 +17,10 @@ type memoryIndex struct {
 	documents map[int64]memoryDocument
 }
 
+// memoryDocument has when it was added for its order, or the next that was free.
 type memoryDocument struct {
-	added, order int64
-	terms        []string
+	order int64
+	terms []string
 }
 
 // forget empties the index.
@@ -75,11 +76,20 @@ func (m *memory) Index(ctx context.Context, batch continuo.IndexBatch) error {
 	}
 	for _, d := range batch.Documents {
 		if !c.isRedacted(d.Seq) {
-			m.places++
-			c.documents[d.Seq] = memoryDocument{d.Added, m.places, slices.Clone(d.Terms)}
+			c.documents[d.Seq] = memoryDocument{m.orderFrom(d.Added), slices.Clone(d.Terms)}
 		}
 	}
 	return nil
+}
+
+// orderFrom takes the next free order.
+func (m *memoryData) orderFrom(added int64) int64 {
+	order := max(added, m.nextOrder[added])
+	for m.orders[order] {
+		order++
+	}
+	m.orders[order], m.nextOrder[added] = true, order+1
+	return order
 }
 
 func (c *memoryConversation) isRedacted(seq int64) bool {
@@ -139,19 +149,16 @@ func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]conti
 		}
 		for seq, d := range c.documents {
 			if (query.From == 0 || seq >= query.From) && (query.To == 0 || seq <= query.To) && d.has(query.Terms) {
-				found = append(found, placed{d, continuo.Place{ConversationID: c.ID, Seq: seq, Order: d.added}})
+				found = append(found, placed{d, continuo.Place{ConversationID: c.ID, Seq: seq, Order: d.order}})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b placed) int { return cmp.Or(cmp.Compare(b.added, a.added), cmp.Compare(b.order, a.order)) })
+	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(b.Order, a.Order) })
 	var places []continuo.Place
-	after := query.Before == continuo.Place{}
 	for _, p := range found {
-		after = after || p.Order < query.Before.Order // the place before may be gone
-		if after && len(places) < query.Limit {
+		if after := query.Before == (continuo.Place{}) || p.Order < query.Before.Order; after && len(places) < query.Limit {
 			places = append(places, p.Place)
 		}
-		after = after || p.Place == query.Before
 	}
 	return places, nil
 }

@@ -8,7 +8,7 @@ import (
 
 func TestMemoryPassesTheSuite(t *testing.T) {
 	Run(t, func(*testing.T) Opener {
-		data := &memoryData{}
+		data := newMemoryData()
 		return func(*testing.T) continuo.Store { return &memory{memoryData: data} }
 	})
 }
