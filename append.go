@@ -301,6 +301,7 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	}
 	request.stored = stored
 	batch.Entries = append(batch.Entries, stored...)
+	batch.Runs = append(batch.Runs, RunChanges(stored)...)
 	if request.options.Turn != nil {
 		batch.Turns = append(batch.Turns, request.options.Turn(stored))
 	}

@@ -13,10 +13,12 @@ type Conversation struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
 	// Key is the caller's own name for the conversation, unique in its project; empty when there is none.
-	Key        string          `json:"key,omitempty"`
-	Title      string          `json:"title"`
-	ActiveMode Mode            `json:"active_mode"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"` // a JSON object
+	Key        string `json:"key,omitempty"`
+	Title      string `json:"title"`
+	ActiveMode Mode   `json:"active_mode"`
+	// ActiveAgent is the agent that answers in the mode agent where a request names none; empty for none.
+	ActiveAgent string          `json:"active_agent,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // a JSON object
 	// ParentID and ForkSeq say what the conversation was forked from; empty and 0 when it was not.
 	ParentID  string    `json:"parent_id,omitempty"`
 	ForkSeq   int64     `json:"fork_seq,omitempty"`

@@ -83,6 +83,8 @@ type Entry struct {
 
 	// Round is what an assistant entry was made by; nil for entries that no turn made.
 	Round *Round
+	// RunEvent is what a run of a workflow records here; nil for every other entry.
+	RunEvent *RunEvent
 	// Vendor holds a vendor's own data under the vendor's name; only that vendor's package reads it.
 	Vendor map[string]json.RawMessage
 	// Repairs lists the rules by which an import changed this entry.
@@ -106,10 +108,18 @@ type Redaction struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// PartResume is the PartType of the system entry with which a turn goes on from an answer that broke off.
-// It is shown as a user message: providers refuse system messages in the middle, and an assistant message
-// at the end would be taken for the beginning of the answer.
-const PartResume = "resume"
+// The PartTypes of cues: system entries that tell the model what to do next. PartResume goes on from an
+// answer that broke off, PartStep begins a step of a workflow.
+const (
+	PartResume = "resume"
+	PartStep   = "step"
+)
+
+// IsCue reports whether the entry is a system entry that is shown as a user message: providers refuse system
+// messages in the middle, and an assistant message at the end would be taken for the beginning of the answer.
+func (e *Entry) IsCue() bool {
+	return e.Role == System && (e.PartType == PartResume || e.PartType == PartStep)
+}
 
 // Author says which member of a crew speaks.
 type Author struct {
@@ -186,6 +196,7 @@ type entryJSON struct {
 	Tokens           int                        `json:"tokens,omitempty"`
 	Tokenizer        string                     `json:"tokenizer,omitempty"`
 	Round            *Round                     `json:"round,omitempty"`
+	RunEvent         *RunEvent                  `json:"run_event,omitempty"`
 	Vendor           map[string]json.RawMessage `json:"vendor,omitempty"`
 	Repairs          []string                   `json:"repairs,omitempty"`
 	Redacted         *Redaction                 `json:"redacted,omitempty"`
@@ -203,7 +214,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
 		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output, Attachments: e.Attachments,
 		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
-		Round: e.Round, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
+		Round: e.Round, RunEvent: e.RunEvent, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
 	}
 	if e.Hidden {
 		included := false
@@ -229,7 +240,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
 		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output, Attachments: wire.Attachments,
 		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
-		Round: wire.Round, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
+		Round: wire.Round, RunEvent: wire.RunEvent, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
 	}
 	return nil
 }

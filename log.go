@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,6 +83,9 @@ func NewLog(store Store, options LogOptions) *Log {
 // Turns is the store's part that keeps turns; package turn knows its rules.
 func (l *Log) Turns() TurnStore { return l.store }
 
+// Runs finds the runs of workflows.
+func (l *Log) Runs() RunStore { return l.store }
+
 // Index is the store's part that finds words; package fulltext/index keeps it up to the log.
 func (l *Log) Index() IndexStore { return l.store }
 
@@ -118,6 +122,7 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 	if err != nil {
 		return Conversation{}, fmt.Errorf("create conversation: %w", err)
 	}
+	prepared = withoutRuns(prepared)
 	if err := l.create(ctx, &conversation, prepared); err != nil {
 		if wasRefused(err) {
 			l.drop(ctx, conversation.ID, prepared, nil)
@@ -125,6 +130,16 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	return conversation, nil
+}
+
+// withoutRuns takes the events of runs out of entries: a run stays with the log that it runs in. What the
+// entries say of it stays.
+func withoutRuns(entries []Entry) []Entry {
+	without := slices.Clone(entries)
+	for i := range without {
+		without[i].RunEvent = nil
+	}
+	return without
 }
 
 // create gives a new conversation entries of a good shape.

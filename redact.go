@@ -84,6 +84,9 @@ func (l *Log) redact(e *Entry, reason string) Entry {
 		OutputRef: e.OutputRef, Round: e.Round, Repairs: e.Repairs,
 		Redacted: &Redaction{At: l.now(), Reason: reason},
 	}
+	if event := e.RunEvent; event != nil { // the run's index needs its shape
+		kept.RunEvent = &RunEvent{Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Next: event.Next}
+	}
 	kept.Content = Text(RedactedText)
 	if e.Content.IsNull() {
 		kept.Content = e.Content

@@ -183,6 +183,9 @@ func checkText(e *Entry) *RuleError {
 			texts = append(texts, call.ID, call.Name, call.Arguments)
 		}
 	}
+	if e.RunEvent != nil {
+		texts = append(append(texts, e.RunEvent.Reason), e.RunEvent.Next...)
+	}
 	for _, call := range e.ToolCalls {
 		texts = append(texts, call.ID, call.Name, call.Arguments)
 	}
@@ -197,6 +200,9 @@ func checkText(e *Entry) *RuleError {
 // checkRaw refuses what could not be written as JSON, and so could not be stored.
 func checkRaw(e *Entry) *RuleError {
 	raws := map[string]json.RawMessage{"widget": e.Widget, "extra": e.Extra}
+	if e.RunEvent != nil {
+		raws["inputs of the run"], raws["outputs of the run"] = e.RunEvent.Inputs, e.RunEvent.Outputs
+	}
 	for vendor, raw := range e.Vendor {
 		raws["vendor "+vendor] = raw
 	}

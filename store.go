@@ -15,6 +15,7 @@ type Store interface {
 	EntryStore
 	BlobStore
 	TurnStore
+	RunStore
 	IndexStore
 	DiscardStore
 	KeyStore
@@ -87,10 +88,11 @@ type ConversationCursor struct {
 
 // ConversationChange says what to change; nil fields stay as they are.
 type ConversationChange struct {
-	Title      *string
-	ActiveMode *Mode
-	Metadata   json.RawMessage // a JSON object
-	UpdatedAt  time.Time
+	Title       *string
+	ActiveMode  *Mode
+	ActiveAgent *string
+	Metadata    json.RawMessage // a JSON object
+	UpdatedAt   time.Time
 }
 
 // Batch is what one commit adds to one conversation.
@@ -102,6 +104,8 @@ type Batch struct {
 	// Turns are updates of turns that are committed together with the entries, or refused together: one
 	// that is refused fails the batch as it fails UpdateTurn. Their signals are not read.
 	Turns []TurnUpdate
+	// Runs are changes of runs that Entries tell of; see RunChanges. One of a run that is not there is passed over.
+	Runs []RunChange
 }
 
 // Receipt remembers what an idempotency key appended.

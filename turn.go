@@ -42,8 +42,12 @@ const (
 type TurnRequest struct {
 	Mode    Mode   `json:"mode,omitempty"`
 	AgentID string `json:"agent_id,omitempty"`
-	View    string `json:"view,omitempty"`
-	Model   string `json:"model,omitempty"`
+	// RunID, WorkflowID and NodeID say which step of a workflow's run the turn carries out; empty for none.
+	RunID      string `json:"run_id,omitempty"`
+	WorkflowID string `json:"workflow_id,omitempty"`
+	NodeID     string `json:"node_id,omitempty"`
+	View       string `json:"view,omitempty"`
+	Model      string `json:"model,omitempty"`
 	// Resumes is the id of the turn that this one goes on with; empty for a turn with an input of its own.
 	Resumes string `json:"resumes,omitempty"`
 	// Fingerprint is of the input of a turn with an idempotency key, to tell a retry from another request.
@@ -72,8 +76,9 @@ type TurnUpdate struct {
 	Events []TurnEvent
 	// Lease renews the lease for so long from now; 0 leaves it as it is, and less than 0 gives it back.
 	Lease time.Duration
-	// Mode becomes the conversation's active mode; "" leaves it as it is.
-	Mode Mode
+	// Mode becomes the conversation's active mode, Agent its active agent; "" leaves them as they are.
+	Mode  Mode
+	Agent string
 	// State ends the turn; "" lets it run. End says how it ended.
 	State TurnState
 	End   TurnEnd

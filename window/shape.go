@@ -40,7 +40,7 @@ func (s shaper) message(entry *continuo.Entry, at level) (continuo.Message, cont
 	case entry.Role == continuo.Assistant:
 		verdict = s.cutCalls(&message)
 		addError(&message)
-	case entry.PartType == continuo.PartResume:
+	case entry.IsCue():
 		message.Role = continuo.User
 	}
 	message.Size = s.size(&message, verdict == continuo.Kept && entry.Error == nil)

@@ -31,7 +31,7 @@ func (u *unit) isUser() bool { return u.entries[0].Role == continuo.User }
 
 // unfinished reports whether the unit, standing last, leaves a cycle to go on with.
 func (u *unit) unfinished() bool {
-	return u.group || u.entries[0].Error != nil || u.entries[0].PartType == continuo.PartResume
+	return u.group || u.entries[0].Error != nil || u.entries[0].IsCue()
 }
 
 // noResult is what a call without a result is answered with: made up by the plan, not in the log.
@@ -87,7 +87,7 @@ func exclude(view View, e *continuo.Entry) string {
 		return reasonOrphan
 	case e.Hidden:
 		return reasonUIOnly
-	case e.Role == continuo.System && view.SkipSystem && e.PartType != continuo.PartResume:
+	case e.Role == continuo.System && view.SkipSystem && !e.IsCue():
 		return reasonSystem
 	case e.IsCollapsed && !view.ShowCollapsed && e.Role == continuo.System:
 		return reasonCollapsed

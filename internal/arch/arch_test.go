@@ -38,6 +38,7 @@ var floors = map[string]int{
 	"model/*":         3,
 	"tool/*":          3,
 	"turn":            3,
+	"workflow":        3,
 	"engine":          5,
 	"server":          6,
 	"cmd/*":           7,

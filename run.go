@@ -1,0 +1,152 @@
+package continuo
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Run is what is known about one execution of a workflow. It is an index of what the log holds: the entries
+// of the run, those with a RunEvent first of all, decide how it goes on.
+type Run struct {
+	ID             string   `json:"id"`
+	ConversationID string   `json:"conversation_id"`
+	ProjectID      string   `json:"project_id"`
+	WorkflowID     string   `json:"workflow_id"`
+	State          RunState `json:"state"`
+	// FirstSeq is the seq of the entry that the run began with.
+	FirstSeq  int64     `json:"first_seq"`
+	StartedAt time.Time `json:"started_at"`
+	UpdatedAt time.Time `json:"updated_at"`        // of its newest RunEvent
+	EndedAt   time.Time `json:"ended_at,omitzero"` // zero while it may go on
+}
+
+// RunState says how far a run is.
+type RunState string
+
+// The states of a run. A waiting run goes on when a person has decided, a failed or stopped one when a person
+// resumes it; finished and cancelled ones are over.
+const (
+	RunRunning   RunState = "running"
+	RunWaiting   RunState = "waiting"
+	RunFailed    RunState = "failed"
+	RunStopped   RunState = "stopped"
+	RunFinished  RunState = "finished"
+	RunCancelled RunState = "cancelled"
+)
+
+// IsOver reports whether a run of this state can never go on.
+func (s RunState) IsOver() bool { return s == RunFinished || s == RunCancelled }
+
+// RunEvent is what a run records on an entry of its log. In their order the events of a run are all that it
+// takes to go on with it, on any machine. Only runs write them.
+type RunEvent struct {
+	Kind RunEventKind `json:"kind"`
+	// Workflow is the SHA-256 of the workflow's text, which is kept as a blob, in hex; of RunBegan.
+	Workflow string `json:"workflow,omitempty"`
+	// Inputs are the run's own, of RunBegan; a JSON object.
+	Inputs json.RawMessage `json:"inputs,omitempty"`
+	// Visit counts how often the run has come to the node, from 1: a loop comes again.
+	Visit int `json:"visit,omitempty"`
+	// Attempt counts the turns of the visit, from 1; of RunNodeBegan and RunNodeRefused.
+	Attempt int `json:"attempt,omitempty"`
+	// Outputs are a node's, of RunNodeFinished, or the run's own, of RunEnded; a JSON object.
+	Outputs json.RawMessage `json:"outputs,omitempty"`
+	// Next are the nodes to which the run goes on from a node that has finished, in order; of RunNodeFinished.
+	Next []string `json:"next,omitempty"`
+	// Reason says in words why an answer was refused, or why a run failed or stopped.
+	Reason string `json:"reason,omitempty"`
+}
+
+// RunEventKind says what a RunEvent tells.
+type RunEventKind string
+
+// The kinds of run events.
+const (
+	RunBegan        RunEventKind = "run_began"
+	RunNodeBegan    RunEventKind = "node_began"    // a turn of the node: its first, or one that goes on or tries again
+	RunNodeRefused  RunEventKind = "node_refused"  // the node's answer is not what its brief asks for
+	RunNodeFinished RunEventKind = "node_finished" // with its outputs
+	RunNodeAsked    RunEventKind = "node_asked"    // a person is to decide
+	RunHeld         RunEventKind = "run_waiting"   // nothing can go on until a person has decided
+	RunEnded        RunEventKind = "run_finished"
+	RunBrokeOff     RunEventKind = "run_failed"
+	RunHalted       RunEventKind = "run_stopped" // a person or the end of the program stopped it
+	RunResumed      RunEventKind = "run_resumed"
+	RunCalledOff    RunEventKind = "run_cancelled"
+)
+
+// state is the state that an event puts its run in; "" leaves it as it is.
+func (k RunEventKind) state() RunState {
+	switch k {
+	case RunBegan, RunResumed, RunNodeFinished:
+		return RunRunning
+	case RunHeld:
+		return RunWaiting
+	case RunEnded:
+		return RunFinished
+	case RunBrokeOff:
+		return RunFailed
+	case RunHalted:
+		return RunStopped
+	case RunCalledOff:
+		return RunCancelled
+	default:
+		return ""
+	}
+}
+
+// RunChange is what an entry with a RunEvent changes in the index of runs. It is committed together with
+// the entry.
+type RunChange struct {
+	RunID, WorkflowID string
+	// Begins says that the change adds the run, with Seq for its FirstSeq; otherwise it is there.
+	Begins bool
+	Seq    int64
+	State  RunState // "" leaves it as it is
+	At     time.Time
+}
+
+// RunChanges returns what entries change in the index of their conversation's runs, in order. Stores that
+// take entries over from records use it too.
+func RunChanges(entries []Entry) []RunChange {
+	var changes []RunChange
+	for i := range entries {
+		if event := entries[i].RunEvent; event != nil {
+			changes = append(changes, RunChange{
+				RunID: entries[i].RunID, WorkflowID: entries[i].WorkflowID, Begins: event.Kind == RunBegan,
+				Seq: entries[i].Seq, State: event.Kind.state(), At: entries[i].CreatedAt,
+			})
+		}
+	}
+	return changes
+}
+
+// RunStore finds the runs of conversations. It has what [Batch].Runs told it, for as long as the entries are
+// in the store: those of a deleted conversation and of one that is archived are not found.
+type RunStore interface {
+	// Run finds a run of a project; ErrNotFound.
+	Run(ctx context.Context, projectID, runID string) (Run, error)
+	// Runs lists runs, the newest first.
+	Runs(ctx context.Context, query RunQuery) ([]Run, error)
+	// RunningRuns lists runs of all projects in the state RunRunning whose UpdatedAt is before a time, the
+	// oldest UpdatedAt first.
+	RunningRuns(ctx context.Context, updatedBefore time.Time, limit int) ([]Run, error)
+}
+
+// RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending.
+type RunQuery struct {
+	ProjectID string
+	// ConversationID and WorkflowID and State narrow the list; "" does not.
+	ConversationID, WorkflowID string
+	State                      RunState
+	Limit                      int // at least 1
+	// Before continues after the last run of the page before; zero for the first page.
+	Before RunCursor
+}
+
+// RunCursor is a place in the list of runs.
+type RunCursor struct {
+	StartedAt time.Time
+	ID        string
+}
