@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,9 +24,11 @@ type ChatRequest struct {
 	// one without a key.
 	SessionID string
 	Message   continuo.Content
-	// Mode is the mode of the turn; it stays the conversation's. "": as it is.
-	Mode continuo.Mode
-	// Model and View are names; "" means the default model and the continuity view.
+	// Mode is the mode of the turn, and AgentID who answers; both stay the conversation's. "": as it is. An
+	// agent without a mode is spoken to in the mode agent.
+	Mode    continuo.Mode
+	AgentID string
+	// Model and View are names; "" means those of the agent, else the default model and the continuity view.
 	Model, View string
 	OnBusy      OnBusy
 	// Key is the idempotency key; "" for none.
@@ -48,7 +49,7 @@ type Chat struct {
 // Chat checks a request, finds or begins its conversation, waits until the conversation is free, and
 // begins the turn. With a key that has begun a turn before it gives that turn, wherever it runs.
 func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
-	runner, policy, err := e.prepare(ctx, request)
+	policy, err := e.prepare(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +57,20 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := e.wanted(conversation, request)
+	wanted, err := e.wanted(conversation, request)
+	if err != nil {
+		return nil, err
+	}
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		now, err := e.Log.Conversation(ctx, conversation.ID)
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		mode := cmp.Or(request.Mode, now.ActiveMode)
-		with, err := e.withMode(runner, mode)
-		return with, turn.Input{Message: request.Message, Mode: mode}, err
+		chosen, err := e.choose(request.choice(now))
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		return e.runner(chosen), turn.Input{Message: request.Message, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
 	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
 		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
@@ -88,11 +94,21 @@ func (e *Engine) once(ctx context.Context, conversation continuo.Conversation, w
 
 // wanted is the turn that a request asks for. One with a key has an id of the key's own, so that the key
 // can begin no second one.
-func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) continuo.Turn {
+func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
-	wanted.Mode, wanted.View, wanted.Model = cmp.Or(request.Mode, conversation.ActiveMode), e.viewName(request.View), e.modelName(request.Model)
+	chosen, err := e.choose(request.choice(conversation))
+	if err != nil {
+		return continuo.Turn{}, err
+	}
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
 	e.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
-	return wanted
+	return wanted, nil
+}
+
+// choice is what a request asks for in a conversation.
+func (r ChatRequest) choice(conversation continuo.Conversation) choice {
+	mode, agent := stance(conversation, r.Mode, r.AgentID)
+	return choice{mode: mode, agent: agent, model: r.Model, viewName: r.View}
 }
 
 // identify makes a turn's id of its key, and remembers what was asked for. Without a key it does nothing.
@@ -123,49 +139,38 @@ func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, 
 }
 
 // prepare checks everything that can be checked before a conversation is touched.
-func (e *Engine) prepare(ctx context.Context, request ChatRequest) (*turn.Runner, OnBusy, error) {
+func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	switch request.Mode {
 	case "", continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
 	default:
-		return nil, "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
+		return "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
 	}
 	if request.Message.IsEmpty() || strings.TrimSpace(request.Message.String()) == "" && !request.Message.IsParts() {
-		return nil, "", fmt.Errorf("%w: the message is empty", continuo.ErrInvalid)
+		return "", fmt.Errorf("%w: the message is empty", continuo.ErrInvalid)
 	}
 	if !utf8.ValidString(request.Message.String()) {
-		return nil, "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
+		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
 	e.mu.Lock()
 	closed := e.closed
 	e.mu.Unlock()
 	if closed {
-		return nil, "", ErrClosing // before a conversation is begun for it
+		return "", ErrClosing // before a conversation is begun for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
 		if err := e.quota.room(ctx, request.ProjectID); err != nil {
-			return nil, "", err
+			return "", err
 		}
 	}
-	runner, err := e.runner(request.Model, request.View, continuo.ModeChat)
+	chosen, err := e.choose(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	return runner, policy, runner.CheckFits(ctx, request.Message)
-}
-
-// withMode gives a runner the system messages of a mode.
-func (e *Engine) withMode(runner *turn.Runner, mode continuo.Mode) (*turn.Runner, error) {
-	system, err := e.options.Prompts.System(mode, "")
-	if err != nil {
-		return nil, err
-	}
-	with := *runner
-	with.System = system
-	return &with, nil
+	return policy, e.runner(chosen).CheckFits(ctx, request.Message)
 }
 
 // KeyPattern is what a conversation's key may look like.

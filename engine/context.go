@@ -25,7 +25,7 @@ const (
 
 // ContextRequest asks what a reader of a conversation sees.
 type ContextRequest struct {
-	// View is a preset's name. Default: continuity.
+	// View is a preset's name. Default: the agent's, else continuity.
 	View string
 	// Format is the rendering. Default: transcript for the replay view, openai for the others.
 	Format Format
@@ -33,8 +33,10 @@ type ContextRequest struct {
 	At int64
 	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil leaves them, 0 lifts them.
 	MaxMessages, MaxChars, MaxTokens *int
-	// Model names who would read it: its tokenizer counts. Default: the default model.
+	// Model names who would read it: its tokenizer counts. Default: the agent's, else the default model.
 	Model string
+	// AgentID names who would answer. Default: the conversation's active agent, where its mode has one.
+	AgentID string
 	// System adds the system messages of the conversation's mode.
 	System bool
 }
@@ -50,11 +52,12 @@ type Context struct {
 
 // Context builds what a reader sees, without a model and without changing anything.
 func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
-	view, err := e.contextView(request)
+	mode, agent := stance(conversation, "", request.AgentID)
+	chosen, err := e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View})
 	if err != nil {
 		return nil, err
 	}
-	upstream, err := e.upstream(request.Model)
+	view, err := limited(chosen.view, request)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +65,8 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	if err != nil {
 		return nil, err
 	}
-	info := upstream.Model.Info()
-	envelope, err := e.envelope(ctx, conversation, upstream)
-	if err != nil {
-		return nil, err
-	}
+	info := chosen.upstream.Model.Info()
+	envelope := e.envelope(ctx, chosen)
 	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, envelope, info)
 	if err != nil {
 		return nil, err
@@ -88,15 +88,8 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	return result, nil
 }
 
-func (e *Engine) contextView(request ContextRequest) (window.View, error) {
-	name := request.View
-	if name == "" {
-		name = window.Continuity
-	}
-	view, err := e.options.Views.View(name)
-	if err != nil {
-		return window.View{}, err
-	}
+// limited is a view with the limits that a request replaces.
+func limited(view window.View, request ContextRequest) (window.View, error) {
 	for _, limit := range []struct {
 		name string
 		from *int
@@ -117,14 +110,6 @@ func (e *Engine) contextView(request ContextRequest) (window.View, error) {
 	return view, nil
 }
 
-// toolSpecs are those that a turn would offer now.
-func (e *Engine) toolSpecs(ctx context.Context) []continuo.ToolSpec {
-	if e.options.Tools == nil {
-		return nil
-	}
-	return e.options.Policy.Offered(e.options.Tools.Tools(ctx)).Specs()
-}
-
 // placeIn checks a seq against a conversation; 0 is the newest.
 func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 	if at == 0 {
@@ -137,15 +122,15 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // envelope is what the next request of a conversation would hold besides the log.
-func (e *Engine) envelope(ctx context.Context, conversation continuo.Conversation, upstream Upstream) (continuo.Envelope, error) {
-	system, err := e.options.Prompts.System(conversation.ActiveMode, "")
-	if err != nil {
-		return continuo.Envelope{}, err
+func (e *Engine) envelope(ctx context.Context, c chosen) continuo.Envelope {
+	envelope := continuo.Envelope{
+		Model: c.upstream.Model.Info().Name, System: c.system,
+		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Stream: true,
 	}
-	return continuo.Envelope{
-		Model: upstream.Model.Info().Name, System: system, Tools: e.toolSpecs(ctx),
-		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
-	}, nil
+	if e.options.Tools != nil {
+		envelope.Tools = c.policy.Offered(e.options.Tools.Tools(ctx)).Specs()
+	}
+	return envelope
 }
 
 // render writes the plan's messages, after the envelope's system messages, in the format. A transcript has

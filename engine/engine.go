@@ -6,7 +6,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +55,10 @@ type Options struct {
 	// Tools are what turns may offer, Policy says which of them may run. Default none.
 	Tools  tool.Source
 	Policy tool.Policy
+	// Agents are who may answer, by their ids. Default none.
+	Agents map[string]Agent
+	// Workflows are what can be run. Default none.
+	Workflows Workflows
 	// Limits bound each turn. Default as turn.Limits says.
 	Limits turn.Limits
 	// Turns says how turns are kept; Log, Observe and Measure are the engine's.
@@ -175,7 +178,9 @@ func (e *Engine) Models() []string {
 
 // upstream finds a model by name, "" meaning the default.
 func (e *Engine) upstream(name string) (Upstream, error) {
-	name = e.modelName(name)
+	if name == "" {
+		name = e.options.Default
+	}
 	found, ok := e.options.Models[name]
 	if !ok {
 		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(e.Models(), ", "))
@@ -190,34 +195,6 @@ func (e *Engine) DefaultModel() model.Info { return e.options.Models[e.options.D
 func (e *Engine) Ready(ctx context.Context) error {
 	_, err := e.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1})
 	return err
-}
-
-// modelName and viewName say what a request's "" means.
-func (e *Engine) modelName(name string) string { return cmp.Or(name, e.options.Default) }
-func (e *Engine) viewName(name string) string  { return cmp.Or(name, window.Continuity) }
-
-// runner makes what runs a turn.
-func (e *Engine) runner(modelName, viewName string, mode continuo.Mode) (*turn.Runner, error) {
-	upstream, err := e.upstream(modelName)
-	if err != nil {
-		return nil, err
-	}
-	view, err := e.options.Views.View(e.viewName(viewName))
-	if err != nil {
-		return nil, err
-	}
-	system, err := e.options.Prompts.System(mode, "")
-	if err != nil {
-		return nil, err
-	}
-	runner := &turn.Runner{
-		Log: e.Log, Model: upstream.Model, Tools: e.options.Tools, Policy: e.options.Policy, View: view, System: system, Limits: e.options.Limits,
-		MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature,
-	}
-	if fallback, ok := e.options.Models[upstream.Fallback]; ok && upstream.Fallback != "" {
-		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature}
-	}
-	return runner, nil
 }
 
 // ErrClosing says that the program is ending.

@@ -255,18 +255,19 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		return nil, err
 	}
 	failed := request.Turn
-	model, view := cmp.Or(request.Model, failed.Model), cmp.Or(request.View, failed.View)
-	runner, err := e.runner(model, view, continuo.ModeChat)
+	choice := choice{agent: failed.AgentID, model: cmp.Or(request.Model, failed.Model), viewName: cmp.Or(request.View, failed.View)}
+	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	choice.mode = conversation.ActiveMode
+	chosen, err := e.choose(choice)
 	if err != nil {
 		return nil, err
 	}
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
-	wanted.View, wanted.Model = e.viewName(view), e.modelName(model)
-	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
-	if err != nil {
-		return nil, err
-	}
+	wanted.View, wanted.Model = chosen.viewName, chosen.model
 	e.identify(&wanted, request.Key, failed.ID)
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
@@ -276,8 +277,12 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		with, err := e.withMode(runner, conversation.ActiveMode)
-		return with, turn.Input{Resume: true, Mode: conversation.ActiveMode, AgentID: failed.AgentID}, err
+		choice.mode = conversation.ActiveMode
+		chosen, err := e.choose(choice)
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		return e.runner(chosen), turn.Input{Resume: true, Mode: choice.mode, AgentID: failed.AgentID}, nil
 	}
 	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
 		if failed.State != continuo.TurnRunning { // before anybody is stopped for it

@@ -236,7 +236,7 @@ func (c *cycle) begin() error {
 			return []Event{{Kind: Started, Entry: last}}
 		}
 		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
-	}, func(update *continuo.TurnUpdate) { update.Mode = c.in.Mode })
+	}, func(update *continuo.TurnUpdate) { update.Mode, update.Agent = c.in.Mode, c.in.AgentID })
 	return err
 }
 

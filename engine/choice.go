@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"cmp"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// choice says what a turn is to run with, by names.
+type choice struct {
+	mode  continuo.Mode
+	agent string // "" for nobody
+	// model and viewName are those of the request; "" leaves them to the agent, and then to the defaults.
+	model, viewName string
+}
+
+// chosen is what the names of a choice mean.
+type chosen struct {
+	choice
+	upstream Upstream
+	view     window.View
+	policy   tool.Policy
+	system   []string
+}
+
+// choose looks a choice up. Its names are filled in.
+func (e *Engine) choose(c choice) (chosen, error) {
+	agent, err := e.agent(c.agent)
+	if err != nil {
+		return chosen{}, err
+	}
+	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, window.Continuity)
+	found := chosen{choice: c, policy: e.options.Policy}
+	if found.upstream, err = e.upstream(c.model); err != nil {
+		return chosen{}, err
+	}
+	if found.view, err = e.options.Views.View(c.viewName); err != nil {
+		return chosen{}, err
+	}
+	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
+		return chosen{}, err
+	}
+	if agent.Tools != nil {
+		found.policy = found.policy.Merge(*agent.Tools)
+	}
+	found.view.Limits = within(found.view.Limits, agent.Budget)
+	found.upstream.MaxOutputTokens = cmp.Or(agent.MaxOutputTokens, found.upstream.MaxOutputTokens)
+	return found, nil
+}
+
+// within replaces the limits that a budget names.
+func within(limits, budget window.Limits) window.Limits {
+	return window.Limits{
+		Messages: cmp.Or(budget.Messages, limits.Messages), Chars: cmp.Or(budget.Chars, limits.Chars), Tokens: cmp.Or(budget.Tokens, limits.Tokens),
+	}
+}
+
+// runner makes what runs a turn.
+func (e *Engine) runner(c chosen) *turn.Runner {
+	runner := &turn.Runner{
+		Log: e.Log, Model: c.upstream.Model, Tools: e.options.Tools, Policy: c.policy, View: c.view, System: c.system, Limits: e.options.Limits,
+		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature,
+	}
+	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
+		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature}
+	}
+	return runner
+}
+
+// stance is the mode and the agent of a request to a conversation. An agent that is named without a mode is
+// spoken to in the mode agent; where none is named, the conversation's own answers in the modes agent and run.
+func stance(conversation continuo.Conversation, mode continuo.Mode, agent string) (continuo.Mode, string) {
+	if mode == "" && agent != "" {
+		mode = continuo.ModeAgent
+	}
+	mode = cmp.Or(mode, conversation.ActiveMode)
+	if mode != continuo.ModeChat {
+		agent = cmp.Or(agent, conversation.ActiveAgent)
+	}
+	return mode, agent
+}
