@@ -115,6 +115,18 @@ const (
 	PartStep   = "step"
 )
 
+// The PartTypes of results of calls that did not do what they were asked to. PartInterrupted is a call that had
+// begun when its program ended: it may or may not have been carried out.
+const (
+	PartToolError   = "tool_error"
+	PartInterrupted = "tool_interrupted"
+)
+
+// ToolFailed reports whether the entry is the result of a call that failed.
+func (e *Entry) ToolFailed() bool {
+	return e.PartType == PartToolError || e.PartType == PartInterrupted
+}
+
 // IsCue reports whether the entry is a system entry that is shown as a user message: providers refuse system
 // messages in the middle, and an assistant message at the end would be taken for the beginning of the answer.
 func (e *Entry) IsCue() bool {

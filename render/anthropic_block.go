@@ -150,7 +150,7 @@ func failed(m *continuo.Message, vendor, own rawjson.Object) bool {
 		return false
 	}
 	extra, _ := rawjson.ParseObject(m.Entry.Extra)
-	return m.Entry.PartType == "tool_error" || m.Entry.Error != nil || isTrue(extra.Get("is_error"))
+	return m.Entry.ToolFailed() || m.Entry.Error != nil || isTrue(extra.Get("is_error"))
 }
 
 // vendorBlocks returns the provider's own blocks of a message, nil when it has none.

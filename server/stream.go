@@ -106,7 +106,7 @@ const maxShownOutput = 2000
 
 func toolResult(entry *continuo.Entry) toolResultEvent {
 	event := toolResultEvent{
-		ToolCallID: entry.ToolCallID, Name: entry.ToolName, Outcome: entry.Outcome, Failed: entry.PartType == "tool_error",
+		ToolCallID: entry.ToolCallID, Name: entry.ToolName, Outcome: entry.Outcome, Failed: entry.ToolFailed(),
 		Content: entry.Content.String(), OutputRef: entry.OutputRef, DurationMS: entry.DurationMS,
 		Truncated: entry.Output != nil, // the entry has a preview only
 	}

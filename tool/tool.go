@@ -29,6 +29,18 @@ type Timed interface {
 	Timeout() time.Duration
 }
 
+// Repeatable is a Tool that says whether a call may be made a second time: it changes nothing, or the second call
+// changes nothing more. One that does not say is not repeated.
+type Repeatable interface {
+	Repeatable() bool
+}
+
+// IsRepeatable reports whether a tool says that its calls may be made a second time.
+func IsRepeatable(t Tool) bool {
+	repeatable, ok := t.(Repeatable)
+	return ok && repeatable.Repeatable()
+}
+
 // Call is one call of a tool.
 type Call struct {
 	Conversation continuo.Conversation

@@ -127,7 +127,7 @@ func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 		entry.ToolName = name
 	}
 	if result.Failed {
-		entry.PartType = "tool_error"
+		entry.PartType = continuo.PartToolError
 	}
 	c.journal.keeper.options.Meter.ToolCalled(name, done.outcome, done.took)
 	return entry

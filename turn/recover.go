@@ -263,7 +263,8 @@ func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []contin
 	}
 	entries = append(entries, more...)
 	for i := range entries {
-		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = cmp.Or(r.mode, turn.Mode), turn.AgentID, turn.ID
+		entries[i].Mode, entries[i].AgentID = cmp.Or(r.mode, turn.Mode), turn.AgentID
+		tag(&entries[i], &turn)
 	}
 	return entries
 }
@@ -288,7 +289,7 @@ func (r *remains) broken() []continuo.Entry {
 // interruptedCall answers a call that got no result.
 func interruptedCall(id string, hidden bool) continuo.Entry {
 	return continuo.Entry{
-		Role: continuo.Tool, ToolCallID: id, PartType: "tool_error", Hidden: hidden,
+		Role: continuo.Tool, ToolCallID: id, PartType: continuo.PartInterrupted, Hidden: hidden,
 		Content: continuo.Text("error: interrupted: the program ended before this call had a result; it may or may not have been carried out"),
 	}
 }

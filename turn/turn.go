@@ -97,9 +97,17 @@ type Input struct {
 	Message continuo.Content
 	// Resume goes on from where the log stands, without a message.
 	Resume bool
-	// Mode is the mode of the turn; the conversation's active mode becomes it, together with the input.
+	// Mode is the mode of the turn, AgentID who answers; they become the conversation's, together with the
+	// input, unless the turn is a run's.
 	Mode    continuo.Mode
 	AgentID string
+	// Cue begins the turn in the place of a message: a system entry that tells the model what to do.
+	Cue *continuo.Entry
+	// AskAgain makes the calls of the run's step again that were interrupted, where their tools are safe to repeat.
+	AskAgain bool
+	// Conclude makes entries that are appended behind the turn's last word, in the same commit. It must give the
+	// same for the same answer. Default none.
+	Conclude func(answer *continuo.Entry) []continuo.Entry
 }
 
 // Run carries out the turn of a journal and returns when it is over. Its events are read with
@@ -159,6 +167,11 @@ func (c *cycle) run() error {
 		return errors.Join(err, c.journal.void())
 	}
 	c.journal.measure(StageBegin, time.Since(begin))
+	if c.in.AskAgain {
+		if err := c.askAgain(); err != nil {
+			return err
+		}
+	}
 	for round := 1; ; round++ {
 		answer, err := c.round(round == c.limits.Rounds)
 		switch {
@@ -216,6 +229,8 @@ func (c *cycle) begin() error {
 	}
 	var last *continuo.Entry // that a resumed turn goes on from, where nothing needs to be added
 	switch {
+	case c.in.Cue != nil:
+		entries = append(entries, *c.in.Cue)
 	case !c.in.Resume:
 		if err := c.CheckFits(c.ctx, c.in.Message); err != nil {
 			return err
@@ -236,8 +251,15 @@ func (c *cycle) begin() error {
 			return []Event{{Kind: Started, Entry: last}}
 		}
 		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
-	}, func(update *continuo.TurnUpdate) { update.Mode, update.Agent = c.in.Mode, c.in.AgentID })
+	}, c.switches)
 	return err
+}
+
+// switches lets the conversation's active mode and agent become the turn's. A run leaves them as they are.
+func (c *cycle) switches(update *continuo.TurnUpdate) {
+	if c.journal.turn.RunID == "" {
+		update.Mode, update.Agent = c.in.Mode, c.in.AgentID
+	}
 }
 
 // resumeNote tells the model to go on with an answer that broke off.
@@ -286,9 +308,15 @@ func (r *Runner) CheckFits(ctx context.Context, message continuo.Content) error 
 // even when the turn was cancelled.
 func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
 	for i := range entries {
-		entries[i].Mode, entries[i].AgentID, entries[i].TurnID = c.in.Mode, c.in.AgentID, c.journal.turn.ID
+		entries[i].Mode, entries[i].AgentID = c.in.Mode, c.in.AgentID
+		tag(&entries[i], &c.journal.turn)
 	}
 	return c.journal.append(entries, tell, more)
+}
+
+// tag says which turn, and which step of which run, an entry is of.
+func tag(entry *continuo.Entry, turn *continuo.Turn) {
+	entry.TurnID, entry.RunID, entry.WorkflowID, entry.NodeID = turn.ID, turn.RunID, turn.WorkflowID, turn.NodeID
 }
 
 // answered appends an answer. One without calls ends the turn in the same commit.
@@ -301,7 +329,11 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	if len(answer.ToolCalls) == 0 {
 		last = ends(state, continuo.TurnEnd{Reason: reason, Usage: c.usage})
 	}
-	stored, err := c.append([]continuo.Entry{answer}, func(stored []continuo.Entry) []Event {
+	entries := []continuo.Entry{answer}
+	if last != nil && answer.Error == nil && c.in.Conclude != nil {
+		entries = append(entries, c.in.Conclude(&answer)...)
+	}
+	stored, err := c.append(entries, func(stored []continuo.Entry) []Event {
 		events := []Event{{Kind: Answered, Entry: &stored[0]}}
 		if last != nil {
 			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})

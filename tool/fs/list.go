@@ -53,6 +53,9 @@ func (a *listArguments) check() error {
 	return nil
 }
 
+// Repeatable is part of tool.Repeatable: reading changes nothing.
+func (List) Repeatable() bool { return true }
+
 // Run lists a folder.
 func (l List) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments listArguments

@@ -53,6 +53,9 @@ func (a readArguments) check() error {
 	return nil
 }
 
+// Repeatable is part of tool.Repeatable: reading changes nothing.
+func (Read) Repeatable() bool { return true }
+
 // Run reads a file or a range of it.
 func (r Read) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments readArguments

@@ -68,6 +68,9 @@ func (a searchArguments) expression() (*regexp.Regexp, error) {
 	return compiled, nil
 }
 
+// Repeatable is part of tool.Repeatable: reading changes nothing.
+func (Search) Repeatable() bool { return true }
+
 // Run searches.
 func (s Search) Run(ctx context.Context, call tool.Call) tool.Result {
 	var arguments searchArguments

@@ -37,6 +37,9 @@ func (r remote) Spec() continuo.ToolSpec { return r.listed.spec }
 // Timeout is part of tool.Timed.
 func (r remote) Timeout() time.Duration { return r.source.options.CallTimeout }
 
+// Repeatable is part of tool.Repeatable.
+func (r remote) Repeatable() bool { return r.listed.repeatable }
+
 // Run calls the tool. When the server is down it waits for the restart.
 func (r remote) Run(ctx context.Context, call tool.Call) tool.Result {
 	arguments, err := objectOf(call.Arguments)

@@ -44,6 +44,9 @@ func (t Tool) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "conversation.search", Description: strings.TrimSpace(description), Parameters: json.RawMessage(parameters)}
 }
 
+// Repeatable is part of tool.Repeatable: searching changes nothing.
+func (Tool) Repeatable() bool { return true }
+
 // Run searches.
 func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	asked, err := decode(call.Arguments)

@@ -48,6 +48,9 @@ func (t Tool) Timeout() time.Duration {
 	return 0
 }
 
+// Repeatable is part of [tool.Repeatable].
+func (t Tool) Repeatable() bool { return tool.IsRepeatable(t.Tool) }
+
 // Source is a source whose tools are traced.
 type Source struct {
 	tool.Source
