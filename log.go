@@ -186,7 +186,7 @@ func (l *Log) Conversations(ctx context.Context, query ConversationQuery) ([]Con
 	return l.store.Conversations(ctx, query)
 }
 
-// Update changes a conversation's title, mode or metadata.
+// Update changes a conversation's title, mode, agent or metadata.
 func (l *Log) Update(ctx context.Context, id string, change ConversationChange) (Conversation, error) {
 	if err := CheckMetadata(change.Metadata); err != nil {
 		return Conversation{}, err
@@ -242,6 +242,9 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 	conversation.CreatedAt, conversation.UpdatedAt = now, now
 	if conversation.ActiveMode == "" {
 		conversation.ActiveMode = parent.ActiveMode
+	}
+	if conversation.ActiveAgent == "" {
+		conversation.ActiveAgent = parent.ActiveAgent
 	}
 	if conversation.Title == "" {
 		conversation.Title = parent.Title
@@ -406,16 +409,30 @@ func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error
 	if err != nil {
 		return "", fmt.Errorf("envelope: %w", err)
 	}
-	sum := sha256.Sum256(data)
+	return l.PutText(ctx, data)
+}
+
+// PutText keeps a text that entries name by its SHA-256, in hex, which it returns; Text reads it back.
+func (l *Log) PutText(ctx context.Context, text []byte) (string, error) {
+	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
 	if l.knowsBlob(hash) {
 		return hash, nil
 	}
-	if err := l.store.PutBlob(ctx, hash, data); err != nil {
-		return "", fmt.Errorf("keep envelope: %w", err)
+	if err := l.store.PutBlob(ctx, hash, text); err != nil {
+		return "", fmt.Errorf("keep text %s: %w", hash, err)
 	}
 	l.rememberBlob(hash)
 	return hash, nil
+}
+
+// Text reads what PutText kept; ErrNotFound.
+func (l *Log) Text(ctx context.Context, hash string) ([]byte, error) {
+	text, err := l.store.Blob(ctx, hash)
+	if err != nil {
+		return nil, fmt.Errorf("text %s: %w", hash, err)
+	}
+	return text, nil
 }
 
 // maxKnownBlobs bounds how many hashes are remembered to save writing them again.

@@ -155,10 +155,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	if !utf8.ValidString(request.Message.String()) {
 		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
-	e.mu.Lock()
-	closed := e.closed
-	e.mu.Unlock()
-	if closed {
+	if e.isClosed() {
 		return "", ErrClosing // before a conversation is begun for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already

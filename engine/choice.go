@@ -15,6 +15,8 @@ type choice struct {
 	agent string // "" for nobody
 	// model and viewName are those of the request; "" leaves them to the agent, and then to the defaults.
 	model, viewName string
+	// usualView is the view where neither names one. Default continuity.
+	usualView string
 }
 
 // chosen is what the names of a choice mean.
@@ -32,7 +34,7 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	if err != nil {
 		return chosen{}, err
 	}
-	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, window.Continuity)
+	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, window.Continuity)
 	found := chosen{choice: c, policy: e.options.Policy}
 	if found.upstream, err = e.upstream(c.model); err != nil {
 		return chosen{}, err

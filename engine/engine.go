@@ -35,10 +35,12 @@ type Engine struct {
 	lanes   lanes
 	quota   quota
 	keeper  *turn.Keeper
+	texts   workflowTexts
 
 	mu      sync.Mutex
 	closed  bool           // no turn may begin any more
-	turns   sync.WaitGroup // those that wait in a lane too
+	turns   sync.WaitGroup // those that wait in a lane too, and the runs that go on here
+	runs    map[string]*driving
 	closing context.Context
 	close   context.CancelCauseFunc
 }
@@ -114,7 +116,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}}
+	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, runs: map[string]*driving{}}
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
 	e.keeper = turn.NewKeeper(options.Turns)
@@ -141,6 +143,13 @@ func (e *Engine) Close(ctx context.Context) error {
 		<-done
 		return nil
 	}
+}
+
+// isClosed reports whether no turn may begin any more.
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
 }
 
 // admit counts a turn of a project in, unless the engine is closing or the project has enough; the turn ends

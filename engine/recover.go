@@ -14,7 +14,11 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	return recovered, err
 }
 
-// Watch looks for turns whose process is gone, for events that need not be kept any longer, and for objects
+// quietRun is for how long nothing was heard of a run that is taken for one whose process is gone. Where it is not,
+// two processes go on with it, which does no harm.
+const quietRun = 10 * time.Second
+
+// Watch looks for turns and runs whose process is gone, for events that need not be kept any longer, and for objects
 // that nothing names any more, at every interval, until ctx is done. What fails is logged and tried again.
 func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) {
 	ticker := time.NewTicker(interval)
@@ -27,6 +31,11 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		}
 		if _, err := e.Recover(ctx); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "recovery_failed", "error", err.Error())
+		}
+		if resumed, err := e.ResumeRuns(ctx, quietRun); err != nil && ctx.Err() == nil {
+			e.options.Logger.ErrorContext(ctx, "runs_not_resumed", "error", err.Error())
+		} else if resumed > 0 {
+			e.options.Logger.WarnContext(ctx, "runs_resumed", "runs", resumed)
 		}
 		if err := e.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())

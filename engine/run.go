@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -51,6 +54,221 @@ type RunDecision struct {
 	Comment  string
 }
 
+// Errors of runs.
+var (
+	ErrRunOver  = errors.New("the run is over")
+	ErrRunWaits = errors.New("the run waits for a person's decision")
+)
+
+// Workflows lists the workflows; see [Workflows].
+func (e *Engine) Workflows() ([]*workflow.Workflow, error) {
+	if e.options.Workflows == nil {
+		return nil, nil
+	}
+	return e.options.Workflows.Workflows()
+}
+
+// Workflow finds a workflow by id; see [Workflows].
+func (e *Engine) Workflow(id string) (*workflow.Workflow, error) {
+	if e.options.Workflows == nil {
+		return nil, fmt.Errorf("workflow %q: %w: there are none", id, continuo.ErrNotFound)
+	}
+	return e.options.Workflows.Workflow(id)
+}
+
+// StartRun checks a request, finds or begins its conversation, records the run's beginning, and goes on with the
+// run in goroutines of its own. With a key that has begun a run before it gives that run.
+func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
+	found, err := e.Workflow(request.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := found.ReadInputs(request.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	if e.isClosed() {
+		return nil, ErrClosing // before a conversation is begun for it
+	}
+	first, err := found.Begin("", request.Message, inputs)
+	if err != nil {
+		return nil, err
+	}
+	conversation, err := e.session(ctx, ChatRequest{ProjectID: request.ProjectID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.Log.PutText(ctx, found.Text); err != nil {
+		return nil, err
+	}
+	first.RunID = e.Log.NewID("run")
+	if request.Key != "" {
+		first.RunID = "run_" + hashOf(conversation.ID + "\n" + request.Key)
+	}
+	stored, err := e.appendRun(ctx, conversation.ID, "run/"+first.RunID, string(rawjson.MustMarshal(first)), []continuo.Entry{first})
+	if err != nil {
+		return nil, err
+	}
+	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
+	if err != nil {
+		return nil, err
+	}
+	e.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
+	return e.goOn(ctx, run, request.Detached)
+}
+
+// Run finds a run of a project; ErrNotFound.
+func (e *Engine) Run(ctx context.Context, projectID, id string) (*RunStatus, error) {
+	run, err := e.Log.Runs().Run(ctx, projectID, id)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	return e.runStatus(ctx, run)
+}
+
+// runStatus tells how a run stands.
+func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, error) {
+	t := newTracker(e, run)
+	if err := t.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return t.status(ctx)
+}
+
+// Runs lists runs, the newest first.
+func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
+	return e.Log.Runs().Runs(ctx, query)
+}
+
+// ResumeRun goes on with a run that failed or was stopped, from where it broke off, and with one whose process
+// is gone; one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
+// person is to decide first. The run goes on when ctx ends if it is detached.
+func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+		switch {
+		case s.Run.IsOver():
+			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrRunOver, s.Run)
+		case s.Run == continuo.RunWaiting:
+			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
+		case s.Run == continuo.RunRunning:
+			return nil, nil
+		}
+		return []continuo.Entry{s.Resume()}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.goOn(ctx, run, detached)
+}
+
+// StopRun stops a run, wherever it runs, until somebody resumes it; ErrRunOver.
+func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
+	return e.end(ctx, run, func(s *workflow.State) []continuo.Entry {
+		if s.Run == continuo.RunStopped || s.Run == continuo.RunFailed {
+			return nil
+		}
+		return []continuo.Entry{s.Halt(reason)}
+	})
+}
+
+// CancelRun ends a run for good, wherever it runs; ErrRunOver.
+func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
+	return e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
+}
+
+// end stops a run's turn and appends what makes says. The turn is stopped before, since nothing can be appended
+// while it has calls open, and after, since another one may have begun meanwhile.
+func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*RunStatus, error) {
+	changes := func(s *workflow.State) ([]continuo.Entry, error) {
+		if s.Run.IsOver() {
+			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
+		}
+		return makes(s), nil
+	}
+	if err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
+		return nil, err
+	}
+	if err := e.stopTurnOf(ctx, run); err != nil {
+		return nil, err
+	}
+	if err := e.change(ctx, run, changes); err != nil {
+		return nil, err
+	}
+	if err := e.stopTurnOf(ctx, run); err != nil {
+		return nil, err
+	}
+	return e.runStatus(ctx, run)
+}
+
+// stopTurnOf stops the turn of a run that is under way, wherever it runs.
+func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
+	running, err := e.runningTurn(ctx, run.ConversationID)
+	if err != nil || running == nil || running.RunID != run.ID {
+		return err
+	}
+	if err := e.Cancel(ctx, *running); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
+		return err
+	}
+	return nil
+}
+
+// runningTurn returns the turn of a conversation that is under way; nil for none.
+func (e *Engine) runningTurn(ctx context.Context, conversationID string) (*continuo.Turn, error) {
+	newest, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversationID, Limit: 1})
+	if err != nil || len(newest) == 0 || newest[0].State != continuo.TurnRunning {
+		return nil, err
+	}
+	settled, err := e.keeper.Settled(ctx, newest[0])
+	if err != nil || settled.State != continuo.TurnRunning {
+		return nil, err
+	}
+	return &settled, nil
+}
+
+// DecideRun records what a person decides, and goes on with the run. ErrNotFound says that no such node
+// waits; the first decision counts.
+func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
+	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+		if s.Run.IsOver() {
+			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
+		}
+		node, err := waiting(s, decision.Node)
+		if err != nil {
+			return nil, err
+		}
+		return s.Decide(node, decision.Approved, decision.Comment), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.goOn(ctx, run, detached)
+}
+
+// waiting finds the node that a decision is about; "" is the only one that waits.
+func waiting(s *workflow.State, id string) (*workflow.Node, error) {
+	waiting := s.Waiting()
+	for _, node := range waiting {
+		if node.ID == id || id == "" && len(waiting) == 1 {
+			return node, nil
+		}
+	}
+	switch {
+	case len(waiting) == 0:
+		return nil, fmt.Errorf("run %s: %w: nothing waits for a decision", s.RunID, continuo.ErrNotFound)
+	case id == "":
+		return nil, fmt.Errorf("run %s: %w: several steps wait, name one of %s", s.RunID, continuo.ErrInvalid, names(waiting))
+	}
+	return nil, fmt.Errorf("run %s: %w: the step %q does not wait for a decision; %s does", s.RunID, continuo.ErrNotFound, shorten(id, 60), names(waiting))
+}
+
+func names(nodes []*workflow.Node) string {
+	ids := make([]string, len(nodes))
+	for i, node := range nodes {
+		ids[i] = node.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
 // RunProgress is one step of a run as its readers see it: an entry of the run, or an event of the turn that
 // is under way.
 type RunProgress struct {
@@ -63,60 +281,14 @@ type RunProgress struct {
 	Turn *turn.Event
 }
 
-// Workflows lists the workflows; see [Workflows].
-func (e *Engine) Workflows() ([]*workflow.Workflow, error) { return nil, errors.ErrUnsupported }
-
-// Workflow finds a workflow by id; see [Workflows].
-func (e *Engine) Workflow(id string) (*workflow.Workflow, error) { return nil, errors.ErrUnsupported }
-
-// StartRun checks a request, finds or begins its conversation, records the run's beginning, and goes on with the
-// run in goroutines of its own. With a key that has begun a run before it gives that run.
-func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// Run finds a run of a project; ErrNotFound.
-func (e *Engine) Run(ctx context.Context, projectID, id string) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// Runs lists runs, the newest first.
-func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
-	return e.Log.Runs().Runs(ctx, query)
-}
-
-// ResumeRun goes on with a run that failed or was stopped, from where it broke off, and with one whose process
-// is gone; one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
-// person is to decide first. The run goes on when ctx ends if it is detached.
-func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// StopRun stops a run, wherever it runs, until somebody resumes it; ErrRunOver.
-func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// CancelRun ends a run for good, wherever it runs; ErrRunOver.
-func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// DecideRun records what a person decides, and goes on with the run. ErrNotFound says that no such node
-// waits; the first decision counts.
-func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // FollowRun yields the entries of a run with seqs above after, each once and in order, those that are there
 // and then those that come, with the live events of its turns between them. It ends when the run is over,
 // has failed or was stopped and nothing more is there, or with an error.
 func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
-	return func(yield func(RunProgress, error) bool) { yield(RunProgress{}, errors.ErrUnsupported) }
+	return func(yield func(RunProgress, error) bool) {
+		f := &runFollower{engine: e, ctx: ctx, tracker: newTracker(e, run), after: after, yield: yield}
+		if err := f.run(); err != nil {
+			yield(RunProgress{}, err)
+		}
+	}
 }
-
-// Errors of runs.
-var (
-	ErrRunOver  = errors.New("the run is over")
-	ErrRunWaits = errors.New("the run waits for a person's decision")
-)

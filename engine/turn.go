@@ -54,7 +54,9 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 		done()
 		return nil, err
 	}
-	conversation.ActiveMode = input.Mode // as it will be with the input
+	if wanted.RunID == "" { // as it will be with the input
+		conversation.ActiveMode, conversation.ActiveAgent = input.Mode, cmp.Or(input.AgentID, conversation.ActiveAgent)
+	}
 	span.SetMode(traced, string(input.Mode))
 	go e.run(runner, journal, input, done)
 	chat := &Chat{Conversation: conversation, TurnID: wanted.ID}
@@ -255,6 +257,9 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		return nil, err
 	}
 	failed := request.Turn
+	if failed.RunID != "" {
+		return nil, fmt.Errorf("%w: turn %s is a step of the run %s; resume the run", ErrNotResumable, failed.ID, failed.RunID)
+	}
 	choice := choice{agent: failed.AgentID, model: cmp.Or(request.Model, failed.Model), viewName: cmp.Or(request.View, failed.View)}
 	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
 	if err != nil {

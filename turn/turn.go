@@ -281,14 +281,20 @@ func (c *cycle) newest() (*continuo.Entry, error) {
 	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
 }
 
-// resultsOfOpenCalls answers calls that stand open, such as an import's: without their results nothing could
-// ever follow them. They are appended under the turn's lease: the calls may be another turn's by then.
+// resultsOfOpenCalls answers calls that stand open. They are appended under the turn's lease: the calls may be
+// another turn's by then.
 func (c *cycle) resultsOfOpenCalls() ([]continuo.Entry, error) {
 	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
 		return nil, err
 	}
-	group, err := c.Log.OpenGroup(c.ctx, conversation)
+	return OpenResults(c.ctx, c.Log, conversation)
+}
+
+// OpenResults makes results for calls that stand open in a conversation although no turn runs, such as an
+// import's: without them nothing could ever follow.
+func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.Conversation) ([]continuo.Entry, error) {
+	group, err := log.OpenGroup(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package workflow
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	continuo "github.com/continuo-log/continuo"
+)
 
 // Status is how a run stands, for people and programs.
 type Status struct {
@@ -37,3 +41,30 @@ const (
 	NodeFailed   NodeState = "failed" // the run broke off or was stopped in it
 	NodeSkipped  NodeState = "skipped"
 )
+
+// Status tells how a run stands.
+func (s *State) Status() Status {
+	status := Status{WorkflowName: s.Workflow.Name, Inputs: canonical(s.inputs), Reason: s.Reason}
+	if s.outputs != nil {
+		status.Outputs = canonical(s.outputs)
+	}
+	for i := range s.Workflow.Nodes {
+		node := &s.Workflow.Nodes[i]
+		progress := s.nodes[node.ID]
+		told := NodeStatus{
+			ID: node.ID, Name: node.Name, Agent: node.Agent, State: progress.state, Visit: progress.visit, Attempt: progress.attempt,
+			Seq: progress.began, Reason: progress.reason,
+		}
+		if progress.outputs != nil {
+			told.Outputs = canonical(progress.outputs)
+		}
+		if node.Approval != nil {
+			told.Question = node.Approval.Question
+		}
+		if progress.state == NodeRunning && s.Run != continuo.RunRunning {
+			told.State = NodeFailed
+		}
+		status.Nodes = append(status.Nodes, told)
+	}
+	return status
+}

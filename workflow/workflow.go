@@ -125,8 +125,12 @@ func (w *Workflow) Node(id string) *Node {
 	return nil
 }
 
-// Known is what workflows may name; a nil list knows nothing of that kind.
-type Known struct{ Agents, Models, Views []string }
+// Known is what workflows may name; a nil list knows nothing of that kind. Any knows every name: the workflow of a
+// run that has begun is read even where an agent is gone since.
+type Known struct {
+	Agents, Models, Views []string
+	Any                   bool
+}
 
 // Values are what an expression can speak of.
 type Values struct {

@@ -1,0 +1,287 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// driving is a run that this process goes on with.
+type driving struct {
+	again bool // somebody asked for it since it was last looked at
+}
+
+// goOn goes on with a run in a goroutine of its own, unless this process does so already, and returns how the run
+// stands. Any number of processes may go on with one run: what each does follows of the log, and is done once.
+func (e *Engine) goOn(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := e.drive(ctx, run, detached); err != nil {
+		return nil, err
+	}
+	return e.runStatus(ctx, run)
+}
+
+// drive begins to go on with a run. One that is not detached stops, for others to take up, when ctx ends.
+func (e *Engine) drive(ctx context.Context, run continuo.Run, detached bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosing
+	}
+	if busy := e.runs[run.ID]; busy != nil {
+		busy.again = true
+		return nil
+	}
+	mine := &driving{again: true}
+	e.runs[run.ID] = mine
+	e.turns.Add(1)
+	driveCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	interrupt := func() { cancel(turn.ErrInterrupted) }
+	stops := []func() bool{context.AfterFunc(e.closing, interrupt)}
+	if !detached {
+		stops = append(stops, context.AfterFunc(ctx, interrupt))
+	}
+	go func() {
+		defer e.turns.Done()
+		for e.isAsked(run.ID, mine) {
+			e.driveOn(driveCtx, run)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}()
+	return nil
+}
+
+// isAsked reports whether somebody asked for a run since it was last looked at; otherwise its driving is over.
+func (e *Engine) isAsked(runID string, mine *driving) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if mine.again {
+		mine.again = false
+		return true
+	}
+	delete(e.runs, runID)
+	return false
+}
+
+// drivePatience is how long is waited where a run cannot go on for a reason that passes.
+const drivePatience = time.Second
+
+// driveOn takes steps until nothing is left to do, and tries again what fails for a reason that passes. What
+// stays breaks the run off: somebody may mend it and resume the run.
+func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
+	logger := e.options.Logger.With("conversation_id", run.ConversationID, "run_id", run.ID)
+	for {
+		err := e.steps(ctx, run)
+		passes := errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
+		switch {
+		case err == nil || ctx.Err() != nil || errors.Is(err, ErrClosing) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, continuo.ErrNotFound):
+			return
+		case !passes:
+			logger.ErrorContext(ctx, "run_broke_off", "error", err.Error())
+			if err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+				if s.Run != continuo.RunRunning {
+					return nil, nil
+				}
+				return []continuo.Entry{s.BreakOff(err.Error())}, nil
+			}); err != nil {
+				logger.ErrorContext(ctx, "run_left", "error", err.Error())
+			}
+			return
+		}
+		logger.WarnContext(ctx, "run_waits", "error", err.Error())
+		pause := time.NewTimer(drivePatience)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// steps takes a run's steps until nothing is left to do.
+func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
+	t := newTracker(e, run)
+	for ctx.Err() == nil {
+		if err := t.catchUp(ctx); err != nil {
+			return err
+		}
+		if t.state == nil {
+			return fmt.Errorf("run %s: %w: its entries are gone", run.ID, continuo.ErrNotFound)
+		}
+		var err error
+		switch step := t.state.Next(); step.Kind {
+		case workflow.StepRecord:
+			err = e.recordRun(ctx, t, t.state.Record())
+		case workflow.StepBegin:
+			err = e.step(ctx, t, step)
+		case workflow.StepAttend:
+			err = e.attend(ctx, t, step)
+		default:
+			return nil
+		}
+		if err != nil && !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return nil
+}
+
+// attend waits for the turn of an attempt that has begun, and sees to what it left.
+func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) error {
+	found, err := e.Log.Turns().Turn(ctx, t.run.ConversationID, stepTurnID(t.run, step))
+	if err == nil && found.State == continuo.TurnRunning {
+		found, err = e.keeper.Settled(ctx, found)
+	}
+	switch {
+	case errors.Is(err, continuo.ErrNotFound), err == nil && found.State == continuo.TurnVoid:
+		return e.step(ctx, t, step.After())
+	case err != nil:
+		return err
+	case found.State == continuo.TurnRunning:
+		return e.awaitTurn(ctx, found.ConversationID, found.ID)
+	}
+	// What the turn wrote stands in the log by now, but may be newer than what was read.
+	if err := t.catchUp(ctx); err != nil || !sameAttempt(t.state.Next(), step) {
+		return err
+	}
+	switch {
+	case found.State == continuo.TurnFinished:
+		return e.recordRun(ctx, t, t.conclude(step, t.answers[step.Node.ID]))
+	case found.Reason == continuo.ReasonInterrupted || step.Retry:
+		return e.step(ctx, t, step.After())
+	case found.Reason == continuo.ReasonCancelled:
+		return e.recordRun(ctx, t, []continuo.Entry{t.state.Halt(fmt.Sprintf("the step %s was stopped", step.Node.ID))})
+	}
+	reason := fmt.Sprintf("the step %s failed (%s): %s", step.Node.ID, found.Reason, t.failures[step.Node.ID])
+	return e.recordRun(ctx, t, []continuo.Entry{t.state.BreakOff(reason)})
+}
+
+// awaitTurn waits for the end of a turn, wherever it runs.
+func (e *Engine) awaitTurn(ctx context.Context, conversationID, turnID string) error {
+	listener := e.Log.Listen(conversationID)
+	defer listener.Close()
+	changed := listener.Changed()
+	for _, err := range e.keeper.Follow(ctx, conversationID, turnID, 0) {
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been void
+			return err
+		}
+	}
+	listener.Wait(ctx, changed, otherPoll) // where it ended before it had begun, nobody must ask at once
+	return nil
+}
+
+// step carries out an attempt: its turn, from the cue to the answer.
+func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error {
+	c := choice{mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: step.Node.View, usualView: string(continuo.ModeRun)}
+	chosen, err := e.choose(c)
+	if err != nil {
+		return fmt.Errorf("the step %s: %w", step.Node.ID, err)
+	}
+	wanted := continuo.Turn{ID: stepTurnID(t.run, step), ConversationID: t.run.ConversationID}
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
+	wanted.RunID, wanted.WorkflowID, wanted.NodeID = t.run.ID, t.run.WorkflowID, step.Node.ID
+	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+		if err := t.catchUp(ctx); err != nil {
+			return nil, turn.Input{}, err
+		}
+		if !leadsTo(t.state.Next(), step) {
+			return nil, turn.Input{}, errMoved
+		}
+		texts, err := t.state.Texts(step)
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		chosen.system = append(chosen.system, texts...)
+		chosen.policy = chosen.policy.Merge(step.Node.Tools)
+		cue := t.state.Cue(step)
+		return e.runner(chosen), turn.Input{
+			Mode: chosen.mode, AgentID: chosen.agent, Cue: &cue, AskAgain: step.Resumes,
+			Conclude: func(answer *continuo.Entry) []continuo.Entry { return e.conclude(ctx, t.run, step, answer) },
+		}, nil
+	}
+	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, begin)
+	if errors.Is(err, continuo.ErrExists) { // another process carries it out
+		return e.awaitTurn(ctx, wanted.ConversationID, wanted.ID)
+	}
+	if err != nil {
+		return err
+	}
+	for range chat.Events { // what comes of it stands in the log
+	}
+	return nil
+}
+
+// conclude makes what stands behind a step's answer in the log. Where the log cannot be read the answer stands
+// alone, and is concluded when the run is looked at again.
+func (e *Engine) conclude(ctx context.Context, run continuo.Run, step workflow.Step, answer *continuo.Entry) []continuo.Entry {
+	t := newTracker(e, run)
+	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil || !sameAttempt(t.state.Next(), step) && t.state.Run == continuo.RunRunning {
+		return nil
+	}
+	return t.conclude(step, answer.Content.String())
+}
+
+// conclude makes what follows of an answer, with what the step said before it broke off.
+func (t *tracker) conclude(step workflow.Step, answer string) []continuo.Entry {
+	return t.state.Conclude(step, append(append([]string{}, t.pieces[step.Node.ID]...), answer))
+}
+
+// sameAttempt reports whether a step attends to the attempt of another.
+func sameAttempt(now, step workflow.Step) bool {
+	return now.Kind == workflow.StepAttend && now.Node.ID == step.Node.ID && now.Visit == step.Visit && now.Attempt == step.Attempt
+}
+
+// leadsTo reports whether a step that is to be taken now is the one that was meant.
+func leadsTo(now, step workflow.Step) bool {
+	if step.Resumes && now.Kind == workflow.StepAttend {
+		now = now.After()
+	}
+	return now.Kind == workflow.StepBegin && now.Node.ID == step.Node.ID && now.Visit == step.Visit && now.Attempt == step.Attempt
+}
+
+// stepTurnID is the id of an attempt's turn: whoever goes on with the run can begin it once.
+func stepTurnID(run continuo.Run, step workflow.Step) string {
+	name := fmt.Sprintf("%s/%s/%d/%d", run.ID, step.Node.ID, step.Visit, step.Attempt)
+	return "turn_" + strings.TrimPrefix(run.ConversationID, "conv_") + "_" + hashOf(name)[:12]
+}
+
+// ResumeRuns goes on with runs whose process is gone: those that run, of which nothing was heard for quiet, and
+// that have no turn under way. It returns how many.
+func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed int, err error) {
+	running, err := e.Log.Runs().RunningRuns(ctx, time.Now().Add(-quiet), maxResumed)
+	if err != nil {
+		return 0, fmt.Errorf("look for runs that broke off: %w", err)
+	}
+	var failures error
+	for _, run := range running {
+		if e.isDriven(run.ID) {
+			continue
+		}
+		underWay, err := e.runningTurn(ctx, run.ConversationID)
+		if err == nil && (underWay == nil || underWay.RunID != run.ID) {
+			err = e.drive(ctx, run, true)
+			resumed++
+		}
+		failures = cmp.Or(failures, err)
+	}
+	return resumed, failures
+}
+
+// maxResumed bounds how many runs one ResumeRuns looks at.
+const maxResumed = 1000
+
+// isDriven reports whether this process goes on with a run.
+func (e *Engine) isDriven(runID string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs[runID] != nil
+}

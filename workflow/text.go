@@ -1,0 +1,134 @@
+package workflow
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+//go:embed *.md
+var prose embed.FS
+
+// texts are the templates of what a model reads of a step. They are part of what makes a run's requests: the
+// same state gives the same bytes.
+var texts = template.Must(template.New("").Funcs(template.FuncMap{"list": quotedList}).ParseFS(prose, "*.md"))
+
+// textData is what the templates are filled with.
+type textData struct {
+	Step
+	Workflow *Workflow
+	RunID    string
+	Inputs   []namedValue
+	Outputs  []namedValue
+}
+
+// namedValue is a value as a model is shown it: compact JSON with keys in order.
+type namedValue struct{ Name, Value string }
+
+// Texts makes the system messages that stand behind those of the mode in each request of a step: RUN_DIRECTIVE,
+// NODE_BRIEF and STEP_CONTEXT. They are the same for all attempts of a visit.
+func (s *State) Texts(step Step) ([]string, error) {
+	data, err := s.textData(step)
+	if err != nil {
+		return nil, err
+	}
+	made := make([]string, 3)
+	for i, name := range []string{"run-directive.md", "node-brief.md", "step-context.md"} {
+		made[i] = fill(name, data)
+	}
+	return made, nil
+}
+
+// Cue makes the entry that an attempt's turn begins with.
+func (s *State) Cue(step Step) continuo.Entry {
+	cue := s.event(step.Node.ID, continuo.RunEvent{Kind: continuo.RunNodeBegan, Visit: step.Visit, Attempt: step.Attempt},
+		fill("cue.md", textData{Step: step, Workflow: s.Workflow}))
+	cue.Hidden, cue.PartType = false, continuo.PartStep
+	if step.Resumes {
+		cue.PartType = continuo.PartResume
+	}
+	return cue
+}
+
+// Begin makes the entry that a run begins with: what the person says, with the workflow and the inputs, which
+// ReadInputs gave. Message may be empty.
+func (w *Workflow) Begin(runID, message string, inputs json.RawMessage) (continuo.Entry, error) {
+	if strings.TrimSpace(message) == "" {
+		values, err := decodeObject(inputs)
+		if err != nil {
+			return continuo.Entry{}, err
+		}
+		message = fmt.Sprintf("Run the workflow %s (%s).", w.ID, w.Name)
+		for _, value := range w.shown(values) {
+			message += fmt.Sprintf("\n- %s: %s", value.Name, value.Value)
+		}
+	}
+	return continuo.Entry{
+		Role: continuo.User, Content: continuo.Text(message), Mode: continuo.ModeRun, RunID: runID, WorkflowID: w.ID,
+		RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan, Workflow: w.Hash(), Inputs: inputs},
+	}, nil
+}
+
+// fill fills a template; those that there are never fail.
+func fill(name string, data textData) string {
+	var text strings.Builder
+	if err := texts.ExecuteTemplate(&text, name, data); err != nil {
+		panic(fmt.Sprintf("the text %s: %v", name, err))
+	}
+	return strings.TrimSpace(text.String())
+}
+
+func (s *State) textData(step Step) (textData, error) {
+	data := textData{Step: step, Workflow: s.Workflow, RunID: s.RunID}
+	values := s.values("", nil, step.Visit)
+	for _, binding := range step.Node.Inputs {
+		value, err := binding.Value.Eval(values)
+		if err != nil {
+			return data, fmt.Errorf("the input %s of the step %s cannot be made: %w", binding.Name, step.Node.ID, err)
+		}
+		raw, err := canonicalOf(map[string]any{"": value})
+		if err != nil {
+			return data, fmt.Errorf("the input %s of the step %s is no JSON: %w", binding.Name, step.Node.ID, err)
+		}
+		data.Inputs = append(data.Inputs, namedValue{binding.Name, string(raw[len(`{"":`) : len(raw)-1])})
+	}
+	if len(step.Node.Inputs) == 0 {
+		data.Inputs = s.Workflow.shown(s.inputs)
+	}
+	for i := range s.Workflow.Nodes {
+		id := s.Workflow.Nodes[i].ID
+		if node := s.nodes[id]; node.outputs != nil {
+			data.Outputs = append(data.Outputs, namedValue{id, string(canonical(node.outputs))})
+		}
+	}
+	return data, nil
+}
+
+// shown lists inputs in the order of the file.
+func (w *Workflow) shown(inputs map[string]any) []namedValue {
+	var shown []namedValue
+	for _, field := range w.Inputs {
+		if value, there := inputs[field.Name]; there {
+			raw := canonical(map[string]any{"": value})
+			shown = append(shown, namedValue{field.Name, string(raw[len(`{"":`) : len(raw)-1])})
+		}
+	}
+	return shown
+}
+
+// decisionText is what a person's decision says to the models that come after.
+func decisionText(node *Node, approved bool, comment string) string {
+	decision := "Not approved"
+	if approved {
+		decision = "Approved"
+	}
+	text := fmt.Sprintf("%s: %s", decision, node.Approval.Question)
+	if comment = strings.TrimSpace(comment); comment != "" {
+		text += "\n\n" + comment
+	}
+	return text
+}
