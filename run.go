@@ -79,7 +79,7 @@ const (
 // state is the state that an event puts its run in; "" leaves it as it is.
 func (k RunEventKind) state() RunState {
 	switch k {
-	case RunBegan, RunResumed, RunNodeFinished:
+	case RunBegan, RunResumed:
 		return RunRunning
 	case RunHeld:
 		return RunWaiting
@@ -103,7 +103,7 @@ type RunChange struct {
 	// Begins says that the change adds the run, with Seq for its FirstSeq; otherwise it is there.
 	Begins bool
 	Seq    int64
-	State  RunState // "" leaves it as it is
+	State  RunState // "" leaves it as it is; one that is over stays so
 	At     time.Time
 }
 

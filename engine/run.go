@@ -103,7 +103,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	}
 	first.RunID = e.Log.NewID("run")
 	if request.Key != "" {
-		first.RunID = "run_" + hashOf(conversation.ID + "\n" + request.Key)
+		first.RunID = "run_" + hashOf(conversation.ID+"\n"+request.Key)
 	}
 	stored, err := e.appendRun(ctx, conversation.ID, "run/"+first.RunID, string(rawjson.MustMarshal(first)), []continuo.Entry{first})
 	if err != nil {

@@ -320,9 +320,12 @@ func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []E
 	return c.journal.append(entries, tell, more)
 }
 
-// tag says which turn, and which step of which run, an entry is of.
+// tag says which turn, and which step of which run, an entry is of. An event of a run says itself what it is of.
 func tag(entry *continuo.Entry, turn *continuo.Turn) {
-	entry.TurnID, entry.RunID, entry.WorkflowID, entry.NodeID = turn.ID, turn.RunID, turn.WorkflowID, turn.NodeID
+	entry.TurnID = turn.ID
+	if entry.RunEvent == nil {
+		entry.RunID, entry.WorkflowID, entry.NodeID = turn.RunID, turn.WorkflowID, turn.NodeID
+	}
 }
 
 // answered appends an answer. One without calls ends the turn in the same commit.

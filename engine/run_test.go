@@ -1,0 +1,648 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// report is a workflow with two branches that join, a loop, and a person's decision.
+const report = `
+id: report
+name: Write a report
+inputs:
+  topic: {type: string, default: tea}
+nodes:
+  plan: {brief: Make a plan., agent: planner, outputs: {parts: {type: array}}}
+  facts: {brief: Find facts., outputs: {facts: string}}
+  views: {brief: Find views.}
+  draft: {brief: Write the draft., outputs: {draft: string}}
+  review:
+    brief: Judge the draft.
+    outputs: {verdict: {type: string, enum: [redo, good]}, score: integer}
+  release: {approval: Publish it?}
+  publish: {brief: Publish it.}
+  drop: {brief: Say why it was dropped.}
+edges:
+  - plan -> facts
+  - plan -> views
+  - facts -> draft
+  - views -> draft
+  - draft -> review
+  - {from: review, to: draft, when: outputs.verdict == "redo", max: 2}
+  - {from: review, to: release, otherwise: true}
+  - {from: release, to: publish, when: outputs.approved}
+  - {from: release, to: drop, otherwise: true}
+outputs: {score: nodes.review.score}
+`
+
+// shelf is a source of workflows.
+type shelf map[string]*workflow.Workflow
+
+func newShelf(t *testing.T, texts ...string) shelf {
+	t.Helper()
+	s := shelf{}
+	for _, text := range texts {
+		w, err := workflow.Parse("test.yaml", []byte(text), workflow.Known{Any: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s[w.ID] = w
+	}
+	return s
+}
+
+func (s shelf) Workflow(id string) (*workflow.Workflow, error) {
+	if found := s[id]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("workflow %q: %w", id, continuo.ErrNotFound)
+}
+
+func (s shelf) Workflows() ([]*workflow.Workflow, error) {
+	var all []*workflow.Workflow
+	for _, w := range s {
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// asked is a request of a step as the model got it.
+type asked struct {
+	step, visit string
+	system      []string
+	messages    []string // of the others, as role: text
+}
+
+// actor is a model that answers steps by a function, which may fail.
+type actor struct {
+	answer func(asked) (string, error)
+	mu     sync.Mutex
+	seen   []asked
+}
+
+func (a *actor) Info() model.Info {
+	return model.Info{Provider: "actor", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
+}
+
+func (a *actor) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	request := readAsked(body)
+	a.mu.Lock()
+	a.seen = append(a.seen, request)
+	a.mu.Unlock()
+	return func(yield func(model.Delta, error) bool) {
+		text, err := a.answer(request)
+		if call, ok := strings.CutPrefix(text, "call "); ok {
+			name, arguments, _ := strings.Cut(call, " ")
+			for _, delta := range []model.Delta{
+				{ToolCall: &model.ToolCallDelta{ID: fmt.Sprintf("call_%d", len(request.messages)), Type: "function", Name: name, Arguments: arguments, Done: true}},
+				{Finish: "tool_calls"},
+			} {
+				if !yield(delta, nil) {
+					return
+				}
+			}
+			return
+		}
+		if text != "" && !yield(model.Delta{Text: text}, nil) {
+			return
+		}
+		if err != nil {
+			yield(model.Delta{}, err)
+			return
+		}
+		yield(model.Delta{Finish: "stop"}, nil)
+	}
+}
+
+func (a *actor) requests() []asked {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.seen)
+}
+
+func readAsked(body []byte) asked {
+	var request struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		panic(err)
+	}
+	var read asked
+	for _, m := range request.Messages {
+		var text string
+		_ = json.Unmarshal(m.Content, &text) // null of an answer with calls
+		if m.Role == "system" {
+			read.system = append(read.system, text)
+			for _, line := range strings.Split(text, "\n") {
+				if step, ok := strings.CutPrefix(line, "- step: "); ok {
+					read.step, _, _ = strings.Cut(step, " ")
+				}
+				if visit, ok := strings.CutPrefix(line, "- visit: "); ok {
+					read.visit = visit
+				}
+			}
+			continue
+		}
+		read.messages = append(read.messages, m.Role+": "+text)
+	}
+	return read
+}
+
+// good answers the steps of the report as they should be, the review by redo first.
+func good(a asked) (string, error) {
+	switch a.step + " " + a.visit {
+	case "plan 1":
+		return block(`{"parts": ["one", "two"]}`), nil
+	case "facts 1":
+		return block(`{"facts": "water is wet"}`), nil
+	case "draft 1", "draft 2":
+		return block(`{"draft": "draft ` + a.visit + `"}`), nil
+	case "review 1":
+		return block(`{"verdict": "redo", "score": 1}`), nil
+	case "review 2":
+		return block(`{"verdict": "good", "score": 7}`), nil
+	}
+	return "all right, " + a.step, nil
+}
+
+func block(object string) string { return "Here it is.\n\n```json\n" + object + "\n```\n" }
+
+// stage is an engine with the report over a store.
+func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Options)) *engine.Engine {
+	t.Helper()
+	options := engine.Options{
+		Models: map[string]engine.Upstream{"actor": {Model: m}}, Default: "actor", Workflows: newShelf(t, report),
+		Agents: map[string]engine.Agent{"planner": {ID: "planner", Persona: "You are a planner."}},
+	}
+	options.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
+	if change != nil {
+		change(&options)
+	}
+	e, err := engine.New(continuo.NewLog(store, continuo.LogOptions{}), options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close(t.Context()) })
+	return e
+}
+
+// until follows a run until it rests: it is over, failed, was stopped, or waits.
+func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
+	t.Helper()
+	var last *engine.RunStatus
+	for progress, err := range e.FollowRun(t.Context(), run, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if progress.Status == nil {
+			continue
+		}
+		if last = progress.Status; last.State == continuo.RunWaiting {
+			now, err := e.Run(t.Context(), run.ProjectID, run.ID) // it may have gone on since
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now.State == continuo.RunWaiting {
+				return now
+			}
+		}
+	}
+	return last
+}
+
+func start(t *testing.T, e *engine.Engine, session string) continuo.Run {
+	t.Helper()
+	status, err := e.StartRun(t.Context(), engine.RunRequest{ProjectID: "default", SessionID: session, Workflow: "report", Detached: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Run
+}
+
+// told lists a run's events in order, as node visit kind.
+func told(t *testing.T, e *engine.Engine, run continuo.Run) []string {
+	t.Helper()
+	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event := entry.RunEvent; event != nil && entry.RunID == run.ID {
+			events = append(events, strings.TrimSpace(fmt.Sprintf("%s %d %s", entry.NodeID, event.Visit, event.Kind)))
+		}
+	}
+	return events
+}
+
+func finished(events []string) []string {
+	return slices.DeleteFunc(slices.Clone(events), func(event string) bool { return !strings.HasSuffix(event, "node_finished") })
+}
+
+var reportSteps = []string{
+	"plan 1 node_finished", "facts 1 node_finished", "views 1 node_finished", "draft 1 node_finished", "review 1 node_finished",
+	"draft 2 node_finished", "review 2 node_finished", "release 1 node_finished", "publish 1 node_finished",
+}
+
+func TestRunGoesAlongItsEdges(t *testing.T) {
+	m := &actor{answer: good}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	run := start(t, e, "s1")
+	status := until(t, e, run)
+	if status.State != continuo.RunWaiting {
+		t.Fatalf("before the decision it is %s (%s)", status.State, status.Reason)
+	}
+	if _, err := e.DecideRun(t.Context(), run, engine.RunDecision{Approved: true, Comment: "Well done."}, true); err != nil {
+		t.Fatal(err)
+	}
+	status = until(t, e, run)
+	if status.State != continuo.RunFinished || string(status.Outputs) != `{"score":7}` {
+		t.Errorf("it is %s (%s) with %s", status.State, status.Reason, status.Outputs)
+	}
+	if got := finished(told(t, e, run)); !slices.Equal(got, reportSteps) {
+		t.Errorf("finished were\n%s", strings.Join(got, "\n"))
+	}
+	states := map[string]workflow.NodeState{}
+	for _, node := range status.Nodes {
+		states[node.ID] = node.State
+	}
+	if states["drop"] != workflow.NodeSkipped || states["publish"] != workflow.NodeFinished {
+		t.Errorf("the nodes are %v", states)
+	}
+	if _, err := e.ResumeRun(t.Context(), run, true); !errors.Is(err, engine.ErrRunOver) {
+		t.Errorf("a run that is over is resumed: %v", err)
+	}
+}
+
+// What a step's requests begin with, and that the history behind it is the conversation's.
+func TestStepsAreToldWhatToDo(t *testing.T) {
+	m := &actor{answer: good}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	run := start(t, e, "s1")
+	until(t, e, run)
+	for _, request := range m.requests() {
+		persona := slices.Contains(request.system, "You are a planner.")
+		if persona != (request.step == "plan") {
+			t.Errorf("step %s: a persona: %t", request.step, persona)
+		}
+		if request.step+request.visit != "draft2" {
+			continue
+		}
+		want := []string{
+			"RUN_DIRECTIVE\n- workflow: report (Write a report)\n- run: " + run.ID + "\n- step: draft (draft)\n- visit: 2\n- note: carry out this step only; the history may hold other steps, other runs and other modes.",
+			"NODE_BRIEF\nWrite the draft.\n\nOUTPUTS\nEnd your answer with one JSON object in a fenced block (```json), with these fields:\n- draft (string)",
+			"STEP_CONTEXT\ninputs:\n- topic: \"tea\"\noutputs of earlier steps:\n- plan: {\"parts\":[\"one\",\"two\"]}\n- facts: {\"facts\":\"water is wet\"}\n- views: {\"text\":\"all right, views\"}\n- draft: {\"draft\":\"draft 1\"}\n- review: {\"score\":1,\"verdict\":\"redo\"}",
+		}
+		if got := request.system[len(request.system)-3:]; !slices.Equal(got, want) {
+			t.Errorf("the system messages end with\n%s", strings.Join(got, "\n\n"))
+		}
+		if last := request.messages[len(request.messages)-1]; last != "user: The step draft (draft) of the workflow report begins again, for visit 2." {
+			t.Errorf("the request ends with %s", last)
+		}
+		if first := request.messages[0]; first != "user: Run the workflow report (Write a report).\n- topic: \"tea\"" {
+			t.Errorf("the history begins with %s", first)
+		}
+	}
+}
+
+func TestAnAnswerThatLacksOutputsIsAskedForAgain(t *testing.T) {
+	tries := 0
+	m := &actor{answer: func(a asked) (string, error) {
+		if a.step != "facts" {
+			return good(a)
+		}
+		tries++
+		switch tries {
+		case 1:
+			return "I have no JSON.", nil
+		case 2:
+			return block(`{"facts": 5}`), nil
+		}
+		if last := a.messages[len(a.messages)-1]; !strings.Contains(last, "facts is the number 5 and must be a string") {
+			t.Errorf("the step is told %s", last)
+		}
+		return good(a)
+	}}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	if status := until(t, e, start(t, e, "")); status.State != continuo.RunWaiting {
+		t.Errorf("it is %s: %s", status.State, status.Reason)
+	}
+}
+
+func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
+	var mended sync.Once
+	bad := true
+	m := &actor{answer: func(a asked) (string, error) {
+		if a.step == "facts" && bad {
+			return "I have no JSON.", nil
+		}
+		return good(a)
+	}}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	run := start(t, e, "")
+	status := until(t, e, run)
+	if status.State != continuo.RunFailed || !strings.Contains(status.Reason, "facts gave no whole answer in 3 attempts") {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	mended.Do(func() { bad = false })
+	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+		t.Fatal(err)
+	}
+	if status := until(t, e, run); status.State != continuo.RunWaiting {
+		t.Errorf("after it was resumed it is %s: %s", status.State, status.Reason)
+	}
+}
+
+// A model that breaks off leaves its text, and the resumed run goes on from it: the outputs may stand in both.
+func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
+	broken := false
+	m := &actor{}
+	m.answer = func(a asked) (string, error) {
+		if a.step != "facts" {
+			return good(a)
+		}
+		if !broken {
+			broken = true
+			return "Here:\n```json\n{\"facts\": \"water", &model.Error{Reason: continuo.ReasonUpstream, Message: "gone"}
+		}
+		before := a.messages[len(a.messages)-2]
+		if !strings.Contains(before, `{"facts": "water`) || !strings.Contains(before, "LLM_ERROR") {
+			t.Errorf("the step is not shown what it said: %s", before)
+		}
+		if last := a.messages[len(a.messages)-1]; !strings.Contains(last, "broke off. Go on") {
+			t.Errorf("the step is told %s", last)
+		}
+		return " is wet\"}\n```", nil
+	}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	run := start(t, e, "")
+	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "gone") {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+		t.Fatal(err)
+	}
+	status := until(t, e, run)
+	if status.State != continuo.RunWaiting {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	for _, node := range status.Nodes {
+		if node.ID == "facts" && string(node.Outputs) != `{"facts":"water is wet"}` {
+			t.Errorf("the step gave %s", node.Outputs)
+		}
+	}
+}
+
+func TestARunThatIsCancelledIsOver(t *testing.T) {
+	entered, open := make(chan struct{}, 1), make(chan struct{})
+	m := &actor{answer: func(a asked) (string, error) {
+		if a.step == "views" {
+			entered <- struct{}{}
+			<-open
+		}
+		return good(a)
+	}}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	run := start(t, e, "")
+	<-entered
+	cancelled := make(chan error, 1)
+	go func() {
+		_, err := e.CancelRun(context.WithoutCancel(t.Context()), run)
+		cancelled <- err
+	}()
+	close(open)
+	if err := <-cancelled; err != nil {
+		t.Fatal(err)
+	}
+	if status := until(t, e, run); status.State != continuo.RunCancelled {
+		t.Errorf("it is %s", status.State)
+	}
+	for chat := true; chat; { // its turn may end after it
+		running, err := e.Turns(t.Context(), continuo.TurnQuery{ConversationID: run.ConversationID, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat = len(running) > 0 && running[0].State == continuo.TurnRunning
+	}
+	listed, err := e.Runs(t.Context(), continuo.RunQuery{ProjectID: "default", Limit: 5})
+	if err != nil || len(listed) != 1 || listed[0].State != continuo.RunCancelled {
+		t.Errorf("the list has %v, %v", listed, err)
+	}
+}
+
+// Any number of engines may go on with one run: each step is done once.
+func TestTwoEnginesGoOnWithOneRun(t *testing.T) {
+	store := storetest.NewMemory()
+	m := &actor{answer: good}
+	alive := func(o *engine.Options) { o.Turns.Gone = nil }
+	one, two := stage(t, store, m, alive), stage(t, store, m, alive)
+	run := start(t, one, "")
+	if _, err := two.ResumeRun(t.Context(), run, true); err != nil {
+		t.Fatal(err)
+	}
+	until(t, two, run)
+	if _, err := one.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: false}, true); !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, engine.ErrRunOver) {
+		t.Errorf("a second decision: %v", err)
+	}
+	if status := until(t, two, run); status.State != continuo.RunFinished {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	if got := finished(told(t, one, run)); !slices.Equal(got, reportSteps) {
+		t.Errorf("finished were\n%s", strings.Join(got, "\n"))
+	}
+	if n := len(m.requests()); n != len(reportSteps)-1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// mortal is a store whose program dies after some writes: nothing more gets in or out.
+type mortal struct {
+	continuo.Store
+	mu   sync.Mutex
+	left int
+	dead chan struct{}
+}
+
+var errDead = errors.New("the program has ended")
+
+func (m *mortal) write() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left == 0 {
+		return errDead
+	}
+	if m.left--; m.left == 0 {
+		close(m.dead)
+	}
+	return nil
+}
+
+func (m *mortal) Append(ctx context.Context, batch continuo.Batch) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.Append(ctx, batch)
+}
+
+func (m *mortal) BeginTurn(ctx context.Context, t continuo.Turn, lease time.Duration) (continuo.Turn, error) {
+	if err := m.write(); err != nil {
+		return continuo.Turn{}, err
+	}
+	return m.Store.BeginTurn(ctx, t, lease)
+}
+
+func (m *mortal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	return m.Store.UpdateTurn(ctx, update)
+}
+
+// counted is a tool that remembers its calls.
+type counted struct {
+	name string
+	safe bool
+	mu   sync.Mutex
+	ids  map[string]int
+}
+
+func (c *counted) Spec() continuo.ToolSpec {
+	return continuo.ToolSpec{Name: c.name, Description: "Does " + c.name + "."}
+}
+func (c *counted) Repeatable() bool { return c.safe }
+
+func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids == nil {
+		c.ids = map[string]int{}
+	}
+	c.ids[call.Conversation.ID+" "+call.ID]++
+	return tool.Result{Content: "done"}
+}
+
+// rests tells when a run waits for a person.
+func rests(ctx context.Context, e *engine.Engine, run continuo.Run) <-chan struct{} {
+	waits := make(chan struct{})
+	go func() {
+		for progress, err := range e.FollowRun(ctx, run, 0) {
+			if err != nil {
+				return
+			}
+			if progress.Status != nil && progress.Status.State == continuo.RunWaiting {
+				close(waits)
+				return
+			}
+		}
+	}()
+	return waits
+}
+
+// askedAgain returns the calls that the program made, not a model.
+func askedAgain(t *testing.T, e *engine.Engine, run continuo.Run) []continuo.ToolCall {
+	t.Helper()
+	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []continuo.ToolCall
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry.Round == nil {
+			calls = append(calls, entry.ToolCalls...)
+		}
+	}
+	return calls
+}
+
+// A run that is begun anew after each of the writes that it makes goes on every time, and does each step once.
+func TestARunGoesOnAfterEveryWrite(t *testing.T) {
+	var repeated, once counted
+	tools := tool.Set{&repeated, &once}
+	repeated.name, repeated.safe, once.name = "look", true, "buy"
+	m := &actor{answer: func(a asked) (string, error) {
+		if last := a.messages[len(a.messages)-1]; a.step == "facts" && strings.HasPrefix(last, "user: ") {
+			return "call look {}", nil
+		} else if a.step == "views" && strings.HasPrefix(last, "user: ") {
+			return "call buy {}", nil
+		}
+		return good(a)
+	}}
+	again := 0
+	for writes := 1; ; writes++ {
+		store := storetest.NewMemory()
+		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
+		policy := func(o *engine.Options) { o.Tools, o.Policy = tools, tool.Policy{Otherwise: tool.Allow} }
+		first := stage(t, dies, m, policy)
+		status, err := first.StartRun(t.Context(), engine.RunRequest{ProjectID: "default", SessionID: "s", Workflow: "report", Detached: true})
+		if err != nil {
+			continue // before it had begun
+		}
+		whole := false
+		ctx, cancel := context.WithCancel(t.Context())
+		select {
+		case <-dies.dead:
+		case <-rests(ctx, first, status.Run):
+			whole = true
+		}
+		cancel()
+		second := stage(t, store, m, policy)
+		if _, err := second.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) {
+			t.Fatalf("after %d writes: %v", writes, err)
+		}
+		if status := until(t, second, status.Run); status.State != continuo.RunWaiting {
+			t.Fatalf("after %d writes it is %s: %s\n%s", writes, status.State, status.Reason, strings.Join(told(t, second, status.Run), "\n"))
+		}
+		if got := finished(told(t, second, status.Run)); !slices.Equal(got, reportSteps[:7]) {
+			t.Fatalf("after %d writes finished were\n%s", writes, strings.Join(got, "\n"))
+		}
+		for _, call := range askedAgain(t, second, status.Run) {
+			if again++; call.Name != "look" {
+				t.Errorf("the program asked again for %s", call.Name)
+			}
+		}
+		if whole {
+			t.Logf("the run makes %d writes", writes)
+			break
+		}
+	}
+	for _, tool := range []*counted{&repeated, &once} {
+		for id, times := range tool.ids {
+			if times > 1 {
+				t.Errorf("the call %s of %s was made %d times", id, tool.name, times)
+			}
+		}
+	}
+	if again == 0 {
+		t.Error("nothing that is safe to repeat was asked again")
+	}
+}

@@ -1,0 +1,181 @@
+package workflow
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/checker"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/types"
+	"github.com/expr-lang/expr/vm"
+)
+
+const (
+	maxExpression = 2000 // bytes
+	maxTerms      = 500  // nodes of the syntax tree
+)
+
+// pendingExpression waits until the whole file was read.
+type pendingExpression struct {
+	*Expression
+	value     *yamlValue
+	what      string // the key, for complaints
+	condition bool
+	site      site
+}
+
+// role says what an expression is for.
+type role int
+
+const (
+	ofRun    role = iota // the outputs of the run
+	ofInputs             // of a node
+	ofCheck              // of a node
+	ofEdge               // that leaves a node
+)
+
+// site is where an expression stands.
+type site struct {
+	role role
+	node string // its id; "" for none, or for one that is not there
+}
+
+// readExpression takes an expression up; it is complete when compileExpressions has found nothing wrong.
+func (r *reader) readExpression(v *yamlValue, what string, at site) *Expression {
+	e := &Expression{Line: v.at.line}
+	switch {
+	case v.kind == yamlList || v.kind == yamlMapping || v.kind == yamlNull:
+		r.complain(v.at, "%s must be an expression, such as inputs.topic, not %s", what, v.kind)
+		return e
+	case strings.TrimSpace(v.text) == "":
+		r.complain(v.at, "%s is empty; write an expression, or remove the key", what)
+		return e
+	case len(v.text) > maxExpression:
+		r.complain(v.at, "%s has %d bytes, more than the limit of %d for an expression", what, len(v.text), maxExpression)
+		return e
+	}
+	e.Text = strings.TrimRight(v.text, " \t\r\n")
+	r.pending = append(r.pending, pendingExpression{e, v, what, at.role == ofCheck || at.role == ofEdge, at})
+	return e
+}
+
+func (r *reader) compileExpressions() {
+	scopes := map[site]*scope{}
+	for _, p := range r.pending {
+		if scopes[p.site] == nil {
+			scopes[p.site] = r.scopeOf(p.site)
+		}
+		program, wrong := compile(p.Text, scopes[p.site], p.condition)
+		if wrong != nil {
+			r.complain(p.value.placeIn(wrong.at), "%s: %s", p.what, wrong.message)
+		}
+		p.program = program
+	}
+}
+
+// wrongExpression is what is wrong with an expression, and where within it.
+type wrongExpression struct {
+	at      place
+	message string
+}
+
+// compile checks an expression with what is known of the values, and makes a program that relies on none of it: an
+// optional value may be nil, a node may not have finished.
+func compile(text string, s *scope, condition bool) (program *vm.Program, wrong *wrongExpression) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			program, wrong = nil, &wrongExpression{place{1, 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
+		}
+	}()
+	config := conf.CreateNew()
+	config.MaxNodes = maxTerms
+	tree, err := parser.ParseWithConfig(text, config)
+	if err != nil {
+		return nil, wrongFrom(err, "not a valid expression: ")
+	}
+	names := &nameCheck{scope: s, source: text, named: map[string]bool{}}
+	ast.Walk(&tree.Node, names)
+	if names.wrong != nil {
+		return nil, names.wrong
+	}
+	config.WithEnv(s.types(names.named))
+	if tree, err = checker.ParseCheck(text, config); err != nil {
+		return nil, wrongFrom(err, "")
+	}
+	if kind := tree.Node.Type().Kind(); condition && kind != reflect.Bool && kind != reflect.Interface {
+		return nil, &wrongExpression{place{1, 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
+	}
+	return compileOpen(text)
+}
+
+// compileOpen makes the program, which counts its steps.
+func compileOpen(text string) (*vm.Program, *wrongExpression) {
+	open := types.Map{stepFunction: types.TypeOf(func(...any) any { return nil })}
+	for _, name := range []string{"inputs", "nodes", "outputs", "visit"} {
+		open[name] = types.Any
+	}
+	options := []expr.Option{expr.Env(open), expr.Optimize(false), expr.MaxNodes(2 * maxTerms), expr.Patch(stepCounter{})}
+	for name := range conf.CreateNew().Builtins {
+		if !allowedFunction(name) {
+			options = append(options, expr.DisableBuiltin(name))
+		}
+	}
+	program, err := expr.Compile(text, options...)
+	if err != nil {
+		return nil, wrongFrom(err, "")
+	}
+	return program, nil
+}
+
+// stepCounter has what is made of each item of a list counted.
+type stepCounter struct{}
+
+// Visit is called with a node after those below it.
+func (stepCounter) Visit(node *ast.Node) {
+	predicate, ok := (*node).(*ast.PredicateNode)
+	if !ok {
+		return
+	}
+	callee := &ast.IdentifierNode{Value: stepFunction}
+	call := &ast.CallNode{Callee: callee, Arguments: []ast.Node{predicate.Node}}
+	callee.SetLocation(predicate.Node.Location())
+	call.SetLocation(predicate.Node.Location())
+	predicate.Node = call
+}
+
+func wrongFrom(err error, before string) *wrongExpression {
+	var told *file.Error
+	if !errors.As(err, &told) {
+		return &wrongExpression{place{1, 1}, before + plainTypes(err.Error())}
+	}
+	return &wrongExpression{place{max(told.Line, 1), told.Column + 1}, before + plainTypes(told.Message)}
+}
+
+var (
+	goTypes  = regexp.MustCompile(`map\[string\]interface ?\{\}|\[\]interface ?\{\}|interface ?\{\}|\b(float64|bool|int)\b`)
+	typeName = map[string]string{"float64": "number", "bool": "boolean", "int": "integer"}
+)
+
+// plainTypes replaces Go's names of types with ours.
+func plainTypes(message string) string {
+	message = strings.NewReplacer("\n", " ", "unexpected token EOF", "it ends too early").Replace(message)
+	return goTypes.ReplaceAllStringFunc(message, func(name string) string {
+		switch {
+		case typeName[name] != "":
+			return typeName[name]
+		case name[0] == 'm':
+			return "object"
+		case name[0] == '[':
+			return "array"
+		default:
+			return "anything"
+		}
+	})
+}
