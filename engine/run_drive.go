@@ -126,6 +126,7 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 		case workflow.StepAttend:
 			err = e.attend(ctx, t, step)
 		default:
+			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", t.state.Reason)
 			return nil
 		}
 		if err != nil && !errors.Is(err, errMoved) {
