@@ -65,7 +65,7 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 		if event == nil || event.Kind != continuo.RunBegan {
 			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, continuo.ErrInvalid, entry.Seq)
 		}
-		found, err := t.engine.workflowOf(ctx, event.Workflow)
+		found, err := t.engine.workflowOf(ctx, t.run.WorkflowID, event.Workflow)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", t.run.ID, err)
 		}
@@ -103,7 +103,7 @@ func (t *tracker) status(ctx context.Context) (*RunStatus, error) {
 	return status, nil
 }
 
-// workflowTexts are workflows by the hashes of their texts, so that a run's is not parsed at each look.
+// workflowTexts are workflows by their ids and the hashes of their texts, so that a run's is not parsed at each look.
 type workflowTexts struct {
 	mu    sync.Mutex
 	texts map[string]*workflow.Workflow
@@ -112,10 +112,11 @@ type workflowTexts struct {
 // maxWorkflowTexts bounds how many are remembered.
 const maxWorkflowTexts = 256
 
-// workflowOf finds the workflow that a run was begun with, as it was then.
-func (e *Engine) workflowOf(ctx context.Context, hash string) (*workflow.Workflow, error) {
+// workflowOf finds the workflow that a run was begun with, as it was then. A text may leave the id to its file's name.
+func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Workflow, error) {
+	key := id + " " + hash
 	e.texts.mu.Lock()
-	found := e.texts.texts[hash]
+	found := e.texts.texts[key]
 	e.texts.mu.Unlock()
 	if found != nil {
 		return found, nil
@@ -124,7 +125,7 @@ func (e *Engine) workflowOf(ctx context.Context, hash string) (*workflow.Workflo
 	if err != nil {
 		return nil, fmt.Errorf("its workflow: %w", err)
 	}
-	if found, err = workflow.Parse("workflow", text, workflow.Known{Any: true}); err != nil {
+	if found, err = workflow.Parse(id+".yaml", text, workflow.Known{Any: true}); err != nil {
 		return nil, fmt.Errorf("its workflow: %w", err)
 	}
 	e.texts.mu.Lock()
@@ -132,7 +133,7 @@ func (e *Engine) workflowOf(ctx context.Context, hash string) (*workflow.Workflo
 	if e.texts.texts == nil || len(e.texts.texts) >= maxWorkflowTexts {
 		e.texts.texts = map[string]*workflow.Workflow{}
 	}
-	e.texts.texts[hash] = found
+	e.texts.texts[key] = found
 	return found, nil
 }
 

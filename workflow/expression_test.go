@@ -140,16 +140,16 @@ func TestErrorsNameTheExpressionAndItsLine(t *testing.T) {
 	values := stageValues()
 	delete(values.Nodes, "research")
 	for text, want := range map[string]string{
-		`nodes.research.verdict == "go"`:       "ask with ?.",
-		`inputs.style.none.deeper == 1`:        "ask with ?.",
-		`inputs.style.font`:                    "it must be true or false, and is an object",
-		`outputs.late`:                         "and is null",
-		`outputs.late > 3`:                     "<nil>",
-		`inputs.tags[9] == 1`:                  "out of range",
-		`all(inputs.tags, # > 1)`:              "string",
-		`outputs.n % 0 == 1`:                   "divide by zero",
-		`inputs.style.big + "a" == "b"`:        "int",
-		"visit == 2 and\n  outputs.late":        "visit == 2 and outputs.late",
+		`nodes.research.verdict == "go"`: "ask with ?.",
+		`inputs.style.none.deeper == 1`:  "ask with ?.",
+		`inputs.style.font`:              "it must be true or false, and is an object",
+		`outputs.late`:                   "and is null",
+		`outputs.late > 3`:               "<nil>",
+		`inputs.tags[9] == 1`:            "out of range",
+		`all(inputs.tags, # > 1)`:        "string",
+		`outputs.n % 0 == 1`:             "divide by zero",
+		`inputs.style.big + "a" == "b"`:  "int",
+		"visit == 2 and\n  outputs.late": "visit == 2 and outputs.late",
 	} {
 		_, err := on(t, text, true).Holds(values)
 		if err == nil || !strings.Contains(err.Error(), strings.Join(strings.Fields(text), " ")) || !strings.Contains(err.Error(), " line 11 ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -9,8 +9,8 @@ import (
 type draftEdge struct {
 	Edge
 	at, toAt, otherwiseAt, maxAt place
-	limited                              bool // has the key max, right or wrong
-	from, to                             int  // the nodes' places in the file, -1 for none
+	limited                      bool // has the key max, right or wrong
+	from, to                     int  // the nodes' places in the file, -1 for none
 }
 
 func (d *draftEdge) sound() bool { return d.from >= 0 && d.to >= 0 }

@@ -30,10 +30,7 @@ func (r *reader) readNodes(v *yamlValue) {
 	})
 }
 
-var (
-	stepKeys     = []string{"name", "brief", "agent", "model", "view", "tools", "inputs", "outputs", "success_criteria", "check", "max_attempts"}
-	approvalKeys = []string{"name", "approval", "inputs"}
-)
+var nodeKeys = []string{"name", "brief", "approval", "agent", "model", "view", "tools", "inputs", "outputs", "success_criteria", "check", "max_attempts"}
 
 func (r *reader) readNode(key, v *yamlValue) (Node, draftNode) {
 	node := Node{ID: key.text, Name: key.text, Line: key.at.line, Tools: tool.Policy{Otherwise: tool.Allow}}
@@ -42,7 +39,7 @@ func (r *reader) readNode(key, v *yamlValue) (Node, draftNode) {
 		r.complain(key.at, "the node %s says nothing; give it a brief, or an approval with the question for a person", key.text)
 		return node, draft
 	}
-	keys := r.mapping(v, "the node "+key.text, append(stepKeys, "approval")...)
+	keys := r.mapping(v, "the node "+key.text, nodeKeys...)
 	if keys == nil {
 		draft.outputs.open = true
 		return node, draft

@@ -137,6 +137,20 @@ func TestDefaultsAreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
+// A run that has begun goes on where an agent is gone since: only what the settings define may be anything.
+func TestAnyKnowsEveryName(t *testing.T) {
+	text := []byte("nodes:\n  a: {brief: b, agent: gone, model: gone, view: gone}\n")
+	if w, err := Parse("x.yaml", text, Known{Any: true}); err != nil || w.Nodes[0].Agent != "gone" {
+		t.Errorf("%v, %v", w, err)
+	}
+	if _, err := Parse("x.yaml", text, Known{}); err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("nothing is known, and the complaints are: %v", err)
+	}
+	if _, err := Parse("x.yaml", append(text, "edges: [a -> gone]"...), Known{Any: true}); err == nil {
+		t.Error("an edge leads to a node that there is not")
+	}
+}
+
 func TestTheBodyOfALoopIsInTheOrderOfTheFile(t *testing.T) {
 	w, err := Parse("loops.yaml", readFile(t, "testdata/good/loops.yaml"), settings)
 	if err != nil {
@@ -150,6 +164,36 @@ func TestTheBodyOfALoopIsInTheOrderOfTheFile(t *testing.T) {
 	for id, want := range map[string]string{"begin": "begin left right join inner last", "end": "begin left right join inner last", "nobody": ""} {
 		if got := strings.Join(w.Ancestors(id), " "); got != want {
 			t.Errorf("before %s: %q, want %q", id, got, want)
+		}
+	}
+}
+
+// A complaint about an expression points at the word that is wrong, which is wrng here.
+func TestComplaintsPointIntoTheExpression(t *testing.T) {
+	for _, form := range []string{
+		"check: outputs.wrng == 1",
+		"check:   'outputs.wrng == 1'",
+		`check: "outputs.wrng == 1"`,
+		"check: |\n      true and\n        outputs.wrng == 1\n",
+		"check: |-\n\n      outputs.wrng\n      == 1\n",
+		"{brief: ä, check: 'true and outputs.wrng'}",
+		"check: '\"ä\" == outputs.wrng'",
+	} {
+		text := "nodes:\n  a:\n    brief: b\n    " + form
+		if strings.HasPrefix(form, "{") {
+			text = "nodes:\n  a: " + form
+		}
+		_, err := Parse("x.yaml", []byte(text), settings)
+		var problems *Problems
+		if !errors.As(err, &problems) || len(problems.List) != 1 {
+			t.Errorf("%s\n%v", text, err)
+			continue
+		}
+		before, _, _ := strings.Cut(text, "wrng")
+		line := strings.Count(before, "\n") + 1
+		column := len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
+		if problem := problems.List[0]; problem.Line != line || problem.Column != column {
+			t.Errorf("%s\n%v\nwant %d:%d", text, err, line, column)
 		}
 	}
 }

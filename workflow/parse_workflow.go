@@ -78,9 +78,6 @@ func (r *reader) readFields(v *yamlValue, what string) fieldList {
 // readField reads one field: a type, or a mapping that describes it.
 func (r *reader) readField(key, v *yamlValue, what string) Field {
 	field := Field{Name: key.text}
-	if what == "output" && field.Name == textOutput {
-		r.complain(key.at, "an output cannot be called %s, which is the whole answer of a step that declares no outputs; choose another name", textOutput)
-	}
 	switch v.kind {
 	case yamlNull:
 		r.complain(key.at, "%s %s has no type; write %s: string, or another of %s", what, key.text, key.text, orList(typeNames))
@@ -93,10 +90,14 @@ func (r *reader) readField(key, v *yamlValue, what string) Field {
 	if what == "input" {
 		known = append(known, "default")
 	}
-	keys := r.mapping(v, what+" "+key.text, known...)
-	if keys == nil {
-		return field
+	if keys := r.mapping(v, what+" "+key.text, known...); keys != nil {
+		r.describeField(&field, key, what, keys)
 	}
+	return field
+}
+
+// describeField reads the long form.
+func (r *reader) describeField(field *Field, key *yamlValue, what string, keys map[string]*yamlValue) {
 	if keys["type"] == nil && keys["enum"] == nil {
 		r.complain(key.at, "%s %s has no type; write type: string, or another of %s", what, key.text, orList(typeNames))
 	}
@@ -106,9 +107,8 @@ func (r *reader) readField(key, v *yamlValue, what string) Field {
 	}
 	field.Description = r.readLine(keys["description"], "description")
 	field.Optional = r.readBool(keys["optional"], "optional")
-	r.readEnum(&field, keys["enum"])
-	r.readDefault(&field, keys["default"])
-	return field
+	r.readEnum(field, keys["enum"])
+	r.readDefault(field, keys["default"])
 }
 
 var typeNames = []string{string(String), string(Number), string(Integer), string(Boolean), string(Array), string(Object)}

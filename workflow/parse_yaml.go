@@ -271,19 +271,30 @@ func (v *yamlValue) placeIn(within place) place {
 	}
 	switch v.form {
 	case token.LiteralType:
-		if within.line < len(v.source) {
-			line := v.source[within.line]
-			indent := len(line) - len(strings.TrimLeft(line, " "))
-			return place{v.at.line + within.line, indent + within.column}
+		return place{v.at.line + within.line, v.indent() + within.column}
+	case token.StringType:
+		return v.placeInLine(0, within)
+	case token.SingleQuoteType, token.DoubleQuoteType:
+		return v.placeInLine(1, within)
+	}
+	return v.at
+}
+
+// indent counts the spaces before the text that follows a bar: those of its first line that says something.
+func (v *yamlValue) indent() int {
+	for _, line := range v.source[1:] {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			return len(line) - len(text)
 		}
-	case token.StringType, token.SingleQuoteType, token.DoubleQuoteType:
-		quote := 1
-		if v.form == token.StringType {
-			quote = 0
-		}
-		if start := string([]rune(v.source[0])[min(v.at.column-1+quote, len([]rune(v.source[0]))):]); strings.HasPrefix(start, v.text) {
-			return place{v.at.line, v.at.column + quote + within.column - 1}
-		}
+	}
+	return 0
+}
+
+func (v *yamlValue) placeInLine(quote int, within place) place {
+	line := []rune(v.source[0])
+	start := min(v.at.column-1+quote, len(line))
+	if within.line == 1 && strings.HasPrefix(string(line[start:]), strings.TrimRight(v.text, "\n")) {
+		return place{v.at.line, start + within.column}
 	}
 	return v.at
 }

@@ -77,6 +77,9 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 		if node == nil {
 			return fmt.Errorf("%s names no node", event.Kind)
 		}
+		if asks := s.Workflow.Node(entry.NodeID).Approval != nil; asks != (event.Kind == continuo.RunNodeAsked) && event.Kind != continuo.RunNodeFinished {
+			return fmt.Errorf("%s is no event of the node %s", event.Kind, entry.NodeID)
+		}
 	}
 	switch event.Kind {
 	case continuo.RunBegan:
