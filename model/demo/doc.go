@@ -15,6 +15,21 @@
 //     message whose first line stands in square brackets and speaks of earlier messages, or of what is truncated,
 //     omitted or left out.
 //
+// A request with a system message that begins with NODE_BRIEF is for a step of a workflow, and is answered otherwise:
+//
+//   - The calls that the brief asks for, in the words above, are made, once in a visit; the history tells whether
+//     they have been, because answers in a step begin with the step, the visit and the run.
+//   - The answer tells what the step was shown: its inputs, the outputs of earlier steps, the results of its calls.
+//   - It ends with a JSON object of all outputs that the step asks for. They are made up: a string is a sentence that
+//     says so and quotes the nearest thing that there is: the newest tool result, else an input that an earlier step
+//     gave, else the outputs of the newest step (the last in the list), else an input, else the brief. An array is one
+//     such sentence or two, an object has one and the count, a number is the count. A boolean is false when the count
+//     is 1, and true later. A string with an enum is the first of its values when the count is 1, and the last later.
+//   - The count is that of the visit, and one more for each answer in it that was refused. So a loop ends whose last
+//     node says "again" with the first value of an enum and "done" with the last, and a check of a boolean holds
+//     when the answer is asked for once more.
+//   - An answer that broke off is gone on with where it stands, if the request shows the same as before.
+//
 // The same body gives the same answer. Usage is a rough count, four characters a token. There are no
 // other words that it obeys.
 package demo

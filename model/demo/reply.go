@@ -17,6 +17,9 @@ const (
 
 // reply decides what to say and what to call.
 func (r *request) reply() (text string, calls []call) {
+	if r.step != nil {
+		return r.replyStep()
+	}
 	if results, names := r.results(); len(results) > 0 {
 		return r.tellResults(results, names), nil
 	}
@@ -57,8 +60,8 @@ func (r *request) refuse(tool string) string {
 // count tells how much was shown.
 func (r *request) count() string {
 	text := fmt.Sprintf("I was shown %s", plural(len(r.messages), "message"))
-	if r.systems > 0 {
-		text += " and " + plural(r.systems, "system message")
+	if len(r.systems) > 0 {
+		text += " and " + plural(len(r.systems), "system message")
 	}
 	if r.marker != "" {
 		text += fmt.Sprintf("; a marker says that earlier ones were left out: %s", r.marker)
@@ -90,10 +93,13 @@ func tellUsers(users []string) string {
 func (r *request) tellResults(results []message, names []string) string {
 	said := []string{introduction, r.count()}
 	for i, result := range results {
-		said = append(said, fmt.Sprintf("%s returned %s: %s",
-			names[i], plural(utf8.RuneCountInString(result.text), "character"), quote(result.text, maxResult)))
+		said = append(said, tellResult(result, names[i]))
 	}
 	return strings.Join(said, " ")
+}
+
+func tellResult(result message, name string) string {
+	return fmt.Sprintf("%s returned %s: %s", name, plural(utf8.RuneCountInString(result.text), "character"), quote(result.text, maxResult))
 }
 
 // quote puts a text into quotation marks, on one line, at most limit characters of it.

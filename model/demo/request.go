@@ -13,7 +13,8 @@ import (
 
 // request is what the model looks at of a body.
 type request struct {
-	systems  int // how many system messages it has
+	systems  []string // the system messages
+	step     *step    // that the request is for; nil for none
 	messages []message
 	tools    []string
 	marker   string // the line that says that messages were left out, empty when there is none
@@ -59,7 +60,7 @@ func parseRequest(body []byte) (*request, error) {
 		text := contentText(given.Content)
 		parsed.size += utf8.RuneCountInString(text)
 		if given.Role == "system" || given.Role == "developer" {
-			parsed.systems++
+			parsed.systems = append(parsed.systems, text)
 			continue
 		}
 		calls := map[string]string{}
@@ -79,6 +80,7 @@ func parseRequest(body []byte) (*request, error) {
 			parsed.tools = append(parsed.tools, tool.Function.Name)
 		}
 	}
+	parsed.step = parseStep(parsed.systems)
 	return parsed, nil
 }
 
