@@ -311,6 +311,11 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	return false, nil
 }
 
+// Receipt finds what a key has appended to a conversation; ErrNotFound.
+func (l *Log) Receipt(ctx context.Context, conversationID, key string) (Receipt, error) {
+	return l.store.Receipt(ctx, conversationID, key)
+}
+
 // receipt finds what a request's key has appended: in the store or, pending, earlier in the same batch.
 // Its Key is empty when there is nothing.
 func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Batch) (receipt Receipt, pending bool, err error) {

@@ -193,7 +193,7 @@ func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Con
 		if request.Key == "" {
 			return e.Log.Create(ctx, begin)
 		}
-		begin.Key = "once-" + hashOf(request.Key) // a retry must find the conversation that the first try began
+		begin.Key = onceKey(request.Key) // a retry must find the conversation that the first try began
 	}
 	conversation, err := e.Log.Find(ctx, request.ProjectID, begin.Key)
 	if !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key) {
@@ -208,6 +208,9 @@ func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Con
 	}
 	return conversation, err
 }
+
+// onceKey is the key of a conversation that an idempotency key begins.
+func onceKey(key string) string { return "once-" + hashOf(key) }
 
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -37,12 +37,14 @@ type Engine struct {
 	keeper  *turn.Keeper
 	texts   workflowTexts
 
-	mu      sync.Mutex
-	closed  bool           // no turn may begin any more
-	turns   sync.WaitGroup // those that wait in a lane too, and the runs that go on here
-	runs    map[string]*driving
-	closing context.Context
-	close   context.CancelCauseFunc
+	mu     sync.Mutex
+	closed bool           // no turn may begin any more
+	turns  sync.WaitGroup // those that wait in a lane too, and the runs that go on here
+	runs   map[string]*driving
+	// draining ends when nothing may begin any more, closing when what still runs must end.
+	draining, closing context.Context
+	drain             context.CancelFunc
+	close             context.CancelCauseFunc
 }
 
 // Options configures an Engine.
@@ -117,18 +119,26 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		options.Tracer = noop.Tracer{}
 	}
 	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, runs: map[string]*driving{}}
+	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
 	e.keeper = turn.NewKeeper(options.Turns)
 	return e, nil
 }
 
+// Drain lets nothing begin any more: turns and runs are refused with ErrClosing, runs stop between their steps,
+// and readers of runs that have no turn under way are told so. Close does it too.
+func (e *Engine) Drain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.drain()
+}
+
 // Close waits for turns under way until ctx is done, then interrupts them: they end with an entry that
 // says so. It returns when the last one has. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	e.Drain()
 	done := make(chan struct{})
 	go func() {
 		e.turns.Wait()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,6 +80,9 @@ func (e *Engine) Workflow(id string) (*workflow.Workflow, error) {
 // StartRun checks a request, finds or begins its conversation, records the run's beginning, and goes on with the
 // run in goroutines of its own. With a key that has begun a run before it gives that run.
 func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
+	if begun, err := e.begunRun(ctx, request); err != nil || begun != nil {
+		return begun, err
+	}
 	found, err := e.Workflow(request.Workflow)
 	if err != nil {
 		return nil, err
@@ -103,9 +107,12 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	}
 	first.RunID = e.Log.NewID("run")
 	if request.Key != "" {
-		first.RunID = "run_" + hashOf(conversation.ID+"\n"+request.Key)
+		first.RunID = keyedRunID(conversation.ID, request.Key)
 	}
-	stored, err := e.appendRun(ctx, conversation.ID, "run/"+first.RunID, string(rawjson.MustMarshal(first)), []continuo.Entry{first})
+	stored, err := e.appendRun(ctx, conversation.ID, beginKey(first.RunID), request.asked(), []continuo.Entry{first})
+	if errors.Is(err, continuo.ErrKeyReused) { // another call with the same key was faster
+		return nil, errRunKeyReused(first.RunID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +122,51 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	}
 	e.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
 	return e.goOn(ctx, run, request.Detached)
+}
+
+// begunRun gives the run that a request's key has begun before; nil where there is none.
+func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
+	if request.Key == "" {
+		return nil, nil
+	}
+	session := cmp.Or(request.SessionID, onceKey(request.Key))
+	conversation, err := e.Log.Find(ctx, request.ProjectID, session)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	runID := keyedRunID(conversation.ID, request.Key)
+	receipt, err := e.Log.Receipt(ctx, conversation.ID, beginKey(runID))
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case receipt.Fingerprint != hashOf(request.asked()):
+		return nil, errRunKeyReused(runID)
+	}
+	run, err := e.Log.Runs().Run(ctx, request.ProjectID, runID)
+	if err != nil {
+		return nil, err
+	}
+	return e.goOn(ctx, run, request.Detached)
+}
+
+// keyedRunID is the id of the run that an idempotency key begins in a conversation.
+func keyedRunID(conversationID, key string) string { return "run_" + hashOf(conversationID+"\n"+key) }
+
+// beginKey is the key under which the log begins a run, once.
+func beginKey(runID string) string { return "run/" + runID }
+
+// asked is what a request asks for, to tell a retry from another request with the same key.
+func (r RunRequest) asked() string {
+	return string(rawjson.MustMarshal([]string{r.Workflow, string(r.Inputs), r.Message}))
+}
+
+func errRunKeyReused(runID string) error {
+	return fmt.Errorf("%w: it began run %s with something else", continuo.ErrKeyReused, runID)
 }
 
 // Run finds a run of a project; ErrNotFound.

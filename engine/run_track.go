@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/turn"
@@ -18,6 +18,7 @@ type tracker struct {
 	run    continuo.Run
 	state  *workflow.State
 	next   int64               // the seq to read on from
+	newest *continuo.Entry     // with an event of the run
 	pieces map[string][]string // by node: what the visit's answer said before it broke off
 	// answers and failures are, by node, its newest answer that did not break off, and why the newest one did.
 	answers, failures map[string]string
@@ -29,19 +30,23 @@ func newTracker(e *Engine, run continuo.Run) *tracker {
 
 // catchUp reads on to the end of the log.
 func (t *tracker) catchUp(ctx context.Context) error {
-	return t.read(ctx, func(*continuo.Entry) bool { return true })
+	return t.read(ctx, 0, func(*continuo.Entry) bool { return true })
 }
 
-// read is catchUp that gives each entry of the run to a function, which may stop it.
-func (t *tracker) read(ctx context.Context, each func(*continuo.Entry) bool) error {
+// read reads on through an entry (0: the end of the log), and gives each entry of the run to a function, which may
+// stop it.
+func (t *tracker) read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error {
 	conversation, err := t.engine.Log.Conversation(ctx, t.run.ConversationID)
 	if err != nil {
 		return err
 	}
-	if t.next > conversation.LastSeq {
+	if through == 0 || through > conversation.LastSeq {
+		through = conversation.LastSeq
+	}
+	if t.next > through {
 		return nil
 	}
-	for entry, err := range t.engine.Log.Read(ctx, conversation, continuo.Range{From: t.next, To: conversation.LastSeq}) {
+	for entry, err := range t.engine.Log.Read(ctx, conversation, continuo.Range{From: t.next, To: through}) {
 		if err != nil {
 			return err
 		}
@@ -83,24 +88,35 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 			t.pieces[entry.NodeID] = append(t.pieces[entry.NodeID], entry.Content.String())
 		}
 	}
+	if event != nil && !t.state.Run.IsOver() {
+		t.newest = entry
+	}
 	return t.state.Apply(entry)
 }
 
-// status tells how the run stands by what was read.
+// status tells how the run stands now, by all that stands in the log.
 func (t *tracker) status(ctx context.Context) (*RunStatus, error) {
 	if t.state == nil {
 		return nil, fmt.Errorf("run %s: %w: its entries are gone", t.run.ID, continuo.ErrNotFound)
 	}
-	run, err := t.engine.Log.Runs().Run(ctx, t.run.ProjectID, t.run.ID)
-	if err != nil {
-		return nil, err
-	}
-	status := &RunStatus{Run: run, Status: t.state.Status()}
-	status.State = t.state.Run
-	if running, err := t.engine.runningTurn(ctx, run.ConversationID); err == nil && running != nil && running.RunID == run.ID {
-		status.TurnID = running.ID
+	status := t.statusAt(t.newest)
+	if running, err := t.engine.runningTurn(ctx, t.run.ConversationID); err == nil && (running == nil || running.RunID != t.run.ID) {
+		status.TurnID = ""
 	}
 	return status, nil
+}
+
+// statusAt tells how the run stood after its newest event, an entry, without what has come since.
+func (t *tracker) statusAt(event *continuo.Entry) *RunStatus {
+	status := &RunStatus{Run: t.run, Status: t.state.Status()}
+	status.State, status.UpdatedAt, status.EndedAt = t.state.Run, event.CreatedAt, time.Time{}
+	if status.State.IsOver() {
+		status.EndedAt = event.CreatedAt
+	}
+	if event.RunEvent.Kind == continuo.RunNodeBegan {
+		status.TurnID = event.TurnID
+	}
+	return status
 }
 
 // workflowTexts are workflows by their ids and the hashes of their texts, so that a run's is not parsed at each look.
@@ -236,12 +252,15 @@ type runFollower struct {
 var errLeft = errors.New("the reader has left")
 
 func (f *runFollower) run() error {
+	waits, cancel := context.WithCancelCause(f.ctx) // for what comes next; a turn under way is heard to its end
+	defer cancel(nil)
+	defer context.AfterFunc(f.engine.draining, func() { cancel(ErrClosing) })()
 	listener := f.engine.Log.Listen(f.tracker.run.ConversationID)
 	defer listener.Close()
 	f.heard = map[string]bool{}
 	for {
 		changed := listener.Changed()
-		if err := f.entries(); err != nil || f.left {
+		if err := f.entries(0); err != nil || f.left {
 			return err
 		}
 		if f.tracker.state == nil {
@@ -261,28 +280,26 @@ func (f *runFollower) run() error {
 			}
 			continue
 		}
-		if !listener.Wait(f.ctx, changed, otherPoll) {
-			return context.Cause(f.ctx)
+		if !listener.Wait(waits, changed, otherPoll) {
+			return context.Cause(waits)
 		}
 	}
 }
 
-// entries yields the entries that have come.
-func (f *runFollower) entries() error {
-	var failed error
-	err := f.tracker.read(f.ctx, func(entry *continuo.Entry) bool {
+// entries yields the entries that have come, through one (0: the newest).
+func (f *runFollower) entries(through int64) error {
+	return f.tracker.read(f.ctx, through, func(entry *continuo.Entry) bool {
 		if entry.Seq <= f.after {
 			return true
 		}
 		f.after = entry.Seq
 		progress := RunProgress{Entry: entry}
 		if entry.RunEvent != nil {
-			progress.Status, failed = f.tracker.status(f.ctx)
+			progress.Status = f.tracker.statusAt(entry)
 		}
-		f.left = failed == nil && !f.yield(progress, nil)
-		return failed == nil && !f.left
+		f.left = !f.yield(progress, nil)
+		return !f.left
 	})
-	return cmp.Or(failed, err)
 }
 
 // turn yields a turn's events, and the entries as they come. What goes wrong with it shows in the entries.
@@ -294,7 +311,7 @@ func (f *runFollower) turn(running continuo.Turn) {
 		if f.left = !f.yield(RunProgress{Turn: &event}, nil); f.left {
 			return
 		}
-		if event.Entry != nil && (f.entries() != nil || f.left) {
+		if event.Entry != nil && (f.entries(event.Entry.Seq) != nil || f.left) {
 			return
 		}
 	}

@@ -64,6 +64,9 @@ func (s *State) Status() Status {
 		if progress.state == NodeRunning && s.Run != continuo.RunRunning {
 			told.State = NodeFailed
 		}
+		if progress.state == NodeWaiting && s.Run == continuo.RunCancelled {
+			told.State = NodeFailed // nobody can decide any more
+		}
 		status.Nodes = append(status.Nodes, told)
 	}
 	return status

@@ -48,6 +48,9 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if _, err := newWorkflowFolder(settings).Workflows(); err != nil {
+		return &usageError{err}
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	logger := newLogger(settings.Log, a.console)
@@ -62,6 +65,9 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	if _, err := w.engine.Recover(ctx); err != nil { // the watch below tries again
 		logger.Error("recovery_failed", "error", err.Error())
+	}
+	if _, err := w.engine.ResumeRuns(ctx, 0); err != nil { // likewise
+		logger.Error("runs_not_resumed", "error", err.Error())
 	}
 	listener, err := listen(ctx, settings.Listen)
 	if err != nil {
@@ -104,6 +110,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	defer cancel()
 	hangUp := time.AfterFunc(patience+patience/2, func() { _ = objects.Close() }) // it is closed again later, by then without an error
 	defer hangUp.Stop()
+	turns.Drain() // what follows runs ends between their steps, and Shutdown waits for it
 	err := httpServer.Shutdown(stopping)
 	_ = turns.Close(stopping) // never fails; what still runs at the end of patience is interrupted
 	if err != nil {
@@ -149,6 +156,12 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	t.add(cell{"  store", p.dim}, plain(storeWords(w.settings.Store)))
 	t.add(cell{"  objects", p.dim}, plain(config.WithoutKeys(w.settings.Objects.Location)))
 	t.add(cell{"  model", p.dim}, plain(modelWords(w.settings, "")))
+	if ids := agentIDs(w.settings); len(ids) > 0 {
+		t.add(cell{"  agents", p.dim}, plain(countOf(ids)))
+	}
+	if ids := w.workflows.ids(); len(ids) > 0 {
+		t.add(cell{"  workflows", p.dim}, plain(countOf(ids)))
+	}
 	keys, demanded := w.keyWords(ctx, policy)
 	t.add(cell{"  keys", p.dim}, plain(keys))
 	if w.settings.File != "" {
