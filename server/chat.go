@@ -18,6 +18,7 @@ type chatRequest struct {
 	Message   continuo.Content `json:"message"`
 	SessionID string           `json:"session_id"`
 	Mode      continuo.Mode    `json:"mode"`
+	AgentID   string           `json:"agent_id"`
 	Model     string           `json:"model"`
 	View      string           `json:"view"`
 	Stream    *bool            `json:"stream"`
@@ -71,7 +72,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	}
 	chat, err := s.engine.Chat(r.Context(), engine.ChatRequest{
 		ProjectID: projectOf(r), SessionID: request.SessionID, Message: request.Message,
-		Mode: request.Mode, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
+		Mode: request.Mode, AgentID: request.AgentID, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
 		Key: key, Detached: true,
 	})
 	if err != nil {
@@ -128,6 +129,9 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 		return request, err
 	}
 	if err := oneOf("mode", request.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
+		return request, err
+	}
+	if err := s.checkAgent("agent_id", request.AgentID); err != nil {
 		return request, err
 	}
 	if err := s.checkNames(request.Model, request.View, request.OnBusy); err != nil {

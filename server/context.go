@@ -12,7 +12,7 @@ import (
 )
 
 func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "system")
+	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "agent_id", "system")
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) contextRequest(q query) (request engine.ContextRequest, err error) {
-	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model")}
+	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model"), AgentID: q.text("agent_id")}
 	if request.System, err = q.flag("system"); err != nil {
 		return request, err
 	}
@@ -52,6 +52,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 		oneOf("view", request.View, window.Names()...),
 		oneOf("format", request.Format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript),
 		oneOf("model", request.Model, s.engine.Models()...),
+		s.checkAgent("agent_id", request.AgentID),
 	)
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,10 +79,23 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 
 // conversationFields are what a client may say of a conversation.
 type conversationFields struct {
-	Title    *string         `json:"title"`
-	Metadata json.RawMessage `json:"metadata"`
-	Mode     *continuo.Mode  `json:"mode"`
+	Title       *string         `json:"title"`
+	Metadata    json.RawMessage `json:"metadata"`
+	ActiveMode  *continuo.Mode  `json:"active_mode"`
+	Mode        *continuo.Mode  `json:"mode"` // a shorter name of ActiveMode
+	ActiveAgent *string         `json:"active_agent"`
 }
+
+// agent is the agent that was given; "" for none.
+func (f conversationFields) agent() string {
+	if f.ActiveAgent == nil {
+		return ""
+	}
+	return *f.ActiveAgent
+}
+
+// mode is the mode that was given under either name; nil for none.
+func (f conversationFields) mode() *continuo.Mode { return cmp.Or(f.ActiveMode, f.Mode) }
 
 // The bounds of what a client may say of a conversation.
 const (
@@ -96,33 +110,40 @@ func (f conversationFields) check() error {
 	if len(f.Metadata) > maxMetadataBytes {
 		return refuse("metadata", "metadata must have at most %d bytes of JSON", maxMetadataBytes)
 	}
-	if f.Mode == nil {
-		return at("metadata", continuo.CheckMetadata(f.Metadata))
+	if f.ActiveMode != nil && f.Mode != nil {
+		return refuse("mode", "mode and active_mode are two names of one thing: give one of them")
 	}
-	if *f.Mode == "" {
-		return refuse("mode", "mode must be one of chat, agent, run")
-	}
-	if err := oneOf("mode", *f.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
-		return err
+	for name, mode := range map[string]*continuo.Mode{"active_mode": f.ActiveMode, "mode": f.Mode} {
+		if mode == nil {
+			continue
+		}
+		if *mode == "" {
+			return refuse(name, "%s must be one of chat, agent, run", name)
+		}
+		if err := oneOf(name, *mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
+			return err
+		}
 	}
 	return at("metadata", continuo.CheckMetadata(f.Metadata))
 }
 
 func (s *server) createConversation(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
-		Title    *string         `json:"title"`
-		Key      *string         `json:"key"`
-		Metadata json.RawMessage `json:"metadata"`
-		Mode     *continuo.Mode  `json:"mode"`
+		Title       *string         `json:"title"`
+		Key         *string         `json:"key"`
+		Metadata    json.RawMessage `json:"metadata"`
+		ActiveMode  *continuo.Mode  `json:"active_mode"`
+		Mode        *continuo.Mode  `json:"mode"`
+		ActiveAgent *string         `json:"active_agent"`
 	}
 	if err := s.readOptional(w, r, &request); err != nil {
 		return err
 	}
-	fields := conversationFields{request.Title, request.Metadata, request.Mode}
-	if err := fields.check(); err != nil {
+	fields := conversationFields{request.Title, request.Metadata, request.ActiveMode, request.Mode, request.ActiveAgent}
+	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
 		return err
 	}
-	conversation := continuo.Conversation{ProjectID: projectOf(r), Metadata: request.Metadata}
+	conversation := continuo.Conversation{ProjectID: projectOf(r), ActiveAgent: fields.agent(), Metadata: request.Metadata}
 	if request.Key != nil {
 		if err := engine.CheckKey(*request.Key); err != nil {
 			return at("key", err)
@@ -132,8 +153,8 @@ func (s *server) createConversation(w http.ResponseWriter, r *http.Request) erro
 	if request.Title != nil {
 		conversation.Title = *request.Title
 	}
-	if request.Mode != nil {
-		conversation.ActiveMode = *request.Mode
+	if mode := fields.mode(); mode != nil {
+		conversation.ActiveMode = *mode
 	}
 	created, err := s.engine.Log.Create(r.Context(), conversation)
 	if errors.Is(err, continuo.ErrExists) {
@@ -162,10 +183,10 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	if err := s.readOptional(w, r, &fields); err != nil {
 		return err
 	}
-	if fields.Title == nil && fields.Metadata == nil && fields.Mode == nil {
-		return refuse("", "there is nothing to change: give title, metadata or mode")
+	if fields.Title == nil && fields.Metadata == nil && fields.mode() == nil && fields.ActiveAgent == nil {
+		return refuse("", "there is nothing to change: give title, metadata, active_mode or active_agent")
 	}
-	if err := fields.check(); err != nil {
+	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
 		return err
 	}
 	conversation, err := s.conversation(r)
@@ -173,7 +194,7 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	changed, err := s.engine.Log.Update(r.Context(), conversation.ID, continuo.ConversationChange{
-		Title: fields.Title, Metadata: fields.Metadata, ActiveMode: fields.Mode,
+		Title: fields.Title, Metadata: fields.Metadata, ActiveMode: fields.mode(), ActiveAgent: fields.ActiveAgent,
 	})
 	if err != nil {
 		return err

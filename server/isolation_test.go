@@ -39,6 +39,7 @@ type victim struct {
 	conversations   []string // ids: s1, a fork of it, one whose turn waits for approval
 	turns           []string // of each of them
 	call            string   // that waits
+	run             continuo.Run
 	marks           []string // what no answer to the thief may have
 	thiefs          string   // id of the thief's s1
 	idempotencyKeys [2]string
@@ -68,6 +69,7 @@ func newVictim(t *testing.T, store continuo.Store) *victim {
 	}
 	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
+	options.Workflows = shelf{"testdata/workflows"}
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
@@ -96,10 +98,11 @@ func (v *victim) fill(e *engine.Engine) {
 	v.own("POST", "/api/conversations/s1/fork", `{"at": 2}`).into(201, &fork)
 	ofFork := v.own("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
 	waiting := v.waits(e)
+	v.runs(e)
 	v.session, v.call = first.ConversationID, "call_waits_"+mark
 	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
-	v.marks = slices.Concat([]string{mark, "victim"}, v.conversations, v.turns)
+	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID}, v.conversations, v.turns)
 	var own chatReply
 	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs = own.ConversationID
@@ -176,7 +179,9 @@ func (v *victim) all() string {
 		answer := v.own("GET", target, "")
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
-	read("/api/conversations?limit=100")
+	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/conversations/" + v.run.ConversationID + "/entries"} {
+		read(target)
+	}
 	for i, id := range v.conversations {
 		at := "/api/conversations/" + id
 		for _, path := range []string{"", "/entries?limit=1000", "/export", "/turns", "/turns/" + v.turns[i], "/transcript", "/context", "/entries/1/parts/1"} {
@@ -211,7 +216,7 @@ const (
 // inside are the calls about a conversation, and the bodies that they get: all of another's are not found.
 var inside = map[string]string{
 	"GET /api/conversations/{id}":                         "",
-	"PATCH /api/conversations/{id}":                       `{"title": "stolen", "metadata": {}, "mode": "run"}`,
+	"PATCH /api/conversations/{id}":                       `{"title": "stolen", "metadata": {}, "mode": "run", "active_agent": ""}`,
 	"DELETE /api/conversations/{id}":                      "",
 	"POST /api/conversations/{id}/fork":                   `{"at": 1}`,
 	"POST /api/conversations/{id}/archive":                "",
@@ -239,8 +244,20 @@ var outside = map[string]func(v *victim){
 	"GET /api/conversations":         (*victim).lists,
 	"POST /api/conversations":        (*victim).creates,
 	"POST /api/conversations/import": (*victim).imports,
+	"GET /api/workflows":             func(v *victim) { v.steal("GET", "/api/workflows", "") },
+	"GET /api/workflows/schema":      func(v *victim) { v.steal("GET", "/api/workflows/schema", "") },
+	"GET /api/workflows/{id}":        func(v *victim) { v.steal("GET", "/api/workflows/report", "") },
+	"GET /api/runs":                  (*victim).listsRuns,
+	"POST /api/runs":                 (*victim).startsRuns,
+	"GET /api/runs/{run}":            hidesRun("GET", "", ""),
+	"GET /api/runs/{run}/events":     hidesRun("GET", "/events", ""),
+	"POST /api/runs/{run}/resume":    hidesRun("POST", "/resume", ""),
+	"POST /api/runs/{run}/stop":      hidesRun("POST", "/stop", `{"reason": "mine"}`),
+	"POST /api/runs/{run}/cancel":    hidesRun("POST", "/cancel", ""),
+	"POST /api/runs/{run}/approvals": hidesRun("POST", "/approvals", `{"decision": "approve"}`),
 	"GET /metrics":                   func(v *victim) { v.steal("GET", "/metrics", "").failed(403, "not_your_figures", "") },
 	"GET /api/models":                func(v *victim) { v.steal("GET", "/api/models", "") },
+	"GET /api/agents":                func(v *victim) { v.steal("GET", "/api/agents", "") },
 	"GET /healthz":                   func(v *victim) { v.steal("GET", "/healthz", "") },
 	"GET /readyz":                    func(v *victim) { v.steal("GET", "/readyz", "") },
 	"GET /openapi.json":              func(v *victim) { v.steal("GET", "/openapi.json", "") },
@@ -272,6 +289,7 @@ func TestProjectsAreApart(t *testing.T) {
 			}
 			v.triesTools()
 			v.unharmed(before)
+			v.decidesRun()
 			v.own("POST", "/api/conversations/"+v.conversations[2]+"/turns/"+v.turns[2]+"/approvals", `{"tool_call_id": "`+v.call+`", "decision": "allow"}`).into(202, &struct{}{})
 		})
 	}

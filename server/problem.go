@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/workflow"
 )
 
 // problem is an error as a client sees it:
@@ -84,6 +85,8 @@ var sentinels = []sentinel{
 	{continuo.ErrNotRunning, http.StatusConflict, conflict, "not_running", false},
 	{engine.ErrTooManyTurns, http.StatusTooManyRequests, rateLimit, "too_many_turns", false},
 	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
+	{engine.ErrRunOver, http.StatusConflict, conflict, "run_over", false},
+	{engine.ErrRunWaits, http.StatusConflict, conflict, "run_waiting", false},
 	{continuo.ErrLeaseLost, http.StatusServiceUnavailable, serverError, "lease_lost", true},
 	{continuo.ErrReadOnly, http.StatusServiceUnavailable, serverError, "read_only", true},
 	{continuo.ErrUnavailable, http.StatusServiceUnavailable, serverError, "store_unavailable", true},
@@ -113,11 +116,14 @@ func problemWithout(err error) *problem {
 		rule     *continuo.RuleError
 		lost     *continuo.ConflictError
 		overflow *continuo.OverflowError
+		problems *workflow.Problems
 	)
 	switch {
 	case errors.As(err, &known):
 		with := *known
 		return &with
+	case errors.As(err, &problems):
+		return workflowInvalid(problems)
 	case errors.As(err, &rule):
 		return &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: string(rule.Rule), message: rule.Error()}
 	case errors.As(err, &lost):

@@ -36,7 +36,7 @@ func TestChatRefuses(t *testing.T) {
 		{"a part without a type", `{"message": [{"text": "a"}]}`, 400, "invalid_request", "message", "type"},
 		{"a message object", `{"message": {"text": "a"}}`, 400, "invalid_request", "message", "string"},
 		{"a message number", `{"message": 5}`, 400, "invalid_request", "message", "string"},
-		{"an unknown field", `{"message": "a", "agent_id": "x"}`, 400, "invalid_request", "agent_id", "agent_id"},
+		{"an unknown field", `{"message": "a", "agent": "x"}`, 400, "invalid_request", "agent", "agent_id"},
 		{"a mistyped field", `{"message": "a", "sesion_id": "x"}`, 400, "invalid_request", "sesion_id", "did you mean session_id?"},
 		{"a field in another case", `{"Message": "a"}`, 400, "invalid_request", "Message", ""},
 		{"a field twice", `{"message": "a", "message": "b"}`, 400, "invalid_request", "message", "twice"},
@@ -81,7 +81,7 @@ func TestChatTakes(t *testing.T) {
 	handler := newServer(t)
 	for _, body := range []string{
 		`{"message": "😀 \ud83d\ude00 \\ud83d"}`,
-		`{"message": "a", "session_id": null, "mode": null, "model": null, "view": null, "stream": null, "on_busy": null}`,
+		`{"message": "a", "session_id": null, "mode": null, "agent_id": null, "model": null, "view": null, "stream": null, "on_busy": null}`,
 		`{"message": "a", "session_id": ""}`,
 		` {"message" : "a" } ` + "\n",
 		`{"message": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}`,
@@ -139,6 +139,7 @@ func TestQueriesAreChecked(t *testing.T) {
 		{"/api/conversations/s/context?view=codex%FF", "view", 400},
 		{"/api/conversations/s/context?format=xml", "format", 400},
 		{"/api/conversations/s/context?model=m", "model", 400},
+		{"/api/conversations/s/context?agent_id=a", "agent_id", 400},
 		{"/api/conversations/s/context?at=0", "at", 400},
 		{"/api/conversations/s/context?at=3", "at", 400},
 		{"/api/conversations/s/context?max_messages=-1", "max_messages", 400},
@@ -228,7 +229,7 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 		"mode": "chat", "run_id": "r", "workflow_id": "w", "node_id": "n", "agent_id": "a", "turn_id": "t", "author": {"role_name": "r"},
 		"include_in_context": false, "part_type": "p", "tool_name": "t", "outcome": "o", "duration_ms": 1, "is_collapsed": true, "widget": {},
 		"output_ref": "o", "output": {"id": "o"}, "attachments": [{"part": 0, "id": "o"}], "chars": 1, "tokens": 1, "tokenizer": "t", "round": {"view": "v", "view_hash": "h", "at": 1, "window": {"epoch": 1, "start": 1}},
-		"vendor": {"v": {}}, "repairs": ["r"], "redacted": {"at": "2026-01-02T03:04:05Z"}, "extra": {}}`
+		"run_event": {"kind": "run_began"}, "vendor": {"v": {}}, "repairs": ["r"], "redacted": {"at": "2026-01-02T03:04:05Z"}, "extra": {}}`
 	var entry continuo.Entry
 	if err := entry.UnmarshalJSON([]byte(whole)); err != nil {
 		t.Fatal(err)
@@ -307,7 +308,7 @@ func FuzzBodies(f *testing.F) {
 		`{"message": [{"type": "text", "text": "hello"}]}`,
 		`{"entries": [{"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{"}}]}, {"role": "tool", "tool_call_id": "a", "content": "x"}]}`,
 		`{"role": "user", "content": "a", "round": {"view": "v", "view_hash": "h", "at": 1, "window": {"epoch": 1, "start": 1}}}`,
-		`{"title": "t", "key": "k", "metadata": {"a": 1}, "mode": "chat"}`,
+		`{"title": "t", "key": "k", "metadata": {"a": 1}, "mode": "chat", "active_agent": ""}`,
 		`{"messages": [{"role": "user", "content": "a"}, {"role": "tool", "tool_call_id": "x", "content": "b"}], "format": "openai"}`,
 		"{\"message\": \"\xff\"}", `{"message": "\ud800"}`, `[]`, `null`, ``, `{"a":`,
 	} {

@@ -18,15 +18,16 @@ type route struct {
 // routes lists every call that the server answers.
 func (s *server) routes() []route {
 	const conversations, one = "/api/conversations", "/api/conversations/{id}"
-	const turns = one + "/turns"
+	const turns, runs, run = one + "/turns", "/api/runs", "/api/runs/{run}"
 	return []route{
 		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
 		{"GET", "/api/models", "list the models", s.listModels},
+		{"GET", "/api/agents", "list the agents", s.listAgents},
 		{"GET", conversations, "list conversations, the newest change first", s.listConversations},
 		{"POST", conversations, "begin an empty conversation", s.createConversation},
 		{"POST", conversations + "/import", "make a conversation of a list of messages", s.importConversation},
 		{"GET", one, "show a conversation", s.getConversation},
-		{"PATCH", one, "change its title, metadata or mode", s.changeConversation},
+		{"PATCH", one, "change its title, metadata, mode or agent", s.changeConversation},
 		{"DELETE", one, "delete it", s.deleteConversation},
 		{"POST", one + "/fork", "begin a conversation with its entries", s.forkConversation},
 		{"POST", one + "/archive", "take it out of the database, into an archive", s.archiveConversation},
@@ -45,6 +46,17 @@ func (s *server) routes() []route {
 		{"POST", turns + "/{turn}/resume", "go on with a turn that failed", s.resumeTurn},
 		{"POST", turns + "/{turn}/cancel", "stop a turn", s.cancelTurn},
 		{"POST", turns + "/{turn}/approvals", "decide on a call that waits for it", s.decide},
+		{"GET", "/api/workflows", "list the workflows", s.listWorkflows},
+		{"GET", "/api/workflows/schema", "show the JSON Schema of workflows' files", s.showWorkflowSchema},
+		{"GET", "/api/workflows/{id}", "show a workflow", s.getWorkflow},
+		{"GET", runs, "list runs of workflows, the newest first", s.listRuns},
+		{"POST", runs, "begin a run of a workflow", s.startRun},
+		{"GET", run, "show how a run stands", s.getRun},
+		{"GET", run + "/events", "follow a run, or hear it again", s.runEvents},
+		{"POST", run + "/resume", "go on with a run that failed or was stopped", s.resumeRun},
+		{"POST", run + "/stop", "stop a run until it is resumed", s.stopRun},
+		{"POST", run + "/cancel", "end a run for good", s.cancelRun},
+		{"POST", run + "/approvals", "answer the question of an approval node", s.decideRun},
 		{"GET", "/api/search", "search the conversations", s.search},
 		{"GET", "/healthz", "tell whether the program runs", s.health},
 		{"GET", "/readyz", "tell whether the store answers", s.ready},

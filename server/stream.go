@@ -185,17 +185,22 @@ func (e *eventStream) tell(event turn.Event, p *progress) {
 
 // sendAs writes one event under an id, 0 for none.
 func (e *eventStream) sendAs(id int64, name string, value any) {
-	data, err := rawjson.Marshal(value)
-	event := sse.Event{Type: name, Data: data}
+	text := ""
 	if id > 0 {
-		event.ID = strconv.FormatInt(id, 10)
+		text = strconv.FormatInt(id, 10)
 	}
+	e.send(text, name, value)
+}
+
+// send writes one event under an id, "" for none.
+func (e *eventStream) send(id, name string, value any) {
+	data, err := rawjson.Marshal(value)
 	e.write(func() error {
 		if err != nil {
 			return err
 		}
-		e.ended = name == "done" || name == "error"
-		return e.out.Write(event)
+		e.ended = name == "done" || name == "error" || name == "end"
+		return e.out.Write(sse.Event{ID: id, Type: name, Data: data})
 	})
 	e.keepAlive.Reset(e.interval)
 }

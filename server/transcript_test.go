@@ -23,9 +23,9 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata/transcr
 
 // Each file in testdata/transcripts is a dialogue with a server of its own: sections named request, each
 // followed by the answer that must come. After a "request left open" the dialogue goes on as soon as its
-// stream asks for approval; what it came to is the "answer of the open request". In files named
+// stream asks for approval or its run waits; what it came to is the "answer of the open request". In files named
 // approvals… tools run only after approval, in those named attachments… every part that is no text is an
-// attachment. Ids, times and other things that differ from run to run stand there as labels, which later
+// attachment, in those named agents… there are agents, in those named runs… there are workflows; streams of runs are shown without what passes by. Ids, times and other things that differ from run to run stand there as labels, which later
 // requests may use.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
@@ -35,7 +35,9 @@ func TestTranscripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { runTranscript(t, file) })
 	}
-	ask(t, newServer(t), "GET", "/metrics", "") // its figures differ from run to run
+	ask(t, newServer(t), "GET", "/metrics", "")              // its figures differ from run to run
+	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // a file of its own
+	goOnWithRuns(t)                                          // how they stand then depends on who is faster
 	if !t.Failed() {
 		checkCoverage(t)
 	}
@@ -50,8 +52,14 @@ func runTranscript(t *testing.T, file string) {
 	if strings.HasPrefix(filepath.Base(file), "attachments") {
 		d.handler = New(engineWith(t, storetest.NewMemory(), continuo.LogOptions{MaxInlinePart: 1}, engine.Options{}), Options{})
 	}
+	if strings.HasPrefix(filepath.Base(file), "runs") {
+		_, d.handler = newRunServer(t)
+	}
 	if strings.HasPrefix(filepath.Base(file), "approvals") {
 		d.handler = New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}, Policy: tool.Policy{Otherwise: tool.Ask}}), Options{})
+	}
+	if strings.HasPrefix(filepath.Base(file), "agents") {
+		d.handler = New(newEngine(t, withAgents(&fakeModel{"gpt-4o", obedient}, &fakeModel{"gpt-4o-mini", obedient})), Options{})
 	}
 	sections := archive.Files
 	archive.Files = nil
@@ -100,18 +108,28 @@ type dialogue struct {
 // answer asks and writes the answer with labels.
 func (d *dialogue) answer(request string) string {
 	method, target, header, body := parseRequest(d.labels.resolve(request))
-	return d.labels.show(ask(d.t, d.handler, method, target, body, header...))
+	answer := ask(d.t, d.handler, method, target, body, header...)
+	steadyRunStream(target, answer)
+	return d.labels.show(answer)
 }
 
-// leaveOpen begins a request and returns when its stream asks for approval.
+// leaveOpen begins a request and returns when its stream asks for approval, or says that its run waits.
 func (d *dialogue) leaveOpen(request string) {
 	method, target, header, body := parseRequest(d.labels.resolve(request))
+	until := "event: approval\n"
+	if strings.HasPrefix(target, "/api/runs") {
+		until = `"state":"waiting","first_seq"`
+	}
 	waits, open := make(chan struct{}, 1), make(chan *reply, 1)
 	watched := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.handler.ServeHTTP(&watchedWriter{w, "event: approval\n", waits}, r)
+		d.handler.ServeHTTP(&watchedWriter{w, until, waits}, r)
 	})
-	go func() { open <- ask(d.t, watched, method, target, body, header...) }()
-	within(d.t, "a call that waits for approval", waits)
+	go func() {
+		answer := ask(d.t, watched, method, target, body, header...)
+		steadyRunStream(target, answer)
+		open <- answer
+	}()
+	within(d.t, "a call or a run that waits for approval", waits)
 	d.open = open
 }
 
@@ -126,7 +144,10 @@ func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *watchedWriter) Write(data []byte) (int, error) {
 	if bytes.Contains(data, []byte(w.text)) {
-		w.seen <- struct{}{}
+		select {
+		case w.seen <- struct{}{}:
+		default: // seen before
+		}
 	}
 	return w.ResponseWriter.Write(data)
 }
@@ -150,7 +171,7 @@ type labels struct {
 }
 
 var (
-	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc|att)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
+	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc|att|run)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
 	cursorPattern = regexp.MustCompile(`"next_cursor":"([A-Za-z0-9_-]+)"`)
 	blurs         = []struct {
 		pattern *regexp.Regexp

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// runEvents streams what a run does, from its first entry or after the one that the client saw last.
+func (s *server) runEvents(w http.ResponseWriter, r *http.Request) error {
+	l, err := newRunListener(r)
+	if err != nil {
+		return err
+	}
+	if l.run, err = s.run(r); err != nil {
+		return err
+	}
+	return s.streamRun(w, r, l)
+}
+
+// runListener is a client that follows a run.
+type runListener struct {
+	run     continuo.Run
+	session string // what the client calls the conversation; "" for its id
+	seq     int64  // of the newest entry that the client has
+	// ended says that the client has been told how the run ended after that entry.
+	ended bool
+
+	turn   string            // the turn whose live events come
+	status *engine.RunStatus // the newest that was told
+}
+
+// endSuffix stands in the id of the event end behind the seq of the newest entry: a client that sends it back
+// has heard all there was.
+const endSuffix = "/end"
+
+// newRunListener reads what a client has seen already.
+func newRunListener(r *http.Request) (*runListener, error) {
+	q, err := parseQuery(r, "after")
+	if err != nil {
+		return nil, err
+	}
+	l := &runListener{}
+	if l.seq, err = q.whole("after", 0, maxSeq, 0); err != nil {
+		return nil, err
+	}
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		return l, nil
+	}
+	text, ended := strings.CutSuffix(last, endSuffix)
+	l.ended = ended
+	if l.seq, err = strconv.ParseInt(text, 10, 64); err != nil || l.seq < 0 || l.seq > maxSeq {
+		return nil, refuse("Last-Event-ID", "Last-Event-ID must be the id of an event of this run, not %q", bounded(last))
+	}
+	return l, nil
+}
+
+// streamRun sends a run's entries and what passes by between them, until the run does not go on. An error
+// before the first event is answered like any other; a stream that has begun always ends with one end or one
+// error. A client that has heard the end is told to stop asking, with 204, as long as nothing followed.
+func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListener) error {
+	var out *eventStream
+	defer func() {
+		if out != nil {
+			out.close()
+		}
+	}()
+	if goesOn(l.run.State) { // it may be silent for long
+		out = newEventStream(w, s.options.KeepAlive)
+		out.open()
+	}
+	for progress, err := range s.engine.FollowRun(r.Context(), l.run, l.seq) {
+		if err != nil {
+			return s.breakOff(w, r, out, err)
+		}
+		if out == nil {
+			out = newEventStream(w, s.options.KeepAlive)
+		}
+		if l.tell(out, progress); out.gone() {
+			return nil // the run goes on without a listener
+		}
+	}
+	if out == nil && l.ended {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if l.status == nil {
+		status, err := s.engine.Run(r.Context(), l.run.ProjectID, l.run.ID)
+		if err != nil {
+			return s.breakOff(w, r, out, err)
+		}
+		l.status = status
+	}
+	if out == nil {
+		out = newEventStream(w, s.options.KeepAlive)
+	}
+	out.send(strconv.FormatInt(l.seq, 10)+endSuffix, "end", l.status)
+	return nil
+}
+
+// breakOff tells that a stream cannot go on, which says nothing of the run.
+func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStream, err error) error {
+	switch {
+	case out == nil:
+		return err
+	case r.Context().Err() != nil:
+		return nil // nobody listens
+	}
+	p := problemOf(err)
+	s.logCause(w, r, p)
+	out.sendAs(0, "error", p)
+	return nil
+}
+
+// goesOn reports whether more is to come of a run without anybody's resuming it.
+func goesOn(state continuo.RunState) bool {
+	return state == continuo.RunRunning || state == continuo.RunWaiting
+}
+
+// tell sends one step of a run. Only entries have ids: what passes by between them is not heard again.
+func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
+	if progress.Entry != nil {
+		l.seq = progress.Entry.Seq
+		out.sendAs(l.seq, "entry", progress.Entry)
+	}
+	if progress.Status != nil {
+		l.status = progress.Status
+		out.sendAs(0, "status", l.status)
+	}
+	if progress.Turn != nil {
+		l.tellTurn(out, *progress.Turn)
+	}
+}
+
+// tellTurn sends a live event as the turn's own stream has it, but without an id. Whoever joins in the middle
+// of a turn is told first which turn it is.
+func (l *runListener) tellTurn(out *eventStream, event turn.Event) {
+	ids := chatIDs{SessionID: cmp.Or(l.session, l.run.ConversationID), ConversationID: l.run.ConversationID, TurnID: event.TurnID}
+	if event.TurnID != l.turn {
+		l.turn = event.TurnID
+		out.sendAs(0, "turn", ids)
+	}
+	if event.Kind == turn.Started {
+		return // told
+	}
+	event.ID = 0
+	out.tell(event, &progress{ids: ids})
+}
