@@ -52,7 +52,7 @@ func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time
 			return err
 		}
 		batch := &pgx.Batch{}
-		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
 			batch.Queue(statement, conversationID)
 		}
 		batch.Queue(markArchived, conversationID, stamp(at))
@@ -114,6 +114,9 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, unmarkArchived, conversationID); err != nil {
+			return err
+		}
+		if err := remakeRuns(ctx, tx, conversationID); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, discardName, continuo.ObjectName(conversationID, continuo.ArchiveObject(archivedAt)))

@@ -12,8 +12,8 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8)`
+INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13)`
 
 	insertConversationKey = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3)`
 
@@ -25,7 +25,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8)`
 SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
-	conversationColumns = `id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
+	conversationColumns = `id, project_id, coalesce(key, ''), title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
 
 	selectConversation = `SELECT ` + conversationColumns + ` FROM continuo.conversations `
 
@@ -53,7 +53,8 @@ WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + newestFirst
 WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + beforeThat + newestFirst
 
 	updateConversation = `
-UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5
+UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5,
+  active_agent = coalesce($6, active_agent)
 WHERE id = $1 AND NOT deleted
 RETURNING ` + conversationColumns
 
@@ -78,7 +79,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		}
 		_, err := tx.Exec(ctx, insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
 			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
-			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq)
+			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq, conversation.ActiveAgent)
 		if err == nil && conversation.Key != "" {
 			_, err = tx.Exec(ctx, insertConversationKey, conversation.ProjectID, conversation.Key, conversation.ID)
 		}
@@ -173,7 +174,7 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 	var metadata, lineage []byte
 	var created, updated, archived string
 	err = row.Scan(append([]any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
 		&created, &updated, &archived, &c.LastSeq,
 	}, more...)...)
 	if err != nil {
@@ -198,7 +199,7 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
 	err = s.transact(ctx, "update conversation "+id, func(ctx context.Context, tx pgx.Tx) error {
 		updated, err = readConversation(ctx, tx, updateConversation, id, valueOrNull(change.Title),
-			valueOrNull((*string)(change.ActiveMode)), textOrNull(change.Metadata), stamp(change.UpdatedAt))
+			valueOrNull((*string)(change.ActiveMode)), textOrNull(change.Metadata), stamp(change.UpdatedAt), valueOrNull(change.ActiveAgent))
 		return err
 	}, nil)
 	if err == nil {

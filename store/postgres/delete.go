@@ -90,7 +90,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // deleteWhatIsItsOwn takes away all but the entries and the conversation's row.
 func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
 	batch := &pgx.Batch{}
-	for _, statement := range []string{buryConversation, deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+	for _, statement := range []string{buryConversation, deleteReceipts, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
 		batch.Queue(statement, c.ID)
 	}
 	if c.Key != "" {

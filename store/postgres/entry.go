@@ -39,23 +39,33 @@ kept AS (
   SELECT $1, r.key, r.fingerprint, r.first_seq, r.last_seq
   FROM head, unnest($16::text[], $17::text[], $18::bigint[], $19::bigint[]) AS r (key, fingerprint, first_seq, last_seq))`
 
-	appendSome = `
+	someHead = `
 WITH head AS (
   UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at)
   WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
-  RETURNING id)` + appendParts + `
+  RETURNING id, project_id)` + appendParts
+
+	ofHead = `
 SELECT 1 FROM head`
 
+	appendSome = someHead + ofHead
+
+	// With runs; see beginRuns.
+	appendSomeAndRuns = someHead + beginRuns +
+		`$20::text[], $21::text[], $22::bigint[], $23::text[], $24::text[], $25::text[], $26::text[]` + changeRuns +
+		`$27::text[], $28::text[], $29::text[], $30::text[]` + ofThisConversation + ofHead
+
 	// With an update of a turn: $20 its id, $21 the fence, $22 and $23 the first and the last event, $24 the
-	// events, $25 the lease in microseconds, $26 the state and $27 the end, $28 the mode. Should the turn
-	// change between the look at it and its update, the division undoes everything.
-	appendWithTurn = `
+	// events, $25 the lease in microseconds, $26 the state and $27 the end, $28 the mode and $29 the agent. Should
+	// the turn change between the look at it and its update, the division undoes everything.
+	turnHead = `
 WITH head AS (
-  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($28, active_mode)
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($28, active_mode),
+    active_agent = coalesce($29, active_agent)
   WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL AND EXISTS (
     SELECT 1 FROM continuo.turns
     WHERE conversation_id = $1 AND id = $20 AND state = 'running' AND fence = $21 AND last_event < $22)
-  RETURNING id)` + appendParts + `,
+  RETURNING id, project_id)` + appendParts + `,
 turn AS (
   UPDATE continuo.turns SET last_event = greatest(last_event, $23), state = coalesce($26, state), ended = coalesce($27, ended),
     ended_at = CASE WHEN $26::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
@@ -64,8 +74,16 @@ turn AS (
   RETURNING id),
 told AS (
   INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
-  SELECT $1, $20, $23, $24::text FROM turn WHERE $24::text IS NOT NULL)
+  SELECT $1, $20, $23, $24::text FROM turn WHERE $24::text IS NOT NULL)`
+
+	ofTurnAndHead = `
 SELECT 1 / (SELECT count(*) FROM turn) FROM head`
+
+	appendWithTurn = turnHead + ofTurnAndHead
+
+	appendWithTurnAndRuns = turnHead + beginRuns +
+		`$30::text[], $31::text[], $32::bigint[], $33::text[], $34::text[], $35::text[], $36::text[]` + changeRuns +
+		`$37::text[], $38::text[], $39::text[], $40::text[]` + ofThisConversation + ofTurnAndHead
 
 	// Entries and their objects without a look at the head, which is the caller's.
 	insertEntries = `
@@ -201,16 +219,21 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 // appendStatement chooses the statement that has no more parts than the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
 	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
-	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && turn == nil {
+	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && len(batch.Runs) == 0 && turn == nil {
 		return appendOne, append(args, rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0])
 	}
 	args = append(append(args, rows.columns()...), rows.objectSeqs, rows.objects)
 	args = append(args, receiptColumns(batch.Receipts)...)
-	if turn == nil {
-		return appendSome, args
+	statement, withRuns := appendSome, appendSomeAndRuns
+	if turn != nil {
+		statement, withRuns = appendWithTurn, appendWithTurnAndRuns
+		args = append(args, turn.TurnID, turn.Fence, turn.first, turn.last, orNull(turn.events),
+			microseconds(turn.Lease), orNull(string(turn.State)), orNull(turn.end), orNull(string(turn.Mode)), orNull(turn.Agent))
 	}
-	return appendWithTurn, append(args, turn.TurnID, turn.Fence, turn.first, turn.last, orNull(turn.events),
-		microseconds(turn.Lease), orNull(string(turn.State)), orNull(turn.end), orNull(string(turn.Mode)))
+	if len(batch.Runs) == 0 {
+		return statement, args
+	}
+	return withRuns, append(args, foldRuns(batch.Runs).columns()...)
 }
 
 func whyNotAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) error {

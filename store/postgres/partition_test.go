@@ -63,7 +63,7 @@ func TestEveryTableOfAConversationIsDivided(t *testing.T) {
 	divided := partition(strings.Join(all, "\n"), 1)
 	for _, table := range []string{
 		"conversations", "conversation_keys", "lineage", "entries", "entry_objects", "receipts",
-		"blobs", "turns", "turn_events", "turn_signals", "documents",
+		"blobs", "turns", "turn_events", "turn_signals", "runs", "documents",
 	} {
 		if !strings.Contains(divided, "CREATE TABLE continuo."+table+"_p0 PARTITION OF continuo."+table+" ") {
 			t.Errorf("the table %s is not divided", table)
@@ -79,9 +79,15 @@ func TestHotStatementsTouchOnePartition(t *testing.T) {
 	defer store.Close()
 	seen := recordStatements(t, store, url)
 	doWhatTurnsDo(t, store)
+	doWhatRunsDo(t, store)
 	statements := seen.statements()
 	if len(statements) < 15 {
 		t.Fatalf("only %d statements were seen", len(statements))
+	}
+	for _, of := range []string{appendSomeAndRuns, appendWithTurnAndRuns, updateTurnAndMode} {
+		if !slices.ContainsFunc(statements, func(s statement) bool { return s.sql == of }) {
+			t.Errorf("not seen: %s", of)
+		}
 	}
 	for _, s := range statements {
 		t.Run(s.name(), func(t *testing.T) {
@@ -289,6 +295,35 @@ func doWhatTurnsDo(t *testing.T, s *Store) {
 		documents := []continuo.Document{{Seq: 5*i + 1, Added: 1, Terms: []string{"word"}}}
 		title := ""
 		must(t, s.Index(ctx, continuo.IndexBatch{ConversationID: "a", After: 5 * i, Through: 5*i + 5, Title: &title, Documents: documents}))
+	}
+}
+
+// doWhatRunsDo begins a run and carries out a step of it.
+func doWhatRunsDo(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	createAt(t, s, "b")
+	entry := func(seq int64, kind continuo.RunEventKind) []continuo.Entry {
+		return []continuo.Entry{{ID: fmt.Sprint("run", seq), ConversationID: "b", Seq: seq, Role: continuo.System, CreatedAt: sometime, RunID: "r", WorkflowID: "w", RunEvent: &continuo.RunEvent{Kind: kind}}}
+	}
+	began, finished := entry(1, continuo.RunBegan), entry(2, continuo.RunNodeFinished)
+	must(t, s.Append(ctx, continuo.Batch{ConversationID: "b", Entries: began, Runs: continuo.RunChanges(began)}))
+	turn, err := s.BeginTurn(ctx, continuo.Turn{ID: "step", ConversationID: "b"}, time.Minute)
+	must(t, err)
+	update := continuo.TurnUpdate{ConversationID: "b", TurnID: "step", Fence: turn.Fence, Mode: continuo.ModeAgent, Agent: "writer"}
+	_, err = s.UpdateTurn(ctx, update)
+	must(t, err)
+	update.State = continuo.TurnFinished
+	must(t, s.Append(ctx, continuo.Batch{ConversationID: "b", After: 1, Entries: finished, Runs: continuo.RunChanges(finished), Turns: []continuo.TurnUpdate{update}}))
+	for _, query := range []continuo.RunQuery{
+		{ProjectID: "p", ConversationID: "b", Limit: 9},
+		{ProjectID: "p", ConversationID: "b", WorkflowID: "w", State: continuo.RunRunning, Limit: 9, Before: continuo.RunCursor{StartedAt: sometime, ID: "s"}},
+	} {
+		found, err := s.Runs(ctx, query)
+		must(t, err)
+		if len(found) != 1 {
+			t.Errorf("%d runs: %+v", len(found), found)
+		}
 	}
 }
 

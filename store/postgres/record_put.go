@@ -21,10 +21,10 @@ SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]'), coalesce(archived
 
 	putConversation = `
 INSERT INTO continuo.conversations AS old (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage,
-  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8)
+  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq, active_agent)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8, $15)
 ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, key = excluded.key, title = excluded.title,
-  active_mode = excluded.active_mode, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
+  active_mode = excluded.active_mode, active_agent = excluded.active_agent, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
   lineage = excluded.lineage, created_at = excluded.created_at, updated_at = excluded.updated_at, last_seq = excluded.last_seq,
   deleted = excluded.deleted, archived_at = excluded.archived_at, indexed_seq = excluded.indexed_seq, indexed_title = NULL`
 
@@ -94,6 +94,7 @@ type recordsToPut struct {
 	since        string                       // when the conversation must have been archived; "": that is not asked
 	conversation *continuo.ConversationRecord // nil: none
 	entries      *wholeEntries
+	told         []continuo.Entry // the same, as they came
 	receipts     []continuo.Receipt
 	turns        []turnToPut
 }
@@ -114,14 +115,13 @@ type events struct {
 
 func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
 	put := &recordsToPut{id: id}
-	var entries []continuo.Entry
 	for _, record := range records {
 		owner := id
 		switch {
 		case record.Conversation != nil:
 			put.conversation, owner = record.Conversation, record.Conversation.ID
 		case record.Entry != nil:
-			entries, owner = append(entries, *record.Entry), record.Entry.ConversationID
+			put.told, owner = append(put.told, *record.Entry), record.Entry.ConversationID
 		case record.Receipt != nil:
 			put.receipts = append(put.receipts, *record.Receipt)
 		case record.Turn != nil:
@@ -138,7 +138,7 @@ func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
 		}
 	}
 	var err error
-	put.entries, err = encodeWhole(id, lastOfEach(entries))
+	put.entries, err = encodeWhole(id, lastOfEach(put.told))
 	return put, err
 }
 
@@ -202,7 +202,14 @@ func (put *recordsToPut) carryOut(ctx context.Context, tx pgx.Tx) error {
 	if err := put.putConversation(ctx, tx); err != nil {
 		return err
 	}
+	var last int64
+	if err := tx.QueryRow(ctx, lastEntry, put.id).Scan(&last); err != nil {
+		return err
+	}
 	if err := put.putEntries(ctx, tx); err != nil {
+		return err
+	}
+	if err := put.putRuns(ctx, tx, last); err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
@@ -227,7 +234,7 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, putConversation, c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
-		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt))
+		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt), c.ActiveAgent)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ SELECT signals FROM turn`
 
 	updateTurnAndMode = changeTurn + `,
 head AS (
-  UPDATE continuo.conversations SET active_mode = $10
-  WHERE id = $1 AND active_mode <> $10 AND (SELECT count(*) FROM turn) = 1)
+  UPDATE continuo.conversations SET active_mode = coalesce($10, active_mode), active_agent = coalesce($11, active_agent)
+  WHERE id = $1 AND (active_mode <> $10 OR active_agent <> $11) AND (SELECT count(*) FROM turn) = 1)
 SELECT signals FROM turn`
 
 	isTold = `SELECT EXISTS (SELECT 1 FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id = $3 AND body = $4)`
@@ -117,6 +117,9 @@ func (u *turnUpdate) add(next *turnUpdate) error {
 	if next.Mode != "" {
 		u.Mode = next.Mode
 	}
+	if next.Agent != "" {
+		u.Agent = next.Agent
+	}
 	u.State, u.End, u.end = next.State, next.End, next.end
 	return nil
 }
@@ -164,17 +167,18 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 // statement chooses the statement that has no more parts than the update needs.
 func (u *turnUpdate) statement() (string, []any) {
 	args := []any{u.ConversationID, u.TurnID, u.Fence}
-	if u.events == "" && u.State == "" && u.Mode == "" {
+	switches := u.Mode != "" || u.Agent != ""
+	if u.events == "" && u.State == "" && !switches {
 		if u.Lease == 0 {
 			return lookAtTurn, args
 		}
 		return renewLease, append(args, microseconds(u.Lease))
 	}
 	args = append(args, u.first, u.last, orNull(u.events), microseconds(u.Lease), orNull(string(u.State)), orNull(u.end))
-	if u.Mode == "" {
+	if !switches {
 		return updateTurn, args
 	}
-	return updateTurnAndMode, append(args, string(u.Mode))
+	return updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
 }
 
 // hasLanded looks for an update by what it would have left. One that leaves nothing can be made twice.

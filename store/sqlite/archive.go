@@ -66,6 +66,9 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 		if _, err = conn.exec(restoreConversation, conversationID); err != nil {
 			return err
 		}
+		if err = remakeRuns(conn, conversationID); err != nil {
+			return err
+		}
 		_, err = conn.exec(insertDiscard, continuo.ObjectName(conversationID, continuo.ArchiveObject(c.ArchivedAt)))
 		return err
 	})

@@ -60,8 +60,8 @@ func (x *bare) append(conversationID string, seq int64) error {
 	if seq%2 == 0 {
 		role = "assistant"
 	}
-	_, err := x.insert.ExecContext(context.Background(), conversationID, seq, "ent_0199c5f0d1a27000b8f7c2a94f1e6d3a", role, 0,
-		"2026-03-01T12:00:00.123456789Z", nil, 700, 175, x.body)
+	_, err := x.insert.ExecContext(context.Background(), "ent_0199c5f0d1a27000b8f7c2a94f1e6d3a", role, 0,
+		"2026-03-01T12:00:00.123456789Z", nil, 700, 175, 0, x.body, conversationID, seq)
 	return err
 }
 

@@ -16,8 +16,8 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO conversations (id, project_id, key, title, active_mode, active_agent, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
@@ -28,7 +28,7 @@ SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(thr
 FROM conversations WHERE id = ?1 AND last_seq >= ?2`
 
 	conversationColumns = `
-SELECT id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
+SELECT id, project_id, coalesce(key, ''), title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
   coalesce(archived_at, '')`
 
 	selectConversation = conversationColumns + ` FROM conversations `
@@ -48,7 +48,8 @@ SELECT id, project_id, coalesce(key, ''), title, active_mode, metadata, coalesce
 	archivedBefore      = selectConversation + archived + before
 
 	updateConversation = `
-UPDATE conversations SET title = coalesce(?, title), active_mode = coalesce(?, active_mode), metadata = coalesce(?, metadata), updated_at = ?
+UPDATE conversations SET title = coalesce(?, title), active_mode = coalesce(?, active_mode), active_agent = coalesce(?, active_agent),
+  metadata = coalesce(?, metadata), updated_at = ?
 WHERE id = ? AND deleted = 0`
 )
 
@@ -83,12 +84,12 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 
 // encodeConversation writes the columns of a conversation from id to last_seq.
 func encodeConversation(c continuo.Conversation) ([]any, error) {
-	if err := checkText(c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), string(c.Metadata), c.ParentID); err != nil {
+	if err := checkText(c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID); err != nil {
 		return nil, err
 	}
 	lineage, err := encodeLineage(c.Lineage)
 	return []any{
-		c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
+		c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), c.ActiveAgent, textOrNull(c.Metadata), orNull(c.ParentID),
 		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
 	}, err
 }
@@ -182,7 +183,8 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 	var metadata, lineage []byte
 	var created, updated, archived string
 	columns := []any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &metadata, &c.ParentID, &c.ForkSeq, &lineage, &created, &updated, &c.LastSeq, &archived,
+		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&created, &updated, &c.LastSeq, &archived,
 	}
 	if err := rows.Scan(append(columns, more...)...); err != nil {
 		return c, err
@@ -202,12 +204,12 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 
 // Update is part of continuo.ConversationStore.
 func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
-	if err := checkText(stringOf(change.Title), stringOf((*string)(change.ActiveMode)), string(change.Metadata)); err != nil {
+	if err := checkText(stringOf(change.Title), stringOf((*string)(change.ActiveMode)), stringOf(change.ActiveAgent), string(change.Metadata)); err != nil {
 		return updated, fmt.Errorf("update conversation %s: %w", id, err)
 	}
 	err = s.write(ctx, func(conn *connection) error {
 		changed, err := conn.exec(updateConversation, valueOrNull(change.Title), valueOrNull((*string)(change.ActiveMode)),
-			textOrNull(change.Metadata), stamp(change.UpdatedAt), id)
+			valueOrNull(change.ActiveAgent), textOrNull(change.Metadata), stamp(change.UpdatedAt), id)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ UPDATE conversations SET deleted = 1, key = NULL, title = '', metadata = NULL, l
 WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
+	deleteRuns     = `DELETE FROM runs WHERE conversation_id = ?`
 
 	deleteAllTurnEvents  = `DELETE FROM turn_events WHERE conversation_id = ?`
 	deleteAllTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ?`
@@ -68,9 +69,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// removeBeside removes what stands beside the entries of a conversation: receipts, turns and the index.
+// removeBeside removes what stands beside the entries of a conversation: receipts, turns, and the
+// indexes of runs and of words.
 func removeBeside(conn *connection, id string) error {
-	for _, statement := range []string{deleteReceipts, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
+	for _, statement := range []string{deleteReceipts, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
 		if _, err := conn.exec(statement, id); err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := checkReceipts(batch.Receipts); err != nil {
+	if err := errors.Join(checkReceipts(batch.Receipts), checkRuns(batch.Runs)); err != nil {
 		return err
 	}
 	turns, err := encodeUpdates(batch)
@@ -151,7 +151,10 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 	if err := insertEntries(conn, rows); err != nil {
 		return err
 	}
-	return insertReceipts(conn, batch.ConversationID, batch.Receipts)
+	if err := insertReceipts(conn, batch.ConversationID, batch.Receipts); err != nil {
+		return err
+	}
+	return changeRuns(conn, batch.ConversationID, batch.Runs)
 }
 
 func whyNotMoved(conn *connection, batch continuo.Batch) error {

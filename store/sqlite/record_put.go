@@ -14,8 +14,8 @@ import (
 
 const (
 	replaceConversation = `
-UPDATE conversations SET id = ?, project_id = ?, key = ?, title = ?, active_mode = ?, metadata = ?, parent_id = ?, fork_seq = ?, lineage = ?,
-  created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
+UPDATE conversations SET id = ?, project_id = ?, key = ?, title = ?, active_mode = ?, active_agent = ?, metadata = ?, parent_id = ?, fork_seq = ?,
+  lineage = ?, created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
 WHERE id = ?`
 
 	markConversation = `UPDATE conversations SET archived_at = ?, deleted = ? WHERE id = ?`
@@ -79,6 +79,10 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 			if err := conn.row(selectArchived, []any{conversationID}, &archived); err != nil && !slices.ContainsFunc(records, isConversation) {
 				return orNotFound(err)
 			}
+			var last int64
+			if err := conn.row(lastEntry, []any{conversationID}, &last); err != nil {
+				return err
+			}
 			for _, put := range puts {
 				err := put(conn)
 				if isTaken(err) {
@@ -88,7 +92,7 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 					return err
 				}
 			}
-			return nil
+			return putRuns(conn, conversationID, records, last)
 		})
 	})
 }

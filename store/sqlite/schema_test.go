@@ -192,6 +192,26 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		deleteAllTurnEvents:  "(conversation_id=?)",
 		deleteAllTurnSignals: "(conversation_id=?)",
 		deleteAllTurns:       "(conversation_id=?)",
+
+		insertRun:      "(id=?)",
+		updateRun:      "(conversation_id=? AND id=?)",
+		updateRunState: "(conversation_id=? AND id=?)",
+		deleteRuns:     "(conversation_id=?)",
+		anyRun:         "(conversation_id=?)",
+		isLive:         "(id=?)",
+		lastEntry:      "(conversation_id=?)",
+		entriesOfRuns:  "(conversation_id=?)",
+		runByID:        "runs_by_id (project_id=? AND id=?)",
+		runningRuns:    "runs_running (updated_at<?)",
+	}
+	for index, query := range map[string]continuo.RunQuery{
+		"runs_by_start (project_id=?)":                                       {State: "s", WorkflowID: "w"},
+		"runs_by_start (project_id=? AND (started_at,id)<(?,?))":             {State: "s", Before: continuo.RunCursor{ID: "r"}},
+		"runs_of_conversation (conversation_id=?)":                           {ConversationID: "c"},
+		"runs_of_conversation (conversation_id=? AND (started_at,id)<(?,?))": {ConversationID: "c", Before: continuo.RunCursor{ID: "r"}},
+	} {
+		statement, _ := runQuery(query)
+		queries[statement] = index
 	}
 	for _, backward := range []bool{false, true} {
 		for index, query := range map[string]continuo.EntryQuery{

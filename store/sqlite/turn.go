@@ -22,7 +22,8 @@ VALUES (?, ?, 'running', ?, ?, ?, ?, ?)`
 	// A void turn counts too.
 	highestFence = `SELECT fence, started_at FROM turns WHERE conversation_id = ? ORDER BY fence DESC LIMIT 1`
 
-	switchMode = `UPDATE conversations SET active_mode = ? WHERE id = ? AND active_mode <> ?`
+	switchMode  = `UPDATE conversations SET active_mode = ? WHERE id = ? AND active_mode <> ?`
+	switchAgent = `UPDATE conversations SET active_agent = ? WHERE id = ? AND active_agent <> ?`
 
 	// What updates a turn names its key: otherwise the planner prefers the index of fences.
 	takeTurn = `
@@ -180,13 +181,12 @@ type turnUpdate struct {
 
 func encodeUpdate(update continuo.TurnUpdate) (*turnUpdate, error) {
 	row := &turnUpdate{TurnUpdate: update, first: math.MaxInt64}
-	var err error
+	err := checkText(string(update.Mode), update.Agent)
 	switch update.State {
 	case "":
 	case continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid:
-		var end []byte
-		end, err = rawjson.Marshal(update.End)
-		row.end = string(end)
+		end, endErr := rawjson.Marshal(update.End)
+		row.end, err = string(end), errors.Join(err, endErr)
 	default:
 		err = fmt.Errorf("state %q ends no turn", update.State)
 	}
@@ -231,6 +231,9 @@ func applyUpdate(conn *connection, u *turnUpdate, now time.Time) (signals int, e
 	}
 	if err == nil && u.Mode != "" {
 		_, err = conn.exec(switchMode, string(u.Mode), u.ConversationID, string(u.Mode))
+	}
+	if err == nil && u.Agent != "" {
+		_, err = conn.exec(switchAgent, u.Agent, u.ConversationID, u.Agent)
 	}
 	return signals, err
 }

@@ -13,7 +13,7 @@ func testCreate(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 3)
 	c := continuo.Conversation{
-		ID: "b", ProjectID: "p", Key: "my key/ö", Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent,
+		ID: "b", ProjectID: "p", Key: "my key/ö", Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent, ActiveAgent: "Agent ä",
 		Metadata: json.RawMessage(`{"z":1.50,"a":{"b":[12345678901234567890]},"<":"\u2028"}`),
 		ParentID: "a", ForkSeq: 2, CreatedAt: at(1), UpdatedAt: at(2), LastSeq: 2,
 		Lineage: []continuo.Segment{{ConversationID: "a", Through: 2}},
@@ -149,13 +149,15 @@ func testUpdate(t *testing.T, opener Opener) {
 	want := conversation("a")
 	want.Key, want.Metadata, want.LastSeq = "k", json.RawMessage(`{"a":1}`), 2
 	noError(t, store.Create(t.Context(), want, entries("a", 1, 2)))
-	title, empty, mode := "new title", "", continuo.ModeRun
+	title, empty, mode, agent := "new title", "", continuo.ModeRun, "writer"
 	for i, change := range []continuo.ConversationChange{
 		{UpdatedAt: at(1)},
 		{UpdatedAt: at(2), Title: &title},
 		{UpdatedAt: at(3), ActiveMode: &mode},
+		{UpdatedAt: at(3), ActiveAgent: &agent},
 		{UpdatedAt: at(4), Metadata: json.RawMessage(`{"b":[1,2.0],"a":null}`)},
-		{UpdatedAt: at(5), Title: &empty, Metadata: json.RawMessage(`{}`)},
+		{UpdatedAt: at(5), ActiveAgent: &empty},
+		{UpdatedAt: at(6), Title: &empty, Metadata: json.RawMessage(`{}`)},
 	} {
 		want.UpdatedAt = change.UpdatedAt
 		if change.Title != nil {
@@ -163,6 +165,9 @@ func testUpdate(t *testing.T, opener Opener) {
 		}
 		if change.ActiveMode != nil {
 			want.ActiveMode = *change.ActiveMode
+		}
+		if change.ActiveAgent != nil {
+			want.ActiveAgent = *change.ActiveAgent
 		}
 		if change.Metadata != nil {
 			want.Metadata = change.Metadata

@@ -77,6 +77,8 @@ func testTexts(t *testing.T, opener Opener) {
 		title.Title = bad
 		key := conversation("b")
 		key.Key = bad
+		agent := conversation("b")
+		agent.ActiveAgent = bad
 		metadata := conversation("b")
 		metadata.Metadata = []byte(`{"a":"` + bad + `"}`)
 		for what, err := range map[string]error{
@@ -84,6 +86,8 @@ func testTexts(t *testing.T, opener Opener) {
 			"a key":            store.Create(ctx, key, nil),
 			"metadata":         store.Create(ctx, metadata, nil),
 			"a new title":      second(store.Update(ctx, "a", continuo.ConversationChange{Title: &bad, UpdatedAt: at(1)})),
+			"an agent":         store.Create(ctx, agent, nil),
+			"a new agent":      second(store.Update(ctx, "a", continuo.ConversationChange{ActiveAgent: &bad, UpdatedAt: at(1)})),
 			"new metadata":     second(store.Update(ctx, "a", continuo.ConversationChange{Metadata: metadata.Metadata, UpdatedAt: at(1)})),
 			"a receipt":        store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 2), Receipts: []continuo.Receipt{{Key: bad}}}),
 			"a project":        store.CreateProject(ctx, continuo.Project{ID: bad, CreatedAt: day}),

@@ -51,6 +51,7 @@ type memoryConversation struct {
 	needs    []memoryNeed // also of entries that are archived
 	receipts map[string]continuo.Receipt
 	turns    []*memoryTurn
+	runs     []continuo.Run
 	memoryIndex
 }
 
@@ -118,7 +119,7 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 
 // checkMemoryConversation refuses what not every database can keep.
 func checkMemoryConversation(c continuo.Conversation) error {
-	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), string(c.Metadata), c.ParentID)
+	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
 }
 
 func checkMemoryTexts(what string, texts ...string) error {
@@ -227,11 +228,14 @@ func newestFirst(a, b continuo.Conversation) int {
 }
 
 func (m *memory) Update(ctx context.Context, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
-	title := ""
+	title, agent := "", ""
 	if change.Title != nil {
 		title = *change.Title
 	}
-	if err := checkMemoryTexts("update conversation "+id, title, string(change.Metadata)); err != nil {
+	if change.ActiveAgent != nil {
+		agent = *change.ActiveAgent
+	}
+	if err := checkMemoryTexts("update conversation "+id, title, agent, string(change.Metadata)); err != nil {
 		return continuo.Conversation{}, err
 	}
 	if err := m.begin(ctx); err != nil {
@@ -247,6 +251,9 @@ func (m *memory) Update(ctx context.Context, id string, change continuo.Conversa
 	}
 	if change.ActiveMode != nil {
 		c.ActiveMode = *change.ActiveMode
+	}
+	if change.ActiveAgent != nil {
+		c.ActiveAgent = *change.ActiveAgent
 	}
 	if change.Metadata != nil {
 		c.Metadata = slices.Clone(change.Metadata)
@@ -266,7 +273,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	}
 	archivedAt := c.ArchivedAt
 	c.deleted, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", nil, nil, time.Time{}
-	c.receipts, c.turns = nil, nil
+	c.receipts, c.turns, c.runs = nil, nil, nil
 	c.forget()
 	m.release()
 	if !archivedAt.IsZero() && m.find(id) != nil { // else all of its objects go
@@ -312,6 +319,9 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	for _, receipt := range batch.Receipts {
 		err = errors.Join(err, checkMemoryTexts("receipt", receipt.Key, receipt.Fingerprint))
 	}
+	for _, change := range batch.Runs {
+		err = errors.Join(err, checkMemoryTexts("run", change.RunID, change.WorkflowID, string(change.State)))
+	}
 	if err != nil {
 		return err
 	}
@@ -348,6 +358,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt
 	}
 	c.append(encoded)
+	c.changeRuns(batch.Runs)
 	return nil
 }
 

@@ -159,7 +159,7 @@ func (m *memory) putRecords(ctx context.Context, conversationID string, records 
 			return err
 		}
 	}
-	return nil
+	return m.find(conversationID).remakeRuns()
 }
 
 // keep returns how to undo what is done to a conversation, which may be nil, and to the others around it.
@@ -169,6 +169,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 	if c != nil {
 		kept = *c
 		kept.entries, kept.needs, kept.turns = slices.Clone(c.entries), slices.Clone(c.needs), slices.Clone(c.turns)
+		kept.runs = slices.Clone(c.runs)
 		kept.receipts, kept.documents = maps.Clone(c.receipts), maps.Clone(c.documents)
 	}
 	return func() {
@@ -298,7 +299,7 @@ func (m *memory) Archive(ctx context.Context, seen continuo.Conversation, at tim
 	if running := c.running(); running != nil {
 		return &continuo.BusyError{Turn: running.at(memoryNow())}
 	}
-	c.ArchivedAt, c.receipts, c.turns = at, map[string]continuo.Receipt{}, nil
+	c.ArchivedAt, c.receipts, c.turns, c.runs = at, map[string]continuo.Receipt{}, nil, nil
 	c.forget()
 	m.release()
 	return nil
@@ -318,5 +319,5 @@ func (m *memory) Restore(ctx context.Context, conversationID string) error {
 	}
 	m.discard(continuo.ObjectName(conversationID, continuo.ArchiveObject(c.ArchivedAt)))
 	c.ArchivedAt = time.Time{}
-	return nil
+	return c.remakeRuns()
 }

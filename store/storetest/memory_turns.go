@@ -135,6 +135,9 @@ func checkMemoryUpdate(update continuo.TurnUpdate) error {
 	default:
 		return fmt.Errorf("update turn %s: %w: state %q ends no turn", update.TurnID, continuo.ErrInvalid, update.State)
 	}
+	if err := checkMemoryTexts("update turn "+update.TurnID, string(update.Mode), update.Agent); err != nil {
+		return err
+	}
 	last := int64(0)
 	for _, event := range update.Events {
 		if event.ID <= last {
@@ -203,10 +206,13 @@ func (c *memoryConversation) updatedTurns(updates []continuo.TurnUpdate) ([]*mem
 	return turns, nil
 }
 
-// switchMode gives the conversation the mode of an update.
+// switchMode gives the conversation the mode and the agent of an update.
 func (c *memoryConversation) switchMode(update continuo.TurnUpdate) {
 	if update.Mode != "" {
 		c.ActiveMode = update.Mode
+	}
+	if update.Agent != "" {
+		c.ActiveAgent = update.Agent
 	}
 }
 

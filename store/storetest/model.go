@@ -41,6 +41,7 @@ func testModel(t *testing.T, opener Opener) {
 			"turn":   m.turn,
 			"signal": m.signal,
 			"turns":  m.turns,
+			"runs":   m.runs,
 
 			"redact":   m.redact,
 			"archive":  m.archive,
@@ -188,6 +189,7 @@ func (m *model) append(rt *rapid.T) {
 			batch.Entries[i] = withObject(batch.Entries[i], rapid.SampledFrom([]string{"o1", "o2"}).Draw(rt, "object"))
 		}
 	}
+	m.tellOfRuns(rt, &batch)
 	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {
 		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}
 		_, _ = both(rt, m, "receipt", func(s continuo.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })
@@ -207,6 +209,10 @@ func (m *model) update(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "title?") {
 		title := rapid.String().Filter(func(s string) bool { return !strings.Contains(s, "\x00") }).Draw(rt, "title")
 		change.Title = &title
+	}
+	if rapid.Bool().Draw(rt, "agent?") {
+		agent := rapid.SampledFrom([]string{"", "one", "two"}).Draw(rt, "agent")
+		change.ActiveAgent = &agent
 	}
 	if rapid.Bool().Draw(rt, "metadata?") {
 		change.Metadata = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"b":1.0,"a":2}`}).Draw(rt, "metadata"))

@@ -86,6 +86,8 @@ func (m *model) turnUpdate(rt *rapid.T, conversationID string) continuo.TurnUpda
 	update.Lease = lease(rt)
 	update.State = rapid.SampledFrom([]continuo.TurnState{"", "", "", "", continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}).Draw(rt, "state")
 	update.End.Usage.InputTokens = rapid.IntRange(0, 9).Draw(rt, "tokens")
+	update.Mode = rapid.SampledFrom([]continuo.Mode{"", "", continuo.ModeAgent, continuo.ModeChat}).Draw(rt, "mode")
+	update.Agent = rapid.SampledFrom([]string{"", "", "one", "two"}).Draw(rt, "agent")
 	update.SignalsSeen = rapid.IntRange(0, 2).Draw(rt, "signals seen")
 	return update
 }

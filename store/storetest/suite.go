@@ -35,6 +35,12 @@
 // LastEvent is that of the events. A conversation's own record empties its index; other records leave it
 // alone.
 //
+// Of runs: Append has what Batch.Runs says, and never looks at the entries for it; PutRecords and Restore have what
+// the entries say that are there then, in the order of their seqs. A run that begins although it is there
+// stays as it is; the changes after it count. EndedAt is when the first of the changes came that ended it; those
+// after that move its UpdatedAt only.
+// Create begins no runs. A run's id or workflow that is not UTF-8 or has a NUL character is ErrInvalid.
+//
 // Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
 // them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is missing,
 // also an empty one. The document of an entry that is redacted by then is left out: who indexes may have read it
@@ -61,7 +67,7 @@ type Opener func(t *testing.T) continuo.Store
 // Run runs the suite. newDatabase makes an empty database and is called once or more for each test; it
 // cleans up with t.Cleanup. The suite closes the stores.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
-	for _, test := range slices.Concat(logTests(), turnTests(), careTests(), indexTests()) {
+	for _, test := range slices.Concat(logTests(), turnTests(), runTests(), careTests(), indexTests()) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newDatabase(t)) })
 	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func testZombies(t *testing.T, opener Opener) {
 	future.Fence++
 	for what, turn := range map[string]continuo.Turn{"who lost the lease": lost, "whose lease is still to come": future} {
 		end := updateOf(turn, 1)
-		end.State, end.Lease, end.Mode = continuo.TurnFinished, -1, continuo.ModeRun
+		end.State, end.Lease, end.Mode, end.Agent = continuo.TurnFinished, -1, continuo.ModeRun, "thief"
 		expectError(t, "an update by one "+what, second(store.UpdateTurn(ctx, end)), continuo.ErrLeaseLost)
 		batch := continuo.Batch{ConversationID: "a", After: 2, Entries: entries("a", 3, 4), Turns: []continuo.TurnUpdate{end}, Receipts: []continuo.Receipt{{Key: "k"}}}
 		expectError(t, "a batch by one "+what, store.Append(ctx, batch), continuo.ErrLeaseLost)
@@ -31,8 +32,8 @@ func testZombies(t *testing.T, opener Opener) {
 	expectError(t, "the receipt", second(store.Receipt(ctx, "a", "k")), continuo.ErrNotFound)
 	conversation, err := store.Conversation(ctx, "a")
 	noError(t, err)
-	if conversation.ActiveMode == continuo.ModeRun {
-		t.Error("who may not write has switched the mode")
+	if conversation.ActiveMode == continuo.ModeRun || conversation.ActiveAgent != "" {
+		t.Error("who may not write has switched the mode or the agent")
 	}
 	updateTurn(t, store, updateOf(taken, 1))
 	updateTurn(t, store, ending(taken, continuo.TurnFinished))
@@ -49,7 +50,7 @@ func testBatchTurns(t *testing.T, opener Opener) {
 	create(t, store, "a", 1)
 	turn := begin(t, store, "a", "t1")
 	first, last := updateOf(turn, 1, 2), updateOf(turn, 4)
-	first.Lease, first.Mode = -1, continuo.ModeAgent
+	first.Lease, first.Mode, first.Agent = -1, continuo.ModeAgent, "writer"
 	last.State, last.End = continuo.TurnFinished, continuo.TurnEnd{Usage: continuo.Usage{OutputTokens: 5}}
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 3), Turns: []continuo.TurnUpdate{first}}))
 	now := findTurn(t, store, "a", "t1")
@@ -65,6 +66,55 @@ func testBatchTurns(t *testing.T, opener Opener) {
 	conversation, err := store.Conversation(ctx, "a")
 	noError(t, err)
 	same(t, "the conversation's mode", conversation.ActiveMode, continuo.ModeAgent)
+	same(t, "the conversation's agent", conversation.ActiveAgent, "writer")
+}
+
+// testSwitches has turns switch the mode and the agent of their conversation, each by itself and both.
+func testSwitches(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	for id, carryOut := range map[string]func(batch continuo.Batch, update continuo.TurnUpdate) error{
+		"alone": func(batch continuo.Batch, update continuo.TurnUpdate) error {
+			return errors.Join(second(store.UpdateTurn(ctx, update)), store.Append(ctx, batch))
+		},
+		"with entries": func(batch continuo.Batch, update continuo.TurnUpdate) error {
+			batch.Turns = []continuo.TurnUpdate{update}
+			return store.Append(ctx, batch)
+		},
+		"the first of two updates": func(batch continuo.Batch, update continuo.TurnUpdate) error {
+			idle := update
+			idle.Mode, idle.Agent = "", ""
+			batch.Turns = []continuo.TurnUpdate{update, idle}
+			return store.Append(ctx, batch)
+		},
+		"the second of two updates": func(batch continuo.Batch, update continuo.TurnUpdate) error {
+			idle := update
+			idle.Mode, idle.Agent = "", ""
+			batch.Turns = []continuo.TurnUpdate{idle, update}
+			return store.Append(ctx, batch)
+		},
+	} {
+		create(t, store, id, 0)
+		update := updateOf(begin(t, store, id, "t1"))
+		want := []string{string(continuo.ModeChat), ""}
+		for i, step := range []continuo.TurnUpdate{
+			{},
+			{Agent: "one"},
+			{Mode: continuo.ModeAgent},
+			{Mode: continuo.ModeRun, Agent: "two"},
+			{Mode: continuo.ModeRun, Agent: "three"},
+			{Mode: continuo.ModeChat, Agent: "three"},
+			{Mode: continuo.ModeChat, Agent: "three"},
+			{},
+		} {
+			want[0], want[1] = cmp.Or(string(step.Mode), want[0]), cmp.Or(step.Agent, want[1])
+			update.Mode, update.Agent = step.Mode, step.Agent
+			seq := int64(i)
+			noError(t, carryOut(continuo.Batch{ConversationID: id, After: seq, Entries: entries(id, seq+1, seq+1)}, update))
+			now, err := store.Conversation(ctx, id)
+			noError(t, err)
+			same(t, fmt.Sprintf("%s: mode and agent after step %d", id, i), []string{string(now.ActiveMode), now.ActiveAgent}, want)
+		}
+	}
 }
 
 func testBatchTurnsRefused(t *testing.T, opener Opener) {

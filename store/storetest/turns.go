@@ -23,6 +23,7 @@ func turnTests() []test {
 		{"who lost the lease writes nothing", testZombies},
 		{"entries and turns are committed together", testBatchTurns},
 		{"a batch with a bad update writes nothing", testBatchTurnsRefused},
+		{"a turn switches mode and agent", testSwitches},
 		{"a void turn may begin again", testVoid},
 		{"turns are listed page by page", testTurnList},
 		{"running turns are listed, the first lease to end first", testRunningTurns},

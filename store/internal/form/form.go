@@ -1,5 +1,5 @@
-// Package form has what the engines of stores write alike: the stored form of a turn's events, and numbered
-// migrations.
+// Package form has what the engines of stores write alike: the stored form of a turn's events, what
+// records that are put do to the index of runs, and numbered migrations.
 package form
 
 import (
@@ -56,6 +56,28 @@ func DecodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]cont
 		}
 	}
 	return events, nil
+}
+
+// EntriesOf returns the entries among records, and whether a conversation's own record is among them.
+func EntriesOf(records []continuo.Record) (entries []continuo.Entry, own bool) {
+	for i := range records {
+		own = own || records[i].Conversation != nil
+		if records[i].Entry != nil {
+			entries = append(entries, *records[i].Entry)
+		}
+	}
+	return entries, own
+}
+
+// Follow reports whether entries come after a seq, each after the one before.
+func Follow(entries []continuo.Entry, after int64) bool {
+	for i := range entries {
+		if entries[i].Seq <= after {
+			return false
+		}
+		after = entries[i].Seq
+	}
+	return true
 }
 
 // Migrations returns the texts of the files migrations/NNNN_what.sql in the order of their numbers, which begin

@@ -9,6 +9,7 @@ CREATE TABLE continuo.conversations (
   key           text COLLATE "C",          -- the caller's own name; unique by conversation_keys
   title         text NOT NULL,
   active_mode   text NOT NULL,
+  active_agent  text NOT NULL DEFAULT '',  -- empty: none
   metadata      text,                      -- a JSON object, as it came
   parent_id     text COLLATE "C",
   fork_seq      bigint NOT NULL,
@@ -145,6 +146,28 @@ CREATE TABLE continuo.turn_signals (
   body            text NOT NULL,           -- JSON
   PRIMARY KEY (conversation_id, turn_id, number)
 ); -- by conversation_id
+
+CREATE TABLE continuo.runs (
+  -- The runs of workflows as the events on their entries have them: an index, made anew from the entries.
+  conversation_id text COLLATE "C" NOT NULL,
+  id              text COLLATE "C" NOT NULL,
+  project_id      text COLLATE "C" NOT NULL, -- the conversation's
+  workflow_id     text NOT NULL,
+  state           text NOT NULL,           -- running, waiting, failed, stopped; over: finished, cancelled
+  first_seq       bigint NOT NULL,         -- of the entry that the run began with
+  started_at      text COLLATE "C" NOT NULL,
+  updated_at      text COLLATE "C" NOT NULL, -- of its newest event
+  ended_at        text COLLATE "C",        -- NULL while it may go on
+  PRIMARY KEY (conversation_id, id)
+); -- by conversation_id
+
+CREATE INDEX runs_by_id ON continuo.runs (project_id, id);
+
+CREATE INDEX runs_by_start ON continuo.runs (project_id, started_at, id);
+
+CREATE INDEX runs_of_conversation ON continuo.runs (conversation_id, started_at, id);
+
+CREATE INDEX runs_running ON continuo.runs (updated_at, conversation_id, id) WHERE state = 'running';
 
 CREATE TABLE continuo.documents (
   -- The index of words; it runs behind the log.

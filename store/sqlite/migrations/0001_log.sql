@@ -5,6 +5,7 @@ CREATE TABLE conversations (
   key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
   title         TEXT NOT NULL,
   active_mode   TEXT NOT NULL,
+  active_agent  TEXT NOT NULL DEFAULT '',  -- empty: none
   metadata      TEXT,                      -- a JSON object
   parent_id     TEXT,
   fork_seq      INTEGER NOT NULL,
@@ -133,6 +134,28 @@ CREATE TABLE turn_signals (
   PRIMARY KEY (conversation_id, turn_id, number),
   FOREIGN KEY (conversation_id, turn_id) REFERENCES turns (conversation_id, id)
 ) WITHOUT ROWID;
+
+CREATE TABLE runs (
+  -- The runs of workflows as the events on their entries have them: an index, made anew from the entries.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  id              TEXT NOT NULL,
+  project_id      TEXT NOT NULL,         -- the conversation's
+  workflow_id     TEXT NOT NULL,
+  state           TEXT NOT NULL,         -- running, waiting, failed, stopped; over: finished, cancelled
+  first_seq       INTEGER NOT NULL,      -- of the entry that the run began with
+  started_at      TEXT NOT NULL,
+  updated_at      TEXT NOT NULL,         -- of its newest event
+  ended_at        TEXT,                  -- NULL while it may go on
+  PRIMARY KEY (conversation_id, id)
+) WITHOUT ROWID;
+
+CREATE INDEX runs_by_id ON runs (project_id, id);
+
+CREATE INDEX runs_by_start ON runs (project_id, started_at, id);
+
+CREATE INDEX runs_of_conversation ON runs (conversation_id, started_at, id);
+
+CREATE INDEX runs_running ON runs (updated_at, conversation_id, id) WHERE state = 'running';
 
 CREATE TABLE documents (
   -- The index of words; it runs behind the log.
