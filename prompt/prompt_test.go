@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/window"
 )
 
 func system(t *testing.T, p prompt.Prompts, mode continuo.Mode, persona string) []string {
@@ -53,5 +54,18 @@ func TestAFolderReplacesTheTextsOneByOne(t *testing.T) {
 	}
 	if _, err := (prompt.Prompts{Dir: dir}).System(continuo.ModeRun, ""); err == nil {
 		t.Error("a folder in the place of a file was read")
+	}
+}
+
+// The texts explain words that others write; they must be the same words.
+func TestTheTextsNameWhatStandsInTheHistory(t *testing.T) {
+	preview, _, _ := strings.Cut(continuo.Preview{}.String(), " ")
+	for _, mode := range []continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun} {
+		all := strings.Join(system(t, prompt.Prompts{}, mode, ""), "\n")
+		for _, text := range []string{continuo.LLMError, window.Marker, preview} {
+			if !strings.Contains(all, text) {
+				t.Errorf("the model is not told of %s in the mode %s", text, mode)
+			}
+		}
 	}
 }

@@ -6,7 +6,7 @@
 // small tree with a line and a column for each value (yaml.go), so that every complaint can point at
 // what it means.
 //
-// Pitfalls: models and MCP servers are set in the file only. A secret is never a value: the file names the environment
+// Pitfalls: models, agents and MCP servers are set in the file only. A secret is never a value: the file names the environment
 // variable that holds it, and no error repeats what was given where a secret may have been pasted by
 // mistake. Relative paths are relative to the working directory, not to the file.
 package config
@@ -36,6 +36,7 @@ type Config struct {
 	Project      string
 	DefaultModel string // DemoModel or a key of Models
 	Models       map[string]ModelConfig
+	Agents       map[string]AgentConfig
 	Store        StoreConfig
 	Objects      ObjectsConfig
 	Log          LogConfig
@@ -45,6 +46,7 @@ type Config struct {
 	Turn         TurnConfig
 	Server       ServerConfig
 	Prompts      PromptsConfig
+	Workflows    WorkflowsConfig
 	Tools        ToolsConfig
 	Demo         DemoConfig
 	MCP          MCPConfig
@@ -132,6 +134,11 @@ type DemoConfig struct {
 // PromptsConfig is the section prompts.
 type PromptsConfig struct {
 	Dir string // "": the embedded prompts
+}
+
+// WorkflowsConfig is the section workflows.
+type WorkflowsConfig struct {
+	Dir string // "": none are read; a folder that is not there has none
 }
 
 // ToolsConfig is the section tools.

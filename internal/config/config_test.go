@@ -119,6 +119,7 @@ func TestDefaults(t *testing.T) {
 		"turn.timeout = 10m",
 		"turn.tool_timeout = 1m",
 		"turn.wait_timeout = 1m",
+		"workflows.dir = workflows",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("settings:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -188,11 +189,11 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "truncate", "prompts.dir": "/p", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
+		"chat.strategy": "truncate", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {
-		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, mcpPrefix) {
+		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
 			continue
 		}
 		sample := samples[s.Key]

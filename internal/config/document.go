@@ -6,7 +6,8 @@ import (
 )
 
 // Schema lists every setting there is, in the order of the sections, without values. The settings of
-// models stand under models.NAME, those of MCP servers under mcp.servers.NAME. Defaults that depend on something else are phrases.
+// models stand under models.NAME, those of agents under agents.NAME, those of MCP servers under
+// mcp.servers.NAME. Defaults that depend on something else are phrases.
 func Schema() []Setting {
 	var all []Setting
 	for _, row := range schemaRows() {
@@ -22,6 +23,7 @@ func Schema() []Setting {
 
 const (
 	schemaModel  = "models.NAME."
+	schemaAgent  = agentsPrefix + "NAME."
 	schemaServer = mcpPrefix + "NAME."
 )
 
@@ -30,6 +32,7 @@ func schemaRows() []*setting {
 	rows := (&Config{}).table("")
 	rows = append(rows, model.rows(schemaModel)...)
 	rows = append(rows, model.headersRow(schemaModel))
+	rows = append(rows, (&AgentConfig{}).rows(schemaAgent, "", nil)...)
 	server := &MCPServerConfig{}
 	rows = append(rows, server.rows(schemaServer, "")...)
 	return append(rows, server.envRow(schemaServer), server.headersRow(schemaServer))
@@ -75,6 +78,8 @@ func markdownSection(section string) string {
 		title = "general"
 	case "models":
 		note = "\nModels are set in the file only. NAME is what requests, agents and `model` call the model.\n"
+	case "agents":
+		note = "\nAgents are set in the file only. NAME is the agent's id, by which requests, conversations and workflows name it; see\n[modes and agents](modes.md).\n"
 	case "mcp":
 		note = "\nMCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).\n"
 	}
@@ -110,6 +115,7 @@ func Example() string {
 		writeExample(&page, row)
 	}
 	page.WriteString(exampleModels)
+	page.WriteString(exampleAgents)
 	page.WriteString(exampleMCP)
 	return page.String()
 }
@@ -159,6 +165,24 @@ models:
 #    temperature: 0.7
 #    headers:
 #      X-Title: Continuo
+`
+
+const exampleAgents = `
+# Who answers in the modes agent and run: a persona, and what it may use. Each has a persona or a
+# persona_file. A list in the place of tools names the only ones that the agent may call.
+agents:
+#  reviewer:
+#    name: Reviewer
+#    persona: You review code. Name the file and the line of each fault, and say how to mend it.
+#    model: claude
+#    view: codex
+#    tools: [fs.*]
+#    max_output_tokens: 2000
+#  writer:
+#    persona: You write plain, short prose, and ask when you do not know.
+#    tools:
+#      ask: [conversation.search]
+#      deny: [fs.*]
 `
 
 const exampleMCP = `

@@ -69,7 +69,7 @@ func TestExampleHoldsTheDefaults(t *testing.T) {
 	config := mustLoad(t, inForce, Options{})
 	seen := 0
 	for _, s := range config.Settings() {
-		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, mcpPrefix) {
+		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
 			continue
 		}
 		seen++
@@ -82,6 +82,9 @@ func TestExampleHoldsTheDefaults(t *testing.T) {
 	}
 	if got := config.ModelNames(); !slices.Equal(got, []string{"claude", "demo", "local", "openai"}) {
 		t.Errorf("the example's models are %v", got)
+	}
+	if got := config.Agents["reviewer"]; got.Model != "claude" || got.Tools.Otherwise != "deny" || len(config.Agents) != 2 || strings.Contains(strings.Join(config.Hints(), ""), "agents.") {
+		t.Errorf("the example's agents are %+v, with the hints %q", config.Agents, config.Hints())
 	}
 	for line := range strings.SplitSeq(Example(), "\n") {
 		if len(line) > 110 {

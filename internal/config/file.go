@@ -89,6 +89,8 @@ func (r *fileReader) mapping(prefix string, section *node) {
 		switch row := r.row(key); {
 		case key == "models":
 			r.modelsSection(f.value)
+		case key == "agents":
+			r.agentsSection(f.value)
 		case key == "mcp":
 			r.mcpSection(f.value)
 		case key == "mcp.servers":
@@ -163,7 +165,7 @@ func (l *loader) advice(key string) string {
 			}
 		}
 	}
-	keys = append(keys, "models", "mcp.servers")
+	keys = append(keys, "models", "agents", "mcp.servers")
 	section, last := splitKey(key)
 	near := nearest.Name(key, keys)
 	if near == "" {
@@ -198,7 +200,7 @@ func (l *loader) listed(section string) string {
 		}
 	}
 	if section == "" {
-		return "the file's keys are " + strings.Join(append(names, "models", "mcp"), ", ")
+		return "the file's keys are " + strings.Join(append(names, "models", "agents", "mcp"), ", ")
 	}
 	return "the keys of " + section + " are " + strings.Join(names, ", ")
 }

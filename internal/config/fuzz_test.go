@@ -14,7 +14,8 @@ func FuzzLoad(f *testing.F) {
 		"", "# only a comment\n", "\ufefflisten: :1\r\nlog:\r\n  level: warn\r\n", Example(), "project: |\n  text\n",
 		"model: m\nmodels:\n  m: {protocol: anthropic-messages, headers: {X-A: b}, temperature: .5}\n",
 		"tools:\n  allow:\n  - a\n  - 'b'\n", "context: {low_water: 0.25, max_chars: 0x10}\n", "? a\n: b\n", "<<: {a: 1}\n", "a: &b [*b]\n",
-		"%YAML 1.2\n---\nproject: x\n...\n", "models:\n  1: {}\n  ~: {}\n", "a: b: c\n", "{", "- - -\n", "log: !!map {level: debug}\n", "turn: {timeout: 1h, timeout: 2h}\n",
+		"%YAML 1.2\n---\nproject: x\n...\n", "models:\n  1: {}\n  ~: {}\n", "a: b: c\n", "{", "- - -\n", "log: !!map {level: debug}\n",
+		"agents:\n  a: {persona: x, tools: [fs.*], view: codex}\n  b:\n    persona: |\n      two\n      lines\n    tools: {deny: [x]}\n", "turn: {timeout: 1h, timeout: 2h}\n",
 	} {
 		f.Add([]byte(text))
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	// FlagNames tells which flag a key of Flags came from, without dashes, for origins and errors.
 	// Default for each key: "set KEY".
 	FlagNames map[string]string
+	// Views names the views that agents may have. Default: any name will do.
+	Views []string
 }
 
 // Load reads the settings. When anything is wrong with them it returns no Config but one error that
@@ -29,6 +31,7 @@ type Options struct {
 // flags', and what does not fit together.
 func Load(options Options) (*Config, error) {
 	l := newLoader(options.Env)
+	l.views = options.Views
 	l.loadFile(options.File)
 	l.loadEnv()
 	l.loadFlags(options)
@@ -45,13 +48,15 @@ type loader struct {
 	env      map[string]string
 	rows     []*setting
 	models   []*modelRows
+	agents   []*agentRows
 	mcp      []*mcpRows
-	broken   bool // the file could not be read, so that nothing can be said of its models
+	views    []string // that agents may have
+	broken   bool     // the file could not be read, so that nothing can be said of its models
 	problems problems
 }
 
 func newLoader(environ []string) *loader {
-	l := &loader{config: &Config{Models: map[string]ModelConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Agents: map[string]AgentConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
 	for _, variable := range environ {
 		if name, text, ok := strings.Cut(variable, "="); ok {
 			l.env[name] = text
@@ -115,6 +120,8 @@ func (l *loader) loadEnv() {
 			l.apply(rows[variable], given{text: l.env[variable], origin: origin})
 		case strings.HasPrefix(variable, envPrefix+"MODELS"):
 			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
+		case strings.HasPrefix(variable, envPrefix+"AGENTS"):
+			l.problems.add(origin, "agents are set in the file only; unset it and write them to continuo.yaml")
 		case strings.HasPrefix(variable, envPrefix+"MCP"):
 			l.problems.add(origin, "MCP servers are set in the file only; unset it and write them to continuo.yaml")
 		default:
@@ -139,6 +146,8 @@ func (l *loader) loadFlags(options Options) {
 			l.apply(row, given{text: options.Flags[key], origin: origin})
 		case key == "models" || strings.HasPrefix(key, "models."):
 			l.problems.add(origin, "models are set in the file only; write them to continuo.yaml")
+		case key == "agents" || strings.HasPrefix(key, agentsPrefix):
+			l.problems.add(origin, "agents are set in the file only; write them to continuo.yaml")
 		case key == "mcp" || strings.HasPrefix(key, "mcp."):
 			l.problems.add(origin, "MCP servers are set in the file only; write them to continuo.yaml")
 		default:
@@ -161,17 +170,24 @@ func (l *loader) finish() {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.ModelNames()))
 	}
 	l.checkFallbacks()
+	l.checkAgents()
 	for _, row := range l.rows {
 		c.settings = append(c.settings, row.public())
 	}
 	for _, model := range l.models {
 		c.settings = append(c.settings, model.public()...)
 	}
+	for _, agent := range l.agents {
+		c.settings = append(c.settings, agent.public()...)
+	}
 	for _, server := range l.mcp {
 		c.settings = append(c.settings, server.public()...)
 	}
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 	c.hints = hints(c, l.env)
+	for _, agent := range l.agents {
+		c.hints = append(c.hints, agent.hints()...)
+	}
 	for _, server := range l.mcp {
 		c.hints = append(c.hints, server.hints()...)
 	}

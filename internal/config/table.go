@@ -172,6 +172,9 @@ func (c *Config) serverRows(home string) []*setting {
 		key: "prompts.dir", value: path(&c.Prompts.Dir, home, true), def: "",
 		doc: "A folder whose files replace the built-in prompts of the same names. Empty: the built-in ones.",
 	}, {
+		key: "workflows.dir", value: path(&c.Workflows.Dir, home, true), def: "workflows",
+		doc: "The folder with the workflows: its files *.yaml and *.yml, one workflow each, but not those in folders below it. It need not be there. Empty: none are read. A workflow is read anew whenever it is named, so that a change counts for the next run.",
+	}, {
 		key: "tools.allow", value: patternList(&c.Tools.Allow), def: "fs.read, fs.list, fs.search, conversation.search",
 		doc: "The tools that models may call without asking. Where patterns of several lists match a tool, tools.deny counts before tools.ask, and that before tools.allow. In the file, a pattern that begins with * stands in quotes.",
 	}, {

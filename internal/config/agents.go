@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/nearest"
+)
+
+// agentRows is one agent of the file with its settings.
+type agentRows struct {
+	config *AgentConfig
+	rows   []*setting
+}
+
+// agentID is what an agent's id looks like.
+var agentID = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+
+// NoAgent is what people write for nobody, so that no agent can have it for an id.
+const NoAgent = "none"
+
+// agentsSection applies the section agents: a mapping of ids to mappings.
+func (r *fileReader) agentsSection(section *node) {
+	switch section.kind {
+	case nullNode:
+		return
+	case mappingNode:
+	default:
+		r.problems.add(r.at(section), "agents: not a mapping; write each agent's id, and its settings indented below it")
+		return
+	}
+	for _, f := range section.fields {
+		switch id := f.key.text; {
+		case id == NoAgent:
+			r.problems.add(r.at(f.key), "agents.%s: %s stands for no agent; choose another id", id, id)
+		case !agentID.MatchString(id):
+			r.problems.add(r.at(f.key), "agents: %s is no id for an agent; allowed: a small letter, then at most 63 small letters, digits, _ and -", quoted(id))
+		default:
+			r.agent(id, f)
+		}
+	}
+}
+
+func (r *fileReader) agent(id string, f field) {
+	config := &AgentConfig{ID: id}
+	prefix := agentsPrefix + id + "."
+	agent := &agentRows{config: config, rows: config.rows(prefix, r.home(), r.views)}
+	if f.value.kind != mappingNode && f.value.kind != nullNode {
+		r.problems.add(r.at(f.value), "agents.%s: not a mapping; write the agent's settings indented below its id", id)
+		return
+	}
+	before := len(r.problems.list)
+	for _, given := range f.value.fields {
+		r.agentField(agent, prefix, given)
+	}
+	agent.row(prefix + "name").setDefault(id)
+	if len(r.problems.list) == before {
+		r.agentPersona(agent, prefix, f.key)
+	}
+	r.agents = append(r.agents, agent)
+	r.config.Agents[id] = *config
+}
+
+func (r *fileReader) agentField(agent *agentRows, prefix string, f field) {
+	key := prefix + f.key.text
+	row := agent.row(key)
+	switch {
+	case f.key.text == "tools":
+		r.agentTools(agent, prefix+"tools.", f.value)
+	case strings.HasPrefix(f.key.text, "tools."):
+		r.problems.add(r.at(f.key), "the key %s must be written as %s, indented below tools:", word(key), word(strings.TrimPrefix(f.key.text, "tools.")))
+	case row != nil:
+		r.set(row, f.value)
+	case !r.problems.full():
+		r.problems.add(r.at(f.key), "unknown key %s; %s", word(key), agent.advice(prefix, f.key.text, "an agent"))
+	}
+}
+
+// agentTools applies an agent's section tools, or the list that is short for it.
+func (r *fileReader) agentTools(agent *agentRows, prefix string, value *node) {
+	switch value.kind {
+	case nullNode:
+	case listNode:
+		r.set(agent.row(prefix+"allow"), value)
+		r.apply(agent.row(prefix+"otherwise"), given{text: "deny", origin: r.at(value)})
+	case mappingNode:
+		for _, f := range value.fields {
+			if row := agent.row(prefix + f.key.text); row != nil {
+				r.set(row, f.value)
+			} else if !r.problems.full() {
+				r.problems.add(r.at(f.key), "unknown key %s; %s", word(prefix+f.key.text), agent.advice(prefix, f.key.text, "an agent's tools"))
+			}
+		}
+	default:
+		r.problems.add(r.at(value), "%s: neither a list of the only tools that the agent may call nor a mapping with allow, ask, deny and otherwise", strings.TrimSuffix(prefix, "."))
+	}
+}
+
+// agentPersona makes sure that an agent has one persona, and reads its file.
+func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *node) {
+	text, file := agent.row(prefix+"persona"), agent.row(prefix+"persona_file")
+	switch {
+	case text.origin.Kind == FromDefault && file.origin.Kind == FromDefault:
+		r.problems.add(r.at(at), "agents.%s: neither persona nor persona_file is there; an agent needs one of them", agent.config.ID)
+	case text.origin.Kind != FromDefault && file.origin.Kind != FromDefault:
+		r.problems.add(file.origin, "%s: there is a persona too; an agent has one of them", file.key)
+	case file.origin.Kind != FromDefault:
+		read, err := readPersona(agent.config.PersonaFile)
+		if err != nil {
+			r.problems.add(file.origin, "%s: read the persona: %w", file.key, err)
+		}
+		agent.config.Persona = read
+	}
+}
+
+// checkAgents refuses models that there are not.
+func (l *loader) checkAgents() {
+	for _, agent := range l.agents {
+		name := agent.config.Model
+		if _, known := l.config.Models[name]; known || name == "" || name == DemoModel {
+			continue
+		}
+		row := agent.row(agentsPrefix + agent.config.ID + ".model")
+		l.problems.add(row.origin, "%s: given %s, which is not there; %s", row.key, quoted(name), modelAdvice(name, l.config.ModelNames()))
+	}
+}
+
+func (a *agentRows) row(key string) *setting {
+	for _, row := range a.rows {
+		if row.key == key {
+			return row
+		}
+	}
+	return nil
+}
+
+// advice tells which key below prefix was probably meant.
+func (a *agentRows) advice(prefix, key, of string) string {
+	var names []string
+	for _, row := range a.rows {
+		if rest, below := strings.CutPrefix(row.key, prefix); below {
+			name, _, _ := strings.Cut(rest, ".")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if near := nearest.Name(key, names); near != "" {
+		return meant(prefix+near, "")
+	}
+	return "the keys of " + of + " are " + strings.Join(names, ", ")
+}
+
+// public lists the agent's settings for a person to read. Of a file's persona only the file is shown.
+func (a *agentRows) public() []Setting {
+	var all []Setting
+	for _, row := range a.rows {
+		shown := row.public()
+		if row.key == agentsPrefix+a.config.ID+".persona" && a.config.PersonaFile != "" {
+			shown.Value = ""
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+// hints tells of a list that does nothing.
+func (a *agentRows) hints() []string {
+	if tools := a.config.Tools; len(tools.Allow) == 0 || tools.Otherwise != "allow" {
+		return nil
+	}
+	return []string{fmt.Sprintf("agents.%s.tools.allow changes nothing, because the agent may use all other tools too: add otherwise: deny, or write the list in the place of tools", a.config.ID)}
+}
