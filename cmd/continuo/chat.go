@@ -18,8 +18,9 @@ type chatCommand struct {
 	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
 	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
 	Resume  bool    `help:"Go on with the answer that broke off, print what comes and leave."`
-	View    string  `default:"continuity" enum:"${views}" help:"What the model is shown: ${allviews}."`
-	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: as the conversation is."`
+	View    *string `enum:"${views}" help:"What the model is shown: ${allviews}. Default: as the agent says, else continuity."`
+	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
+	Agent   *string `placeholder:"AGENT" help:"Who answers from the next message on: an agent of the settings, or none. Default: as the conversation is."`
 	Model   *string `placeholder:"NAME" help:"Who answers (model)."`
 	JSON    bool    `help:"With --message: write JSON as POST /chat does, with error when the answer is not whole."`
 }
@@ -32,7 +33,8 @@ When standard input is no terminal, each line is a message: answers go to standa
 Examples:
 
     continuo chat
-    continuo chat s1 --mode agent
+    continuo chat s1 --agent reviewer
+    continuo chat s1 --mode chat
     continuo chat s1 --message "What did I say first?"
     git diff | continuo chat review --message -
     continuo chat s1 --resume
@@ -46,6 +48,9 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	}
 	if c.Resume && (c.Message != nil || c.Session == "") {
 		return usage("--resume goes on without a message: name the conversation, and leave --message out")
+	}
+	if c.Resume && (c.Mode != nil || c.Agent != nil) {
+		return usage("--resume goes on as the turn was begun: leave --mode and --agent out")
 	}
 	settings, err := a.loadSettings(flag{"model", "model", c.Model})
 	if err != nil {
@@ -74,7 +79,15 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 
 // begin finds the conversation, or makes sure that it can be begun.
 func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error) {
-	t := &talk{app: a, wired: w, view: c.View, plain: !a.inTerminal || !a.outTerminal}
+	t := &talk{app: a, wired: w, plain: !a.inTerminal || !a.outTerminal}
+	if c.View != nil {
+		t.view = *c.View
+	}
+	if c.Agent != nil {
+		if err := t.chooseAgent(*c.Agent); err != nil {
+			return nil, err
+		}
+	}
 	if c.Mode != nil {
 		t.mode = continuo.Mode(*c.Mode)
 	}

@@ -19,6 +19,8 @@ type cli struct {
 
 	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
+	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
+	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
@@ -31,6 +33,7 @@ type cli struct {
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
 	Version       versionCommand       `cmd:"" help:"Say which version this is."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
+	Names         namesCommand         `cmd:"" hidden:"" help:"Write names for completion scripts."`
 }
 
 // globals are the flags that every command has.
@@ -105,6 +108,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
 
   continuo chat                       talk in the terminal; works without any key
   continuo serve                      run the server on http://127.0.0.1:8787
+  continuo run start example          run a workflow, step by step
   continuo import FILE…               add conversations that you have
   continuo conversations list         see what there is
   continuo search WORDS…              find what was said
@@ -122,7 +126,7 @@ type flag struct {
 
 // loadSettings loads the settings; flags are those of the command.
 func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
-	options := config.Options{File: a.globals.Config, Env: a.env, Flags: map[string]string{}, FlagNames: map[string]string{}}
+	options := config.Options{File: a.globals.Config, Env: a.env, Views: window.Names(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	for key, value := range a.globals.Set {
 		options.Flags[key] = value
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -37,12 +39,44 @@ func (c *completionCommand) Run(a *app) error {
 	return nil
 }
 
+// namesCommand writes names for completion scripts, one per line, which ask while a person types.
+type namesCommand struct {
+	Of string `arg:"" enum:"agents,workflows,runs"`
+}
+
+// Run writes the names.
+func (n *namesCommand) Run(ctx context.Context, a *app) error {
+	switch n.Of {
+	case "workflows":
+		return a.workflowNames()
+	case "runs":
+		return a.runNames(ctx)
+	}
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	for _, id := range agentIDs(settings) {
+		a.print("%s", id)
+	}
+	return nil
+}
+
+// namesOf tells which names are the values of a flag or an argument, by what stands for it in the help.
+func namesOf(placeholder string) string {
+	return map[string]string{"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs"}[placeholder]
+}
+
+// asked is what a shell runs for names.
+func asked(names string) string { return "$(continuo names " + names + " 2>/dev/null)" }
+
 // completionOf is what can follow one command.
 type completionOf struct {
 	path  string // "" for the program itself, else its words: "conversations list"
 	words []completionWord
 	flags []completionFlag
-	files bool // its arguments are files
+	files bool   // its arguments are files
+	names string // its arguments are these names
 }
 
 type completionWord struct{ name, help string }
@@ -51,6 +85,7 @@ type completionFlag struct {
 	completionWord        // the name without its dashes
 	takesValue     bool   // the next word belongs to it
 	values         string // its allowed values with spaces between, "" when they are not known
+	names          string // its values are these names
 	files          bool   // its value is a file
 }
 
@@ -63,12 +98,14 @@ func completions(node *kong.Node, path string) []completionOf {
 				completionWord: completionWord{flag.Name, flag.Help},
 				takesValue:     !flag.IsBool() && flag.Name != "help" && flag.Name != "version",
 				values:         strings.Join(enumOf(flag.Value), " "),
+				names:          namesOf(flag.PlaceHolder),
 				files:          slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder),
 			})
 		}
 	}
 	for _, argument := range node.Positional {
 		own.files = own.files || argument.Name == "file"
+		own.names = cmp.Or(own.names, namesOf(strings.ToUpper(argument.Name)))
 		for _, value := range enumOf(argument) {
 			own.words = append(own.words, completionWord{value, ""})
 		}
@@ -136,6 +173,8 @@ _continuo() {
 				reply = `COMPREPLY=($(compgen -f -- "$current")); return`
 			} else if flag.values != "" {
 				reply = fmt.Sprintf(`COMPREPLY=($(compgen -W %s -- "$current")); return`, quote(flag.values))
+			} else if flag.names != "" {
+				reply = fmt.Sprintf(`COMPREPLY=($(compgen -W "%s" -- "$current")); return`, asked(flag.names))
 			}
 			fmt.Fprintf(w, "    %s) %s ;;\n", quote(command.path+":--"+flag.name), reply)
 		}
@@ -152,6 +191,9 @@ _continuo() {
 		files := ""
 		if command.files {
 			files = ` $(compgen -f -- "$current")`
+		}
+		if command.names != "" {
+			files += fmt.Sprintf(` $(compgen -W "%s" -- "$current")`, asked(command.names))
 		}
 		fmt.Fprintf(w, "    %s) COMPREPLY=($(compgen -W %s -- \"$current\")%s) ;;\n", quote(command.path), quote(strings.Join(words, " ")), files)
 	}
@@ -177,6 +219,8 @@ _continuo() {
 				reply = "_files; return"
 			} else if flag.values != "" {
 				reply = fmt.Sprintf("compadd -- %s; return", flag.values)
+			} else if flag.names != "" {
+				reply = fmt.Sprintf(`compadd -- ${(f)"%s"}; return`, asked(flag.names))
 			}
 			fmt.Fprintf(w, "    %s) %s ;;\n", quote(command.path+":--"+flag.name), reply)
 		}
@@ -193,6 +237,9 @@ _continuo() {
 		files := ""
 		if command.files {
 			files = "_files; "
+		}
+		if command.names != "" {
+			files += fmt.Sprintf(`list+=(${(f)"%s"}); `, asked(command.names))
 		}
 		fmt.Fprintf(w, "    ); %s_describe -V continuo list ;;\n", files)
 	}
@@ -228,6 +275,9 @@ function __continuo_at
 		if command.files {
 			fmt.Fprintf(w, "%s -F\n", at)
 		}
+		if command.names != "" {
+			fmt.Fprintf(w, "%s -a %s\n", at, fishQuote("("+strings.Trim(asked(command.names), "$()")+")"))
+		}
 		for _, word := range command.words {
 			fmt.Fprintf(w, "%s -a %s -d %s\n", at, fishQuote(word.name), fishQuote(word.help))
 		}
@@ -238,6 +288,8 @@ function __continuo_at
 				value = " -r -F"
 			case flag.values != "":
 				value = " -x -a " + fishQuote(flag.values)
+			case flag.names != "":
+				value = " -x -a " + fishQuote("("+strings.Trim(asked(flag.names), "$()")+")")
 			case flag.takesValue:
 				value = " -x"
 			}

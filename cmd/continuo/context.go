@@ -15,13 +15,14 @@ type contextCommand struct {
 
 type contextShowCommand struct {
 	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
-	View         string  `default:"continuity" enum:"${views}" help:"Which view to build: ${allviews}."`
+	View         *string `enum:"${views}" help:"Which view to build: ${allviews}. Default: the agent's, else continuity."`
 	Format       *string `enum:"openai,anthropic,transcript" help:"Show the rendering too, in this form: openai, anthropic or transcript."`
 	At           int64   `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
 	MaxTokens    *int    `placeholder:"N" help:"Another limit on tokens; 0 for none."`
 	Model        string  `placeholder:"NAME" help:"Who would read it; its tokenizer counts. Default: the default model."`
+	Agent        string  `placeholder:"AGENT" help:"Whose context to show: an agent of the settings. Default: the conversation's, in the modes agent and run."`
 	System       bool    `help:"Put the mode's system messages into the rendering."`
 	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
 	Raw          bool    `help:"Write the rendering alone, byte for byte."`
@@ -38,6 +39,7 @@ Examples:
     continuo context show s1 --view codex --max-tokens 2000
     continuo context show s1 --view replay --raw
     continuo context show s1 --at 40 --format anthropic --system
+    continuo context show s1 --agent reviewer --system --rendering
     continuo context show s1 --request 12
     continuo context show s1 --json | jq .plan.totals`
 }
@@ -56,8 +58,14 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	if c.Request != 0 {
 		return c.request(ctx, a, w, conversation)
 	}
+	if err := checkAgent(w.settings, c.Agent); err != nil {
+		return err
+	}
 	request := engine.ContextRequest{
-		View: c.View, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System,
+		AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System,
+	}
+	if c.View != nil {
+		request.View = *c.View
 	}
 	if c.Format != nil {
 		request.Format = engine.Format(*c.Format)

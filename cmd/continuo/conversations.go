@@ -15,6 +15,7 @@ type conversationsCommand struct {
 	List   listCommand   `cmd:"" help:"List conversations, the newest change first."`
 	Show   showCommand   `cmd:"" help:"Show a conversation and its entries."`
 	Rename renameCommand `cmd:"" help:"Give a conversation another title."`
+	Mode   modeCommand   `cmd:"" help:"Show or change a conversation's mode and agent."`
 	Fork   forkCommand   `cmd:"" help:"Begin a conversation with the entries of another."`
 	Delete deleteCommand `cmd:"" help:"Delete conversations."`
 
@@ -88,7 +89,7 @@ func (a *app) printConversations(found []continuo.Conversation, archived bool) {
 		}
 		t.add(
 			cell{short, a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
-			plain(string(conversation.ActiveMode)), plain(number(conversation.LastSeq)),
+			plain(modeOf(conversation)), plain(number(conversation.LastSeq)),
 			plain(when(at)), plain(oneLine(conversation.Title, 200)),
 		)
 	}

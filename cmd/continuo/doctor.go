@@ -79,6 +79,8 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.objects(ctx, settings)
 		d.models(ctx, settings, a.env, c.Online)
 		d.tools(settings)
+		d.agents(settings)
+		d.workflows(settings)
 	}
 	if !c.JSON {
 		d.print(a)

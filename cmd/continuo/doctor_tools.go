@@ -25,6 +25,33 @@ func (d *diagnosis) tools(settings *config.Config) {
 	}
 }
 
+// agents lists the agents and checks what they may use.
+func (d *diagnosis) agents(settings *config.Config) {
+	known, err := builtIn(settings, nil)
+	if err != nil {
+		return // it has been told
+	}
+	if _, err := agentsOf(settings, known); err != nil {
+		d.add("agent", bad, "%s", err)
+	}
+	for _, id := range agentIDs(settings) {
+		d.add("agent", good, "%s: %s", id, agentWords(settings, settings.Agents[id]))
+	}
+}
+
+// workflows lists the workflows and what is wrong with those that cannot be used.
+func (d *diagnosis) workflows(settings *config.Config) {
+	found, err := newWorkflowFolder(settings).Workflows()
+	for _, one := range found {
+		d.add("workflow", good, "%s: %s, %s", one.ID, oneLine(one.Name, 60), count(len(one.Nodes), "step"))
+	}
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			d.add("workflow", bad, "%s", line)
+		}
+	}
+}
+
 // server checks one MCP server without starting it.
 func (d *diagnosis) server(server config.MCPServerConfig) {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
 )
 
 // exitRule maps a kind of error to the code that the program ends with.
@@ -27,10 +28,11 @@ func exitTable() []exitRule {
 			return as[*usageError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
 		}},
 		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
-		{code: 4, meaning: "conflict: busy, already there, archived, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived)(err)
+		{code: 4, meaning: "conflict: busy, already there, archived, over, or changed meanwhile", of: func(err error) bool {
+			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, engine.ErrRunOver)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
+		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},
 		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},
 	}
 }

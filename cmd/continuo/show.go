@@ -103,6 +103,9 @@ func (a *app) showHeader(conversation continuo.Conversation) {
 	}
 	row("project", oneLine(conversation.ProjectID, 200))
 	row("mode", string(conversation.ActiveMode))
+	if conversation.ActiveAgent != "" {
+		row("agent", oneLine(conversation.ActiveAgent, 200))
+	}
 	row("entries", number(conversation.LastSeq))
 	row("created", when(conversation.CreatedAt))
 	row("updated", when(conversation.UpdatedAt))

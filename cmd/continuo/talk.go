@@ -22,9 +22,10 @@ type talk struct {
 	session      string                // id or key, "" for a new conversation without a key
 	title        string                // to be given once the conversation is begun
 	mode         continuo.Mode         // to be switched to with the next message; "" for none
-	view         string
-	plain        bool // no terminal: answers to out, everything else to err
-	quiet        bool // only collect the answer
+	agent        string                // likewise; config.NoAgent for nobody
+	view         string                // "" leaves it to the agent
+	plain        bool                  // no terminal: answers to out, everything else to err
+	quiet        bool                  // only collect the answer
 	signals      chan os.Signal
 	lines        lineReader      // of a terminal or a pipe; nil when one message is all
 	underway     chan typed      // the line that is being read; nil when none is
@@ -126,6 +127,7 @@ func (t *talk) next(lines lineReader) (string, error) {
 // reading gives the line that is being read: one that nobody waited for to the end is there for the next.
 func (t *talk) reading(lines lineReader) <-chan typed {
 	if t.underway == nil {
+		lines.prompt(t.prompt())
 		got := make(chan typed, 1)
 		go func() { // it is left behind when the program ends
 			line, err := lines.read()
@@ -157,11 +159,14 @@ func (t *talk) welcome(ctx context.Context) error {
 		t.remark("continuo doctor --help shows how to use a real model.")
 	}
 	if t.conversation.ID == "" {
-		t.remark("A new conversation. /help lists commands, Ctrl-D leaves.")
+		t.remark("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.stanceWords())
 		return nil
 	}
-	t.remark("%s · %s · mode %s. /help lists commands, Ctrl-D leaves.",
-		oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"), t.conversation.ActiveMode)
+	t.remark("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
+		oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"), t.stanceWords())
+	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
+		t.remark("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", oneLine(id, 60))
+	}
 	t.print("")
 	if err := t.history(ctx, 6); err != nil {
 		return err
@@ -200,9 +205,12 @@ func (t *talk) refresh(ctx context.Context) error {
 
 // say begins a turn with a message and shows it until its end.
 func (t *talk) say(ctx context.Context, message string) error {
+	if err := t.dismiss(ctx); err != nil {
+		return err
+	}
 	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Chat(ctx, engine.ChatRequest{
-			ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, View: t.view,
+			ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view,
 		})
 	})
 }
@@ -238,6 +246,7 @@ func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.C
 		}
 		stream.show(event)
 	}
+	_ = t.refresh(context.WithoutCancel(ctx)) // else the prompt shows what was
 	return stream.failure
 }
 
@@ -262,7 +271,7 @@ func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
 
 // begun keeps what is known of the conversation once a turn runs in it.
 func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) error {
-	t.conversation, t.session, t.mode = conversation, conversation.ID, ""
+	t.conversation, t.session, t.mode, t.agent = conversation, conversation.ID, "", ""
 	if t.title == "" {
 		return nil
 	}

@@ -23,7 +23,8 @@ func slashCommands() []slashCommand {
 		{"/plan", "", "the same with a verdict and a reason for every entry", (*talk).showPlanNow},
 		{"/history", "[N]", "the newest N entries of the log (default 20)", (*talk).showHistory},
 		{"/resume", "", "go on with an answer that broke off", (*talk).resume},
-		{"/mode", "chat|agent|run", "switch the mode with the next message", (*talk).switchMode},
+		{"/mode", "[chat|agent|run]", "switch the mode with the next message; without one, say which is active", (*talk).switchMode},
+		{"/agent", "[ID|none]", "choose who answers from the next message on; without one, list the agents", (*talk).switchAgent},
 		{"/title", "TEXT", "give the conversation a title", (*talk).retitle},
 		{"/new", "", "begin a new conversation", (*talk).startNew},
 		{"/help", "", "this list", (*talk).help},
@@ -70,7 +71,9 @@ func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
 	if err := t.refresh(ctx); err != nil {
 		return nil, err
 	}
-	return t.engine.Context(ctx, t.conversation, engine.ContextRequest{View: t.view})
+	next := t.conversation
+	next.ActiveMode, next.ActiveAgent = t.stance()
+	return t.engine.Context(ctx, next, engine.ContextRequest{View: t.view})
 }
 
 func (t *talk) showContextNow(ctx context.Context, _ string) error {
@@ -124,16 +127,6 @@ func (t *talk) showHistory(ctx context.Context, argument string) error {
 		limit = given
 	}
 	return t.history(ctx, limit)
-}
-
-func (t *talk) switchMode(_ context.Context, argument string) error {
-	switch mode := continuo.Mode(argument); mode {
-	case continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
-		t.mode = mode
-		t.remark("Mode %s from the next message on.", mode)
-		return nil
-	}
-	return usage("/mode %s: known are chat, agent, run", oneLine(argument, 40))
 }
 
 func (t *talk) retitle(ctx context.Context, argument string) error {

@@ -14,11 +14,14 @@ import (
 	"golang.org/x/term"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
 )
 
 // lineReader gives what a person or a script says, one message at a time; io.EOF when that is all.
 type lineReader interface {
 	read() (string, error)
+	// prompt is what stands before the next line, where a person types it.
+	prompt(text string)
 	// close leaves the terminal as it was. It may be called while read waits, which then never returns.
 	close()
 }
@@ -39,8 +42,8 @@ func (t *talk) newLines(ctx context.Context) lineReader {
 	editor := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{file, screen}, t.paint.cyan("› "))
-	editor.AutoCompleteCallback = completeSlash
+	}{file, screen}, t.prompt())
+	editor.AutoCompleteCallback = t.completeSlash
 	for _, line := range t.said(ctx) {
 		editor.History.Add(line)
 	}
@@ -82,7 +85,8 @@ func (p pipeLines) read() (string, error) {
 	return "", fmt.Errorf("read standard input: %w", err)
 }
 
-func (pipeLines) close() {}
+func (pipeLines) prompt(string) {}
+func (pipeLines) close()        {}
 
 // editedLines reads from a terminal with line editing. The terminal is in raw mode only while a line is
 // being read, so that Ctrl-C is a signal while an answer comes.
@@ -118,6 +122,8 @@ func (e *editedLines) read() (string, error) {
 	}
 }
 
+func (e *editedLines) prompt(text string) { e.editor.SetPrompt(text) }
+
 func (e *editedLines) raw() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,24 +154,41 @@ func (e *editedLines) close() {
 	e.closed = true
 }
 
-// completeSlash completes the name of a command when Tab is pressed.
-func completeSlash(line string, position int, key rune) (string, int, bool) {
+// completeSlash completes the name of a command when Tab is pressed, and then a mode or an agent.
+func (t *talk) completeSlash(line string, position int, key rune) (string, int, bool) {
 	if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
 		return "", 0, false
 	}
 	var found string
-	for _, command := range slashCommands() {
-		if strings.HasPrefix(command.name, line) {
+	for _, whole := range t.slashLines(strings.Contains(line, " ")) {
+		if strings.HasPrefix(whole, line) {
 			if found != "" {
 				return line, position, true // more than one: say nothing
 			}
-			found = command.name + " "
+			found = whole
 		}
 	}
 	if found == "" {
 		return line, position, true
 	}
 	return found, len(found), true
+}
+
+// slashLines are what can be completed: commands, or those that have a known argument with it.
+func (t *talk) slashLines(arguments bool) (lines []string) {
+	if !arguments {
+		for _, command := range slashCommands() {
+			lines = append(lines, command.name+" ")
+		}
+		return lines
+	}
+	for _, mode := range []continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun} {
+		lines = append(lines, "/mode "+string(mode))
+	}
+	for _, id := range append(agentIDs(t.settings), config.NoAgent) {
+		lines = append(lines, "/agent "+id)
+	}
+	return lines
 }
 
 // rawLines ends lines as a terminal wants it while somebody types: the terminal does not do so itself then.

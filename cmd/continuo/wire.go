@@ -30,6 +30,7 @@ type wired struct {
 	log       *continuo.Log
 	engine    *engine.Engine
 	servers   []*mcptool.Source
+	workflows workflowFolder
 	telemetry *telemetry
 }
 
@@ -108,6 +109,11 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 	if err != nil {
 		return err
 	}
+	agents, err := agentsOf(settings, own)
+	if err != nil {
+		return err
+	}
+	w.workflows = newWorkflowFolder(settings)
 	tools := tool.Sources{own}
 	if wiring.turns {
 		if w.servers, err = connect(ctx, settings.MCP, logger); err != nil {
@@ -122,6 +128,7 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings), Archivist: &archivist,
+		Agents: agents, Workflows: w.workflows,
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease},
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
 	}, metrics)

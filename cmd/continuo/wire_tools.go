@@ -33,19 +33,24 @@ func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
 // than taken for nothing.
 func policy(settings *config.Config, known tool.Set) (tool.Policy, error) {
 	policy := tool.Policy{Allow: settings.Tools.Allow, Ask: settings.Tools.Ask, Deny: settings.Tools.Deny, Otherwise: tool.Decision(settings.Tools.Otherwise)}
+	return policy, checkPolicy(settings, "tools", policy, known)
+}
+
+// checkPolicy checks a policy of a section of the settings.
+func checkPolicy(settings *config.Config, section string, policy tool.Policy, known tool.Set) error {
 	if err := policy.Check(); err != nil {
-		return policy, usage("tools.%w", err)
+		return usage("%s.%w", section, err)
 	}
 	for key, patterns := range map[string][]string{"allow": policy.Allow, "ask": policy.Ask, "deny": policy.Deny} {
 		for _, pattern := range patterns {
 			server, _, _ := strings.Cut(pattern, ".")
 			_, ofServer := settings.MCP.Servers[server]
 			if _, ok := known.Find(pattern); !ok && !ofServer && !strings.Contains(pattern, "*") {
-				return policy, usage("tools.%s: there is no tool %q; known are %s, and those of the servers under mcp.servers as SERVER.TOOL", key, pattern, strings.Join(toolNames(known), ", "))
+				return usage("%s.%s: there is no tool %q; known are %s, and those of the servers under mcp.servers as SERVER.TOOL", section, key, pattern, strings.Join(toolNames(known), ", "))
 			}
 		}
 	}
-	return policy, nil
+	return nil
 }
 
 func toolNames(tools tool.Set) []string {

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+type runCommand struct {
+	Start   runStartCommand   `cmd:"" help:"Run a workflow, and show how it goes on."`
+	List    runListCommand    `cmd:"" help:"List runs, the newest first."`
+	Show    runShowCommand    `cmd:"" help:"Show how a run stands."`
+	Resume  runResumeCommand  `cmd:"" help:"Go on with a run that failed, was stopped, or was left behind."`
+	Stop    runStopCommand    `cmd:"" help:"Stop a run until somebody resumes it."`
+	Cancel  runCancelCommand  `cmd:"" help:"End a run for good."`
+	Approve runApproveCommand `cmd:"" help:"Decide what a run waits for, and go on with it."`
+}
+
+// runPage is how many runs one query asks for, runsSearched how many are looked through for the beginning of an id.
+const (
+	runPage      = 200
+	runsSearched = 10_000
+)
+
+// runs lists runs, the newest first, at most limit (0: all), and says whether there are more.
+func (w *wired) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
+	found = []continuo.Run{}
+	query.ProjectID, query.Limit = w.settings.Project, runPage
+	for {
+		page, err := w.engine.Runs(ctx, query)
+		if err != nil {
+			return nil, false, fmt.Errorf("list runs: %w", err)
+		}
+		found = append(found, page...)
+		if limit > 0 && len(found) > limit {
+			return found[:limit], true, nil
+		}
+		if len(page) < runPage {
+			return found, false, nil
+		}
+		last := page[len(page)-1]
+		query.Before = continuo.RunCursor{StartedAt: last.StartedAt, ID: last.ID}
+	}
+}
+
+// runChoice says which run is meant where none is named.
+type runChoice struct {
+	can    func(continuo.Run) bool
+	none   string // what is to be said where there is no such run
+	newest bool   // where there are several it is the newest; otherwise one has to be named
+}
+
+// findRun finds the run that an argument names: an id or its beginning, or @1, its place in the list.
+func (w *wired) findRun(ctx context.Context, name string, choice runChoice) (continuo.Run, error) {
+	if name == "" {
+		return w.chooseRun(ctx, choice)
+	}
+	if place, ok := strings.CutPrefix(name, "@"); ok {
+		return w.nthRun(ctx, name, place)
+	}
+	status, err := w.engine.Run(ctx, w.settings.Project, name)
+	if err == nil {
+		return status.Run, nil
+	}
+	if !errors.Is(err, continuo.ErrNotFound) {
+		return continuo.Run{}, err
+	}
+	found, err := w.runsThat(ctx, func(run continuo.Run) bool { return strings.HasPrefix(run.ID, name) })
+	switch {
+	case err != nil:
+		return continuo.Run{}, err
+	case len(found) == 0:
+		return continuo.Run{}, fmt.Errorf("run %s: %w in project %s; continuo run list shows what there is", oneLine(name, 60), continuo.ErrNotFound, w.settings.Project)
+	case len(found) > 1:
+		return continuo.Run{}, usage("run %s: %s begin so, such as %s and %s; write more of the id", name, count(len(found), "id"), found[0].ID, found[1].ID)
+	}
+	return found[0], nil
+}
+
+// chooseRun finds the run that is meant where none is named.
+func (w *wired) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, error) {
+	found, err := w.runsThat(ctx, choice.can)
+	switch {
+	case err != nil:
+		return continuo.Run{}, err
+	case len(found) == 0:
+		return continuo.Run{}, fmt.Errorf("%w: project %s has no run %s; continuo run list shows what there is", continuo.ErrNotFound, w.settings.Project, choice.none)
+	case len(found) > 1 && !choice.newest:
+		return continuo.Run{}, usage("%s can be meant, such as %s and %s: name one", count(len(found), "run"), found[0].ID, found[1].ID)
+	}
+	return found[0], nil
+}
+
+// runsThat lists the runs of which something holds, the newest first.
+func (w *wired) runsThat(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
+	all, _, err := w.runs(ctx, continuo.RunQuery{}, runsSearched)
+	return slices.DeleteFunc(all, func(run continuo.Run) bool { return !holds(run) }), err
+}
+
+// nthRun finds the run that stands at a place of the list, from 1.
+func (w *wired) nthRun(ctx context.Context, name, place string) (continuo.Run, error) {
+	n, err := strconv.Atoi(place)
+	if err != nil || n < 1 {
+		return continuo.Run{}, usage("run %q: after @ stands a place in the list of runs, such as @1", name)
+	}
+	found, _, err := w.runs(ctx, continuo.RunQuery{}, n)
+	if err != nil {
+		return continuo.Run{}, err
+	}
+	if len(found) < n {
+		return continuo.Run{}, fmt.Errorf("run %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "run"))
+	}
+	return found[n-1], nil
+}
+
+// The runs that commands mean where none is named.
+func newestRun() runChoice {
+	return runChoice{can: func(continuo.Run) bool { return true }, none: "yet", newest: true}
+}
+
+func unfinishedRun(newest bool) runChoice {
+	return runChoice{can: func(run continuo.Run) bool { return !run.State.IsOver() }, none: "that is not over", newest: newest}
+}
+
+func waitingRun() runChoice {
+	return runChoice{can: func(run continuo.Run) bool { return run.State == continuo.RunWaiting }, none: "that waits for a decision"}
+}
+
+func runUnderWay() runChoice {
+	can := func(run continuo.Run) bool {
+		return run.State == continuo.RunRunning || run.State == continuo.RunWaiting
+	}
+	return runChoice{can: can, none: "that is under way"}
+}
+
+// runNames writes the ids of the newest runs.
+func (a *app) runNames(ctx context.Context) error {
+	const most = 50
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, _, err := w.runs(ctx, continuo.RunQuery{}, most)
+	for _, run := range found {
+		a.print("%s", run.ID)
+	}
+	return err
+}
+
+type runListCommand struct {
+	State        *string `enum:"running,waiting,failed,stopped,finished,cancelled" help:"Only runs of this state: running, waiting, failed, stopped, finished or cancelled."`
+	Workflow     string  `placeholder:"WORKFLOW" help:"Only runs of this workflow."`
+	Conversation string  `placeholder:"CONV" help:"Only runs in this conversation: id, key or @1."`
+	Limit        int     `default:"30" help:"How many to list at most; 0 for all."`
+	JSON         bool    `help:"Write JSON: {data, has_more}."`
+}
+
+func (runListCommand) Help() string {
+	return `Lists the runs of the project, the newest first. In a list of all, the first column is a short name that every command takes instead of the id.
+
+Examples:
+
+    continuo run list
+    continuo run list --state waiting
+    continuo run list --workflow report --limit 0 --json | jq -r '.data[].id'`
+}
+
+// Run prints the list.
+func (l *runListCommand) Run(ctx context.Context, a *app) error {
+	if l.Limit < 0 {
+		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	query := continuo.RunQuery{WorkflowID: l.Workflow}
+	if l.State != nil {
+		query.State = continuo.RunState(*l.State)
+	}
+	if l.Conversation != "" {
+		conversation, err := w.find(ctx, l.Conversation)
+		if err != nil {
+			return err
+		}
+		query.ConversationID = conversation.ID
+	}
+	found, more, err := w.runs(ctx, query, l.Limit)
+	switch {
+	case err != nil:
+		return err
+	case l.JSON:
+		return a.json(map[string]any{"data": found, "has_more": more})
+	case len(found) == 0:
+		a.note("No such runs in project %s. Begin one with: continuo run start example", w.settings.Project)
+		return nil
+	}
+	a.printRuns(found, query == continuo.RunQuery{})
+	if more {
+		a.note("There are more: --limit 0 lists all.")
+	}
+	return nil
+}
+
+// printRuns prints a list of runs; numbered ones have short names.
+func (a *app) printRuns(found []continuo.Run, numbered bool) {
+	t := table{right: []bool{true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head(""), head("run"), head("state"), head("began"), head("workflow"))
+	for i, run := range found {
+		short := ""
+		if numbered {
+			short = "@" + strconv.Itoa(i+1)
+		}
+		view := runView{status: engine.RunStatus{Run: run}, paint: a.paint}
+		t.add(cell{short, a.paint.dim}, cell{run.ID, a.paint.cyan}, cell{string(run.State), view.runPaint()}, plain(when(run.StartedAt)), plain(run.WorkflowID))
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+}
+
+type runShowCommand struct {
+	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest."`
+	JSON bool   `help:"Write JSON, as GET /api/runs/ID does."`
+}
+
+func (runShowCommand) Help() string {
+	return `Shows how far each step of a run is, why it failed or stopped, and what it has come to. What was said stands in its conversation: see continuo conversations show.
+
+Examples:
+
+    continuo run show
+    continuo run show @2
+    continuo run show --json | jq .outputs`
+}
+
+// Run prints the status.
+func (s *runShowCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	run, err := w.findRun(ctx, s.ID, newestRun())
+	if err != nil {
+		return err
+	}
+	status, err := w.engine.Run(ctx, w.settings.Project, run.ID)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return a.json(status)
+	}
+	a.printRun(*status)
+	return nil
+}

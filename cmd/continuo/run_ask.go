@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// question is what a person is asked while a run goes on: whether to approve (of a node), or whether a call may run.
+type question struct {
+	node workflow.NodeStatus // of an approval
+	call *continuo.ToolCall  // nil for an approval
+	turn continuo.Turn       // that makes the call
+}
+
+// lines are the question and how it can be answered.
+func (q *question) lines(width int, paint palette) []row {
+	asked, how := q.node.Question, "y: yes · n: no · either with a comment: y well done"
+	if asked == "" {
+		asked = "Approve " + q.node.ID + "?"
+	}
+	if q.call != nil {
+		asked = "May this run? " + callWords(*q.call, 2000)
+		how = "y: yes · n: no · a: always in this run · or say what to do instead"
+	}
+	var lines []row
+	for _, line := range wrapped(asked, width) {
+		lines = append(lines, row{{line, paint.yellow}})
+	}
+	for _, line := range wrapped(how, width) {
+		lines = append(lines, row{{line, paint.dim}})
+	}
+	return lines
+}
+
+// decided is what a person said: yes or no, and what else.
+type decided struct {
+	yes, always bool
+	comment     string
+}
+
+// understand reads an answer; false when it says neither yes nor no. In the answer to a call that is the reason
+// for a no.
+func (q *question) understand(line string) (decided, bool) {
+	word, comment, _ := strings.Cut(strings.TrimSpace(line), " ")
+	comment = strings.TrimSpace(comment)
+	switch strings.ToLower(strings.TrimRight(word, ",:;.")) {
+	case "":
+		return decided{}, false
+	case "y", "yes":
+		return decided{yes: true, comment: comment}, true
+	case "n", "no":
+		return decided{comment: comment}, true
+	case "a", "always":
+		if q.call != nil && comment == "" {
+			return decided{yes: true, always: true}, true
+		}
+	}
+	return decided{comment: strings.TrimSpace(line)}, q.call != nil
+}
+
+// typist reads the lines that a person types.
+type typist struct {
+	in       *bufio.Reader
+	underway chan typed // the line that is being read; nil when none is
+	ended    bool       // there was nothing more to read when last looked
+}
+
+func newTypist(in io.Reader) *typist { return &typist{in: bufio.NewReader(in)} }
+
+// reading gives the line that is being read: one that nobody waited for to the end is there for the next.
+func (t *typist) reading() <-chan typed {
+	if t.underway == nil {
+		got := make(chan typed, 1)
+		go func() { // it is left behind when the program ends
+			line, err := t.in.ReadString('\n')
+			if err != nil && line != "" {
+				err = nil
+			}
+			got <- typed{strings.TrimRight(line, "\r\n"), err}
+		}()
+		t.underway = got
+	}
+	return t.underway
+}
+
+// consider finds out what a person is to decide now that the run has come this far.
+func (w *runWatch) consider(ctx context.Context) error {
+	if w.view.status.State != continuo.RunWaiting || w.stopping {
+		return nil
+	}
+	for _, node := range w.view.status.Nodes {
+		if node.State != workflow.NodeWaiting {
+			continue
+		}
+		switch {
+		case w.yes:
+			return w.decideNode(ctx, node, decided{yes: true})
+		case w.live == nil:
+			return w.waits()
+		default:
+			w.ask(&question{node: node})
+		}
+	}
+	return nil
+}
+
+// takeCall takes up that a call of a step waits for a decision.
+func (w *runWatch) takeCall(ctx context.Context, event turn.Event) error {
+	found, err := w.engine.Turn(ctx, w.conversation, event.TurnID)
+	if err != nil {
+		return err
+	}
+	q := &question{call: event.Call, turn: found}
+	switch {
+	case w.always[event.Call.Name]:
+		return w.decideCall(ctx, q, decided{yes: true})
+	case w.live != nil:
+		w.ask(q)
+	case strings.HasPrefix(found.Owner, process.Self()): // what runs elsewhere may be decided on there
+		w.note("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(*event.Call, 300))
+		return w.decideCall(ctx, q, decided{comment: "nobody is there to ask"})
+	}
+	return nil
+}
+
+// ask puts a question in the row of those that are asked one after another.
+func (w *runWatch) ask(q *question) {
+	for _, other := range w.questions {
+		if other.call == nil && q.call == nil && other.node.ID == q.node.ID && other.node.Visit == q.node.Visit {
+			return
+		}
+	}
+	w.questions = append(w.questions, q)
+	w.askNext()
+}
+
+func (w *runWatch) askNext() {
+	if w.live.asking == nil && len(w.questions) > 0 && !w.stopping {
+		w.live.ask(w.questions[0])
+	}
+}
+
+// answers gives the line that a person types. It is read before anything is asked too, so that nothing is taken for
+// the answer to a question that was not there yet.
+func (w *runWatch) answers() <-chan typed {
+	if w.live == nil || w.live.asking == nil && w.typist.ended {
+		return nil
+	}
+	return w.typist.reading()
+}
+
+// answer takes a typed line for the answer to the question that stands there.
+func (w *runWatch) answer(ctx context.Context, line typed) error {
+	w.typist.underway, w.typist.ended = nil, line.err != nil
+	q := w.live.asking
+	if q == nil {
+		if line.err == nil {
+			w.live.painter.wrote(cells(line.line)) // the terminal has shown it
+		}
+		return nil
+	}
+	w.live.answered(line.line, line.err == nil)
+	if line.err != nil { // the person has ended the input
+		if q.call == nil {
+			return w.waits()
+		}
+		w.questions = w.questions[1:]
+		w.stop(ctx)
+		return nil
+	}
+	said, ok := q.understand(line.line)
+	if !ok {
+		w.askNext()
+		return nil
+	}
+	w.questions = w.questions[1:]
+	err := w.decide(ctx, q, said)
+	w.askNext()
+	return err
+}
+
+func (w *runWatch) decide(ctx context.Context, q *question, said decided) error {
+	if q.call == nil {
+		return w.decideNode(ctx, q.node, said)
+	}
+	if said.always {
+		w.always[q.call.Name] = true
+	}
+	return w.decideCall(ctx, q, said)
+}
+
+// decideNode and decideCall tell the engine. What somebody else has decided meanwhile is decided.
+func (w *runWatch) decideNode(ctx context.Context, node workflow.NodeStatus, said decided) error {
+	_, err := w.engine.DecideRun(ctx, w.view.status.Run, engine.RunDecision{Node: node.ID, Approved: said.yes, Comment: said.comment}, false)
+	return unlessDecided(err)
+}
+
+func (w *runWatch) decideCall(ctx context.Context, q *question, said decided) error {
+	return unlessDecided(w.engine.Decide(ctx, q.turn, q.call.ID, turn.Decision{Allowed: said.yes, Reason: said.comment}))
+}
+
+func unlessDecided(err error) error {
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, engine.ErrRunOver) {
+		return nil
+	}
+	return err
+}
+
+// recheck takes questions away that somebody else has answered, or that nobody can answer any more.
+func (w *runWatch) recheck(ctx context.Context) {
+	if w.live == nil || len(w.questions) == 0 {
+		return
+	}
+	var open []*question
+	for _, q := range w.questions {
+		if w.isOpen(ctx, q) {
+			open = append(open, q)
+		}
+	}
+	w.questions = open
+	if asking := w.live.asking; asking != nil && (len(open) == 0 || open[0] != asking) {
+		w.live.answered("", false)
+	}
+	w.askNext()
+}
+
+func (w *runWatch) isOpen(ctx context.Context, q *question) bool {
+	if q.call == nil {
+		for _, node := range w.view.status.Nodes {
+			if node.ID == q.node.ID {
+				return node.State == workflow.NodeWaiting && node.Visit == q.node.Visit
+			}
+		}
+		return false
+	}
+	waiting, err := w.engine.Waiting(ctx, q.turn)
+	if err != nil {
+		return true
+	}
+	for _, call := range waiting {
+		if call.ID == q.call.ID {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,378 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// runView is what is seen of a run: how it stands, and what its step says just now. What is drawn of it
+// depends on nothing else.
+type runView struct {
+	status engine.RunStatus
+	paint  palette
+	// took has the newest visits of nodes, as far as their entries were seen.
+	took map[string]visit
+	// said is the end of what the step under way says, doing what else it does; "" for nothing.
+	said, doing string
+	turn        string // whose words these are
+	stopping    bool   // a person has stopped it, and it has not ended yet
+}
+
+// visit is when a node began and ended; zero where that is not known.
+type visit struct{ began, ended time.Time }
+
+func newRunView(status engine.RunStatus, paint palette) *runView {
+	return &runView{status: status, paint: paint, took: map[string]visit{}}
+}
+
+// take takes in one step of the run.
+func (v *runView) take(progress engine.RunProgress) {
+	if progress.Status != nil {
+		v.status = *progress.Status
+	}
+	if entry := progress.Entry; entry != nil && entry.RunEvent != nil {
+		v.takeEvent(entry)
+	}
+	if progress.Turn != nil {
+		v.takeTurn(*progress.Turn)
+	}
+}
+
+func (v *runView) takeEvent(entry *continuo.Entry) {
+	of := v.took[entry.NodeID]
+	switch entry.RunEvent.Kind {
+	case continuo.RunNodeBegan:
+		if of.began.IsZero() || !of.ended.IsZero() {
+			of = visit{began: entry.CreatedAt}
+		}
+	case continuo.RunNodeAsked:
+		of = visit{began: entry.CreatedAt}
+	case continuo.RunNodeFinished:
+		of.ended = entry.CreatedAt
+		v.said, v.doing = "", ""
+	default:
+		return
+	}
+	v.took[entry.NodeID] = of
+}
+
+// saidBytes is how much of what a step says is kept to be shown.
+const saidBytes = 2000
+
+func (v *runView) takeTurn(event turn.Event) {
+	if event.TurnID != v.turn {
+		v.turn, v.said, v.doing = event.TurnID, "", ""
+	}
+	switch event.Kind {
+	case turn.Planned:
+		v.said, v.doing = "", "waits for the model"
+	case turn.ReasoningDelta:
+		v.doing = "thinks"
+	case turn.TextDelta:
+		v.said, v.doing = tailOf(v.said+event.Text, saidBytes), ""
+	case turn.Called:
+		v.doing = "→ " + callWords(*event.Call, 300)
+	case turn.Asked:
+		v.doing = "? " + callWords(*event.Call, 300)
+	case turn.ToolDone:
+		v.doing = toolWords(event.Entry)
+	case turn.FellBack:
+		v.doing = event.Attempt.Round.Model + " failed, another model is asked"
+	case turn.Finished, turn.Failed:
+		v.said, v.doing = "", ""
+	default:
+	}
+}
+
+// tailOf is the end of a text, of at most so many bytes.
+func tailOf(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	text = text[len(text)-size:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+// frame is the place that a picture has to fit in, and when it is drawn.
+type frame struct {
+	width, height int // in columns and lines; a height of 0 is no limit
+	now           time.Time
+	beat          int // counts the pictures, for what moves in them
+}
+
+// picture draws the run while it goes on. No line is wider than the frame, and there are no more than it has.
+func (v *runView) picture(f frame) []row {
+	lines := v.head(f)
+	nodes := v.nodes(f)
+	tail := v.tail(f.width)
+	if f.height > 0 {
+		nodes = v.around(nodes, f.height-len(lines)-len(tail), f.width)
+	}
+	return append(append(lines, nodes...), tail...)
+}
+
+// finalPicture draws the run as it stands when nobody waits for it any more: whole.
+func (v *runView) finalPicture(f frame) []row { return append(v.head(f), v.nodes(f)...) }
+
+func (v *runView) head(f frame) []row {
+	name := v.status.WorkflowID
+	if title := v.status.WorkflowName; title != "" && title != name {
+		name += "  " + title
+	}
+	words := stateWords(v.status.State)
+	if v.stopping && v.status.State == continuo.RunRunning {
+		words = "stopping"
+	}
+	state := row{{words + " · " + stretch(v.elapsed(f.now)), v.runPaint()}}
+	room := f.width - state.width() - 2
+	title := fit(oneLine(name, 200), max(room, 8))
+	return []row{
+		append(row{{title, v.paint.bold}, plain("  ")}, state...).fit(f.width),
+		row{{v.status.ID, v.paint.dim}}.fit(f.width),
+	}
+}
+
+func (v *runView) elapsed(now time.Time) time.Duration {
+	switch {
+	case !v.status.EndedAt.IsZero():
+		now = v.status.EndedAt
+	case v.status.State == continuo.RunFailed || v.status.State == continuo.RunStopped:
+		now = v.status.UpdatedAt
+	}
+	return now.Sub(v.status.StartedAt)
+}
+
+// stateWords says how a run stands.
+func stateWords(state continuo.RunState) string {
+	if state == continuo.RunWaiting {
+		return "waits for a decision"
+	}
+	return string(state)
+}
+
+func (v *runView) runPaint() func(string) string {
+	switch v.status.State {
+	case continuo.RunFinished:
+		return v.paint.green
+	case continuo.RunFailed:
+		return v.paint.red
+	case continuo.RunRunning:
+		return v.paint.cyan
+	default:
+		return v.paint.yellow
+	}
+}
+
+// nodes draws a line for each node, and one more where a node has failed.
+func (v *runView) nodes(f frame) []row {
+	width := 0
+	for _, node := range v.status.Nodes {
+		width = max(width, cells(node.ID))
+	}
+	width = min(width, max(8, f.width/3))
+	lines := make([]row, 0, len(v.status.Nodes))
+	for _, node := range v.status.Nodes {
+		line := row{v.glyph(node.State), plain(" " + pad(fit(node.ID, width), width, false) + "  ")}
+		line = append(line, cell{v.nodeWords(node, f), v.nodePaint(node.State)})
+		if node.Name != "" && node.Name != node.ID {
+			line = append(line, cell{"  " + oneLine(node.Name, 100), v.paint.dim})
+		}
+		lines = append(lines, line.fit(f.width))
+	}
+	return lines
+}
+
+// nodeWords says how far a node is.
+func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
+	words := string(node.State)
+	took := v.took[node.ID]
+	switch {
+	case node.State == workflow.NodeFailed && v.status.State != continuo.RunFailed && v.status.State != continuo.RunRunning:
+		words = "stopped"
+	case node.State == workflow.NodeRunning:
+		words += " " + spinner(f.beat)
+		if !took.began.IsZero() {
+			words += " " + stretch(f.now.Sub(took.began))
+		}
+	case node.State == workflow.NodeFinished && !took.began.IsZero() && !took.ended.IsZero():
+		words += " " + stretch(took.ended.Sub(took.began))
+	}
+	if node.State == workflow.NodeFinished && node.Question != "" {
+		words += decisionWords(node.Outputs)
+	}
+	if node.Visit > 1 {
+		words += fmt.Sprintf(" · visit %d", node.Visit)
+	}
+	if node.Attempt > 1 && node.State != workflow.NodeFinished {
+		words += fmt.Sprintf(" · attempt %d", node.Attempt)
+	}
+	if node.Agent != "" {
+		words += " · " + oneLine(node.Agent, 40)
+	}
+	if node.Reason != "" && (node.State == workflow.NodeFailed || node.State == workflow.NodeRunning) {
+		words += " · " + oneLine(node.Reason, 200)
+	}
+	return words
+}
+
+// decisionWords says what a person has decided.
+func decisionWords(outputs json.RawMessage) string {
+	var decision struct {
+		Approved bool   `json:"approved"`
+		Comment  string `json:"comment"`
+	}
+	if json.Unmarshal(outputs, &decision) != nil {
+		return ""
+	}
+	words := " · rejected"
+	if decision.Approved {
+		words = " · approved"
+	}
+	if decision.Comment != "" {
+		words += ": " + oneLine(decision.Comment, 100)
+	}
+	return words
+}
+
+func (v *runView) glyph(state workflow.NodeState) cell {
+	glyphs := map[workflow.NodeState]string{
+		workflow.NodePending: "○", workflow.NodeRunning: "●", workflow.NodeFinished: "✓",
+		workflow.NodeWaiting: "?", workflow.NodeFailed: "✗", workflow.NodeSkipped: "-",
+	}
+	return cell{cmp.Or(glyphs[state], " "), v.nodePaint(state)}
+}
+
+func (v *runView) nodePaint(state workflow.NodeState) func(string) string {
+	switch state {
+	case workflow.NodeRunning:
+		return v.paint.cyan
+	case workflow.NodeFinished:
+		return v.paint.green
+	case workflow.NodeWaiting:
+		return v.paint.yellow
+	case workflow.NodeFailed:
+		return v.paint.red
+	default:
+		return v.paint.dim
+	}
+}
+
+// tail is the line that tells what the step under way says or does. It stands there for as long as the run
+// goes on, so that nothing jumps.
+func (v *runView) tail(width int) []row {
+	if v.status.State != continuo.RunRunning {
+		return nil
+	}
+	text := oneLine(v.doing, max(width-2, 1))
+	if v.doing == "" {
+		text = lineEnd(v.said, max(width-2, 1))
+	}
+	return []row{row{{"  " + text, v.paint.dim}}.fit(width)}
+}
+
+// lineEnd is the end of a text on one line of a width in cells.
+func lineEnd(text string, width int) string {
+	line := oneLine(text, saidBytes)
+	if cells(line) <= width {
+		return line
+	}
+	runes := []rune(line)
+	used, at := 1, len(runes)
+	for at > 0 && used+runeCells(runes[at-1]) <= width {
+		at--
+		used += runeCells(runes[at])
+	}
+	return "…" + string(runes[at:])
+}
+
+// around keeps those lines of the nodes that there is room for, the ones about what goes on now.
+func (v *runView) around(nodes []row, room, width int) []row {
+	if len(nodes) <= room {
+		return nodes
+	}
+	now := slices.IndexFunc(v.status.Nodes, func(node workflow.NodeStatus) bool {
+		return node.State == workflow.NodeRunning || node.State == workflow.NodeWaiting
+	})
+	room = max(room, 1)
+	from := min(max(now-room/2, 0), len(nodes)-room)
+	lines := slices.Clone(nodes[from : from+room])
+	if room < 3 { // there is none to say what is left out
+		return lines
+	}
+	more := func(n int, where string) row {
+		return row{{fmt.Sprintf("… %s %s", count(n, "step"), where), v.paint.dim}}.fit(width)
+	}
+	if from > 0 {
+		lines[0] = more(from+1, "before")
+	}
+	if rest := len(nodes) - from - room; rest > 0 {
+		lines[room-1] = more(rest+1, "after")
+	}
+	return lines
+}
+
+// outputLines writes the outputs of a run for a person, in lines of a width: a text as it is, anything else as JSON.
+func outputLines(outputs json.RawMessage, width int, paint palette) []string {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(outputs, &values) != nil {
+		return nil
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := string(values[name])
+		var text string
+		if json.Unmarshal(values[name], &text) == nil && text != "" {
+			value = strings.TrimRight(text, "\n")
+		}
+		title := oneLine(name, 60) + ":"
+		if strings.Contains(value, "\n") {
+			lines = append(append(lines, paint.bold(title)), wrapped(value, width)...)
+			continue
+		}
+		whole := wrapped(title+" "+value, width)
+		whole[0] = strings.Replace(whole[0], title, paint.bold(title), 1)
+		lines = append(lines, whole...)
+	}
+	return lines
+}
+
+// stretch writes a duration to the second: 4 s, 1 min 12 s, 2 h 5 min.
+func stretch(d time.Duration) string {
+	seconds := int64(max(d, 0) / time.Second)
+	switch minutes := seconds / 60; {
+	case minutes >= 60:
+		return fmt.Sprintf("%s h %d min", number(minutes/60), minutes%60)
+	case minutes > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
+	}
+	return fmt.Sprintf("%d s", seconds)
+}
+
+// spinner is what turns while a node runs.
+func spinner(beat int) string {
+	signs := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	return string(signs[beat%len(signs)])
+}
+
+// wrapped breaks foreign text into lines of a width; 0 breaks nothing.
+func wrapped(text string, width int) []string {
+	var lines strings.Builder
+	w := wrapper{out: &lines, width: width}
+	w.write(harmless(strings.ReplaceAll(text, "\t", " ")))
+	w.flush()
+	return strings.Split(strings.TrimRight(lines.String(), "\n"), "\n")
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// runScreen shows how a run goes on: as a picture, as lines, or as JSON.
+type runScreen interface {
+	// took shows a step of the run, which the view has taken in.
+	took(progress engine.RunProgress)
+	// beat shows that time passes.
+	beat()
+	// end leaves behind what is to be read when nobody follows the run any more.
+	end()
+}
+
+// newRunScreen chooses how a run is shown.
+func (a *app) newRunScreen(view *runView, asJSON bool) runScreen {
+	switch {
+	case asJSON:
+		return &runJSON{app: a, view: view}
+	case a.errTerminal && !hasVariable(a.env, "TERM=dumb"):
+		return &runLive{app: a, view: view, painter: painter{out: a.err}}
+	}
+	return newRunLines(a, view)
+}
+
+func hasVariable(env []string, variable string) bool {
+	for _, other := range env {
+		if other == variable {
+			return true
+		}
+	}
+	return false
+}
+
+// runLive paints the run in place.
+type runLive struct {
+	*app
+	view    *runView
+	painter painter
+	beats   int
+	asking  *question // that stands below the picture, which rests meanwhile
+}
+
+func (l *runLive) took(engine.RunProgress) {}
+
+func (l *runLive) beat() {
+	l.beats++
+	if l.asking == nil {
+		l.draw(0)
+	}
+}
+
+// draw shows the picture, and leaves room for so many lines below it.
+func (l *runLive) draw(below int) {
+	f := l.frame()
+	f.height = max(f.height-below, 4)
+	l.painter.show(l.view.picture(f), f.width+1)
+}
+
+func (l *runLive) end() {
+	f := l.frame()
+	l.painter.show(l.view.finalPicture(f), f.width+1)
+	l.painter.keep()
+}
+
+// frame measures the terminal. The last column stays free: some terminals clear it with the rest of the line.
+func (l *runLive) frame() frame {
+	f := frame{width: 79, height: 23, now: time.Now(), beat: l.beats}
+	if file, ok := l.err.(*os.File); ok {
+		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			f.width, f.height = max(width-1, 8), max(height-1, 4)
+		}
+	}
+	return f
+}
+
+// ask writes a question below the picture and leaves the cursor where the answer goes.
+func (l *runLive) ask(q *question) {
+	f := l.frame()
+	lines := q.lines(f.width, l.notePaint)
+	l.draw(len(lines) + 1)
+	var widths []int
+	for _, line := range lines {
+		_, _ = fmt.Fprintf(l.err, "%s\n", line.painted())
+		widths = append(widths, line.width())
+	}
+	_, _ = fmt.Fprint(l.err, l.notePaint.cyan(promptSign))
+	l.painter.wrote(widths...)
+	l.asking = q
+}
+
+// promptSign stands before what a person types.
+const promptSign = "› "
+
+// answered takes the question away; typed is what stands on its line, which ended says to have been ended.
+func (l *runLive) answered(typed string, ended bool) {
+	if !ended {
+		_, _ = fmt.Fprintln(l.err)
+	}
+	l.painter.wrote(cells(promptSign + typed))
+	l.asking = nil
+	l.draw(0)
+}
+
+// runLines writes a line for each thing that happens to a node or to the run.
+type runLines struct {
+	*app
+	skipped map[string]bool
+	state   continuo.RunState
+}
+
+func newRunLines(a *app, view *runView) *runLines {
+	l := &runLines{app: a, skipped: map[string]bool{}, state: view.status.State}
+	a.note("%s of %s in %s", view.status.ID, view.status.WorkflowID, view.status.ConversationID)
+	return l
+}
+
+func (l *runLines) took(progress engine.RunProgress) {
+	if progress.Entry == nil || progress.Entry.RunEvent == nil || progress.Status == nil {
+		return
+	}
+	if words := eventWords(progress.Entry, progress.Status); words != "" {
+		l.note("%s: %s", progress.Entry.NodeID, words)
+	}
+	for _, node := range progress.Status.Nodes {
+		if skipped := node.State == workflow.NodeSkipped; skipped != l.skipped[node.ID] {
+			l.skipped[node.ID] = skipped
+			if skipped {
+				l.note("%s: skipped", node.ID)
+			}
+		}
+	}
+	if state := progress.Status.State; state != l.state {
+		l.state = state
+		if state != continuo.RunRunning {
+			l.note("run: %s", stateWords(state))
+		}
+	}
+}
+
+// eventWords says what an event tells of its node; "" for those of the run.
+func eventWords(entry *continuo.Entry, status *engine.RunStatus) string {
+	event := entry.RunEvent
+	switch event.Kind {
+	case continuo.RunNodeBegan:
+		words := "running"
+		if event.Visit > 1 {
+			words += fmt.Sprintf(", visit %d", event.Visit)
+		}
+		if event.Attempt > 1 {
+			words += fmt.Sprintf(", attempt %d", event.Attempt)
+		}
+		return words
+	case continuo.RunNodeRefused:
+		return "not taken: " + oneLine(event.Reason, 300)
+	case continuo.RunNodeFinished:
+		return "finished"
+	case continuo.RunNodeAsked:
+		for _, node := range status.Nodes {
+			if node.ID == entry.NodeID && node.Question != "" {
+				return "asks: " + oneLine(node.Question, 300)
+			}
+		}
+		return "asks"
+	default:
+		return ""
+	}
+}
+
+func (l *runLines) beat() {}
+func (l *runLines) end()  {}
+
+// runJSON writes a JSON object per line: {type: entry, entry}, {type: status, status}, and at last {type: end, status}.
+type runJSON struct {
+	*app
+	view *runView
+}
+
+func (j *runJSON) took(progress engine.RunProgress) {
+	if progress.Entry != nil {
+		j.line(map[string]any{"type": "entry", "entry": progress.Entry})
+	}
+	if progress.Status != nil {
+		j.line(map[string]any{"type": "status", "status": progress.Status})
+	}
+}
+
+func (j *runJSON) beat() {}
+func (j *runJSON) end()  { j.line(map[string]any{"type": "end", "status": j.view.status}) }
+
+func (j *runJSON) line(value any) {
+	data, err := rawjson.Marshal(value)
+	if err != nil {
+		j.note("%s write JSON: %s", j.notePaint.yellow("note:"), err)
+		return
+	}
+	_, _ = j.out.Write(append(bytes.TrimSpace(data), '\n')) // the console remembers a failure
+}
+
+// printOutputs writes what a finished run has come to: for a person, or as JSON for a program.
+func (a *app) printOutputs(outputs json.RawMessage) error {
+	if len(outputs) == 0 {
+		outputs = json.RawMessage("{}")
+	}
+	if !a.outTerminal {
+		return a.json(outputs)
+	}
+	a.measure()
+	if lines := outputLines(outputs, a.width, a.paint); len(lines) > 0 {
+		a.print("\n%s", strings.Join(lines, "\n"))
+	}
+	return nil
+}

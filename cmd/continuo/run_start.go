@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+type runStartCommand struct {
+	runFlags
+	Workflow string   `arg:"" help:"Which workflow, by its id."`
+	Session  string   `placeholder:"ID" help:"The conversation to run in: id, key or @1, or the session id of a new one. Default: a new one without."`
+	Input    []string `sep:"none" placeholder:"NAME=VALUE" help:"An input of the run; lists and objects as JSON; NAME=@FILE reads a file. May be repeated."`
+	Inputs   string   `placeholder:"FILE" help:"Inputs as a JSON object in a file, or in standard input (-); --input replaces single ones."`
+	Message  string   `short:"m" placeholder:"TEXT" help:"What you say with it. Default: a sentence that names the workflow and its inputs."`
+}
+
+func (runStartCommand) Help() string {
+	return `Runs a workflow in a conversation and shows each step, until the run ends, waits for a decision or breaks off. Inputs that are missing are asked for in a terminal. Ctrl-C stops the run, and says how to go on; a second one leaves at once.
+
+In a terminal the steps are shown in place, and you are asked what the run wants to know. Elsewhere each change is a line on standard error, and the outputs stand on standard output as JSON at the end; a run that waits for a decision ends the program with code 6.
+
+Examples:
+
+    continuo run start example
+    continuo run start report --input topic=tea --input 'sources=["a.md","b.md"]'
+    continuo run start report --input draft=@draft.md --session s1
+    continuo run start report --inputs inputs.json --yes --json`
+}
+
+// Run begins the run and follows it.
+func (r *runStartCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wireTurns(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, err := w.engine.Workflow(r.Workflow)
+	if err != nil {
+		return err
+	}
+	session, err := w.sessionOf(ctx, r.Session)
+	if err != nil {
+		return err
+	}
+	typist := newTypist(a.in)
+	inputs, err := a.runInputs(found, r, typist)
+	if err != nil {
+		return err
+	}
+	return a.watchRun(ctx, w, r.runFlags, typist, 0, func(ctx context.Context) (*engine.RunStatus, error) {
+		return w.engine.StartRun(ctx, engine.RunRequest{ProjectID: w.settings.Project, SessionID: session, Workflow: found.ID, Inputs: inputs, Message: r.Message})
+	})
+}
+
+// sessionOf finds the conversation of a name, or makes sure that it can be begun.
+func (w *wired) sessionOf(ctx context.Context, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	conversation, err := w.find(ctx, name)
+	switch {
+	case err == nil:
+		return conversation.ID, nil
+	case errors.Is(err, continuo.ErrNotFound) && !isReference(name):
+		return name, engine.CheckKey(name)
+	}
+	return "", err
+}
+
+// readInputs reads a whole file, or standard input for -.
+func (a *app) readInputs(path string) ([]byte, error) {
+	if path != "-" {
+		return readBounded(path)
+	}
+	text, err := io.ReadAll(io.LimitReader(a.in, maxLine+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the inputs: %w", err)
+	}
+	if len(text) > maxLine {
+		return nil, usage("the inputs on standard input are longer than %s", byteSize(maxLine))
+	}
+	return []byte(strings.TrimPrefix(string(text), "\ufeff")), nil
+}

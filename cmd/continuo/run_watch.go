@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// runEngine is what of an engine a run that is followed needs.
+type runEngine interface {
+	Run(ctx context.Context, projectID, id string) (*engine.RunStatus, error)
+	FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.RunProgress, error]
+	StopRun(ctx context.Context, run continuo.Run, reason string) (*engine.RunStatus, error)
+	DecideRun(ctx context.Context, run continuo.Run, decision engine.RunDecision, detached bool) (*engine.RunStatus, error)
+	Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
+	Waiting(ctx context.Context, t continuo.Turn) ([]continuo.ToolCall, error)
+	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
+}
+
+// runWatch follows a run that this process carries out, until it ends, waits or breaks off.
+type runWatch struct {
+	*app
+	engine       runEngine
+	conversation continuo.Conversation
+	view         *runView
+	screen       runScreen
+	live         *runLive // the screen, where a person sees it and can be asked; else nil
+	typist       *typist
+	asJSON       bool
+	yes          bool            // approve nodes without asking
+	questions    []*question     // open ones, the first of which is asked
+	always       map[string]bool // tools whose calls the person lets run without being asked again
+	signals      chan os.Signal
+	continued    chan os.Signal     // the program was suspended, and goes on
+	leave        context.CancelFunc // ends the run's own context
+	stopping     bool               // a person has stopped the run
+	stops        sync.WaitGroup
+}
+
+// runFlags are those of all commands that stay with a run.
+type runFlags struct {
+	Yes  bool `short:"y" help:"Approve the steps that ask for it; calls of tools are asked about all the same."`
+	JSON bool `help:"Write JSON, one object per line: {type: entry, entry}, {type: status, status}, at the end {type: end, status}."`
+}
+
+// watchRun begins or takes up a run and follows it from after a seq on. begin gets the context in which the run goes on.
+func (a *app) watchRun(ctx context.Context, w *wired, flags runFlags, typist *typist, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	status, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	conversation, err := w.log.Conversation(ctx, status.ConversationID)
+	if err != nil {
+		return err
+	}
+	return a.newRunWatch(w.engine, conversation, *status, flags, typist, signals, leave).follow(ctx, after)
+}
+
+func (a *app) newRunWatch(e runEngine, conversation continuo.Conversation, status engine.RunStatus, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
+	view := newRunView(status, a.notePaint)
+	w := &runWatch{
+		app: a, engine: e, conversation: conversation, view: view, typist: typist,
+		asJSON: flags.JSON, yes: flags.Yes, always: map[string]bool{}, signals: signals, leave: leave,
+	}
+	w.screen = a.newRunScreen(view, flags.JSON)
+	if live, ok := w.screen.(*runLive); ok && a.inTerminal {
+		w.live = live
+	}
+	return w
+}
+
+// progressed is a step of the run, or why there are no more.
+type progressed struct {
+	progress engine.RunProgress
+	err      error
+}
+
+// The picture is painted anew this often; whether a question still stands is looked up at every third.
+const (
+	pictureEvery = 100 * time.Millisecond
+	recheckEvery = 3
+)
+
+// follow shows the run until nothing more comes of it here.
+func (w *runWatch) follow(ctx context.Context, after int64) error {
+	followed, cancel := context.WithCancel(ctx)
+	steps := make(chan progressed)
+	var reading sync.WaitGroup
+	run := w.view.status.Run
+	reading.Go(func() { w.read(followed, run, after, steps) })
+	defer func() {
+		cancel()
+		reading.Wait()
+		w.stops.Wait()
+	}()
+	defer w.ownTerminal()()
+	beat := time.NewTicker(pictureEvery)
+	defer beat.Stop()
+	err := w.consider(ctx)
+	for beats := 0; err == nil; {
+		select {
+		case step, ok := <-steps:
+			if !ok {
+				return w.ended(ctx)
+			}
+			err = w.take(ctx, step)
+		case <-beat.C:
+			w.screen.beat()
+			if beats++; beats%recheckEvery == 0 {
+				w.recheck(ctx)
+			}
+		case line := <-w.answers():
+			err = w.answer(ctx, line)
+		case <-w.signals:
+			err = w.interrupted(ctx)
+		case <-w.continued:
+			w.live.painter.keep() // the shell has written below the picture
+		}
+	}
+	w.screen.end()
+	return err
+}
+
+// read hands the steps of the run over until the last one.
+func (w *runWatch) read(ctx context.Context, run continuo.Run, after int64, steps chan<- progressed) {
+	defer close(steps)
+	for progress, err := range w.engine.FollowRun(ctx, run, after) {
+		select {
+		case steps <- progressed{progress, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *runWatch) take(ctx context.Context, step progressed) error {
+	if step.err != nil {
+		return step.err
+	}
+	w.view.take(step.progress)
+	w.screen.took(step.progress)
+	if event := step.progress.Turn; event != nil && event.Kind == turn.Asked {
+		return w.takeCall(ctx, *event)
+	}
+	if step.progress.Status == nil {
+		return nil
+	}
+	w.recheck(ctx)
+	return w.consider(ctx)
+}
+
+// interrupted takes up a signal: the first one stops the run, the second one leaves, a third one kills.
+func (w *runWatch) interrupted(ctx context.Context) error {
+	if w.stopping {
+		signal.Stop(w.signals)
+		w.leave()
+		return fmt.Errorf("left %s before it had stopped; go on with: continuo run resume %s: %w", w.view.status.ID, w.view.status.ID, context.Canceled)
+	}
+	w.stop(ctx)
+	return nil
+}
+
+// stop has the run stopped; that it has is seen like everything else.
+func (w *runWatch) stop(ctx context.Context) {
+	w.stopping, w.view.stopping = true, true
+	if w.live != nil && w.live.asking != nil {
+		w.live.answered("", false)
+	}
+	run := w.view.status.Run
+	w.stops.Go(func() {
+		if _, err := w.engine.StopRun(ctx, run, "a person stopped it in the terminal"); err != nil {
+			w.leave() // a run that cannot be stopped ends with its context
+		}
+	})
+}
+
+// ended says how the run stands now that nothing more comes.
+func (w *runWatch) ended(ctx context.Context) error {
+	status, err := w.engine.Run(context.WithoutCancel(ctx), w.view.status.ProjectID, w.view.status.ID)
+	if err != nil {
+		return err
+	}
+	w.view.status = *status
+	w.screen.end()
+	return w.outcome()
+}
+
+// outcome is what the program ends with.
+func (w *runWatch) outcome() error {
+	status := w.view.status
+	switch status.State {
+	case continuo.RunFinished:
+		if w.asJSON {
+			return nil
+		}
+		return w.printOutputs(status.Outputs)
+	case continuo.RunWaiting:
+		return w.waits()
+	case continuo.RunStopped:
+		w.note("Go on with: continuo run resume %s", status.ID)
+		if w.stopping {
+			return &saidError{context.Canceled}
+		}
+		return fmt.Errorf("the run was stopped: %s", status.Reason)
+	case continuo.RunFailed:
+		return fmt.Errorf("the run failed: %s; try again with: continuo run resume %s", status.Reason, status.ID)
+	case continuo.RunCancelled:
+		return fmt.Errorf("the run was cancelled")
+	default:
+		return fmt.Errorf("the run goes on without this program; follow it with: continuo run resume %s", status.ID)
+	}
+}
+
+// waits says how somebody can decide what the run waits for.
+func (w *runWatch) waits() error { return &runWaits{run: w.view.status} }
+
+// runWaits says that a run goes on when a person has decided.
+type runWaits struct{ run engine.RunStatus }
+
+func (e *runWaits) Error() string {
+	text := "the run waits for a decision"
+	for _, node := range e.run.Nodes {
+		if node.Question != "" && node.State == "waiting" {
+			text += fmt.Sprintf(": %s (%s)", oneLine(node.Question, 300), node.ID)
+			break
+		}
+	}
+	return fmt.Sprintf("%s; decide with: continuo run approve %s, or with --reject", text, e.run.ID)
+}
+
+func (e *runWaits) Is(target error) bool { return target == engine.ErrRunWaits }

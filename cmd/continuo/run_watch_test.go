@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// toldRun is an engine with one run, of which it tells what it is given, and that keeps what is decided.
+type toldRun struct {
+	owner    string // of its turns
+	tells    []engine.RunProgress
+	at       engine.RunStatus
+	approved []bool
+	allowed  []bool
+}
+
+func (r *toldRun) Run(context.Context, string, string) (*engine.RunStatus, error) { return &r.at, nil }
+
+func (r *toldRun) FollowRun(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
+	return func(yield func(engine.RunProgress, error) bool) {
+		for _, progress := range r.tells {
+			if !yield(progress, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (r *toldRun) StopRun(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
+	return &r.at, nil
+}
+
+func (r *toldRun) DecideRun(_ context.Context, _ continuo.Run, decision engine.RunDecision, _ bool) (*engine.RunStatus, error) {
+	r.approved = append(r.approved, decision.Approved)
+	return &r.at, nil
+}
+
+func (r *toldRun) Turn(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
+	return continuo.Turn{State: continuo.TurnRunning, Owner: r.owner}, nil
+}
+
+func (r *toldRun) Waiting(context.Context, continuo.Turn) ([]continuo.ToolCall, error) {
+	return nil, nil
+}
+
+func (r *toldRun) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
+	r.allowed = append(r.allowed, decision.Allowed)
+	return nil
+}
+
+// followed follows a run where no terminal is.
+func followed(t *testing.T, r *toldRun, flags runFlags) (out, notes string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	a := &app{console: &console{in: strings.NewReader(""), out: &o, err: &e}}
+	status := someRun()
+	status.Nodes = nil
+	w := a.newRunWatch(r, continuo.Conversation{}, status, flags, newTypist(a.in), make(chan os.Signal), func() {})
+	err = w.follow(t.Context(), 0)
+	return o.String(), e.String(), err
+}
+
+func inState(state continuo.RunState, nodes ...workflow.NodeStatus) engine.RunStatus {
+	status := someRun()
+	status.State, status.Nodes = state, nodes
+	return status
+}
+
+// TestWatchedRunEnds ends the program as the run ends.
+func TestWatchedRunEnds(t *testing.T) {
+	for state, want := range map[continuo.RunState]int{
+		continuo.RunFinished: 0, continuo.RunFailed: 1, continuo.RunStopped: 1, continuo.RunCancelled: 1, continuo.RunWaiting: 6,
+	} {
+		r := &toldRun{at: inState(state)}
+		r.at.Outputs = json.RawMessage(`{"report":"tea"}`)
+		out, _, err := followed(t, r, runFlags{})
+		if got := exitCode(err); got != want {
+			t.Errorf("a run that is %s ends with %d, want %d (%v)", state, got, want, err)
+		}
+		if wrote := strings.Contains(out, `"report": "tea"`); wrote != (state == continuo.RunFinished) {
+			t.Errorf("a run that is %s wrote %q", state, out)
+		}
+	}
+}
+
+// TestWatchedRunWaits leaves a decision to others, unless --yes makes it.
+func TestWatchedRunWaits(t *testing.T) {
+	waiting := inState(continuo.RunWaiting, workflow.NodeStatus{ID: "release", State: workflow.NodeWaiting, Question: "Publish?", Visit: 1})
+	tells := []engine.RunProgress{{Entry: &continuo.Entry{RunEvent: &continuo.RunEvent{Kind: continuo.RunHeld}}, Status: &waiting}}
+
+	r := &toldRun{tells: tells, at: waiting}
+	_, _, err := followed(t, r, runFlags{})
+	if !errors.Is(err, engine.ErrRunWaits) || !strings.Contains(err.Error(), "Publish? (release); decide with: continuo run approve run_0199") || len(r.approved) > 0 {
+		t.Errorf("the run ended with %v, approved %v", err, r.approved)
+	}
+	r = &toldRun{tells: tells, at: inState(continuo.RunFinished)}
+	if _, _, err := followed(t, r, runFlags{Yes: true}); err != nil || len(r.approved) != 1 || !r.approved[0] {
+		t.Errorf("with --yes the run ended with %v, approved %v", err, r.approved)
+	}
+}
+
+// TestWatchedRunAsks denies calls that nobody can be asked about, those of turns that run elsewhere aside; --yes is not for them.
+func TestWatchedRunAsks(t *testing.T) {
+	tells := []engine.RunProgress{{Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
+	r := &toldRun{owner: process.Self() + "#keep_1", tells: tells, at: inState(continuo.RunFinished)}
+	_, notes, err := followed(t, r, runFlags{Yes: true})
+	if err != nil || len(r.allowed) != 1 || r.allowed[0] || !strings.Contains(notes, "nobody can be asked here: fs.write") {
+		t.Errorf("a call of this process: %v, allowed %v, said %q", err, r.allowed, notes)
+	}
+	r = &toldRun{owner: "elsewhere#keep_1", tells: tells, at: inState(continuo.RunFinished)}
+	if _, _, err := followed(t, r, runFlags{}); err != nil || len(r.allowed) > 0 {
+		t.Errorf("a call of another process: %v, allowed %v", err, r.allowed)
+	}
+}
+
+// TestAnswers tells yes from no, and both from what is neither.
+func TestAnswers(t *testing.T) {
+	approval, call := &question{}, &question{call: &continuo.ToolCall{Name: "fs.write"}}
+	for _, c := range []struct {
+		of         *question
+		said       string
+		want       decided
+		understood bool
+	}{
+		{approval, "y", decided{yes: true}, true},
+		{approval, " Yes, well done ", decided{yes: true, comment: "well done"}, true},
+		{approval, "n too short", decided{comment: "too short"}, true},
+		{approval, "maybe", decided{comment: "maybe"}, false},
+		{approval, "a", decided{comment: "a"}, false},
+		{approval, "", decided{}, false},
+		{call, "a", decided{yes: true, always: true}, true},
+		{call, "no", decided{}, true},
+		{call, "read it instead", decided{comment: "read it instead"}, true},
+		{call, "a better one", decided{comment: "a better one"}, true},
+		{call, "  ", decided{}, false},
+	} {
+		if got, ok := c.of.understand(c.said); got != c.want || ok != c.understood {
+			t.Errorf("%q is %+v, %v; want %+v, %v", c.said, got, ok, c.want, c.understood)
+		}
+	}
+}

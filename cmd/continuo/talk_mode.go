@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/config"
+)
+
+// stance is the mode of the next message, and who answers it; "" for nobody.
+func (t *talk) stance() (continuo.Mode, string) {
+	mode, agent := t.mode, t.agent
+	if mode == "" && agent != "" && agent != config.NoAgent {
+		mode = continuo.ModeAgent
+	}
+	mode = cmp.Or(mode, t.conversation.ActiveMode, continuo.ModeChat)
+	if agent == config.NoAgent {
+		return mode, ""
+	}
+	if mode != continuo.ModeChat {
+		agent = cmp.Or(agent, t.conversation.ActiveAgent)
+	}
+	return mode, agent
+}
+
+// stanceWords says which mode the next message has, and who answers it.
+func (t *talk) stanceWords() string {
+	mode, agent := t.stance()
+	words := "mode " + string(mode)
+	if agent == "" {
+		return words
+	}
+	words += ", agent " + oneLine(agent, 60)
+	if name := t.settings.Agents[agent].Name; name != "" && name != agent {
+		words += fmt.Sprintf(" (%s)", oneLine(name, 60))
+	}
+	return words
+}
+
+// prompt stands before what a person types: the mode of the next message and who answers it, unless that is
+// a plain chat.
+func (t *talk) prompt() string {
+	mode, agent := t.stance()
+	if mode == continuo.ModeChat && agent == "" {
+		return t.paint.cyan("› ")
+	}
+	words := string(mode)
+	if agent != "" {
+		words += " " + oneLine(agent, 24)
+	}
+	return t.paint.dim(words) + t.paint.cyan(" › ")
+}
+
+// switchMode carries out /mode.
+func (t *talk) switchMode(ctx context.Context, argument string) error {
+	switch mode := continuo.Mode(argument); mode {
+	case "":
+		return t.showStance(ctx)
+	case continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
+		t.mode = mode
+		t.fromNextMessage()
+		return nil
+	}
+	return usage("/mode %s: known are chat, agent, run", oneLine(argument, 40))
+}
+
+// switchAgent carries out /agent.
+func (t *talk) switchAgent(ctx context.Context, argument string) error {
+	if argument == "" {
+		return t.listAgents(ctx)
+	}
+	if err := t.chooseAgent(argument); err != nil {
+		return err
+	}
+	if argument != config.NoAgent {
+		t.mode = "" // that of an agent
+	}
+	t.fromNextMessage()
+	return nil
+}
+
+// chooseAgent notes who is to answer from the next message on.
+func (t *talk) chooseAgent(id string) error {
+	if id != config.NoAgent {
+		if err := checkAgent(t.settings, id); err != nil || id == "" {
+			return cmp.Or(err, usage("an agent's id is empty; none stands for no agent"))
+		}
+	}
+	t.agent = id
+	return nil
+}
+
+// dismiss takes the conversation's agent away when nobody was chosen to answer.
+func (t *talk) dismiss(ctx context.Context) error {
+	if t.agent != config.NoAgent {
+		return nil
+	}
+	if t.conversation.ActiveAgent != "" {
+		changed, err := t.log.Update(ctx, t.conversation.ID, continuo.ConversationChange{ActiveAgent: new(string)})
+		if err != nil {
+			return err
+		}
+		t.conversation = changed
+	}
+	t.agent = ""
+	return nil
+}
+
+// fromNextMessage says what was chosen; it is kept with the next message.
+func (t *talk) fromNextMessage() {
+	t.remark("%s from the next message on.", capital(t.stanceWords()))
+}
+
+// capital begins a sentence.
+func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
+// showStance says which mode is active, and which one comes with the next message.
+func (t *talk) showStance(ctx context.Context) error {
+	if t.mode == "" && t.agent == "" {
+		if t.conversation.ID != "" {
+			if err := t.refresh(ctx); err != nil {
+				return err
+			}
+		}
+		t.remark("%s.", capital(t.stanceWords()))
+		return nil
+	}
+	t.fromNextMessage()
+	return nil
+}
+
+// listAgents says who can answer, and who does.
+func (t *talk) listAgents(ctx context.Context) error {
+	if err := t.showStance(ctx); err != nil {
+		return err
+	}
+	_, active := t.stance()
+	list := table{}
+	for _, id := range agentIDs(t.settings) {
+		mark := cell{" ", nil}
+		if id == active {
+			mark = cell{"›", t.paint.cyan}
+		}
+		list.add(mark, cell{id, t.paint.cyan}, plain(agentWords(t.settings, t.settings.Agents[id])))
+	}
+	for _, line := range list.lines(t.tableWidth()) {
+		t.print("%s", line)
+	}
+	if len(list.rows) == 0 {
+		t.remark("There are no agents; they stand in continuo.yaml under agents.")
+	}
+	return nil
+}

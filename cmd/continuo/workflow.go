@@ -1,0 +1,289 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+type workflowCommand struct {
+	List   workflowListCommand   `cmd:"" help:"List workflows."`
+	Show   workflowShowCommand   `cmd:"" help:"Show the steps of a workflow and what follows what."`
+	Check  workflowCheckCommand  `cmd:"" help:"Say what is wrong with workflow files."`
+	Schema workflowSchemaCommand `cmd:"" help:"Write the JSON Schema of workflow files, for editors."`
+	Init   workflowInitCommand   `cmd:"" help:"Write a commented workflow to begin with."`
+}
+
+// workflows is the folder of workflows of the settings. No store is opened for it.
+func (a *app) workflows() (workflowFolder, error) {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return workflowFolder{}, err
+	}
+	return newWorkflowFolder(settings), nil
+}
+
+// workflowNames writes the ids of the workflows that can be run.
+func (a *app) workflowNames() error {
+	folder, err := a.workflows()
+	if err != nil {
+		return err
+	}
+	found, _ := folder.Workflows() // what is wrong with others is told elsewhere
+	for _, one := range found {
+		a.print("%s", one.ID)
+	}
+	return nil
+}
+
+type workflowListCommand struct {
+	JSON bool `help:"Write JSON: {data}."`
+}
+
+func (workflowListCommand) Help() string {
+	return `Lists the workflows of the folder workflows.dir, and the example that comes with the program. Files that are not right are told of, with what is wrong.
+
+Examples:
+
+    continuo workflow list
+    continuo workflow list --json | jq -r '.data[].id'`
+}
+
+// Run prints the list.
+func (l *workflowListCommand) Run(a *app) error {
+	folder, err := a.workflows()
+	if err != nil {
+		return err
+	}
+	found, problems := folder.Workflows()
+	if l.JSON {
+		return errors.Join(a.json(map[string]any{"data": shownSummaries(found)}), problems)
+	}
+	t := table{right: []bool{false, true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head("workflow"), head("steps"), head("name"))
+	for _, one := range found {
+		words := oneLine(one.Name, 60)
+		if one.Description != "" {
+			words += ": " + oneLine(one.Description, 200)
+		}
+		t.add(cell{one.ID, a.paint.cyan}, plain(number(len(one.Nodes))), plain(words))
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+	return problems
+}
+
+type workflowShowCommand struct {
+	ID     string `arg:"" name:"workflow" help:"Which one, by its id."`
+	Source bool   `help:"Write the file as it is."`
+	JSON   bool   `help:"Write JSON, as GET /api/workflows/ID does."`
+}
+
+func (workflowShowCommand) Help() string {
+	return `Shows what a workflow needs, its steps, and what follows what: branches stand to the right of the step that they leave, ↺ leads back, ? is a decision of a person.
+
+Examples:
+
+    continuo workflow show example
+    continuo workflow show example --source > workflows/mine.yaml`
+}
+
+// Run prints the workflow.
+func (s *workflowShowCommand) Run(a *app) error {
+	folder, err := a.workflows()
+	if err != nil {
+		return err
+	}
+	found, err := folder.Workflow(s.ID)
+	switch {
+	case err != nil:
+		return err
+	case s.Source:
+		a.text(string(found.Text))
+		return nil
+	case s.JSON:
+		return a.json(showWorkflow(found))
+	}
+	a.printWorkflow(found)
+	return nil
+}
+
+func (a *app) printWorkflow(w *workflow.Workflow) {
+	a.print("%s  %s", a.paint.bold(w.ID), oneLine(w.Name, 200))
+	if w.Description != "" {
+		for _, line := range wrapped(w.Description, a.tableWidth()) {
+			a.print("%s", line)
+		}
+	}
+	a.printFields("inputs", w.Inputs)
+	a.print("\n%s", a.paint.dim("steps"))
+	for _, line := range drawWorkflow(w, a.paint) {
+		a.print("%s", line.fit(a.tableWidth()-1).painted())
+	}
+	if len(w.Outputs) == 0 {
+		return
+	}
+	a.print("\n%s", a.paint.dim("outputs"))
+	t := table{}
+	for _, binding := range w.Outputs {
+		t.add(plain(binding.Name), cell{oneLine(binding.Value.Text, 200), a.paint.dim})
+	}
+	for _, line := range t.lines(a.tableWidth()) {
+		a.print("%s", line)
+	}
+}
+
+func (a *app) printFields(title string, fields []workflow.Field) {
+	if len(fields) == 0 {
+		return
+	}
+	a.print("\n%s", a.paint.dim(title))
+	t := table{}
+	for _, field := range fields {
+		words := inputWords(field)
+		switch {
+		case field.Default != nil:
+			words += fmt.Sprintf(" Default: %s.", oneLine(jsonWords(field.Default), 100))
+		case field.Optional:
+			words += " Optional."
+		}
+		t.add(cell{field.Name, a.paint.cyan}, plain(words))
+	}
+	for _, line := range t.lines(a.tableWidth()) {
+		a.print("%s", line)
+	}
+}
+
+type workflowCheckCommand struct {
+	Files []string `arg:"" name:"file" help:"Which files."`
+}
+
+func (workflowCheckCommand) Help() string {
+	return `Checks workflow files as a run would, the names of agents, models and views too, and prints all that is wrong as file:line:column: message. The exit code is 2 then.
+
+Examples:
+
+    continuo workflow check workflows/report.yaml
+    continuo workflow check workflows/*.yaml`
+}
+
+// Run checks the files.
+func (c *workflowCheckCommand) Run(a *app) error {
+	folder, err := a.workflows()
+	if err != nil {
+		return err
+	}
+	var wrong error
+	for _, file := range c.Files {
+		text, err := readWorkflow(file)
+		var parsed *workflow.Workflow
+		if err == nil {
+			parsed, err = workflow.Parse(file, text, folder.known)
+		}
+		if err == nil {
+			a.print("%s: %s is right: %s, %s", harmless(file), parsed.ID, count(len(parsed.Nodes), "step"), count(len(parsed.Edges), "edge"))
+			continue
+		}
+		wrong = &saidError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}
+		var problems *workflow.Problems
+		if !errors.As(err, &problems) {
+			a.print("%s:1:1: %s", harmless(file), harmless(err.Error()))
+			continue
+		}
+		for _, p := range problems.List {
+			a.print("%s:%d:%d: %s", harmless(p.File), p.Line, p.Column, oneLine(p.Message, 2000))
+		}
+	}
+	return wrong
+}
+
+type workflowSchemaCommand struct{}
+
+func (workflowSchemaCommand) Help() string {
+	return `Writes the JSON Schema of workflow files. An editor that knows it completes keys and shows what they mean; the first line of a file names it: # yaml-language-server: $schema=workflow.schema.json
+
+Examples:
+
+    continuo workflow schema > workflows/workflow.schema.json`
+}
+
+// Run writes the schema.
+func (workflowSchemaCommand) Run(a *app) error {
+	a.text(string(workflow.Schema()))
+	return nil
+}
+
+type workflowInitCommand struct {
+	File string `arg:"" optional:"" help:"Where to write it. Default: example.yaml in the folder of workflows."`
+}
+
+func (workflowInitCommand) Help() string {
+	return `Writes the example, which explains each key, as a workflow of your own; its id is the name of the file. A file that is there already is left alone.
+
+Examples:
+
+    continuo workflow init
+    continuo workflow init workflows/report.yaml`
+}
+
+// Run writes the file.
+func (i *workflowInitCommand) Run(a *app) error {
+	folder, err := a.workflows()
+	if err != nil {
+		return err
+	}
+	file := i.File
+	if file == "" {
+		file = filepath.Join(folder.dir, "example.yaml")
+	}
+	text, id := exampleFor(file)
+	if err := writeNew(file, text); err != nil {
+		return err
+	}
+	a.print("%s", file)
+	if inside, err := filepath.Rel(folder.dir, file); err == nil && filepath.Dir(inside) == "." {
+		a.note("Change it, check it with: continuo workflow check %s, and run it with: continuo run start %s", file, id)
+	} else {
+		a.note("Change it, and check it with: continuo workflow check %s. Runs are started of those in the folder %s (workflows.dir).", file, folder.dir)
+	}
+	return nil
+}
+
+var (
+	exampleID  = regexp.MustCompile(`(?m)^id: example\b`)
+	workflowID = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+)
+
+// exampleFor is the example under the id that a file's name gives it.
+func exampleFor(file string) (text []byte, id string) {
+	id = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if !workflowID.MatchString(id) {
+		id = "example"
+	}
+	return exampleID.ReplaceAll(workflow.Example(), []byte("id: "+id)), id
+}
+
+// writeNew writes a file that is not there yet, and the folder that it is in.
+func writeNew(name string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return fmt.Errorf("write a workflow: %w", err)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s: %w; give another name", name, continuo.ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("write a workflow: %w", err)
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}

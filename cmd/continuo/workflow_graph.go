@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// drawing draws the steps of a workflow from the first to the last. What follows a step in any case stands below it;
+// what follows it on one of several ways stands to the right, and where ways meet again the line goes on
+// at the left.
+type drawing struct {
+	paint palette
+	nodes map[string]*workflow.Node
+	order []string                    // from first to last; what is side by side in the order of the file
+	in    map[string][]*workflow.Edge // without the edges back
+	out   map[string][]*workflow.Edge
+	back  map[string][]*workflow.Edge // by the node that they leave
+	below map[string][]string         // by the last step that all ways to them go through; "" for none
+	lines []row
+}
+
+// drawWorkflow draws a workflow, a line for each step and for each edge back.
+func drawWorkflow(w *workflow.Workflow, paint palette) []row {
+	d := &drawing{
+		paint: paint, nodes: map[string]*workflow.Node{},
+		in: map[string][]*workflow.Edge{}, out: map[string][]*workflow.Edge{}, back: map[string][]*workflow.Edge{}, below: map[string][]string{},
+	}
+	for i := range w.Edges {
+		edge := &w.Edges[i]
+		if edge.Max > 0 {
+			d.back[edge.From] = append(d.back[edge.From], edge)
+			continue
+		}
+		d.out[edge.From] = append(d.out[edge.From], edge)
+		d.in[edge.To] = append(d.in[edge.To], edge)
+	}
+	d.sort(w)
+	d.gather()
+	first := d.below[""]
+	if len(first) == 1 {
+		d.draw(first[0], "", "")
+		return d.lines
+	}
+	d.lines = append(d.lines, row{{"┬", paint.dim}})
+	d.follow("", "")
+	return d.lines
+}
+
+// sort puts the nodes in order, each after all that lead to it.
+func (d *drawing) sort(w *workflow.Workflow) {
+	for i := range w.Nodes {
+		d.nodes[w.Nodes[i].ID] = &w.Nodes[i]
+	}
+	placed := map[string]bool{}
+	for len(d.order) < len(w.Nodes) {
+		at := slices.IndexFunc(w.Nodes, func(node workflow.Node) bool {
+			return !placed[node.ID] && !slices.ContainsFunc(d.in[node.ID], func(edge *workflow.Edge) bool { return !placed[edge.From] })
+		})
+		if at < 0 { // a checked workflow has no such circle
+			return
+		}
+		placed[w.Nodes[at].ID] = true
+		d.order = append(d.order, w.Nodes[at].ID)
+	}
+}
+
+// gather finds for each node the last one that all ways to it go through.
+func (d *drawing) gather() {
+	through := map[string][]string{} // from the first such node to the node itself
+	for _, id := range d.order {
+		var common []string
+		for i, edge := range d.in[id] {
+			if i == 0 {
+				common = through[edge.From]
+			} else {
+				common = shared(common, through[edge.From])
+			}
+		}
+		last := ""
+		if len(common) > 0 {
+			last = common[len(common)-1]
+		}
+		d.below[last] = append(d.below[last], id)
+		through[id] = append(slices.Clone(common), id)
+	}
+}
+
+// shared is what two lists begin with.
+func shared(a, b []string) []string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// draw draws a node and what is below it; lead stands before its own line, prefix before those that follow.
+func (d *drawing) draw(id, lead, prefix string) {
+	d.lines = append(d.lines, d.line(d.nodes[id], lead))
+	d.follow(id, prefix)
+}
+
+// follow draws what is below a node: branches and edges back first, then where the line goes on.
+func (d *drawing) follow(id, prefix string) {
+	var branches, goOn []string
+	for _, next := range d.below[id] {
+		if id != "" && len(d.in[next]) > 1 || len(d.out[id]) == 1 && len(d.back[id]) == 0 || id == "" && len(d.in[next]) > 0 {
+			goOn = append(goOn, next)
+		} else {
+			branches = append(branches, next)
+		}
+	}
+	back := d.back[id]
+	for i, next := range branches {
+		fork, rest := forks(i == len(branches)-1 && len(back)+len(goOn) == 0)
+		d.draw(next, prefix+fork, prefix+rest)
+	}
+	for i, edge := range back {
+		fork, _ := forks(i == len(back)-1 && len(goOn) == 0)
+		limit := fmt.Sprintf(", at most %s", times(edge.Max))
+		if edge.GoOn {
+			limit += ", then goes on"
+		}
+		d.lines = append(d.lines, row{{prefix + fork, d.paint.dim}, {"↺ " + edge.To, d.paint.cyan}, {"  " + strings.TrimPrefix(edgeWords(edge)+limit, ", "), d.paint.yellow}})
+	}
+	for _, next := range goOn {
+		d.lines = append(d.lines, row{{prefix + "│", d.paint.dim}})
+		d.draw(next, prefix, prefix)
+	}
+}
+
+// forks is what stands before a branch, and before all that is below it.
+func forks(last bool) (fork, rest string) {
+	if last {
+		return "└─", "  "
+	}
+	return "├─", "│ "
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// line is a node in words: who carries it out, and on which way one comes to it.
+func (d *drawing) line(node *workflow.Node, lead string) row {
+	sign := "○ "
+	if node.Approval != nil {
+		sign = "? "
+	}
+	line := row{{lead, d.paint.dim}, {sign, nil}, {node.ID, d.paint.bold}}
+	switch {
+	case node.Approval != nil:
+		line = append(line, plain("  "+oneLine(node.Approval.Question, 100)))
+	case node.Name != node.ID:
+		line = append(line, plain("  "+oneLine(node.Name, 100)))
+	}
+	if node.Agent != "" {
+		line = append(line, cell{" · " + node.Agent, d.paint.dim})
+	}
+	var ways []string
+	for _, edge := range d.in[node.ID] {
+		switch words := edgeWords(edge); {
+		case len(d.in[node.ID]) == 1:
+			ways = append(ways, words)
+		case words == "":
+			ways = append(ways, edge.From)
+		default:
+			ways = append(ways, edge.From+" ("+words+")")
+		}
+	}
+	words := strings.Join(ways, ", ")
+	if len(ways) > 1 {
+		words = "after " + words
+	}
+	if words != "" {
+		line = append(line, cell{"  " + words, d.paint.yellow})
+	}
+	return line
+}
+
+// edgeWords says when an edge is taken; "" for always.
+func edgeWords(edge *workflow.Edge) string {
+	switch {
+	case edge.When != nil:
+		return "when " + oneLine(edge.When.Text, 100)
+	case edge.Otherwise:
+		return "otherwise"
+	}
+	return ""
+}
