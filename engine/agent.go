@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,9 @@ func (e *Engine) Agents() []Agent {
 	return agents
 }
 
+// ErrUnknownAgent says that the settings have no such agent: perhaps not any more.
+var ErrUnknownAgent = errors.New("unknown agent")
+
 // agent finds an agent by id; "" is nobody, the zero Agent.
 func (e *Engine) agent(id string) (Agent, error) {
 	if id == "" {
@@ -47,7 +51,7 @@ func (e *Engine) agent(id string) (Agent, error) {
 		if len(e.options.Agents) > 0 {
 			known = "known are " + strings.Join(slices.Sorted(maps.Keys(e.options.Agents)), ", ")
 		}
-		return Agent{}, fmt.Errorf("unknown agent %q: %w: %s", id, continuo.ErrInvalid, known)
+		return Agent{}, fmt.Errorf("%w %q: %w: %s", ErrUnknownAgent, id, continuo.ErrInvalid, known)
 	}
 	return found, nil
 }

@@ -84,7 +84,11 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	if err := result.render(ctx, e.Log, envelope, info); err != nil {
 		return nil, err
 	}
-	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, result, info)
+	history := result.Messages
+	if result.Format == FormatOpenAI {
+		history = history[len(envelope.System):]
+	}
+	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
 	return result, nil
 }
 
@@ -167,7 +171,7 @@ func systemMessages(texts []string) []continuo.Message {
 	return messages
 }
 
-// sharedBytes returns how many leading bytes of a rendering are those of the view's request before, -1
+// sharedBytes returns how many leading bytes of a rendering, without system messages, are those of the view's request before, -1
 // when there is none within the window.
 func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
 	before := previousRound(plan)

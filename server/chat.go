@@ -107,6 +107,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Cha
 
 // aboutRequest says which field an error is about that a request can help: all but these were checked.
 func aboutRequest(err error) error {
+	if errors.Is(err, engine.ErrUnknownAgent) { // the request's, or the one that the conversation has kept
+		return at("agent_id", err)
+	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) {
 		return at("session_id", err)
 	}
