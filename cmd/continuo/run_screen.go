@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,19 +32,10 @@ func (a *app) newRunScreen(view *runView, asJSON bool) runScreen {
 	switch {
 	case asJSON:
 		return &runJSON{app: a, view: view}
-	case a.errTerminal && !hasVariable(a.env, "TERM=dumb"):
+	case a.errTerminal && !slices.Contains(a.env, "TERM=dumb"):
 		return &runLive{app: a, view: view, painter: painter{out: a.err}}
 	}
 	return newRunLines(a, view)
-}
-
-func hasVariable(env []string, variable string) bool {
-	for _, other := range env {
-		if other == variable {
-			return true
-		}
-	}
-	return false
 }
 
 // runLive paints the run in place.

@@ -13,6 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
 )
 
 // runEngine is what of an engine a run that is followed needs.
@@ -234,7 +235,7 @@ type runWaits struct{ run engine.RunStatus }
 func (e *runWaits) Error() string {
 	text := "the run waits for a decision"
 	for _, node := range e.run.Nodes {
-		if node.Question != "" && node.State == "waiting" {
+		if node.Question != "" && node.State == workflow.NodeWaiting {
 			text += fmt.Sprintf(": %s (%s)", oneLine(node.Question, 300), node.ID)
 			break
 		}
