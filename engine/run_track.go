@@ -79,19 +79,30 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 	switch {
 	case event != nil && event.Kind == continuo.RunNodeBegan && entry.PartType == continuo.PartStep:
 		t.pieces[entry.NodeID] = nil // it begins an answer; one that goes on with another has another cue
-	case entry.Role != continuo.Assistant:
-	case entry.Error == nil && !entry.HasCalls():
-		t.answers[entry.NodeID] = entry.Content.String()
-	case entry.Error != nil:
-		t.failures[entry.NodeID] = entry.Error.Message
-		if !entry.Content.IsEmpty() {
-			t.pieces[entry.NodeID] = append(t.pieces[entry.NodeID], entry.Content.String())
-		}
+	case entry.Role == continuo.Assistant:
+		t.hear(entry)
 	}
 	if event != nil && !t.state.Run.IsOver() {
 		t.newest = entry
 	}
 	return t.state.Apply(entry)
+}
+
+// hear notes what a step said. What it said before or with calls, whole or not, is no part of its answer.
+func (t *tracker) hear(entry *continuo.Entry) {
+	node, asks := entry.NodeID, entry.HasCalls()
+	if entry.Error != nil {
+		t.failures[node] = entry.Error.Message
+		asks = asks || len(entry.Error.PartialToolCalls) > 0
+	}
+	switch {
+	case asks:
+		t.pieces[node] = nil
+	case entry.Error == nil:
+		t.answers[node] = entry.Content.String()
+	case !entry.Content.IsEmpty():
+		t.pieces[node] = append(t.pieces[node], entry.Content.String())
+	}
 }
 
 // status tells how the run stands now, by all that stands in the log.

@@ -6,24 +6,13 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/workflow"
 )
 
 // workflowPattern is what the ids of workflows look like. What does not match is never looked up.
 var workflowPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-
-// workflowSummary is a row of the list of workflows.
-type workflowSummary struct {
-	ID          string       `json:"id"`
-	Name        string       `json:"name"`
-	Description string       `json:"description,omitempty"`
-	Inputs      []shownField `json:"inputs"`
-	Nodes       int          `json:"nodes"` // how many
-}
 
 // brokenWorkflow is a row for a file that is not right.
 type brokenWorkflow struct {
@@ -95,7 +84,7 @@ func (s *server) listWorkflows(w http.ResponseWriter, r *http.Request) error {
 	}
 	rows := []any{}
 	for _, one := range found {
-		rows = append(rows, workflowSummary{one.ID, one.Name, one.Description, shownFields(one.Inputs), len(one.Nodes)})
+		rows = append(rows, one.Summary())
 	}
 	for _, problems := range broken {
 		if shown := shownProblems(problems); len(shown) > 0 {
@@ -122,7 +111,7 @@ func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, showWorkflow(found))
+	return writeJSON(w, http.StatusOK, found.Shown())
 }
 
 // workflow finds a workflow, or says which was probably meant.
@@ -145,134 +134,4 @@ func (s *server) noWorkflow(id string) error {
 		names[i] = known[i].ID
 	}
 	return fmt.Errorf("workflow %q: %w%s", bounded(id), continuo.ErrNotFound, suggestion(id, names))
-}
-
-// shownWorkflow is a workflow as clients see it.
-type shownWorkflow struct {
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Inputs      []shownField   `json:"inputs"`
-	Nodes       []shownNode    `json:"nodes"`
-	Edges       []shownEdge    `json:"edges"`
-	Outputs     []shownBinding `json:"outputs,omitempty"`
-	SHA256      string         `json:"sha256"`
-	Text        string         `json:"text"`
-}
-
-type shownField struct {
-	Name        string        `json:"name"`
-	Type        workflow.Type `json:"type"`
-	Description string        `json:"description,omitempty"`
-	Enum        []string      `json:"enum,omitempty"`
-	Default     any           `json:"default,omitempty"` // nil for none; a default of false or 0 is shown
-	Optional    bool          `json:"optional,omitempty"`
-}
-
-// shownBinding is a name and the text of the expression that is its value.
-type shownBinding struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type shownNode struct {
-	ID              string         `json:"id"`
-	Name            string         `json:"name"`
-	Brief           string         `json:"brief,omitempty"`
-	Agent           string         `json:"agent,omitempty"`
-	Model           string         `json:"model,omitempty"`
-	View            string         `json:"view,omitempty"`
-	Tools           *shownPolicy   `json:"tools,omitempty"`
-	Inputs          []shownBinding `json:"inputs,omitempty"`
-	Outputs         []shownField   `json:"outputs,omitempty"`
-	SuccessCriteria []string       `json:"success_criteria,omitempty"`
-	Check           string         `json:"check,omitempty"`
-	MaxAttempts     int            `json:"max_attempts,omitempty"`
-	Approval        *shownApproval `json:"approval,omitempty"`
-}
-
-type shownApproval struct {
-	Question string `json:"question"`
-}
-
-// shownPolicy are the patterns of a node's tools.
-type shownPolicy struct {
-	Allow     []string      `json:"allow,omitempty"`
-	Ask       []string      `json:"ask,omitempty"`
-	Deny      []string      `json:"deny,omitempty"`
-	Otherwise tool.Decision `json:"otherwise"`
-}
-
-type shownEdge struct {
-	From      string   `json:"from"`
-	To        string   `json:"to"`
-	When      string   `json:"when,omitempty"`
-	Otherwise bool     `json:"otherwise,omitempty"`
-	Max       int      `json:"max,omitempty"`      // of an edge back
-	AtLimit   string   `json:"at_limit,omitempty"` // of an edge back: fail or go_on
-	Body      []string `json:"body,omitempty"`     // of an edge back: the nodes of its loop
-}
-
-func showWorkflow(w *workflow.Workflow) shownWorkflow {
-	shown := shownWorkflow{
-		ID: w.ID, Name: w.Name, Description: w.Description, Inputs: shownFields(w.Inputs),
-		Nodes: []shownNode{}, Edges: []shownEdge{}, Outputs: shownBindings(w.Outputs),
-		SHA256: w.Hash(), Text: strings.ToValidUTF8(string(w.Text), "\uFFFD"),
-	}
-	for i := range w.Nodes {
-		shown.Nodes = append(shown.Nodes, showNode(&w.Nodes[i]))
-	}
-	for i := range w.Edges {
-		shown.Edges = append(shown.Edges, showEdge(&w.Edges[i]))
-	}
-	return shown
-}
-
-func showNode(n *workflow.Node) shownNode {
-	shown := shownNode{
-		ID: n.ID, Name: n.Name, Brief: n.Brief, Agent: n.Agent, Model: n.Model, View: n.View,
-		Inputs: shownBindings(n.Inputs), Outputs: shownFields(n.Outputs),
-		SuccessCriteria: n.SuccessCriteria, Check: expressionText(n.Check), MaxAttempts: n.MaxAttempts,
-	}
-	if n.Approval != nil {
-		shown.Approval = &shownApproval{n.Approval.Question}
-		return shown
-	}
-	shown.Tools = &shownPolicy{n.Tools.Allow, n.Tools.Ask, n.Tools.Deny, n.Tools.Otherwise}
-	return shown
-}
-
-func showEdge(e *workflow.Edge) shownEdge {
-	shown := shownEdge{From: e.From, To: e.To, When: expressionText(e.When), Otherwise: e.Otherwise, Max: e.Max, Body: e.Body}
-	switch {
-	case e.Max > 0 && e.GoOn:
-		shown.AtLimit = "go_on"
-	case e.Max > 0:
-		shown.AtLimit = "fail"
-	}
-	return shown
-}
-
-func shownFields(fields []workflow.Field) []shownField {
-	shown := []shownField{}
-	for _, f := range fields {
-		shown = append(shown, shownField(f))
-	}
-	return shown
-}
-
-func shownBindings(bindings []workflow.Binding) []shownBinding {
-	var shown []shownBinding
-	for _, b := range bindings {
-		shown = append(shown, shownBinding{b.Name, expressionText(b.Value)})
-	}
-	return shown
-}
-
-// expressionText is an expression as it stands in the file, "" for none.
-func expressionText(e *workflow.Expression) string {
-	if e == nil {
-		return ""
-	}
-	return e.Text
 }

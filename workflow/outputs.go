@@ -28,7 +28,6 @@ func (n *Node) outputFields() []Field {
 // readAnswer takes a step's outputs out of its answer, or says what is wrong with it. Said is everything that the
 // step said in this visit, in pieces, the answer last: an answer that broke off and went on is one.
 func (n *Node) readAnswer(said []string) (outputs map[string]any, problem string) {
-	answer := said[len(said)-1]
 	if len(n.Outputs) == 0 {
 		whole := strings.TrimSpace(strings.Join(said, ""))
 		if whole == "" {
@@ -36,10 +35,18 @@ func (n *Node) readAnswer(said []string) (outputs map[string]any, problem string
 		}
 		return map[string]any{textOutput: whole}, ""
 	}
-	block, found := lastObject(answer)
-	if !found && len(said) > 1 {
-		block, found = lastObject(strings.Join(said, ""))
+	outputs, problem = n.readBlock(said[len(said)-1])
+	if problem != "" && len(said) > 1 { // the block may have begun before the answer broke off
+		if joined, none := n.readBlock(strings.Join(said, "")); none == "" {
+			return joined, ""
+		}
 	}
+	return outputs, problem
+}
+
+// readBlock takes the declared outputs out of a text.
+func (n *Node) readBlock(text string) (outputs map[string]any, problem string) {
+	block, found := lastObject(text)
 	if !found {
 		return nil, "it does not end with one JSON object in a fenced block that has " + n.fieldNames()
 	}

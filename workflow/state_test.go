@@ -366,6 +366,23 @@ func TestOutputsAreFoundInAnswers(t *testing.T) {
 	}
 }
 
+// An answer that broke off within its block goes on with a piece that looks like a block of its own.
+func TestOutputsOfAnAnswerInPieces(t *testing.T) {
+	for _, said := range [][]string{
+		{"```json\n", "{\"go\": true}\n```"},
+		{"```json\n{\"go\"", ": true}\n```"},
+		{"```json\n{\"go\": true, \"more\": ", "{\"go\": 1}}\n```"},
+		{"```json\n{\"go\": fal", "Again:\n```json\n{\"go\": true}\n```"},
+	} {
+		p := begin(t, "id: one\nnodes:\n  a: {brief: x, outputs: {go: boolean}, max_attempts: 1}\n", nil)
+		p.append(p.state.Cue(p.state.Next()))
+		p.append(p.state.Conclude(p.state.Next(), said)...)
+		if got := string(p.state.Status().Outputs); got != `{"a":{"go":true}}` {
+			t.Errorf("%q: %s %s %s", said, p.state.Run, p.state.Reason, got)
+		}
+	}
+}
+
 // A redacted event is missed, not guessed.
 func TestARunWithARedactedEventCannotGoOn(t *testing.T) {
 	p := begin(t, "id: one\nnodes:\n  a: {brief: x}\n", func(workflow.Step) string { return "done" }).play()

@@ -64,7 +64,11 @@ func (l *workflowListCommand) Run(a *app) error {
 	}
 	found, problems := folder.Workflows()
 	if l.JSON {
-		return errors.Join(a.json(map[string]any{"data": shownSummaries(found)}), problems)
+		summaries := []workflow.Summary{}
+		for _, w := range found {
+			summaries = append(summaries, w.Summary())
+		}
+		return errors.Join(a.json(map[string]any{"data": summaries}), problems)
 	}
 	t := table{right: []bool{false, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
@@ -111,7 +115,7 @@ func (s *workflowShowCommand) Run(a *app) error {
 		a.text(string(found.Text))
 		return nil
 	case s.JSON:
-		return a.json(showWorkflow(found))
+		return a.json(found.Shown())
 	}
 	a.printWorkflow(found)
 	return nil

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// desk is an MCP server that outlives the programs which call it. Its tool peek is safe to repeat; enter is not.
+type desk struct {
+	url   string
+	traps *traps
+
+	mu   sync.Mutex
+	done []deskCall
+}
+
+// deskCall is a call that came to the desk. The note is of one call of a model, and tells calls apart.
+type deskCall struct {
+	tool, note string
+	at         time.Time
+}
+
+// deskWork is how long a call takes.
+const deskWork = 200 * time.Millisecond
+
+// programHeader names the program that calls.
+const programHeader = "X-Program"
+
+func startDesk(t *testing.T, traps *traps) *desk {
+	t.Helper()
+	d := &desk{traps: traps}
+	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+	d.add(server, "peek", "Looks what a note says.", &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true})
+	d.add(server, "enter", "Enters a note.", nil)
+	host := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(host.Close)
+	d.url = host.URL
+	return d
+}
+
+func (d *desk) add(server *mcp.Server, name, about string, hints *mcp.ToolAnnotations) {
+	schema := json.RawMessage(`{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}`)
+	server.AddTool(&mcp.Tool{Name: name, Description: about, Annotations: hints, InputSchema: schema},
+		func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var in struct{ Note string }
+			if err := json.Unmarshal(request.Params.Arguments, &in); err != nil {
+				return nil, err
+			}
+			d.mu.Lock()
+			d.done = append(d.done, deskCall{name, in.Note, time.Now()})
+			d.mu.Unlock()
+			d.traps.pass(inTool, request.Extra.Header.Get(programHeader))
+			select {
+			case <-time.After(deskWork):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: doneWord + in.Note}}}, nil
+		})
+}
+
+// doneWord begins what the desk answers.
+const doneWord = "done: "
+
+// told returns the calls that came until now.
+func (d *desk) told() []deskCall {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.done)
+}

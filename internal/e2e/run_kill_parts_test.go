@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// part is what the actor does in a step.
+type part struct {
+	calls  [][]string // the tools that it calls, by round
+	goesOn bool       // of an answer that broke off it says the rest, instead of the whole
+	// outputs are what the answer ends with; nil for a step whose output is the whole answer.
+	outputs func(s *scene) map[string]any
+}
+
+var parts = map[string]part{
+	"chart": {goesOn: true, outputs: func(s *scene) map[string]any {
+		return map[string]any{"title": "voyage " + s.tag, "ports": []string{"a", "b"}}
+	}},
+	"stores": {
+		calls:   [][]string{{"desk_peek", "desk_enter"}, {"desk_peek"}},
+		outputs: func(*scene) map[string]any { return map[string]any{"count": 3} },
+	},
+	"crew": {
+		calls: [][]string{{"desk_enter"}, {"desk_enter"}}, goesOn: true,
+		outputs: func(s *scene) map[string]any { return map[string]any{"names": []string{s.tag}} },
+	},
+	"weather": {goesOn: true},
+	"plan": {goesOn: true, outputs: func(s *scene) map[string]any {
+		return map[string]any{"plan": fmt.Sprintf("visit %d, %s, %s", s.visit, s.earlier("stores"), s.earlier("crew"))}
+	}},
+	"rehearse": {
+		calls:   [][]string{{"desk_peek"}},
+		outputs: func(s *scene) map[string]any { return map[string]any{"notes": fmt.Sprintf("notes %d", s.visit)} },
+	},
+	"judge": {goesOn: true, outputs: func(s *scene) map[string]any {
+		return map[string]any{"verdict": map[bool]string{true: "redo", false: "go"}[s.visit == 1]}
+	}},
+	"sail": {outputs: func(s *scene) map[string]any {
+		return map[string]any{"knots": map[bool]int{true: 7, false: 1}[s.wasRefused()]} // the first answer is refused
+	}},
+	"arrive": {
+		calls: [][]string{{"desk_enter", "desk_peek"}}, goesOn: true,
+		outputs: func(s *scene) map[string]any {
+			return map[string]any{"line": s.earlier("sail") + s.earlier("judge") + s.earlier("storm")}
+		},
+	},
+	"begin": {goesOn: true, outputs: func(s *scene) map[string]any { return map[string]any{"about": s.tag} }},
+	"prepare": {
+		calls:   [][]string{{"desk_peek"}},
+		outputs: func(s *scene) map[string]any { return map[string]any{"notice": fmt.Sprintf("notice %d", s.visit)} },
+	},
+	"aside": {calls: [][]string{{"desk_peek", "desk_enter"}}, goesOn: true},
+	"publish": {
+		calls:   [][]string{{"desk_enter"}},
+		outputs: func(s *scene) map[string]any { return map[string]any{"line": s.earlier("ask")} },
+	},
+}
+
+// wantedRun is what a run of a workflow comes to, whatever happens to it on the way.
+type wantedRun struct {
+	finished []string // the steps and visits, in order
+	refused  []string // steps of which an answer is refused, with the visit
+	outputs  func(tag string) map[string]any
+}
+
+var wantedRuns = map[string]wantedRun{
+	"voyage": {
+		finished: strings.Fields("chart/1 stores/1 crew/1 weather/1 plan/1 rehearse/1 judge/1 plan/2 rehearse/2 judge/2 sail/1 arrive/1"),
+		refused:  []string{"sail/1"},
+		outputs: func(tag string) map[string]any {
+			return map[string]any{
+				"title": "voyage " + tag, "missing": 3, "crew": []string{tag}, "weather": speech("weather", 1), "notes": "notes 2", "knots": 7,
+				"plan": fmt.Sprintf(`visit 2, {"count":3}, {"names":[%q]}`, tag), "line": `{"knots":7}{"verdict":"go"}`,
+			}
+		},
+	},
+	"consent": {
+		finished: strings.Fields("begin/1 prepare/1 aside/1 ask/1 prepare/2 ask/2 publish/1"),
+		outputs: func(string) map[string]any {
+			return map[string]any{
+				"notice": "notice 2", "aside": speech("aside", 1), "remark": "now it is good", "line": `{"approved":true,"comment":"now it is good"}`,
+			}
+		},
+	},
+}
+
+// decisions are what a person says in the workflow consent, by visit.
+var decisions = []map[string]string{{"decision": "reject", "comment": "not yet"}, {"decision": "approve", "comment": "now it is good"}}
+
+// say makes the whole answer of a step.
+func (p part) say(s *scene) string {
+	text := speech(s.step, s.visit)
+	if p.outputs == nil {
+		return text
+	}
+	raw, err := json.Marshal(p.outputs(s))
+	if err != nil {
+		panic(err) // they are made above
+	}
+	return text + "\n\n```json\n" + string(raw) + "\n```"
+}
+
+// speech is what the actor says before a step's outputs.
+func speech(step string, visit int) string {
+	var words []string
+	for word := range 24 {
+		words = append(words, fmt.Sprintf("%s-%d-%d", step, visit, word))
+	}
+	return strings.Join(words, " ")
+}
+
+// earlier is a step's outputs as STEP_CONTEXT shows them.
+func (s *scene) earlier(step string) string {
+	_, outputs, _ := strings.Cut(s.context, "\noutputs of earlier steps:\n")
+	found := regexp.MustCompile(`(?m)^- ` + step + `: (.*)$`).FindStringSubmatch(outputs)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}

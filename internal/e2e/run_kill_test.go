@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/pgtest"
+)
+
+// The figures of the tests that kill programs with runs. Several stages play side by side.
+const (
+	killStages             = 4
+	killsOfStage           = 25
+	killsOfReplicas        = 20
+	conversationsOfStage   = 3
+	conversationsOfReplica = 4
+	longFactor             = 10
+)
+
+func runKills(kills int) int {
+	if os.Getenv("CONTINUO_LONG") != "" {
+		return longFactor * kills
+	}
+	return kills
+}
+
+// TestUndisturbedRuns carries out each workflow once: what the other tests want is what comes of that.
+func TestUndisturbedRuns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIPPED: runs take their time")
+	}
+	s := newStage(t, rand.New(rand.NewPCG(1, 0)), "", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	s.play(ctx, "calm", len(workflowNames), 0)
+	if found := s.check(ctx); found != (evidence{}) {
+		t.Errorf("nothing happened to the runs, and yet: %+v", found)
+	}
+}
+
+// TestKilledRuns kills the program again and again while it carries out runs: in streams and in calls of tools, at the
+// ends of steps, while a question waits, and while it starts. Nobody does anything for the runs but decide what they
+// ask.
+func TestKilledRuns(t *testing.T) {
+	t.Parallel()
+	random := killTest(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
+	var found evidence
+	var counting sync.Mutex
+	t.Run("stages", func(t *testing.T) {
+		for i := range killStages {
+			chances := rand.New(rand.NewPCG(random.Uint64(), 0))
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, chances, "", 1)
+				s.play(ctx, fmt.Sprintf("s%d", i), conversationsOfStage, runKills(killsOfStage))
+				own := s.check(ctx)
+				counting.Lock()
+				defer counting.Unlock()
+				found.add(own)
+			})
+		}
+	})
+	if !t.Failed() && (found.cut == 0 || found.repeated == 0 || found.outlived == 0) {
+		t.Errorf("the test shows nothing of what did not happen: %+v", found)
+	}
+}
+
+// TestKilledRunsOfReplicas kills one of two replicas that share a database: the other one goes on.
+func TestKilledRunsOfReplicas(t *testing.T) { testReplicas(t, false) }
+
+// TestCrowdedRuns has both replicas go on with the same runs, and kills them: whoever is faster, each step is carried
+// out once.
+func TestCrowdedRuns(t *testing.T) { testReplicas(t, true) }
+
+func testReplicas(t *testing.T, crowded bool) {
+	t.Parallel()
+	random := killTest(t)
+	server := pgtest.Start(t, pgtest.Options{Durable: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
+	s := newStage(t, random, server.Database(t), 2)
+	s.crowded = crowded
+	s.play(ctx, "r", conversationsOfReplica, runKills(killsOfReplicas))
+	s.check(ctx)
+}

@@ -1,0 +1,151 @@
+package workflow
+
+import "github.com/continuo-log/continuo/tool"
+
+// Summary is a row of a list of workflows.
+type Summary struct {
+	ID          string       `json:"id"`
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	Inputs      []ShownField `json:"inputs"`
+	Nodes       int          `json:"nodes"` // how many
+}
+
+// Summary is what a list tells of the workflow.
+func (w *Workflow) Summary() Summary {
+	return Summary{w.ID, w.Name, w.Description, shownFields(w.Inputs), len(w.Nodes)}
+}
+
+// Shown is a workflow as the API and the command line show it in JSON.
+type Shown struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Inputs      []ShownField   `json:"inputs"`
+	Nodes       []ShownNode    `json:"nodes"`
+	Edges       []ShownEdge    `json:"edges"`
+	Outputs     []ShownBinding `json:"outputs,omitempty"`
+	SHA256      string         `json:"sha256"`
+	Text        string         `json:"text"`
+}
+
+// ShownField is an input or an output.
+type ShownField struct {
+	Name        string   `json:"name"`
+	Type        Type     `json:"type"`
+	Description string   `json:"description,omitempty"`
+	Enum        []string `json:"enum,omitempty"`
+	Default     any      `json:"default,omitempty"` // nil for none; a default of false or 0 is shown
+	Optional    bool     `json:"optional,omitempty"`
+}
+
+// ShownBinding is a name and the text of the expression that is its value.
+type ShownBinding struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// ShownNode is a step.
+type ShownNode struct {
+	ID              string         `json:"id"`
+	Name            string         `json:"name"`
+	Brief           string         `json:"brief,omitempty"`
+	Agent           string         `json:"agent,omitempty"`
+	Model           string         `json:"model,omitempty"`
+	View            string         `json:"view,omitempty"`
+	Tools           *ShownPolicy   `json:"tools,omitempty"`
+	Inputs          []ShownBinding `json:"inputs,omitempty"`
+	Outputs         []ShownField   `json:"outputs,omitempty"`
+	SuccessCriteria []string       `json:"success_criteria,omitempty"`
+	Check           string         `json:"check,omitempty"`
+	MaxAttempts     int            `json:"max_attempts,omitempty"`
+	Approval        *ShownApproval `json:"approval,omitempty"`
+}
+
+// ShownApproval is what a person is asked.
+type ShownApproval struct {
+	Question string `json:"question"`
+}
+
+// ShownPolicy are the patterns of a step's tools.
+type ShownPolicy struct {
+	Allow     []string      `json:"allow,omitempty"`
+	Ask       []string      `json:"ask,omitempty"`
+	Deny      []string      `json:"deny,omitempty"`
+	Otherwise tool.Decision `json:"otherwise"`
+}
+
+// ShownEdge is an edge; Body are the nodes of its loop.
+type ShownEdge struct {
+	From      string   `json:"from"`
+	To        string   `json:"to"`
+	When      string   `json:"when,omitempty"`
+	Otherwise bool     `json:"otherwise,omitempty"`
+	Max       int      `json:"max,omitempty"`
+	AtLimit   string   `json:"at_limit,omitempty"`
+	Body      []string `json:"body,omitempty"`
+}
+
+// Shown is the workflow for a program to read.
+func (w *Workflow) Shown() Shown {
+	shown := Shown{
+		ID: w.ID, Name: w.Name, Description: w.Description, Inputs: shownFields(w.Inputs),
+		Nodes: []ShownNode{}, Edges: []ShownEdge{}, Outputs: shownBindings(w.Outputs), SHA256: w.Hash(), Text: string(w.Text),
+	}
+	for i := range w.Nodes {
+		shown.Nodes = append(shown.Nodes, w.Nodes[i].shown())
+	}
+	for i := range w.Edges {
+		shown.Edges = append(shown.Edges, w.Edges[i].shown())
+	}
+	return shown
+}
+
+func (n *Node) shown() ShownNode {
+	shown := ShownNode{
+		ID: n.ID, Name: n.Name, Brief: n.Brief, Agent: n.Agent, Model: n.Model, View: n.View,
+		Inputs: shownBindings(n.Inputs), Outputs: shownFields(n.Outputs),
+		SuccessCriteria: n.SuccessCriteria, Check: n.Check.text(), MaxAttempts: n.MaxAttempts,
+	}
+	if n.Approval != nil {
+		shown.Approval = &ShownApproval{n.Approval.Question}
+		return shown
+	}
+	shown.Tools = &ShownPolicy{n.Tools.Allow, n.Tools.Ask, n.Tools.Deny, n.Tools.Otherwise}
+	return shown
+}
+
+func (e *Edge) shown() ShownEdge {
+	shown := ShownEdge{From: e.From, To: e.To, When: e.When.text(), Otherwise: e.Otherwise, Max: e.Max, Body: e.Body}
+	switch {
+	case e.Max > 0 && e.GoOn:
+		shown.AtLimit = "go_on"
+	case e.Max > 0:
+		shown.AtLimit = "fail"
+	}
+	return shown
+}
+
+func shownFields(fields []Field) []ShownField {
+	shown := []ShownField{}
+	for _, f := range fields {
+		shown = append(shown, ShownField(f))
+	}
+	return shown
+}
+
+func shownBindings(bindings []Binding) []ShownBinding {
+	var shown []ShownBinding
+	for _, b := range bindings {
+		shown = append(shown, ShownBinding{b.Name, b.Value.text()})
+	}
+	return shown
+}
+
+// text is an expression as it stands in the file, "" for none.
+func (e *Expression) text() string {
+	if e == nil {
+		return ""
+	}
+	return e.Text
+}
