@@ -8,12 +8,24 @@ import (
 // DefaultProject is the project of everything that no other project was named for.
 const DefaultProject = "default"
 
+// Kind says what a conversation is the log of.
+type Kind string
+
+// The kinds of conversations.
+const (
+	KindTalk  Kind = ""      // people and models; the default
+	KindTask  Kind = "task"  // a task that was given away: its record, who was deployed, what was found
+	KindAgent Kind = "agent" // the work of an agent that was deployed for a task
+)
+
 // Conversation is one log and what is known about it.
 type Conversation struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
 	// Key is the caller's own name for the conversation, unique in its project; empty when there is none.
-	Key        string `json:"key,omitempty"`
+	Key string `json:"key,omitempty"`
+	// Kind says what the log is of; each kind has lists of its own. It never changes.
+	Kind       Kind   `json:"kind,omitempty"`
 	Title      string `json:"title"`
 	ActiveMode Mode   `json:"active_mode"`
 	// ActiveAgent is the agent that answers in the mode agent where a request names none; empty for none.

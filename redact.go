@@ -87,6 +87,9 @@ func (l *Log) redact(e *Entry, reason string) Entry {
 	if event := e.RunEvent; event != nil { // the run's index needs its shape
 		kept.RunEvent = &RunEvent{Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Next: event.Next}
 	}
+	if event := e.TaskEvent; event != nil {
+		kept.TaskEvent = &TaskEvent{Kind: event.Kind, AgentID: event.AgentID, AgentType: event.AgentType}
+	}
 	kept.Content = Text(RedactedText)
 	if e.Content.IsNull() {
 		kept.Content = e.Content

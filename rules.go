@@ -200,6 +200,9 @@ func checkText(e *Entry) *RuleError {
 // checkRaw refuses what could not be written as JSON, and so could not be stored.
 func checkRaw(e *Entry) *RuleError {
 	raws := map[string]json.RawMessage{"widget": e.Widget, "extra": e.Extra}
+	if e.TaskEvent != nil {
+		raws["task"], raws["finding"] = e.TaskEvent.Task, e.TaskEvent.Finding
+	}
 	if e.RunEvent != nil {
 		raws["inputs of the run"], raws["outputs of the run"] = e.RunEvent.Inputs, e.RunEvent.Outputs
 	}

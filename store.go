@@ -74,6 +74,7 @@ type BlobStore interface {
 // ConversationQuery selects a page of conversations, ordered by UpdatedAt and then ID, both descending.
 type ConversationQuery struct {
 	ProjectID string
+	Kind      Kind
 	Archived  bool // list those that are archived instead of the others
 	Limit     int  // at least 1
 	// Before continues after the last conversation of the page before; zero for the first page.

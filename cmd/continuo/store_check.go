@@ -18,7 +18,7 @@ type storeCheckCommand struct {
 }
 
 func (storeCheckCommand) Help() string {
-	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), and characters, tokens and seqs are counted right. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The file of an SQLite store itself is checked by continuo doctor.
+	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), characters, tokens and seqs are counted right, and the index of runs is what the entries tell of them. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The file of an SQLite store itself is checked by continuo doctor.
 
 Examples:
 
