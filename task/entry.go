@@ -1,0 +1,170 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// What is told of a group: the calls of an assistant entry and their results.
+const (
+	maxToldText      = 1000 // characters of the text before the calls
+	maxToldArguments = 60   // characters of a call's arguments
+	maxToldResult    = 80   // characters of a result
+	maxToldCalls     = 8    // calls of a group
+)
+
+// FromEntries makes a history's messages of entries of the log, in their order. System entries and hidden ones are
+// left out, and so are entries that say nothing. A group becomes one line of the assistant: what it said, what it
+// called and what came of it. An answer that is not whole begins with the reason, what a person removed reads
+// [redacted], and who speaks is named where the log knows it.
+func FromEntries(entries []continuo.Entry) []Message {
+	var messages []Message
+	for i := 0; i < len(entries); i++ {
+		e := &entries[i]
+		var text string
+		role := Assistant
+		switch {
+		case e.Hidden:
+			continue
+		case e.Role == continuo.User:
+			role, text = User, saidBy(e)
+		case e.HasCalls():
+			results := resultsAfter(entries[i+1:])
+			i += len(results)
+			text = groupLine(e, results)
+		case e.Role == continuo.Assistant:
+			text = saidBy(e)
+		case e.Role == continuo.Tool: // its call stands before the range
+			text = oneLine(e.ToolName, maxLabel) + " -> " + resultLine(e)
+		}
+		if strings.TrimSpace(text) != "" && !isPass(e) {
+			messages = append(messages, Message{Role: role, Content: named(e, text), Timestamp: timestampOf(e.CreatedAt)})
+		}
+	}
+	return messages
+}
+
+// isPass reports whether a member of a crew answered that it has nothing to say.
+func isPass(e *continuo.Entry) bool {
+	return e.Author != nil && e.Role == continuo.Assistant && strings.TrimSpace(e.Content.String()) == "....."
+}
+
+// resultsAfter returns the tool entries that follow a call, with the hidden ones between them.
+func resultsAfter(entries []continuo.Entry) []continuo.Entry {
+	end := 0
+	for i := range entries {
+		if entries[i].Role == continuo.Tool {
+			end = i + 1
+		} else if !entries[i].Hidden {
+			break
+		}
+	}
+	return entries[:end]
+}
+
+// saidBy is what an entry says, with the reason before it when it broke off.
+func saidBy(e *continuo.Entry) string {
+	text := entryText(e)
+	if e.Error == nil {
+		return text
+	}
+	what := "failed"
+	if strings.TrimSpace(text) != "" {
+		what = "broke off"
+	}
+	note := fmt.Sprintf("[%s: %s]", what, label(string(e.Error.Reason)+" "+e.Error.Message, 100))
+	return strings.TrimSpace(note + " " + text)
+}
+
+// entryText is an entry's text, its parts without text as placeholders.
+func entryText(e *continuo.Entry) string {
+	if e.Redacted != nil {
+		return continuo.RedactedText
+	}
+	if !e.Content.IsParts() {
+		return clean(e.Content.String())
+	}
+	texts := make([]string, 0, len(e.Content.Parts()))
+	for _, part := range e.Content.Parts() {
+		if part.IsText() {
+			texts = append(texts, clean(part.Text))
+		} else {
+			texts = append(texts, placeholder(part.Type))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// groupLine tells a group on one line.
+func groupLine(e *continuo.Entry, results []continuo.Entry) string {
+	var told []string
+	for i, call := range e.ToolCalls {
+		if i == maxToldCalls {
+			told = append(told, fmt.Sprintf("and %d more", len(e.ToolCalls)-i))
+			break
+		}
+		line := fmt.Sprintf("%s(%s) -> ", oneLine(call.Name, maxLabel), oneLine(call.Arguments, maxToldArguments))
+		if result := resultOf(results, call.ID, i); result != nil {
+			line += resultLine(result)
+		} else {
+			line += "no result"
+		}
+		told = append(told, line)
+	}
+	return strings.TrimSpace(oneLine(saidBy(e), maxToldText) + " called " + strings.Join(told, "; "))
+}
+
+// resultOf finds the result of a call, nil when there is none to show. Imported calls may share an id or have none;
+// then the place decides.
+func resultOf(results []continuo.Entry, id string, at int) *continuo.Entry {
+	if at < len(results) && results[at].ToolCallID == id && !results[at].Hidden {
+		return &results[at]
+	}
+	for i := range results {
+		if results[i].ToolCallID == id && !results[i].Hidden {
+			return &results[i]
+		}
+	}
+	return nil
+}
+
+// resultLine is what came of a call: the tool's own outcome, or the first line of its output.
+func resultLine(e *continuo.Entry) string {
+	text := e.Outcome
+	switch {
+	case e.Redacted != nil:
+		text = continuo.RedactedText
+	case text != "":
+	default:
+		text = entryText(e)
+		if preview, ok := e.Preview(); ok {
+			text = preview.Head
+		}
+		text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	}
+	text = oneLine(text, maxToldResult)
+	switch {
+	case e.PartType == continuo.PartInterrupted:
+		return strings.TrimSpace("interrupted: " + text)
+	case e.ToolFailed():
+		return strings.TrimSpace("failed: " + text)
+	case text == "":
+		return "(no output)"
+	}
+	return text
+}
+
+// named puts the speaker's name before a text, in a crew or where the protocol names one.
+func named(e *continuo.Entry, text string) string {
+	name := e.Name
+	if author := e.Author; author != nil {
+		name = cmp.Or(author.DisplayName, author.RoleName, author.AgentName, name)
+	}
+	if name = oneLine(name, maxLabel); name == "" {
+		return text
+	}
+	return name + ": " + text
+}

@@ -1,0 +1,53 @@
+package task
+
+import "cmp"
+
+// Limits bound what a request may hold and what its history keeps. The first three are the settings handoff.*.
+type Limits struct {
+	MaxMessages       int // of a history; the newest are kept. Default: 50
+	UserMaxChars      int // characters of a user's message. Default: 8000
+	AssistantMaxChars int // characters of every other message. Default: 150
+
+	MaxBytes           int // of JSON: of a request, and of a history. Default: 4 MiB
+	MaxFieldChars      int // characters of a text, and of an item of a list. Default: 32000
+	MaxItems           int // of a list. Default: 200
+	MaxAttachments     int // of a message. Default: 10
+	AttachmentMaxChars int // characters of an attachment's content; what is longer is cut. Default: 4000
+
+	// WarnTokens is the estimated number of tokens of a task's prompt above which a warning says so. Default: 20000
+	WarnTokens int
+}
+
+func (l Limits) orDefaults() Limits {
+	return Limits{
+		MaxMessages:        cmp.Or(max(l.MaxMessages, 0), 50),
+		UserMaxChars:       cmp.Or(max(l.UserMaxChars, 0), 8000),
+		AssistantMaxChars:  cmp.Or(max(l.AssistantMaxChars, 0), 150),
+		MaxBytes:           cmp.Or(max(l.MaxBytes, 0), 4<<20),
+		MaxFieldChars:      cmp.Or(max(l.MaxFieldChars, 0), 32_000),
+		MaxItems:           cmp.Or(max(l.MaxItems, 0), 200),
+		MaxAttachments:     cmp.Or(max(l.MaxAttachments, 0), 10),
+		AttachmentMaxChars: cmp.Or(max(l.AttachmentMaxChars, 0), 4000),
+		WarnTokens:         cmp.Or(max(l.WarnTokens, 0), 20_000),
+	}
+}
+
+// suffixChars is what a user's message that is cut keeps free for the mark of the cut.
+const suffixChars = 100
+
+// keepOf is how many characters a text of a limit keeps when it is cut. Of a user's message it is the limit
+// less 100; of a limit below 200, where that would be little or nothing, it is half.
+func (l Limits) keepOf(role Role) int {
+	if role == User {
+		return max(l.UserMaxChars-suffixChars, l.UserMaxChars/2)
+	}
+	return l.AssistantMaxChars
+}
+
+// maxOf is how many characters a message of a role may have and stay as it is.
+func (l Limits) maxOf(role Role) int {
+	if role == User {
+		return l.UserMaxChars
+	}
+	return l.AssistantMaxChars
+}

@@ -1,0 +1,57 @@
+package task
+
+import "fmt"
+
+// ErrorType classifies a [ValidationError] for programs.
+type ErrorType string
+
+// The types of a ValidationError.
+const (
+	TypeError    ErrorType = "type_error"    // a value of another kind than asked for
+	MissingField ErrorType = "missing_field" // a field that must be there is not
+	InvalidValue ErrorType = "invalid_value" // the right kind, but not one of the values that are allowed
+)
+
+// ValidationError says why a request was refused.
+type ValidationError struct {
+	Type    ErrorType
+	Field   string // the name of the field, or the path of a part, such as conversation_history[3].role
+	Index   int    // of the message or the item in its list, from 0; -1 when the fault is in none
+	Message string
+}
+
+func (e *ValidationError) Error() string { return e.Message }
+
+func refuse(kind ErrorType, field, format string, args ...any) *ValidationError {
+	return &ValidationError{Type: kind, Field: field, Index: -1, Message: fmt.Sprintf(format, args...)}
+}
+
+func refuseAt(index int, kind ErrorType, field, format string, args ...any) *ValidationError {
+	e := refuse(kind, field, format, args...)
+	e.Index = index
+	return e
+}
+
+// Severity says how much a warning matters.
+type Severity string
+
+// The severities of warnings.
+const (
+	Low    Severity = "low"
+	Medium Severity = "medium"
+)
+
+// Warning says what became of a request that was accepted and may not be what the caller had in mind.
+type Warning struct {
+	Severity   Severity `json:"severity"`
+	Message    string   `json:"message"`
+	Suggestion string   `json:"suggestion"`
+}
+
+func tooManyMessages(have, most int) Warning {
+	return Warning{
+		Severity:   Medium,
+		Message:    fmt.Sprintf("conversation_history has %d messages, truncating to most recent %d", have, most),
+		Suggestion: "Consider providing only recent relevant messages",
+	}
+}

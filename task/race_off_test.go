@@ -1,0 +1,6 @@
+//go:build !race
+
+package task_test
+
+// raceDetector says that the race detector makes everything several times slower.
+const raceDetector = false

@@ -1,0 +1,173 @@
+package task
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/continuo-log/continuo/fulltext"
+)
+
+// Relevant leaves out the messages that have little to do with a task's description and keeps the others in their
+// order. gaps tell where messages are missing.
+//
+// Each message has a score from 0 to 1: how well its words match those of the description (BM25: rare words count
+// more, long messages less), as a share of the best message's. An answer often repeats nothing of its question, so a
+// message has at least half the score of its neighbours. What is below the cut-off goes; 0 keeps all, 1 only the
+// best. With most above 0 at most so many are kept, the best, and of equals the newer. The first user message and
+// the newest message stay whatever their score, also where most is less than two. Where no word of the
+// description occurs nothing is known, and only most leaves messages out.
+func Relevant(messages []Message, description string, cutoff float64, most int) (kept []Message, gaps []Gap) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	scores := scoresOf(messages, description)
+	if slices.Max(scores) == 0 {
+		cutoff = 0
+	}
+	keep := make([]bool, len(messages))
+	left := most
+	pin := func(i int) {
+		if !keep[i] {
+			keep[i] = true
+			left--
+		}
+	}
+	pin(len(messages) - 1)
+	if first := slices.IndexFunc(messages, func(m Message) bool { return m.Role == User }); first >= 0 {
+		pin(first)
+	}
+	for _, i := range byScore(scores) {
+		if scores[i] >= cutoff && !keep[i] && (most <= 0 || left > 0) {
+			pin(i)
+		}
+	}
+	missing := 0
+	for i := range messages {
+		if !keep[i] {
+			missing++
+			continue
+		}
+		if missing > 0 {
+			gaps = append(gaps, Gap{Before: len(kept), LeftOut: missing})
+		}
+		kept, missing = append(kept, messages[i]), 0
+	}
+	return kept, gaps
+}
+
+// byScore returns the indexes of scores, the best first and of equals the last first.
+func byScore(scores []float64) []int {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = len(scores) - 1 - i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	return order
+}
+
+// The usual constants of BM25: how fast a word that is repeated stops to count, and how much length does.
+const (
+	saturation = 1.2
+	lengthBias = 0.75
+)
+
+// scoresOf returns the messages' scores as Relevant describes them.
+func scoresOf(messages []Message, description string) []float64 {
+	asked := distinct(wordsOf(description))
+	counts, lengths := make([]map[string]int, len(messages)), make([]float64, len(messages))
+	in, total := map[string]int{}, 0.0
+	for i := range messages {
+		counts[i] = map[string]int{}
+		for _, word := range wordsOf(searched(&messages[i])) {
+			lengths[i]++
+			if _, found := slices.BinarySearch(asked, word); !found {
+				continue
+			}
+			if counts[i][word]++; counts[i][word] == 1 {
+				in[word]++
+			}
+		}
+		total += lengths[i]
+	}
+	scores := make([]float64, len(messages))
+	best := 0.0
+	for i := range messages {
+		length := 1 - lengthBias + lengthBias*lengths[i]*float64(len(messages))/max(total, 1)
+		for _, word := range asked { // in their order: the sum is the same each time
+			n, often := float64(in[word]), float64(counts[i][word])
+			rarity := math.Log(1 + (float64(len(messages))-n+0.5)/(n+0.5))
+			scores[i] += rarity * often * (saturation + 1) / (often + saturation*length)
+		}
+		best = max(best, scores[i])
+	}
+	return withNeighbours(scores, best)
+}
+
+// withNeighbours makes scores shares of the best, and lets each message have half of what its neighbours have.
+func withNeighbours(scores []float64, best float64) []float64 {
+	if best == 0 {
+		return scores
+	}
+	shared := make([]float64, len(scores))
+	for i := range scores {
+		shared[i] = scores[i]
+		if i > 0 {
+			shared[i] = max(shared[i], scores[i-1]/2)
+		}
+		if i+1 < len(scores) {
+			shared[i] = max(shared[i], scores[i+1]/2)
+		}
+		shared[i] = rounded(shared[i] / best)
+	}
+	return shared
+}
+
+// rounded takes off the digits in which processors differ, so that the same messages are kept everywhere.
+func rounded(score float64) float64 { return math.Round(score*1e9) / 1e9 }
+
+// maxSearched is how many bytes of a message its score is made of.
+const maxSearched = 64 << 10
+
+func searched(message *Message) string {
+	text := message.Content
+	for _, attachment := range message.Attachments {
+		text += "\n" + attachment.Name + "\n" + attachment.Content
+	}
+	return firstChars(text, maxSearched)
+}
+
+// wordsOf are the words of a text. A run of characters of a script without spaces gives its pairs of neighbours, as
+// one character says little; a single one stands for itself.
+func wordsOf(text string) []string {
+	var words []string
+	var before fulltext.Token
+	paired := true
+	end := func() {
+		if !paired {
+			words = append(words, before.Text)
+		}
+		paired = true
+	}
+	for token := range fulltext.Tokens(text) {
+		joined := before.Wide && token.Wide && before.End == token.Start
+		switch {
+		case joined:
+			words = append(words, before.Text+token.Text)
+		case !token.Wide:
+			end()
+			words = append(words, token.Text)
+		default:
+			end()
+		}
+		before, paired = token, !token.Wide || joined
+	}
+	end()
+	return words
+}
+
+// distinct sorts words and leaves each in once.
+func distinct(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
+}

@@ -1,0 +1,164 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Summarizer makes a text shorter: at most so many characters that say what matters. It must be safe for concurrent
+// use. What is longer than asked for is cut.
+type Summarizer interface {
+	Summarize(ctx context.Context, text string, most int) (string, error)
+}
+
+// Extractive summarizes without a model: it takes the sentences that matter, in their order, with … for what stands
+// between them. The first sentence matters most; then those whose words the text uses often, but not everywhere.
+// The same text gives the same summary. It never fails.
+type Extractive struct{}
+
+// Summarize implements Summarizer.
+func (Extractive) Summarize(_ context.Context, text string, most int) (string, error) {
+	return extract(text, most), nil
+}
+
+const (
+	// maxExtracted is how many bytes of a text's beginning, and of its end, are looked at.
+	maxExtracted = 128 << 10
+	ellipsis     = " … "
+)
+
+func extract(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	sentences := sentencesOf(ends(text))
+	if len(sentences) == 0 || most <= 0 {
+		return ""
+	}
+	if utf8.RuneCountInString(sentences[0].text) > most {
+		return firstWords(sentences[0].text, most)
+	}
+	rate(sentences)
+	best := make([]int, len(sentences))
+	for i := range best {
+		best[i] = i
+	}
+	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(sentences[b].score, sentences[a].score) })
+	left := most
+	for _, i := range best {
+		if chars := utf8.RuneCountInString(sentences[i].text); chars <= left {
+			sentences[i].taken = true
+			left -= chars + utf8.RuneCountInString(ellipsis)
+		}
+	}
+	return join(sentences)
+}
+
+// ends is a text whose middle is left out when it is very long.
+func ends(text string) string {
+	if len(text) <= 2*maxExtracted {
+		return text
+	}
+	head, tail := maxExtracted, len(text)-maxExtracted
+	for !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + "\n" + text[tail:]
+}
+
+// sentence is a sentence of a text, or a line that ends without one.
+type sentence struct {
+	text  string
+	score float64
+	taken bool
+}
+
+// sentencesOf parts a text into sentences, on one line each. A point ends one where white space follows.
+func sentencesOf(text string) []sentence {
+	var found []sentence
+	add := func(text string) {
+		if text = strings.Join(strings.Fields(text), " "); strings.ContainsFunc(text, isWordRune) {
+			found = append(found, sentence{text: text})
+		}
+	}
+	begin, ending := 0, false
+	for at, r := range text {
+		switch {
+		case isLineEnd(r), ending && unicode.IsSpace(r):
+			add(text[begin:at])
+			begin, ending = at, false
+		case strings.ContainsRune("。！？", r):
+			add(text[begin : at+utf8.RuneLen(r)])
+			begin, ending = at+utf8.RuneLen(r), false
+		case strings.ContainsRune(".!?…", r):
+			ending = true
+		case !strings.ContainsRune(`"')]}”’»`, r):
+			ending = false
+		}
+	}
+	add(text[begin:])
+	return found
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// rate scores the sentences: the mean weight of a sentence's words, times what its place is worth.
+func rate(sentences []sentence) {
+	words := make([][]string, len(sentences))
+	in := map[string]int{} // how many sentences have a word
+	for i := range sentences {
+		words[i] = distinct(wordsOf(sentences[i].text))
+		for _, word := range words[i] {
+			in[word]++
+		}
+	}
+	for i := range sentences {
+		sum := 0.0
+		for _, word := range words[i] {
+			if n := float64(in[word]); n > 1 && utf8.RuneCountInString(word) > 1 {
+				sum += n * math.Log(float64(len(sentences))/n)
+			}
+		}
+		sentences[i].score = rounded(sum / (4 + float64(len(words[i]))))
+	}
+	sentences[0].score = math.Inf(1)
+	last := &sentences[len(sentences)-1]
+	last.score *= 1.5 // what a text comes to
+}
+
+// join writes the sentences that were taken.
+func join(sentences []sentence) string {
+	var b strings.Builder
+	before := -1
+	for i, one := range sentences {
+		if !one.taken {
+			continue
+		}
+		switch {
+		case before == i-1 && before >= 0:
+			b.WriteString(" ")
+		case before >= 0:
+			b.WriteString(ellipsis)
+		}
+		b.WriteString(one.text)
+		before = i
+	}
+	return b.String()
+}
+
+// firstWords is the beginning of a text with an ellipsis, cut between words where that costs little.
+func firstWords(text string, most int) string {
+	cut := firstChars(text, most-1)
+	if at := strings.LastIndexByte(cut, ' '); at > len(cut)/2 {
+		cut = cut[:at]
+	}
+	return strings.TrimRight(cut, " ") + "…"
+}

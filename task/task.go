@@ -1,0 +1,136 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Task is work that is given away, as it is stored.
+type Task struct {
+	Description string   `json:"description"`
+	Priority    Priority `json:"priority"`
+	ClientCwd   string   `json:"client_cwd,omitempty"`
+	// Source names the entries that the history was made of; nil when the caller gave the messages.
+	Source  *Source `json:"source,omitempty"`
+	Context Context `json:"task_context,omitzero"`
+}
+
+// Context is what explains a task; only what was given is there.
+type Context struct {
+	BackgroundContext    string   `json:"background_context,omitempty"`
+	ExpectedDeliverables []string `json:"expected_deliverables,omitempty"`
+	SuccessCriteria      []string `json:"success_criteria,omitempty"`
+	Constraints          []string `json:"constraints,omitempty"`
+	RelevantFiles        []string `json:"relevant_files,omitempty"`
+	ConversationHistory  *History `json:"conversation_history,omitempty"`
+	RelatedDocumentation []string `json:"related_documentation,omitempty"`
+}
+
+// IsZero reports whether nothing explains the task.
+func (c Context) IsZero() bool {
+	return c.BackgroundContext == "" && c.ConversationHistory == nil && len(c.ExpectedDeliverables) == 0 &&
+		len(c.SuccessCriteria) == 0 && len(c.Constraints) == 0 && len(c.RelevantFiles) == 0 && len(c.RelatedDocumentation) == 0
+}
+
+// Draft is a request that has been checked, with its history still whole.
+type Draft struct {
+	// Task has everything but the history.
+	Task Task
+	// Messages are the history, the oldest first. Where Task.Source is set, the caller reads those entries and
+	// puts here what FromEntries makes of them.
+	Messages []Message
+	// Compression and Relevance are the request's.
+	Compression Compression
+	Relevance   *float64
+
+	limits Limits
+	now    time.Time
+}
+
+// Check checks a request. now stands for timestamps that are missing. It fails with a *ValidationError.
+func Check(request Request, now time.Time, limits Limits) (Draft, []Warning, error) {
+	draft := Draft{limits: limits.orDefaults(), now: now, Compression: request.Compression, Relevance: request.Relevance}
+	var err error
+	if draft.Task, err = request.fields(draft.limits); err != nil {
+		return Draft{}, nil, err
+	}
+	raw := request.ConversationHistory
+	if draft.Task.Source, err = sourceOf(raw); err != nil {
+		return Draft{}, nil, err
+	}
+	var warnings []Warning
+	draft.Messages, warnings, err = readMessages(raw, request.Relevance != nil, now, draft.limits)
+	if err != nil {
+		return Draft{}, nil, err
+	}
+	return draft, warnings, nil
+}
+
+// Shape makes the task, its history cut to what the limits allow. summarizer makes the summaries where the request
+// asks for some (nil: [Extractive]); where it fails, Extractive does it and a warning says so. The only error is
+// that of a context that is done.
+func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warning, error) {
+	messages, gaps, warnings := d.choose()
+	s := shaper{limits: d.limits.orDefaults(), summarizer: summarizer}
+	if d.Compression == Semantic && summarizer == nil {
+		s.summarizer = Extractive{}
+	} else if d.Compression != Semantic {
+		s.summarizer = nil
+	}
+	task := d.Task
+	if len(messages) > 0 {
+		history, err := s.history(ctx, messages, d.now)
+		if err != nil {
+			return Task{}, nil, err
+		}
+		history.Gaps = gaps
+		task.Context.ConversationHistory = history
+	}
+	warnings = append(warnings, s.warnings...)
+	if tokens := utf8.RuneCountInString(Prompt(task)) / 4; tokens > s.limits.WarnTokens {
+		warnings = append(warnings, Warning{
+			Severity:   Medium,
+			Message:    fmt.Sprintf("the task's prompt has about %d tokens, more than %d", tokens, s.limits.WarnTokens),
+			Suggestion: "Consider fewer or shorter messages, compression semantic, or relevance",
+		})
+	}
+	return task, warnings, nil
+}
+
+// choose returns the messages that the history keeps, and where it leaves some out for want of relevance.
+func (d *Draft) choose() (messages []Message, gaps []Gap, warnings []Warning) {
+	most := d.limits.orDefaults().MaxMessages
+	if d.Relevance != nil {
+		messages, gaps = Relevant(d.Messages, d.Task.Description, *d.Relevance, most)
+		if left := len(d.Messages) - len(messages); left > 0 {
+			warnings = append(warnings, Warning{
+				Severity:   Low,
+				Message:    fmt.Sprintf("conversation_history has %d messages, %d of them left out as less relevant", len(d.Messages), left),
+				Suggestion: "Lower relevance to keep more of them",
+			})
+		}
+		return messages, gaps, warnings
+	}
+	messages = d.Messages
+	if len(messages) > most {
+		warnings = append(warnings, tooManyMessages(len(messages), most))
+		messages = messages[len(messages)-most:]
+	}
+	return messages, nil, warnings
+}
+
+// Validate is Check and Shape for requests that need nobody else: messages that are too long are cut, or summarized
+// by Extractive. A task whose history is a conversation of the log has its Source and no history.
+func Validate(request Request, now time.Time, limits Limits) (*Task, []Warning, error) {
+	draft, warnings, err := Check(request, now, limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	task, more, err := draft.Shape(context.Background(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &task, append(warnings, more...), nil
+}
