@@ -10,8 +10,8 @@ import (
 )
 
 // Checker looks for what must not be in a store: gaps and repeats, groups that cannot be shown, references
-// to what is not there, counts that are wrong, and objects that nothing names. It may run while the store
-// is used. It is used once.
+// to what is not there, counts that are wrong, indexes that are not those of the entries, and objects that
+// nothing names. It may run while the store is used. It is used once.
 type Checker struct {
 	Store continuo.Store
 	// Objects is checked with the store. Default: objects are not looked at.
@@ -66,7 +66,7 @@ const (
 	BadReference Kind = "reference"  // something names what is not there
 	BadCount     Kind = "count"      // a number that is not that of what it counts
 	LooseObject  Kind = "loose"      // an object that nothing names
-	BadIndex     Kind = "index"      // the index of words is not that of the log
+	BadIndex     Kind = "index"      // the index of words or of runs is not that of the log
 	BadTurn      Kind = "turn"       // turns that cannot have been
 	Unreadable   Kind = "unreadable" // a row that is not what a store writes
 )
@@ -109,7 +109,7 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 
 // conversation checks one.
 func (c *Checker) conversation(ctx context.Context, id string, checked *Checked, tell func(Finding)) error {
-	w := &walk{Checker: c, ctx: ctx, checked: checked, needs: map[string]need{}, fences: map[int64]string{}}
+	w := &walk{Checker: c, ctx: ctx, checked: checked, runs: runs{}, needs: map[string]need{}, fences: map[int64]string{}}
 	w.tell = func(f Finding) {
 		f.ConversationID = id
 		tell(f)
@@ -133,7 +133,10 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 	if err := errors.Join(w.end(), w.objects()); err != nil {
 		return err
 	}
-	return w.index()
+	if err := w.index(); err != nil {
+		return err
+	}
+	return w.runIndex()
 }
 
 // isOfTheStore reports whether nothing could be read, rather than something that is there.

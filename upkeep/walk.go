@@ -19,7 +19,8 @@ type walk struct {
 
 	record0 *continuo.ConversationRecord
 	last    int64 // seq of the newest own entry
-	broken  bool  // the sequence was told of already
+	broken  bool  // the sequence, or its end, was told of already
+	runs    runs  // as the entries tell of them
 	group   continuo.Group
 	needs   map[string]need // objects, by id
 	running string          // id of the turn that runs
@@ -106,6 +107,7 @@ func (w *walk) entry(e *continuo.Entry) error {
 		w.needs[attachment.ID] = need{e.Seq, attachment.Bytes}
 	}
 	w.counts(e)
+	w.runs.take(e)
 	if e.Round != nil && e.Round.Envelope != "" {
 		return w.envelope(e.Seq, e.Round.Envelope)
 	}
@@ -191,6 +193,7 @@ func (w *walk) end() error {
 	case err == nil && now.LastSeq != c.LastSeq && w.last <= now.LastSeq && w.last >= c.LastSeq:
 		return nil
 	}
+	w.broken = true
 	w.say(0, BadCount, fmt.Sprintf("its last_seq is %d, and its newest entry is %d", c.LastSeq, w.last), restoreWords)
 	return nil
 }

@@ -216,7 +216,8 @@ func TestProblemsAreBoundedAndInOrder(t *testing.T) {
 	}
 }
 
-// Hostile files are refused, in a time that does not grow out of hand.
+// Hostile files are refused, in a time that does not grow out of hand; internal/yamltree tests more that are so by
+// their form.
 func TestHostileFilesAreRefusedSoon(t *testing.T) {
 	chain := func(n int, edge string) string {
 		var text strings.Builder
@@ -236,23 +237,10 @@ func TestHostileFilesAreRefusedSoon(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"brackets":             "nodes: " + strings.Repeat("[", 100_000),
-		"braces":               "nodes: " + strings.Repeat("{a: ", 60_000),
-		"dashes":               strings.Repeat("- ", 100_000),
 		"indents":              indents(600),
 		"bytes":                "nodes: {a: {brief: " + strings.Repeat("x", maxFileBytes) + "}}",
-		"aliases":              "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nnodes: *c\n",
-		"anchors":              strings.Repeat("a: &a\n", 30_000),
 		"keys":                 "nodes: {a: {brief: b}}\n" + numbered(15_000, "k%d: 1\n"),
-		"short keys":           "nodes: {a: {brief: b}}\n" + numbered(35_000, "%x: \n"),
 		"just too few keys":    "nodes: {a: {brief: b}}\n" + numbered(4_900, "k%d: 1\n"),
-		"items":                "nodes: [" + strings.Repeat("a,", 130_000) + "]",
-		"lines of items":       "edges:\n" + strings.Repeat("- a\n", 60_000),
-		"comments":             strings.Repeat("#\n", 130_000),
-		"a long text":          "nodes: {a: {brief: b}}\nname: |\n" + strings.Repeat(" x\n", 80_000) + "more: 1\n",
-		"a folded text":        "nodes: {a: {brief: b}}\nname: >\n" + strings.Repeat(" x\n", 80_000) + "more: 1\n",
-		"a plain text":         "nodes: {a: {brief: b}}\nname:\n" + strings.Repeat(" x\n", 80_000) + "more: 1\n",
-		"a quoted text":        "nodes: {a: {brief: b}}\nmore: \"" + strings.Repeat("\\x41", 60_000) + "\"\n",
-		"keys in brackets":     "nodes: {" + numbered(12_000, "k%d: {brief: b}, ") + "}",
 		"edges":                "nodes: {a: {brief: b}}\nedges:\n" + strings.Repeat("- a -> a\n", 20_000),
 		"a dense graph":        chain(31, "  - n%d -> n%d\n"),
 		"loops over loops":     chain(31, "  - {from: n%d, to: n%d, when: visit < 3, max: 3}\n"),
@@ -260,10 +248,6 @@ func TestHostileFilesAreRefusedSoon(t *testing.T) {
 		"a deep expression":    "nodes: {a: {brief: b, check: '" + strings.Repeat("(", 1900) + "'}}",
 		"a list in expression": "nodes: {a: {brief: b, check: '[" + strings.Repeat("1,", 950) + "] == visit'}}",
 		"not not":              "nodes: {a: {brief: b, check: '" + strings.Repeat("!", 1900) + "true'}}",
-		"quotes":               strings.Repeat("'", 99_999),
-		"colons":               strings.Repeat("a: ", 50_000),
-		"questions":            strings.Repeat("? ", 50_000),
-		"tags":                 strings.Repeat("!a ", 50_000),
 	} {
 		began := time.Now()
 		_, err := Parse("hostile.yaml", []byte(text), settings)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // AgentConfig is one agent of the file.
@@ -109,7 +110,7 @@ func (a *AgentConfig) limitRows(prefix string) []*setting {
 func persona(place *string) value {
 	return value{
 		allowed: "a text that is not blank, in one line or below persona: |",
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			if err := checkPersona(text); err != nil {
 				return errNotAllowed

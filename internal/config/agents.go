@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // agentRows is one agent of the file with its settings.
@@ -22,75 +23,75 @@ var agentID = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 const NoAgent = "none"
 
 // agentsSection applies the section agents: a mapping of ids to mappings.
-func (r *fileReader) agentsSection(section *node) {
-	switch section.kind {
-	case nullNode:
+func (r *fileReader) agentsSection(section *yamltree.Node) {
+	switch section.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(section), "agents: not a mapping; write each agent's id, and its settings indented below it")
 		return
 	}
-	for _, f := range section.fields {
-		switch id := f.key.text; {
+	for _, f := range section.Fields {
+		switch id := f.Key.Text; {
 		case id == NoAgent:
-			r.problems.add(r.at(f.key), "agents.%s: %s stands for no agent; choose another id", id, id)
+			r.problems.add(r.at(f.Key), "agents.%s: %s stands for no agent; choose another id", id, id)
 		case !agentID.MatchString(id):
-			r.problems.add(r.at(f.key), "agents: %s is no id for an agent; allowed: a small letter, then at most 63 small letters, digits, _ and -", quoted(id))
+			r.problems.add(r.at(f.Key), "agents: %s is no id for an agent; allowed: a small letter, then at most 63 small letters, digits, _ and -", quoted(id))
 		default:
 			r.agent(id, f)
 		}
 	}
 }
 
-func (r *fileReader) agent(id string, f field) {
+func (r *fileReader) agent(id string, f yamltree.Field) {
 	config := &AgentConfig{ID: id}
 	prefix := agentsPrefix + id + "."
 	agent := &agentRows{config: config, rows: config.rows(prefix, r.home(), r.views)}
-	if f.value.kind != mappingNode && f.value.kind != nullNode {
-		r.problems.add(r.at(f.value), "agents.%s: not a mapping; write the agent's settings indented below its id", id)
+	if f.Value.Kind != yamltree.Mapping && f.Value.Kind != yamltree.Null {
+		r.problems.add(r.at(f.Value), "agents.%s: not a mapping; write the agent's settings indented below its id", id)
 		return
 	}
 	before := len(r.problems.list)
-	for _, given := range f.value.fields {
+	for _, given := range f.Value.Fields {
 		r.agentField(agent, prefix, given)
 	}
 	agent.row(prefix + "name").setDefault(id)
 	if len(r.problems.list) == before {
-		r.agentPersona(agent, prefix, f.key)
+		r.agentPersona(agent, prefix, f.Key)
 	}
 	r.agents = append(r.agents, agent)
 	r.config.Agents[id] = *config
 }
 
-func (r *fileReader) agentField(agent *agentRows, prefix string, f field) {
-	key := prefix + f.key.text
+func (r *fileReader) agentField(agent *agentRows, prefix string, f yamltree.Field) {
+	key := prefix + f.Key.Text
 	row := agent.row(key)
 	switch {
-	case f.key.text == "tools":
-		r.agentTools(agent, prefix+"tools.", f.value)
-	case strings.HasPrefix(f.key.text, "tools."):
-		r.problems.add(r.at(f.key), "the key %s must be written as %s, indented below tools:", word(key), word(strings.TrimPrefix(f.key.text, "tools.")))
+	case f.Key.Text == "tools":
+		r.agentTools(agent, prefix+"tools.", f.Value)
+	case strings.HasPrefix(f.Key.Text, "tools."):
+		r.problems.add(r.at(f.Key), "the key %s must be written as %s, indented below tools:", word(key), word(strings.TrimPrefix(f.Key.Text, "tools.")))
 	case row != nil:
-		r.set(row, f.value)
+		r.set(row, f.Value)
 	case !r.problems.full():
-		r.problems.add(r.at(f.key), "unknown key %s; %s", word(key), agent.advice(prefix, f.key.text, "an agent"))
+		r.problems.add(r.at(f.Key), "unknown key %s; %s", word(key), agent.advice(prefix, f.Key.Text, "an agent"))
 	}
 }
 
 // agentTools applies an agent's section tools, or the list that is short for it.
-func (r *fileReader) agentTools(agent *agentRows, prefix string, value *node) {
-	switch value.kind {
-	case nullNode:
-	case listNode:
+func (r *fileReader) agentTools(agent *agentRows, prefix string, value *yamltree.Node) {
+	switch value.Kind {
+	case yamltree.Null:
+	case yamltree.List:
 		r.set(agent.row(prefix+"allow"), value)
 		r.apply(agent.row(prefix+"otherwise"), given{text: "deny", origin: r.at(value)})
-	case mappingNode:
-		for _, f := range value.fields {
-			if row := agent.row(prefix + f.key.text); row != nil {
-				r.set(row, f.value)
+	case yamltree.Mapping:
+		for _, f := range value.Fields {
+			if row := agent.row(prefix + f.Key.Text); row != nil {
+				r.set(row, f.Value)
 			} else if !r.problems.full() {
-				r.problems.add(r.at(f.key), "unknown key %s; %s", word(prefix+f.key.text), agent.advice(prefix, f.key.text, "an agent's tools"))
+				r.problems.add(r.at(f.Key), "unknown key %s; %s", word(prefix+f.Key.Text), agent.advice(prefix, f.Key.Text, "an agent's tools"))
 			}
 		}
 	default:
@@ -99,7 +100,7 @@ func (r *fileReader) agentTools(agent *agentRows, prefix string, value *node) {
 }
 
 // agentPersona makes sure that an agent has one persona, and reads its file.
-func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *node) {
+func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *yamltree.Node) {
 	text, file := agent.row(prefix+"persona"), agent.row(prefix+"persona_file")
 	switch {
 	case text.origin.Kind == FromDefault && file.origin.Kind == FromDefault:

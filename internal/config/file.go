@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // loadFile finds the settings file and applies it.
@@ -63,9 +64,9 @@ func readBounded(name string) ([]byte, error) {
 // applyFile applies the file's text.
 func (l *loader) applyFile(name string, data []byte) {
 	root, err := parseYAML(data)
-	if at := (*syntaxError)(nil); errors.As(err, &at) {
+	if wrong := (*yamltree.Error)(nil); errors.As(err, &wrong) {
 		l.broken = true
-		l.problems.add(Origin{Kind: FromFile, Name: name, Line: at.line, Column: at.column}, "%w", err)
+		l.problems.add(Origin{Kind: FromFile, Name: name, Line: wrong.At.Line, Column: wrong.At.Column}, "%w", err)
 		return
 	}
 	reader := fileReader{l, name}
@@ -78,40 +79,45 @@ type fileReader struct {
 	name string
 }
 
-func (r *fileReader) at(n *node) Origin {
-	return Origin{Kind: FromFile, Name: r.name, Line: n.line, Column: n.column}
+// at is the place of a node, of a mapping that of its first key.
+func (r *fileReader) at(n *yamltree.Node) Origin {
+	place := n.At
+	if len(n.Fields) > 0 {
+		place = n.Fields[0].Key.At
+	}
+	return Origin{Kind: FromFile, Name: r.name, Line: place.Line, Column: place.Column}
 }
 
 // mapping applies the fields of a section; prefix is its key with a dot, "" for the whole file.
-func (r *fileReader) mapping(prefix string, section *node) {
-	for _, f := range section.fields {
-		key := prefix + f.key.text
+func (r *fileReader) mapping(prefix string, section *yamltree.Node) {
+	for _, f := range section.Fields {
+		key := prefix + f.Key.Text
 		switch row := r.row(key); {
 		case key == "models":
-			r.modelsSection(f.value)
+			r.modelsSection(f.Value)
 		case key == "agents":
-			r.agentsSection(f.value)
+			r.agentsSection(f.Value)
 		case key == "mcp":
-			r.mcpSection(f.value)
+			r.mcpSection(f.Value)
 		case key == "mcp.servers":
-			r.problems.add(r.at(f.key), "the key mcp.servers must be written as servers, indented below mcp:")
-		case row != nil && strings.Contains(f.key.text, "."):
+			r.problems.add(r.at(f.Key), "the key mcp.servers must be written as servers, indented below mcp:")
+		case row != nil && strings.Contains(f.Key.Text, "."):
 			parent, last := splitKey(key)
-			r.problems.add(r.at(f.key), "the key %s must be written as %s, indented below %s:", key, last, parent)
+			r.problems.add(r.at(f.Key), "the key %s must be written as %s, indented below %s:", key, last, parent)
 		case row != nil:
-			r.set(row, f.value)
+			r.set(row, f.Value)
 		case r.isSection(key):
-			r.section(key, f.value)
+			r.section(key, f.Value)
 		default:
-			r.unknown(key, f.key)
+			r.unknown(key, f.Key)
 		}
 	}
 }
 
-func (r *fileReader) section(key string, value *node) {
-	switch value.kind {
-	case nullNode: // everything below is commented out
-	case mappingNode:
+func (r *fileReader) section(key string, value *yamltree.Node) {
+	switch value.Kind {
+	case yamltree.Null: // everything below is commented out
+	case yamltree.Mapping:
 		r.mapping(key+".", value)
 	default:
 		r.problems.add(r.at(value), "%s is no setting but a section: write its settings indented below it", key)
@@ -119,19 +125,19 @@ func (r *fileReader) section(key string, value *node) {
 }
 
 // set applies one value to one setting.
-func (r *fileReader) set(row *setting, value *node) {
-	g := given{kind: value.kind, text: value.text, origin: r.at(value)}
-	for _, item := range value.items {
-		if item.kind != textNode && row.value.setList != nil {
+func (r *fileReader) set(row *setting, value *yamltree.Node) {
+	g := given{kind: value.Kind, text: value.Text, origin: r.at(value)}
+	for _, item := range value.Items {
+		if item.Kind != yamltree.Text && row.value.setList != nil {
 			r.problems.add(r.at(item), "%s: an item that is no text; allowed: %s", row.key, row.value.allowed)
 			return
 		}
-		g.items = append(g.items, item.text)
+		g.items = append(g.items, item.Text)
 	}
 	r.apply(row, g)
 }
 
-func (r *fileReader) unknown(key string, at *node) {
+func (r *fileReader) unknown(key string, at *yamltree.Node) {
 	if !r.problems.full() {
 		r.problems.add(r.at(at), "unknown key %s; %s", word(key), r.advice(key))
 	}

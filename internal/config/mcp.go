@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // MCPConfig is the section mcp.
@@ -93,7 +94,7 @@ func (m *MCPServerConfig) headersRow(prefix string) *setting {
 // (fileReader.texts).
 func mappingRow(key string, place *map[string]string, allowed, doc string) *setting {
 	return &setting{key: key, phrase: "none", doc: doc, value: value{
-		allowed: allowed, takes: []nodeKind{mappingNode}, hidden: true,
+		allowed: allowed, takes: []yamltree.Kind{yamltree.Mapping}, hidden: true,
 		set:  func(string) error { return errNotAllowed },
 		show: func() string { return strings.Join(slices.Sorted(maps.Keys(*place)), ", ") },
 	}}
@@ -104,7 +105,7 @@ func mappingRow(key string, place *map[string]string, allowed, doc string) *sett
 func commandLine(place *[]string) value {
 	return value{
 		allowed: "a list of a program and its arguments, such as [npx, -y, some-server]",
-		takes:   []nodeKind{listNode},
+		takes:   []yamltree.Kind{yamltree.List},
 		hidden:  true,
 		setList: func(items []string) error {
 			if len(items) == 0 || !isName(items[0]) || slices.ContainsFunc(items, func(item string) bool { return strings.ContainsRune(item, 0) }) {
@@ -132,7 +133,7 @@ func commandLine(place *[]string) value {
 func endpoint(place *string) value {
 	return value{
 		allowed: "an http or https URL with a host and without user, query and fragment, such as http://127.0.0.1:3000/mcp; a key goes into headers",
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		hidden:  true,
 		set: func(text string) error {
 			location, err := url.Parse(text)
@@ -148,109 +149,109 @@ func endpoint(place *string) value {
 }
 
 // mcpSection applies the section mcp.
-func (r *fileReader) mcpSection(section *node) {
-	switch section.kind {
-	case nullNode:
+func (r *fileReader) mcpSection(section *yamltree.Node) {
+	switch section.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(section), "mcp is no setting but a section: write servers: indented below it")
 		return
 	}
-	for _, f := range section.fields {
-		if f.key.text == "servers" {
-			r.mcpServers(f.value)
+	for _, f := range section.Fields {
+		if f.Key.Text == "servers" {
+			r.mcpServers(f.Value)
 			continue
 		}
-		r.problems.add(r.at(f.key), "unknown key %s; %s", word("mcp."+f.key.text), "its only key is servers")
+		r.problems.add(r.at(f.Key), "unknown key %s; %s", word("mcp."+f.Key.Text), "its only key is servers")
 	}
 }
 
-func (r *fileReader) mcpServers(section *node) {
-	switch section.kind {
-	case nullNode:
+func (r *fileReader) mcpServers(section *yamltree.Node) {
+	switch section.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(section), "mcp.servers: not a mapping; write each server's name, and its settings indented below it")
 		return
 	}
-	for _, f := range section.fields {
-		switch name := f.key.text; {
+	for _, f := range section.Fields {
+		switch name := f.Key.Text; {
 		case slices.Contains(builtinTools[:], name):
-			r.problems.add(r.at(f.key), "mcp.servers.%s: the name %s is taken by built-in tools; choose another", name, name)
+			r.problems.add(r.at(f.Key), "mcp.servers.%s: the name %s is taken by built-in tools; choose another", name, name)
 		case !mcpName.MatchString(name):
-			r.problems.add(r.at(f.key), "mcp.servers: %s is no name for a server; allowed: a small letter, then at most 31 small letters, digits, _ and -", quoted(name))
+			r.problems.add(r.at(f.Key), "mcp.servers: %s is no name for a server; allowed: a small letter, then at most 31 small letters, digits, _ and -", quoted(name))
 		default:
 			r.mcpServer(name, f)
 		}
 	}
 }
 
-func (r *fileReader) mcpServer(name string, f field) {
+func (r *fileReader) mcpServer(name string, f yamltree.Field) {
 	config := &MCPServerConfig{Name: name, Env: map[string]string{}, Headers: map[string]string{}}
 	prefix := mcpPrefix + name + "."
 	server := &mcpRows{config: config, rows: config.rows(prefix, r.home()), env: config.envRow(prefix), headers: config.headersRow(prefix)}
-	if f.value.kind != mappingNode && f.value.kind != nullNode {
-		r.problems.add(r.at(f.value), "mcp.servers.%s: not a mapping; write the server's settings indented below its name", name)
+	if f.Value.Kind != yamltree.Mapping && f.Value.Kind != yamltree.Null {
+		r.problems.add(r.at(f.Value), "mcp.servers.%s: not a mapping; write the server's settings indented below its name", name)
 		return
 	}
 	before := len(r.problems.list)
-	for _, given := range f.value.fields {
+	for _, given := range f.Value.Fields {
 		r.mcpField(server, prefix, given)
 	}
 	if len(r.problems.list) == before {
-		r.mcpConflict(server, prefix, f.key)
+		r.mcpConflict(server, prefix, f.Key)
 	}
 	r.mcp = append(r.mcp, server)
 	r.config.MCP.Servers[name] = *config
 }
 
-func (r *fileReader) mcpField(server *mcpRows, prefix string, f field) {
-	key := prefix + f.key.text
+func (r *fileReader) mcpField(server *mcpRows, prefix string, f yamltree.Field) {
+	key := prefix + f.Key.Text
 	row := server.row(key)
 	switch {
-	case f.key.text == "env":
-		r.texts(server, server.env, f.value, server.config.Env, func(name string) (string, error) { return name, checkVariable(name) })
-	case f.key.text == "headers":
-		r.texts(server, server.headers, f.value, server.config.Headers, func(name string) (string, error) {
+	case f.Key.Text == "env":
+		r.texts(server, server.env, f.Value, server.config.Env, func(name string) (string, error) { return name, checkVariable(name) })
+	case f.Key.Text == "headers":
+		r.texts(server, server.headers, f.Value, server.config.Headers, func(name string) (string, error) {
 			return http.CanonicalHeaderKey(name), checkHeaderName(name)
 		})
 	case row != nil:
-		r.set(row, f.value)
+		r.set(row, f.Value)
 	case !r.problems.full():
-		r.problems.add(r.at(f.key), "unknown key %s; %s", word(key), server.advice(prefix, f.key.text))
+		r.problems.add(r.at(f.Key), "unknown key %s; %s", word(key), server.advice(prefix, f.Key.Text))
 	}
 }
 
 // texts applies a mapping of names to texts with ${NAME} in them. What was given is never repeated.
-func (r *fileReader) texts(server *mcpRows, row *setting, given *node, into map[string]string, check func(name string) (string, error)) {
-	switch given.kind {
-	case nullNode:
+func (r *fileReader) texts(server *mcpRows, row *setting, given *yamltree.Node, into map[string]string, check func(name string) (string, error)) {
+	switch given.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(given), "%s: not a mapping; allowed: %s", row.key, row.value.allowed)
 		return
 	}
 	row.origin = r.at(given)
-	for _, f := range given.fields {
-		name, err := check(f.key.text)
+	for _, f := range given.Fields {
+		name, err := check(f.Key.Text)
 		_, twice := into[name]
 		switch {
 		case err != nil:
-			r.problems.add(r.at(f.key), "%s: %s: %w", row.key, word(f.key.text), err)
-		case f.value.kind != textNode:
-			r.problems.add(r.at(f.value), "%s: the value of %s is no text; put it in quotes", row.key, word(f.key.text))
+			r.problems.add(r.at(f.Key), "%s: %s: %w", row.key, word(f.Key.Text), err)
+		case f.Value.Kind != yamltree.Text:
+			r.problems.add(r.at(f.Value), "%s: the value of %s is no text; put it in quotes", row.key, word(f.Key.Text))
 		case twice:
-			r.problems.add(r.at(f.key), "%s: %s is there twice", row.key, name)
-		case looksSecret(name) && !reference.MatchString(f.value.text):
-			r.problems.add(r.at(f.key), "%s: %s looks as if it carried a secret; secrets never stand in the file: write ${NAME} for the environment variable that holds it", row.key, name)
+			r.problems.add(r.at(f.Key), "%s: %s is there twice", row.key, name)
+		case looksSecret(name) && !reference.MatchString(f.Value.Text):
+			r.problems.add(r.at(f.Key), "%s: %s looks as if it carried a secret; secrets never stand in the file: write ${NAME} for the environment variable that holds it", row.key, name)
 		default:
-			text, unset := fillIn(f.value.text, r.env)
+			text, unset := fillIn(f.Value.Text, r.env)
 			server.unset = append(server.unset, unset...)
 			if !isLine(text) || strings.TrimSpace(text) != text && len(unset) == 0 {
-				r.problems.add(r.at(f.value), "%s: the value of %s is not one line of text without spaces around it", row.key, name)
+				r.problems.add(r.at(f.Value), "%s: the value of %s is not one line of text without spaces around it", row.key, name)
 			}
 			into[name] = text
 		}
@@ -297,7 +298,7 @@ func looksSecret(name string) bool {
 }
 
 // mcpConflict tells what is wrong between settings that are each right.
-func (r *fileReader) mcpConflict(server *mcpRows, prefix string, at *node) {
+func (r *fileReader) mcpConflict(server *mcpRows, prefix string, at *yamltree.Node) {
 	given := func(key string) *setting {
 		for _, row := range append(slices.Clone(server.rows), server.env, server.headers) {
 			if row.key == prefix+key && row.origin.Kind == FromFile {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // The protocols of upstreams.
@@ -107,7 +109,7 @@ func (m *ModelConfig) headersRow(prefix string) *setting {
 		key: prefix + "headers", phrase: "none",
 		doc: "HTTP headers that each request to the upstream carries besides its own. Headers for keys are refused: name the key's variable in api_key_env.",
 		value: value{
-			allowed: "a mapping of header names to texts", takes: []nodeKind{mappingNode}, hidden: true,
+			allowed: "a mapping of header names to texts", takes: []yamltree.Kind{yamltree.Mapping}, hidden: true,
 			set: func(string) error { return errNotAllowed },
 			show: func() string {
 				names := make([]string, 0, len(m.Headers))
@@ -186,7 +188,7 @@ func hostOf(base string) string {
 func baseURL(place *string) value {
 	return value{
 		allowed: "an http or https URL with a host and without user, query and fragment, such as " + openAIURL,
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		hidden:  true,
 		set: func(text string) error {
 			location, err := url.Parse(text)
@@ -206,7 +208,7 @@ func baseURL(place *string) value {
 func variable(place *string) value {
 	return value{
 		allowed: `the name of an environment variable in capital letters, digits and _, such as OPENAI_API_KEY, or "" to send no key; the key itself stays in the environment`,
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		hidden:  true,
 		set: func(text string) error {
 			if strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || len(text) > 100 || text != "" && text[0] >= '0' && text[0] <= '9' {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // modelRows is one model of the file with its settings.
@@ -17,36 +18,36 @@ type modelRows struct {
 }
 
 // modelsSection applies the section models: a mapping of names to mappings.
-func (r *fileReader) modelsSection(section *node) {
-	switch section.kind {
-	case nullNode:
+func (r *fileReader) modelsSection(section *yamltree.Node) {
+	switch section.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(section), "models: not a mapping; write each model's name, and its settings indented below it")
 		return
 	}
-	for _, f := range section.fields {
-		name := f.key.text
+	for _, f := range section.Fields {
+		name := f.Key.Text
 		switch {
 		case name == DemoModel:
-			r.problems.add(r.at(f.key), "models.demo: the name demo is taken by the built-in model; choose another")
+			r.problems.add(r.at(f.Key), "models.demo: the name demo is taken by the built-in model; choose another")
 		case !isName(name):
-			r.problems.add(r.at(f.key), "models: %s is no name for a model; allowed: one line of text without spaces around it", quoted(name))
+			r.problems.add(r.at(f.Key), "models: %s is no name for a model; allowed: one line of text without spaces around it", quoted(name))
 		default:
-			r.model(name, f.value)
+			r.model(name, f.Value)
 		}
 	}
 }
 
-func (r *fileReader) model(name string, value *node) {
+func (r *fileReader) model(name string, value *yamltree.Node) {
 	config := &ModelConfig{Name: name, Headers: map[string]string{}}
 	prefix := "models." + name + "."
 	model := &modelRows{config: config, rows: config.rows(prefix), headers: config.headersRow(prefix)}
-	if value.kind != mappingNode && value.kind != nullNode {
+	if value.Kind != yamltree.Mapping && value.Kind != yamltree.Null {
 		r.problems.add(r.at(value), "models.%s: not a mapping; write the model's settings indented below its name", name)
 	}
-	for _, f := range value.fields {
+	for _, f := range value.Fields {
 		r.modelField(model, prefix, f)
 	}
 	config.resolve(model.rows, r.env)
@@ -58,19 +59,19 @@ func (r *fileReader) model(name string, value *node) {
 	r.config.Models[name] = *config
 }
 
-func (r *fileReader) modelField(model *modelRows, prefix string, f field) {
-	key := prefix + f.key.text
+func (r *fileReader) modelField(model *modelRows, prefix string, f yamltree.Field) {
+	key := prefix + f.Key.Text
 	row := model.row(key)
 	switch {
-	case f.key.text == "headers":
-		r.headers(model, f.value)
+	case f.Key.Text == "headers":
+		r.headers(model, f.Value)
 	case row != nil:
-		r.set(row, f.value)
+		r.set(row, f.Value)
 	case r.problems.full():
-	case f.key.text == "api_key" || f.key.text == "apikey" || f.key.text == "key":
-		r.problems.add(r.at(f.key), "unknown key %s; keys never stand in the file: name the environment variable that holds it in %sapi_key_env", word(key), prefix)
+	case f.Key.Text == "api_key" || f.Key.Text == "apikey" || f.Key.Text == "key":
+		r.problems.add(r.at(f.Key), "unknown key %s; keys never stand in the file: name the environment variable that holds it in %sapi_key_env", word(key), prefix)
 	default:
-		r.problems.add(r.at(f.key), "unknown key %s; %s", word(key), model.advice(prefix, f.key.text))
+		r.problems.add(r.at(f.Key), "unknown key %s; %s", word(key), model.advice(prefix, f.Key.Text))
 	}
 }
 
@@ -97,27 +98,27 @@ func (m *modelRows) advice(prefix, key string) string {
 }
 
 // headers applies a model's headers. What was given is never repeated.
-func (r *fileReader) headers(model *modelRows, value *node) {
+func (r *fileReader) headers(model *modelRows, value *yamltree.Node) {
 	key := model.headers.key
-	switch value.kind {
-	case nullNode:
+	switch value.Kind {
+	case yamltree.Null:
 		return
-	case mappingNode:
+	case yamltree.Mapping:
 	default:
 		r.problems.add(r.at(value), "%s: not a mapping; allowed: %s", key, model.headers.value.allowed)
 		return
 	}
 	model.headers.origin = r.at(value)
-	for _, f := range value.fields {
-		name := http.CanonicalHeaderKey(f.key.text)
-		if f.value.kind != textNode {
-			r.problems.add(r.at(f.value), "%s: the value of %s is no text; put it in quotes", key, word(f.key.text))
-		} else if err := checkHeader(f.key.text, f.value.text); err != nil {
-			r.problems.add(r.at(f.key), "%s: %s: %w", key, word(f.key.text), err)
+	for _, f := range value.Fields {
+		name := http.CanonicalHeaderKey(f.Key.Text)
+		if f.Value.Kind != yamltree.Text {
+			r.problems.add(r.at(f.Value), "%s: the value of %s is no text; put it in quotes", key, word(f.Key.Text))
+		} else if err := checkHeader(f.Key.Text, f.Value.Text); err != nil {
+			r.problems.add(r.at(f.Key), "%s: %s: %w", key, word(f.Key.Text), err)
 		} else if _, twice := model.config.Headers[name]; twice {
-			r.problems.add(r.at(f.key), "%s: the header %s is there twice", key, name)
+			r.problems.add(r.at(f.Key), "%s: the header %s is there twice", key, name)
 		} else {
-			model.config.Headers[name] = f.value.text
+			model.config.Headers[name] = f.Value.Text
 		}
 	}
 }

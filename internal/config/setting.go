@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // Setting is one key for a person to read.
@@ -36,7 +38,7 @@ type setting struct {
 
 // given is a value as it was written somewhere.
 type given struct {
-	kind   nodeKind // untyped for the environment and flags, where everything is text
+	kind   yamltree.Kind // untyped for the environment and flags, where everything is text
 	text   string
 	items  []string // of a list
 	origin Origin
@@ -98,19 +100,19 @@ func splitList(text string) []string {
 // repeat says what was given, without the text where it may be a secret.
 func (v value) repeat(g given) string {
 	switch {
-	case g.kind == wholeNode && !v.hidden, g.kind == numberNode && !v.hidden, g.kind == boolNode && !v.hidden:
+	case g.kind == yamltree.Whole && !v.hidden, g.kind == yamltree.Number && !v.hidden, g.kind == yamltree.Bool && !v.hidden:
 		return g.text
-	case g.kind == nullNode:
+	case g.kind == yamltree.Null:
 		return "nothing"
-	case g.kind == listNode && !v.hidden && len(g.items) > 0:
+	case g.kind == yamltree.List && !v.hidden && len(g.items) > 0:
 		return "the list " + quoted(strings.Join(g.items, ", "))
-	case g.kind == listNode:
+	case g.kind == yamltree.List:
 		return "a list"
-	case g.kind == mappingNode:
+	case g.kind == yamltree.Mapping:
 		return "a mapping"
 	case v.hidden:
 		return fmt.Sprintf("a text of %d characters (not repeated, it may be secret)", utf8.RuneCountInString(g.text))
-	case g.kind == textNode:
+	case g.kind == yamltree.Text:
 		return "the text " + quoted(g.text)
 	default:
 		return quoted(g.text)

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // StoreConfig is the section store.
@@ -66,7 +68,7 @@ func (c *Config) storeRows(home string) []*setting {
 func databaseURL(place *string) value {
 	return value{
 		allowed: `a URL such as postgres://user@host:5432/database, or "" for the SQLite file`,
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		hidden:  true,
 		set: func(text string) error {
 			if text == "" {

@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // TelemetryConfig is the section telemetry.
@@ -33,7 +35,7 @@ func (c *Config) telemetryRows() []*setting {
 func fraction(place *float64) value {
 	return value{
 		allowed: "a number from 0 to 1",
-		takes:   []nodeKind{wholeNode, numberNode},
+		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
 		set: func(text string) error {
 			number, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(number >= 0 && number <= 1) {

@@ -12,12 +12,14 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // value is a typed place in a Config: how a text is read into it and shown again.
 type value struct {
-	allowed string     // completes "allowed: …"
-	takes   []nodeKind // the kinds of YAML value that may be given
+	allowed string          // completes "allowed: …"
+	takes   []yamltree.Kind // the kinds of YAML value that may be given
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
 	show    func() string
@@ -38,7 +40,7 @@ func whole[T int | int64](place *T, least int) value { return between(place, lea
 func between[T int | int64](place *T, least, most int) value {
 	return value{
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
-		takes:   []nodeKind{wholeNode},
+		takes:   []yamltree.Kind{yamltree.Whole},
 		set: func(text string) error {
 			number, err := strconv.Atoi(text)
 			if err != nil || number < least || number > most || strconv.Itoa(number) != text {
@@ -55,7 +57,7 @@ func between[T int | int64](place *T, least, most int) value {
 func share(place *float64) value {
 	return value{
 		allowed: "a number above 0, at most 1",
-		takes:   []nodeKind{wholeNode, numberNode},
+		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
 		set: func(text string) error {
 			number, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(number > 0 && number <= 1) {
@@ -72,7 +74,7 @@ func share(place *float64) value {
 func temperature(place **float64) value {
 	return value{
 		allowed: "a number from 0 to 2",
-		takes:   []nodeKind{wholeNode, numberNode},
+		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
 		set: func(text string) error {
 			number, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(number >= 0 && number <= 2) {
@@ -93,7 +95,7 @@ func temperature(place **float64) value {
 func boolean(place *bool) value {
 	return value{
 		allowed: "true or false",
-		takes:   []nodeKind{boolNode},
+		takes:   []yamltree.Kind{yamltree.Bool},
 		set: func(text string) error {
 			if text != "true" && text != "false" {
 				return errNotAllowed
@@ -109,7 +111,7 @@ func boolean(place *bool) value {
 func duration(place *time.Duration) value {
 	return value{
 		allowed: "a time of at least 1ms with its unit, such as 90s, 10m or 1h30m",
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			length, err := time.ParseDuration(text)
 			if err != nil || length < time.Millisecond {
@@ -157,7 +159,7 @@ func oneOf(place *string, words ...string) value {
 	}
 	return value{
 		allowed: allowed,
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			if !slices.Contains(words, text) {
 				return errNotAllowed
@@ -186,7 +188,7 @@ func logLevel(place *slog.Level) value {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	return value{
 		allowed: "debug, info, warn or error",
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			level, ok := levels[text]
 			if !ok {
@@ -203,7 +205,7 @@ func logLevel(place *slog.Level) value {
 func name(place *string, allowed string) value {
 	return value{
 		allowed: allowed,
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			if !isName(text) {
 				return errNotAllowed
@@ -230,7 +232,7 @@ func isLine(text string) bool {
 func patternList(place *[]string) value {
 	return value{
 		allowed: "a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)",
-		takes:   []nodeKind{listNode},
+		takes:   []yamltree.Kind{yamltree.List},
 		setList: func(items []string) error {
 			for i, item := range items {
 				if !isName(item) || strings.Contains(item, ",") || slices.Contains(items[:i], item) {
@@ -246,7 +248,7 @@ func patternList(place *[]string) value {
 
 // path is a path of the file system; "~/" at its start is the home folder.
 func path(place *string, home string, mayBeEmpty bool) value {
-	v := value{allowed: "a path", takes: []nodeKind{textNode}, show: func() string { return *place }}
+	v := value{allowed: "a path", takes: []yamltree.Kind{yamltree.Text}, show: func() string { return *place }}
 	if mayBeEmpty {
 		v.allowed = `a path, or "" for none`
 	}
@@ -273,7 +275,7 @@ func path(place *string, home string, mayBeEmpty bool) value {
 func address(place *string) value {
 	return value{
 		allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787",
-		takes:   []nodeKind{textNode},
+		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			_, port, err := net.SplitHostPort(text)
 			if err != nil || !isLine(text) || strings.Contains(text, " ") {

@@ -1,0 +1,44 @@
+package yamltree
+
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// PlaceIn is the place in the file of a character of a text, as well as it can be told: exact in texts that stand on
+// one line without escapes, and in those after a bar; the text's own place otherwise. Line and column count from 1
+// within the text.
+func (n *Node) PlaceIn(within Place) Place {
+	if len(n.source) == 0 || n.Kind != Text {
+		return n.At
+	}
+	switch n.form {
+	case token.LiteralType:
+		return Place{n.At.Line + within.Line, n.indent() + within.Column}
+	case token.StringType:
+		return n.placeInLine(0, within)
+	case token.SingleQuoteType, token.DoubleQuoteType:
+		return n.placeInLine(1, within)
+	}
+	return n.At
+}
+
+// indent counts the spaces before the text that follows a bar: those of its first line that says something.
+func (n *Node) indent() int {
+	for _, line := range n.source[1:] {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			return len(line) - len(text)
+		}
+	}
+	return 0
+}
+
+func (n *Node) placeInLine(quote int, within Place) Place {
+	line := []rune(n.source[0])
+	start := min(n.At.Column-1+quote, len(line))
+	if within.Line == 1 && strings.HasPrefix(string(line[start:]), strings.TrimRight(n.Text, "\n")) {
+		return Place{n.At.Line, start + within.Column}
+	}
+	return n.At
+}

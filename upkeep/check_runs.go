@@ -1,0 +1,198 @@
+package upkeep
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// runs are those of one conversation as its entries tell of them, by id.
+type runs map[string]continuo.Run
+
+// take carries out what an entry changes, as every store does.
+func (r runs) take(e *continuo.Entry) {
+	if e.RunEvent == nil {
+		return
+	}
+	for _, change := range continuo.RunChanges([]continuo.Entry{*e}) {
+		run, begun := r[change.RunID]
+		if change.Begins == begun { // it has begun already, or nobody knows it
+			continue
+		}
+		if change.Begins {
+			run = continuo.Run{ID: change.RunID, WorkflowID: change.WorkflowID, FirstSeq: change.Seq, StartedAt: change.At}
+		}
+		run.UpdatedAt = change.At
+		if change.State != "" && !run.State.IsOver() {
+			run.State = change.State
+			if run.State.IsOver() {
+				run.EndedAt = change.At
+			}
+		}
+		r[change.RunID] = run
+	}
+}
+
+// runTries bounds how often the index of runs is read again because its conversation goes on meanwhile. One
+// that never rests so long is left to the next check.
+const runTries = 10
+
+// runIndex checks that the index of runs is that of the entries.
+func (w *walk) runIndex() error {
+	through := w.last
+	if w.record0.ID == "" { // told already
+		return nil
+	}
+	for range runTries {
+		indexed, err := w.indexedRuns()
+		if err != nil && !isOfTheStore(w.ctx, err) {
+			w.say(0, Unreadable, "the index of runs: "+err.Error(), w.remakeWords())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		wrong := w.wrongRuns(indexed)
+		if len(wrong) == 0 {
+			return nil
+		}
+		settled, err := w.settled(&through)
+		if err != nil {
+			return err
+		}
+		if settled {
+			for _, finding := range wrong {
+				w.tell(finding)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// indexedRuns reads what the index has of the conversation.
+func (w *walk) indexedRuns() (runs, error) {
+	found := runs{}
+	query := continuo.RunQuery{ProjectID: w.record0.ProjectID, ConversationID: w.record0.ID, Limit: pageSize}
+	for {
+		page, err := w.Store.Runs(w.ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range page {
+			found[run.ID] = run
+			query.Before = continuo.RunCursor{StartedAt: run.StartedAt, ID: run.ID}
+		}
+		if len(page) < pageSize {
+			return found, nil
+		}
+	}
+}
+
+// wrongRuns compares the index with the entries, by the ids of runs. An archived or deleted conversation has no
+// runs in it.
+func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
+	told := w.runs
+	if isAside(w.record0) {
+		told = nil
+	}
+	all := maps.Clone(indexed)
+	maps.Copy(all, told)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		have, there := indexed[id]
+		want, known := told[id]
+		finding := Finding{Seq: want.FirstSeq, Kind: BadIndex, Mend: w.remakeWords()}
+		switch ways := differences(have, want); {
+		case !there:
+			finding.What = fmt.Sprintf("the run %s, which is %s, is missing from the index of runs", id, want.State)
+		case !known:
+			finding.What = fmt.Sprintf("the index of runs has the run %s, which no entry tells of", id)
+			if isAside(w.record0) {
+				finding.What = fmt.Sprintf("the index of runs has the run %s of a conversation that is archived or deleted", id)
+			}
+		case len(ways) > 0:
+			finding.What = fmt.Sprintf("the index of runs has the run %s with %s", id, strings.Join(ways, ", "))
+		default:
+			continue
+		}
+		wrong = append(wrong, finding)
+	}
+	return wrong
+}
+
+// isAside reports whether a conversation's entries are kept in an archive, or for forks only.
+func isAside(c *continuo.ConversationRecord) bool {
+	return c.Deleted || !c.ArchivedAt.IsZero()
+}
+
+// differences says what the index has otherwise than the entries.
+func differences(have, want continuo.Run) (ways []string) {
+	for _, field := range []struct{ name, have, want string }{
+		{"workflow_id", strconv.Quote(have.WorkflowID), strconv.Quote(want.WorkflowID)},
+		{"state", string(have.State), string(want.State)},
+		{"first_seq", strconv.FormatInt(have.FirstSeq, 10), strconv.FormatInt(want.FirstSeq, 10)},
+		{"started_at", timeWords(have.StartedAt), timeWords(want.StartedAt)},
+		{"updated_at", timeWords(have.UpdatedAt), timeWords(want.UpdatedAt)},
+		{"ended_at", timeWords(have.EndedAt), timeWords(want.EndedAt)},
+	} {
+		if field.have != field.want {
+			ways = append(ways, fmt.Sprintf("%s %s instead of %s", field.name, field.have, field.want))
+		}
+	}
+	return ways
+}
+
+func timeWords(t time.Time) string {
+	if t.IsZero() {
+		return "none"
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// settled reports whether the conversation is as it was read, with no entry after through. Entries that have
+// come since are taken, and through goes on to the last of them.
+func (w *walk) settled(through *int64) (bool, error) {
+	head, err := w.Store.Records(w.ctx, w.record0.ID, continuo.RecordPlace{}, 1)
+	if err != nil || len(head) == 0 || head[0].Conversation == nil {
+		return false, err
+	}
+	if isAside(head[0].Conversation) != isAside(w.record0) {
+		return false, nil
+	}
+	settled := true
+	for {
+		page, err := w.Store.Records(w.ctx, w.record0.ID, continuo.RecordPlace{Kind: continuo.RecordEntry, Seq: *through}, pageSize)
+		if err != nil {
+			return false, err
+		}
+		for i := range page {
+			if page[i].Entry == nil { // entries come first
+				return settled, nil
+			}
+			w.runs.take(page[i].Entry)
+			*through, settled = page[i].Entry.Seq, false
+		}
+		if len(page) == 0 {
+			return settled, nil
+		}
+	}
+}
+
+// remakeWords is what to do about an index of runs that is not that of the entries. No call of a store makes it
+// anew by itself; to put the conversation's own record would, and would undo what others do to it meanwhile.
+func (w *walk) remakeWords() string {
+	switch {
+	case w.record0.Deleted:
+		return "nothing is lost; a copy of the store (continuo store copy) has the index made anew from the entries"
+	case !w.record0.ArchivedAt.IsZero():
+		return "restore the conversation (continuo conversations restore), which makes the index anew; it can be archived again then"
+	case w.broken:
+		return "entries are missing, and the index may be right: " + restoreWords
+	}
+	return "while none of its runs goes on, archive the conversation and restore it (continuo conversations archive, then restore): the index is made anew from its entries"
+}
