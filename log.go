@@ -466,6 +466,9 @@ func (l *Log) Envelope(ctx context.Context, hash string) (Envelope, error) {
 	return envelope, nil
 }
 
+// Now is the time by the log's clock.
+func (l *Log) Now() time.Time { return l.now() }
+
 func (l *Log) now() time.Time { return l.options.Now().UTC() }
 
 // CheckMetadata refuses metadata that is not a JSON object; nil is fine.

@@ -6,6 +6,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/upkeep"
@@ -34,6 +36,7 @@ type Engine struct {
 	metrics *Metrics
 	lanes   lanes
 	quota   quota
+	agents  quota // of those that were deployed
 	keeper  *turn.Keeper
 	texts   workflowTexts
 
@@ -63,6 +66,11 @@ type Options struct {
 	Agents map[string]Agent
 	// Workflows are what can be run. Default none.
 	Workflows Workflows
+	// Handoff bounds tasks that are given away; MaxAgents their agents at work in a project and this process, default
+	// 8; AgentTimeout one agent's work, default 30 min.
+	Handoff      task.Limits
+	MaxAgents    int
+	AgentTimeout time.Duration
 	// Limits bound each turn. Default as turn.Limits says.
 	Limits turn.Limits
 	// Turns says how turns are kept; Log, Observe and Measure are the engine's.
@@ -106,9 +114,9 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		settings := window.DefaultSettings()
 		options.Views = &settings
 	}
-	if options.Wait == 0 {
-		options.Wait = time.Minute
-	}
+	options.Wait = cmp.Or(options.Wait, time.Minute)
+	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
+	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -118,7 +126,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, runs: map[string]*driving{}}
+	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}, runs: map[string]*driving{}}
 	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}

@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -88,55 +93,280 @@ type AgentOutput struct {
 	Total  int    `json:"total"` // characters there are
 }
 
+// Ids of tasks and agents are those of their conversations under a prefix of their own.
+const (
+	conversationPrefix = "conv_"
+	taskPrefix         = "task_"
+	agentPrefix        = "agent_"
+)
+
 // CreateTask checks a request, reads the conversation that it names, if any, shapes the history, and keeps the task.
 // A *task.ValidationError says what is wrong.
 func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
-	return nil, nil, errors.ErrUnsupported
+	draft, warnings, err := task.Check(request.Request, e.Log.Now(), e.options.Handoff)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.readSource(ctx, request.ProjectID, &draft); err != nil {
+		return nil, nil, err
+	}
+	made, more, err := draft.Shape(ctx, e.summarizer())
+	if err != nil {
+		return nil, nil, err
+	}
+	conversation, err := e.begunOnce(ctx, continuo.Conversation{
+		ProjectID: request.ProjectID, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent, Title: shorten(firstLine(made.Description), 60),
+	}, request.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	record := continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text("Task: " + made.Description),
+		TaskEvent: &continuo.TaskEvent{Kind: continuo.TaskCreated, Task: rawjson.MustMarshal(made)},
+	}
+	options := continuo.AppendOptions{Key: "task", Identity: hashOf(string(rawjson.MustMarshal(request.Request)))}
+	if _, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{record}, options); err != nil {
+		return nil, nil, err
+	}
+	status, err := e.Task(ctx, request.ProjectID, taskPrefix+strings.TrimPrefix(conversation.ID, conversationPrefix))
+	return status, append(warnings, more...), err
+}
+
+// taskEventPart is the part type of entries with a TaskEvent.
+const taskEventPart = "task_event"
+
+// begunOnce begins a conversation; with an idempotency key it is the one that the key began.
+func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
+	if key != "" {
+		begin.Key = onceKey(string(begin.Kind) + "/" + key)
+	}
+	conversation, err := e.Log.Create(ctx, begin)
+	if errors.Is(err, continuo.ErrExists) {
+		return e.Log.Find(ctx, begin.ProjectID, begin.Key)
+	}
+	return conversation, err
+}
+
+// maxSource bounds how many entries of a conversation a history is made of, the newest counting.
+const maxSource = 5000
+
+// readSource reads the conversation that a draft's history is made of, where it names one.
+func (e *Engine) readSource(ctx context.Context, project string, draft *task.Draft) error {
+	source := draft.Task.Source
+	if source == nil {
+		return nil
+	}
+	conversation, err := e.Log.Find(ctx, project, source.ConversationID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return badSource("conversation_history names the conversation '%s', which there is not", source.ConversationID)
+	}
+	if err != nil {
+		return err
+	}
+	if source.From > conversation.LastSeq || source.To > conversation.LastSeq {
+		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", source.From, source.To, conversation.LastSeq)
+	}
+	var entries []continuo.Entry
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}) {
+		if err != nil {
+			return err
+		}
+		if entries = append(entries, entry); len(entries) == maxSource {
+			break
+		}
+	}
+	slices.Reverse(entries)
+	draft.Messages = task.FromEntries(entries)
+	return nil
+}
+
+func badSource(format string, args ...any) error {
+	return &task.ValidationError{Type: task.InvalidValue, Field: "conversation_history", Index: -1, Message: fmt.Sprintf(format, args...)}
 }
 
 // Task finds a task of a project; continuo.ErrNotFound.
 func (e *Engine) Task(ctx context.Context, projectID, id string) (*TaskStatus, error) {
-	return nil, errors.ErrUnsupported
+	conversation, err := e.ofKind(ctx, projectID, id, taskPrefix, continuo.KindTask)
+	if err != nil {
+		return nil, err
+	}
+	return e.taskStatus(ctx, conversation)
 }
 
-// TaskQuery selects a page of tasks, the newest first.
+// ofKind finds the conversation behind the id of a task or an agent.
+func (e *Engine) ofKind(ctx context.Context, project, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
+	missing := fmt.Errorf("%s %q: %w", kind, shorten(id, 60), continuo.ErrNotFound)
+	rest, ok := strings.CutPrefix(id, prefix)
+	if !ok || !ownID.MatchString(conversationPrefix+rest) {
+		return continuo.Conversation{}, missing
+	}
+	conversation, err := e.Log.Find(ctx, project, conversationPrefix+rest)
+	if errors.Is(err, continuo.ErrNotFound) || err == nil && conversation.Kind != kind {
+		return continuo.Conversation{}, missing
+	}
+	return conversation, err
+}
+
+// errNoRecord says that a task's conversation has no record: its program ended before it was written.
+var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
+
+// taskStatus reads a task's conversation.
+func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+	status := &TaskStatus{
+		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
+		State: TaskQueued, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, Agents: []DeployedAgent{}, Findings: []Finding{},
+	}
+	recorded := false
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+		if err != nil {
+			return nil, err
+		}
+		event := entry.TaskEvent
+		if event == nil {
+			continue
+		}
+		switch event.Kind {
+		case continuo.TaskCreated:
+			recorded = true
+			if entry.Redacted == nil {
+				err = json.Unmarshal(event.Task, &status.Task)
+			}
+		case continuo.TaskDeployed:
+			var agent *DeployedAgent
+			if agent, err = e.Agent(ctx, conversation.ProjectID, event.AgentID); err == nil {
+				status.Agents = append(status.Agents, *agent)
+			} else if errors.Is(err, continuo.ErrNotFound) {
+				err = nil // somebody deleted its conversation
+			}
+		case continuo.TaskFound:
+			finding := Finding{}
+			if entry.Redacted == nil {
+				err = json.Unmarshal(event.Finding, &finding)
+			}
+			finding.Seq, finding.At = entry.Seq, entry.CreatedAt
+			status.Findings = append(status.Findings, finding)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("task %s: entry %d: %w", status.ID, entry.Seq, err)
+		}
+	}
+	if !recorded {
+		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
+	}
+	status.State = stateOf(status.Agents)
+	return status, nil
+}
+
+// stateOf is the state of a task whose agents are these, the newest last.
+func stateOf(agents []DeployedAgent) TaskState {
+	for _, state := range []TaskState{TaskBlocked, TaskRunning} {
+		if slices.ContainsFunc(agents, func(a DeployedAgent) bool { return a.State == state }) {
+			return state
+		}
+	}
+	if len(agents) == 0 {
+		return TaskQueued
+	}
+	return agents[len(agents)-1].State
+}
+
+// TaskQuery selects a page of tasks, the newest change first.
 type TaskQuery struct {
 	ProjectID string
-	Limit     int // at least 1
+	Limit     int                         // at least 1
 	Before    continuo.ConversationCursor // by UpdatedAt
 }
 
 // Tasks lists tasks, the newest change first, without their findings.
 func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// DeployAgent begins an agent's work on a task, in a conversation of its own that names the task. The work goes on
-// when ctx ends. ErrTooManyAgents says that the project has as many at work as the settings allow.
-func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// Agent finds an agent that was deployed; continuo.ErrNotFound.
-func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgent, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// AgentOutput reads what an agent has said, from a character on, at most limit characters (0: 100 000); from below 0
-// counts from the end.
-func (e *Engine) AgentOutput(ctx context.Context, projectID, id string, from, limit int) (*AgentOutput, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// KillAgent ends an agent's work for good, with all of its processes, wherever it runs; continuo.ErrNotRunning.
-func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*DeployedAgent, error) {
-	return nil, errors.ErrUnsupported
+	found, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
+		ProjectID: query.ProjectID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
+	})
+	if err != nil {
+		return nil, err
+	}
+	tasks := []TaskStatus{}
+	for _, conversation := range found {
+		status, err := e.taskStatus(ctx, conversation)
+		if errors.Is(err, errNoRecord) {
+			status = &TaskStatus{ // kept, so that pages go on behind it
+				ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
+				State: TaskFailed, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, Agents: []DeployedAgent{},
+			}
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		status.Findings = nil
+		tasks = append(tasks, *status)
+	}
+	return tasks, nil
 }
 
 // ReportFinding keeps a finding as an entry of the task's conversation.
 func (e *Engine) ReportFinding(ctx context.Context, projectID, taskID string, finding Finding) (*Finding, error) {
-	return nil, errors.ErrUnsupported
+	if err := finding.check(); err != nil {
+		return nil, err
+	}
+	conversation, err := e.ofKind(ctx, projectID, taskID, taskPrefix, continuo.KindTask)
+	if err != nil {
+		return nil, err
+	}
+	if finding.AgentID != "" {
+		agent, err := e.Agent(ctx, projectID, finding.AgentID)
+		if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != taskID {
+			return nil, fmt.Errorf("finding: %w: no agent %q works on task %s", continuo.ErrInvalid, shorten(finding.AgentID, 60), taskID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	finding.Seq, finding.At = 0, time.Time{}
+	stored, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{{
+		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("Finding (%s, %s): %s", finding.Type, finding.Severity, finding.Message)),
+		TaskEvent: &continuo.TaskEvent{Kind: continuo.TaskFound, AgentID: finding.AgentID, Finding: rawjson.MustMarshal(finding)},
+	}}, continuo.AppendOptions{})
+	if err != nil {
+		return nil, err
+	}
+	finding.Seq, finding.At = stored[0].Seq, stored[0].CreatedAt
+	return &finding, nil
 }
 
-// ErrTooManyAgents says that a project has as many agents at work as Options.MaxAgents allows.
-var ErrTooManyAgents = errors.New("too many agents are at work")
+// What findings may be.
+var (
+	FindingTypes = []string{"issue", "solution", "insight", "recommendation", "progress"}
+	Severities   = []string{"low", "medium", "high", "critical"}
+)
+
+// maxFinding bounds a finding's message and its data, in bytes.
+const maxFinding = 64 << 10
+
+// check fills in what a finding leaves out and refuses what it cannot be.
+func (f *Finding) check() error {
+	f.Type, f.Severity = cmp.Or(f.Type, "insight"), cmp.Or(f.Severity, "medium")
+	refuse := func(field, format string, args ...any) error {
+		return &task.ValidationError{Type: task.InvalidValue, Field: field, Index: -1, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !slices.Contains(FindingTypes, f.Type):
+		return refuse("finding_type", "finding_type must be one of %s, not '%s'", strings.Join(FindingTypes, ", "), shorten(f.Type, 60))
+	case !slices.Contains(Severities, f.Severity):
+		return refuse("severity", "severity must be one of %s, not '%s'", strings.Join(Severities, ", "), shorten(f.Severity, 60))
+	case strings.TrimSpace(f.Message) == "":
+		return refuse("message", "message must say what was found")
+	case len(f.Message) > maxFinding || len(f.Data) > maxFinding:
+		return refuse("message", "message and data may have at most %d bytes each", maxFinding)
+	}
+	if _, err := rawjson.ParseObject(f.Data); f.Data != nil && err != nil {
+		return refuse("data", "data must be a JSON object")
+	}
+	return nil
+}
+
+// firstLine is the first line of a text.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

@@ -96,6 +96,9 @@ func (a *Answer) Finish() string { return a.finish }
 // Usage returns what the provider counted, nil when it did not say.
 func (a *Answer) Usage() *continuo.Usage { return a.usage }
 
+// Text is what was said so far.
+func (a *Answer) Text() string { return a.text.String() }
+
 // Model returns the provider's name for what answered, empty when it did not say.
 func (a *Answer) Model() string { return a.model }
 

@@ -206,6 +206,25 @@ func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]continuo.To
 	return waiting, nil
 }
 
+// Partial is the text of a running turn's answer that is under way, as far as it is kept; empty between answers.
+func (k *Keeper) Partial(ctx context.Context, turn continuo.Turn) (string, error) {
+	left := &remains{}
+	for after := int64(0); ; {
+		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
+		if err != nil || len(page) == 0 {
+			return left.partial(), err
+		}
+		for _, stored := range page {
+			event, err := decode(turn.ID, stored)
+			if err != nil {
+				return "", err
+			}
+			left.take(&event)
+			after = event.ID
+		}
+	}
+}
+
 // Decide tells a running turn what a person decided on a call that waits. The first decision counts. It
 // fails with continuo.ErrNotFound when no call of that id waits, and like [Keeper.Signal].
 func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, decision Decision) error {

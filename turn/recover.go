@@ -177,6 +177,14 @@ func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*remains, err
 	return left, left.readLog(ctx, k.options.Log, conversation, turn.ID, first)
 }
 
+// partial is the text of the answer under way.
+func (r *remains) partial() string {
+	if r.round == nil {
+		return ""
+	}
+	return r.answer.Text()
+}
+
 // take follows an event.
 func (r *remains) take(e *Event) {
 	switch e.Kind {

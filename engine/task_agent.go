@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// agentLink is the metadata of an agent's conversation: what it works on, and as what.
+type agentLink struct {
+	TaskID    string `json:"task_id"`
+	AgentType string `json:"agent_type"`
+}
+
+// DeployAgent begins an agent's work on a task, in a conversation of its own that names the task. The work goes on
+// when ctx ends. ErrTooManyAgents says that the project has as many at work as the settings allow.
+func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
+	status, err := e.Task(ctx, request.ProjectID, request.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := e.chooseAgent(request.Type)
+	if err != nil {
+		return nil, err
+	}
+	if e.isClosed() {
+		return nil, ErrClosing
+	}
+	message := task.Prompt(status.Task)
+	if more := strings.TrimSpace(request.Prompt); more != "" {
+		message += "\n" + more + "\n"
+	}
+	link := agentLink{status.ID, cmp.Or(request.Type, chosen.model)}
+	conversation, err := e.begunOnce(ctx, continuo.Conversation{
+		ProjectID: request.ProjectID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: chosen.agent,
+		Title: shorten(link.AgentType+": "+firstLine(status.Task.Description), 60), Metadata: rawjson.MustMarshal(link),
+	}, request.Key)
+	if err != nil {
+		return nil, err
+	}
+	id := agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
+	if err := e.agents.enter(request.ProjectID); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, e.agents.most), e.Log.Delete(context.WithoutCancel(ctx), conversation.ID))
+	}
+	begun, err := e.putToWork(ctx, conversation, chosen, status, link, message)
+	if err != nil || !begun {
+		e.agents.leave(request.ProjectID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.Agent(ctx, request.ProjectID, id)
+}
+
+// chooseAgent looks up what an agent's type names: an agent of the settings, or a model, connectors included.
+func (e *Engine) chooseAgent(name string) (chosen, error) {
+	c := choice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent)}
+	if _, ok := e.options.Agents[name]; ok {
+		c.agent = name
+	} else if _, ok := e.options.Models[name]; ok || name == "" {
+		c.model = name
+	} else {
+		known := e.Models()
+		for _, agent := range e.Agents() {
+			known = append(known, agent.ID)
+		}
+		return chosen{}, &task.ValidationError{Type: task.InvalidValue, Field: "agent_type", Index: -1,
+			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s", shorten(name, 60), strings.Join(known, ", "))}
+	}
+	found, err := e.choose(c)
+	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn says that it does not fit
+	return found, err
+}
+
+// putToWork records the deployment and begins the agent's turn. It reports false when the turn had begun before.
+func (e *Engine) putToWork(ctx context.Context, conversation continuo.Conversation, c chosen, status *TaskStatus, link agentLink, message string) (bool, error) {
+	id := agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
+	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: link.AgentType}
+	_, err := e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
+		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, link.AgentType)), TaskEvent: &event,
+	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
+	if err != nil {
+		return false, err
+	}
+	wanted := continuo.Turn{ID: "turn_" + strings.TrimPrefix(conversation.ID, conversationPrefix) + "_work", ConversationID: conversation.ID}
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
+	runner := e.runner(c)
+	runner.Limits.Turn = e.options.AgentTimeout
+	begin := func(context.Context) (*turn.Runner, turn.Input, error) {
+		return runner, turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}, nil
+	}
+	work := context.WithoutCancel(ctx)
+	chat, err := e.carryOut(work, conversation.ProjectID, wanted, Wait, true, begin)
+	if errors.Is(err, continuo.ErrExists) { // the same key began it before
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	go func() {
+		defer e.agents.leave(conversation.ProjectID)
+		for range chat.Events { // what comes of it stands in the agent's conversation
+		}
+	}()
+	return true, nil
+}
+
+// Agent finds an agent that was deployed; continuo.ErrNotFound.
+func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgent, error) {
+	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+	if err != nil {
+		return nil, err
+	}
+	agent, _, err := e.agentOf(ctx, conversation)
+	return agent, err
+}
+
+// agentOf tells how an agent stands, by the turn of its conversation; nil for one that has not begun.
+func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, *continuo.Turn, error) {
+	var link agentLink
+	if err := json.Unmarshal(conversation.Metadata, &link); err != nil {
+		return nil, nil, fmt.Errorf("agent of conversation %s: %w", conversation.ID, err)
+	}
+	agent := &DeployedAgent{
+		ID: agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), TaskID: link.TaskID, Type: link.AgentType,
+		ConversationID: conversation.ID, State: TaskQueued, StartedAt: conversation.CreatedAt,
+	}
+	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
+	if err != nil || len(turns) == 0 {
+		return agent, nil, err
+	}
+	work := turns[0]
+	if work.State == continuo.TurnRunning {
+		if work, err = e.keeper.Settled(ctx, work); err != nil {
+			return nil, nil, err
+		}
+	}
+	agent.TurnID, agent.StartedAt, agent.EndedAt = work.ID, work.StartedAt, work.EndedAt
+	agent.State, err = e.stateOfWork(ctx, work)
+	if err == nil && agent.State == TaskFailed {
+		agent.Reason, err = e.whyFailed(ctx, conversation, work)
+	}
+	return agent, &work, err
+}
+
+// stateOfWork is the state of an agent whose work is a turn.
+func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
+	switch {
+	case work.State == continuo.TurnFinished:
+		return TaskCompleted, nil
+	case work.State == continuo.TurnFailed && work.Reason == continuo.ReasonCancelled:
+		return TaskKilled, nil
+	case work.State == continuo.TurnFailed:
+		return TaskFailed, nil
+	case work.State == continuo.TurnVoid:
+		return TaskQueued, nil
+	}
+	waiting, err := e.Waiting(ctx, work)
+	if err == nil && len(waiting) > 0 {
+		return TaskBlocked, nil
+	}
+	return TaskRunning, err
+}
+
+// whyFailed is what the newest answer of a failed turn says.
+func (e *Engine) whyFailed(ctx context.Context, conversation continuo.Conversation, work continuo.Turn) (string, error) {
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+		if err != nil {
+			return "", err
+		}
+		if entry.TurnID == work.ID && entry.Error != nil {
+			return entry.Error.Message, nil
+		}
+	}
+	return string(work.Reason), nil
+}
+
+// maxOutput is how many characters AgentOutput reads where no limit is given.
+const maxOutput = 100_000
+
+// AgentOutput reads what an agent has said, from a character on, at most limit characters (0: 100 000); from below 0
+// counts from the end.
+func (e *Engine) AgentOutput(ctx context.Context, projectID, id string, from, limit int) (*AgentOutput, error) {
+	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+	if err != nil {
+		return nil, err
+	}
+	agent, work, err := e.agentOf(ctx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	said, err := e.saidBy(ctx, conversation, work)
+	if err != nil {
+		return nil, err
+	}
+	all := []rune(said)
+	if from < 0 {
+		from = max(0, len(all)+from)
+	}
+	from = min(from, len(all))
+	to := min(len(all), from+cmp.Or(max(limit, 0), maxOutput))
+	return &AgentOutput{DeployedAgent: *agent, Output: string(all[from:to]), From: from, Total: len(all)}, nil
+}
+
+// saidBy is everything that an agent has said: its answers and what has come of the one under way, with a line for
+// each call.
+func (e *Engine) saidBy(ctx context.Context, conversation continuo.Conversation, work *continuo.Turn) (string, error) {
+	var pieces []string
+	say := func(text string, calls []continuo.ToolCall) {
+		if text != "" {
+			pieces = append(pieces, text)
+		}
+		for _, call := range calls {
+			pieces = append(pieces, fmt.Sprintf("[calls %s %s]", call.Name, shorten(call.Arguments, 200)))
+		}
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+		if err != nil {
+			return "", err
+		}
+		if entry.Role == continuo.Assistant {
+			say(entry.Content.String(), entry.ToolCalls)
+		}
+	}
+	if work != nil && work.State == continuo.TurnRunning {
+		partial, err := e.keeper.Partial(ctx, *work)
+		if err != nil {
+			return "", err
+		}
+		say(partial, nil)
+	}
+	return strings.Join(pieces, "\n\n"), nil
+}
+
+// KillAgent ends an agent's work for good, with all of its processes, wherever it runs; continuo.ErrNotRunning.
+func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*DeployedAgent, error) {
+	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+	if err != nil {
+		return nil, err
+	}
+	agent, work, err := e.agentOf(ctx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	if work == nil || work.State != continuo.TurnRunning {
+		return nil, fmt.Errorf("agent %s: %w: it is %s", id, continuo.ErrNotRunning, agent.State)
+	}
+	if err := e.Cancel(ctx, *work); err != nil {
+		return nil, err
+	}
+	e.options.Logger.InfoContext(ctx, "agent_killed", "agent_id", id, "task_id", agent.TaskID, "reason", reason)
+	waiting, cancel := context.WithTimeout(ctx, killPatience)
+	defer cancel()
+	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // it takes a moment to end
+	}
+	return e.Agent(ctx, projectID, id)
+}
+
+// killPatience is how long KillAgent waits for the end of the work.
+const killPatience = 10 * time.Second
+
+// summarizer makes summaries for histories: the default model, or, where that is the built-in one, nobody.
+func (e *Engine) summarizer() task.Summarizer {
+	upstream := e.options.Models[e.options.Default]
+	if upstream.Model.Info().Demo {
+		return nil
+	}
+	return summarizer{upstream}
+}
+
+// ErrTooManyAgents says that a project has as many agents at work as Options.MaxAgents allows.
+var ErrTooManyAgents = errors.New("too many agents are at work")
