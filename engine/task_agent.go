@@ -148,7 +148,7 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 	agent.TurnID, agent.StartedAt, agent.EndedAt = work.ID, work.StartedAt, work.EndedAt
 	agent.State, err = e.stateOfWork(ctx, work)
 	if err == nil && agent.State == TaskFailed {
-		agent.Reason, err = e.whyFailed(ctx, conversation, work)
+		agent.Reason, err = e.whyFailed(ctx, work)
 	}
 	return agent, &work, err
 }
@@ -173,7 +173,11 @@ func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState
 }
 
 // whyFailed is what the newest answer of a failed turn says.
-func (e *Engine) whyFailed(ctx context.Context, conversation continuo.Conversation, work continuo.Turn) (string, error) {
+func (e *Engine) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
+	conversation, err := e.Log.Conversation(ctx, work.ConversationID) // the turn may have been closed just now
+	if err != nil {
+		return "", err
+	}
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			return "", err

@@ -1,0 +1,223 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/tool"
+)
+
+func give(t *testing.T, e *engine.Engine, description, history string) *engine.TaskStatus {
+	t.Helper()
+	request := engine.TaskRequest{ProjectID: "default", Request: task.Request{Description: description}}
+	if history != "" {
+		request.ConversationHistory = json.RawMessage(history)
+	}
+	status, warnings, err := e.CreateTask(t.Context(), request)
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	return status
+}
+
+func deploy(t *testing.T, e *engine.Engine, taskID, kind string) *engine.DeployedAgent {
+	t.Helper()
+	agent, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: taskID, Type: kind, Prompt: "Be quick."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent
+}
+
+// ended waits until an agent is no longer at work.
+func ended(t *testing.T, e *engine.Engine, agent *engine.DeployedAgent) *engine.DeployedAgent {
+	t.Helper()
+	for range e.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
+	}
+	now, err := e.Agent(t.Context(), "default", agent.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// The agent is given the task with the conversation that explains it, tool groups as one line, and what it says
+// stands in a conversation of its own.
+func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "It is mended.", nil }}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	talk, err := e.Log.Create(t.Context(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Log.Append(t.Context(), talk.ID, []continuo.Entry{
+		{Role: continuo.System, Content: continuo.Text("Be nice.")},
+		{Role: continuo.User, Content: continuo.Text("The login fails.")},
+		{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "c1", Type: "function", Name: "fs_read", Arguments: `{"path":"login.go"}`}}},
+		{Role: continuo.Tool, ToolCallID: "c1", Outcome: "Read login.go", Content: continuo.Text("package login")},
+		{Role: continuo.Assistant, Content: continuo.Text("I see why.")},
+	}, continuo.AppendOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := give(t, e, "Mend the login", `"`+talk.ID+`"`)
+	if given.State != engine.TaskQueued || given.Task.Context.ConversationHistory.TotalMessages != 3 {
+		t.Errorf("it is %s with %+v", given.State, given.Task.Context.ConversationHistory)
+	}
+	agent := ended(t, e, deploy(t, e, given.ID, "planner"))
+	if agent.State != engine.TaskCompleted || agent.TaskID != given.ID || agent.Type != "planner" {
+		t.Errorf("the agent is %+v", agent)
+	}
+	request := m.requests()[0]
+	for _, want := range []string{"Mend the login", "CONVERSATION HISTORY", "The login fails.", "fs_read", "I see why.", "Be quick."} {
+		if !strings.Contains(request.messages[0], want) {
+			t.Errorf("the agent is not told %q:\n%s", want, request.messages[0])
+		}
+	}
+	if strings.Contains(request.messages[0], "Be nice.") || !slices.Contains(request.system, "You are a planner.") {
+		t.Errorf("it was shown %q and %q", request.system, request.messages)
+	}
+	output, err := e.AgentOutput(t.Context(), "default", agent.ID, -7, 0)
+	if err != nil || output.Output != "mended." || output.Total != 13 {
+		t.Errorf("the output is %+v, %v", output, err)
+	}
+	listed, err := e.Tasks(t.Context(), engine.TaskQuery{ProjectID: "default", Limit: 10})
+	if err != nil || len(listed) != 1 || listed[0].State != engine.TaskCompleted || len(listed[0].Agents) != 1 {
+		t.Errorf("listed are %+v, %v", listed, err)
+	}
+	if _, err := e.Task(t.Context(), "other", given.ID); !errors.Is(err, continuo.ErrNotFound) {
+		t.Errorf("another project sees it: %v", err)
+	}
+}
+
+func TestAnAgentIsKilled(t *testing.T) {
+	entered := make(chan struct{}, 10)
+	var wait counted
+	wait.name = "wait"
+	waiting := waitTool{&wait, entered}
+	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy, o.MaxAgents = tool.Set{waiting}, tool.Policy{Otherwise: tool.Allow}, 1
+	})
+	given := give(t, e, "Wait", "")
+	agent := deploy(t, e, given.ID, "")
+	<-entered
+	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskRunning {
+		t.Errorf("the task is %+v, %v", now, err)
+	}
+	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyAgents) {
+		t.Errorf("a second agent: %v", err)
+	}
+	killed, err := e.KillAgent(t.Context(), "default", agent.ID, "enough")
+	if err != nil || killed.State != engine.TaskKilled {
+		t.Errorf("it is %+v, %v", killed, err)
+	}
+	if _, err := e.KillAgent(t.Context(), "default", agent.ID, ""); !errors.Is(err, continuo.ErrNotRunning) {
+		t.Errorf("killed again: %v", err)
+	}
+	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskKilled || len(now.Agents) != 1 {
+		t.Errorf("the task is %+v, %v", now, err)
+	}
+}
+
+// waitTool waits until its call is stopped.
+type waitTool struct {
+	*counted
+	entered chan struct{}
+}
+
+func (w waitTool) Run(ctx context.Context, call tool.Call) tool.Result {
+	w.entered <- struct{}{}
+	<-ctx.Done()
+	return tool.Failure("stopped")
+}
+
+// An agent whose program has ended is found as what it is: failed.
+func TestAnAgentWhoseProgramIsGoneHasFailed(t *testing.T) {
+	store := storetest.NewMemory()
+	entered := make(chan struct{}, 1)
+	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+	dies := &mortal{Store: store, left: 1000, dead: make(chan struct{})}
+	first := stage(t, dies, m, func(o *engine.Options) {
+		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
+		o.Limits.Tool = time.Second
+	})
+	given := give(t, first, "Wait", "")
+	agent := deploy(t, first, given.ID, "")
+	<-entered
+	dies.mu.Lock()
+	dies.left = 0
+	dies.mu.Unlock()
+	second := stage(t, store, m, nil)
+	now, err := second.Agent(t.Context(), "default", agent.ID)
+	if err != nil || now.State != engine.TaskFailed || !strings.Contains(now.Reason, "the program that ran the turn ended") {
+		t.Errorf("it is %+v, %v", now, err)
+	}
+}
+
+func TestFindingsAreKept(t *testing.T) {
+	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
+	given := give(t, e, "Look", "")
+	found, err := e.ReportFinding(t.Context(), "default", given.ID, engine.Finding{Type: "issue", Severity: "high", Message: "It leaks.", Data: json.RawMessage(`{"file":"a.go"}`)})
+	if err != nil || found.Seq != 2 {
+		t.Fatal(found, err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || len(now.Findings) != 1 || now.Findings[0].Message != "It leaks." || now.Findings[0].Seq != 2 {
+		t.Errorf("the task is %+v, %v", now, err)
+	}
+	for _, bad := range []engine.Finding{{}, {Message: "x", Type: "joke"}, {Message: "x", Severity: "none"}, {Message: "x", Data: json.RawMessage(`[]`)}, {Message: "x", AgentID: "agent_1"}} {
+		if _, err := e.ReportFinding(t.Context(), "default", given.ID, bad); err == nil {
+			t.Errorf("%+v is kept", bad)
+		}
+	}
+}
+
+func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	request := engine.TaskRequest{ProjectID: "default", Request: task.Request{Description: "Once"}, Key: "k"}
+	first, _, err := e.CreateTask(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _, err := e.CreateTask(t.Context(), request); err != nil || again.ID != first.ID {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	request.Description = "Twice"
+	if _, _, err := e.CreateTask(t.Context(), request); !errors.Is(err, continuo.ErrKeyReused) {
+		t.Errorf("with something else: %v", err)
+	}
+	ask := engine.DeployRequest{ProjectID: "default", TaskID: first.ID, Key: "k"}
+	one, err := e.DeployAgent(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, e, one)
+	if two, err := e.DeployAgent(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskCompleted {
+		t.Errorf("again: %+v, %v", two, err)
+	}
+	if n := len(m.requests()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+func TestAHistoryThatThereIsNot(t *testing.T) {
+	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
+	for _, history := range []string{`"conv_00000000000000000000000000000000"`, `{"conversation_id": "conv_00000000000000000000000000000000", "from": 3}`} {
+		_, _, err := e.CreateTask(t.Context(), engine.TaskRequest{ProjectID: "default", Request: task.Request{Description: "x", ConversationHistory: json.RawMessage(history)}})
+		var refused *task.ValidationError
+		if !errors.As(err, &refused) || refused.Type != task.InvalidValue || refused.Field != "conversation_history" {
+			t.Errorf("%s: %v", history, err)
+		}
+	}
+}
