@@ -14,6 +14,7 @@ import (
 	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
@@ -127,7 +128,8 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
-		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings), Archivist: &archivist,
+		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, AgentTimeout: settings.Handoff.AgentTimeout, Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows,
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease},
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
@@ -150,6 +152,10 @@ func viewSettings(settings *config.Config) *window.Settings {
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
 	}
+}
+
+func handoffLimits(settings config.HandoffConfig) task.Limits {
+	return task.Limits{MaxMessages: settings.MaxMessages, UserMaxChars: settings.UserMaxChars, AssistantMaxChars: settings.AssistantMaxChars}
 }
 
 func turnLimits(settings *config.Config) turn.Limits {

@@ -43,6 +43,7 @@ type Config struct {
 	Context      ContextConfig
 	Chat         ChatConfig
 	Transcript   TranscriptConfig
+	Handoff      HandoffConfig
 	Turn         TurnConfig
 	Server       ServerConfig
 	Prompts      PromptsConfig

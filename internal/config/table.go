@@ -8,6 +8,7 @@ func (c *Config) table(home string) []*setting {
 		c.storeRows(home),
 		c.contextRows(),
 		c.chatRows(),
+		c.handoffRows(),
 		c.turnRows(),
 		c.requestRows(),
 		c.serverRows(home),
