@@ -72,11 +72,11 @@ func TestDefaults(t *testing.T) {
 		"context.preview_chars = 1200",
 		"context.tool_output_chars = 8000",
 		"demo.pace = 0s",
-handoff.agent_timeout = 30m
-handoff.assistant_max_chars = 150
-handoff.max_agents = 8
-handoff.max_messages = 50
-handoff.user_max_chars = 8000
+		"handoff.agent_timeout = 30m",
+		"handoff.assistant_max_chars = 150",
+		"handoff.max_agents = 8",
+		"handoff.max_messages = 50",
+		"handoff.user_max_chars = 8000",
 		"listen = 127.0.0.1:8787",
 		"log.format = text",
 		"log.level = info",
