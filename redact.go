@@ -34,6 +34,9 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 		return nil, fmt.Errorf("redact entries %d to %d: %w: at most %d at once", from, to, ErrInvalid, maxRedacted)
 	}
 	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to})
+	if err == nil {
+		said, err = l.withOutputs(ctx, conversation, said)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
@@ -61,6 +64,33 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 	}
 	return redacted, nil
 }
+
+// withOutputs adds the events of runs that repeat an answer as a step's outputs: they stand right behind it. What
+// later steps made of these is theirs.
+func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
+	if len(said) == 0 {
+		return said, nil
+	}
+	last := &said[len(said)-1]
+	if last.Role != Assistant || last.RunID == "" || last.Seq == conversation.LastSeq {
+		return said, nil
+	}
+	behind, err := l.unredacted(ctx, conversation, Range{From: last.Seq + 1, To: min(last.Seq+maxBehind, conversation.LastSeq)})
+	if err != nil {
+		return nil, err
+	}
+	for i := range behind {
+		if behind[i].RunEvent == nil || behind[i].TurnID != last.TurnID {
+			break
+		}
+		said = append(said, behind[i])
+	}
+	return said, nil
+}
+
+// maxBehind bounds how many events of a run stand behind a step's answer: one for it, one for each approval, one for
+// the run.
+const maxBehind = 256
 
 func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range) ([]Entry, error) {
 	var found []Entry

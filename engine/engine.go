@@ -71,6 +71,9 @@ type Options struct {
 	Handoff      task.Limits
 	MaxAgents    int
 	AgentTimeout time.Duration
+	// StepPause is how long a run waits between two of its turns, so that others have a chance who wait for the
+	// conversation in another process. Default 100 ms.
+	StepPause time.Duration
 	// Limits bound each turn. Default as turn.Limits says.
 	Limits turn.Limits
 	// Turns says how turns are kept; Log, Observe and Measure are the engine's.
@@ -115,6 +118,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		options.Views = &settings
 	}
 	options.Wait = cmp.Or(options.Wait, time.Minute)
+	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
 	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
 	if options.Logger == nil {

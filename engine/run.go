@@ -109,7 +109,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if request.Key != "" {
 		first.RunID = keyedRunID(conversation.ID, request.Key)
 	}
-	stored, err := e.appendRun(ctx, conversation.ID, beginKey(first.RunID), request.asked(), []continuo.Entry{first})
+	stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
 	if errors.Is(err, continuo.ErrKeyReused) { // another call with the same key was faster
 		return nil, errRunKeyReused(first.RunID)
 	}
@@ -121,7 +121,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 		return nil, err
 	}
 	e.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
-	return e.goOn(ctx, run, request.Detached)
+	return e.goneOn(ctx, run, request.Detached)
 }
 
 // begunRun gives the run that a request's key has begun before; nil where there is none.
@@ -178,10 +178,14 @@ func (e *Engine) Run(ctx context.Context, projectID, id string) (*RunStatus, err
 	return e.runStatus(ctx, run)
 }
 
-// runStatus tells how a run stands.
+// runStatus tells how a run stands; of one that cannot be read what the index says.
 func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, error) {
 	t := newTracker(e, run)
-	if err := t.catchUp(ctx); err != nil {
+	err := t.catchUp(ctx)
+	if errors.Is(err, errUnread) {
+		return &RunStatus{Run: run, Status: workflow.Status{Reason: err.Error(), Nodes: []workflow.NodeStatus{}}}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return t.status(ctx)
@@ -225,7 +229,17 @@ func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (
 
 // CancelRun ends a run for good, wherever it runs; ErrRunOver.
 func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	return e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
+	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
+	if !errors.Is(err, errUnread) {
+		return status, err
+	}
+	if run.State.IsOver() {
+		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, run.State)
+	}
+	if err := e.endUnread(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
+		return nil, err
+	}
+	return e.Run(ctx, run.ProjectID, run.ID)
 }
 
 // end stops a run's turn and appends what makes says. The turn is stopped before, since nothing can be appended
@@ -280,6 +294,9 @@ func (e *Engine) runningTurn(ctx context.Context, conversationID string) (*conti
 // DecideRun records what a person decides, and goes on with the run. ErrNotFound says that no such node
 // waits; the first decision counts.
 func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
+	if e.isClosed() {
+		return nil, ErrClosing // before anything is decided
+	}
 	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
 			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
@@ -293,7 +310,7 @@ func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDe
 	if err != nil {
 		return nil, err
 	}
-	return e.goOn(ctx, run, detached)
+	return e.goneOn(ctx, run, detached)
 }
 
 // waiting finds the node that a decision is about; "" is the only one that waits.

@@ -15,13 +15,22 @@ import (
 
 // driving is a run that this process goes on with.
 type driving struct {
-	again bool // somebody asked for it since it was last looked at
+	again bool            // somebody asked for it since it was last looked at
+	ctx   context.Context // of the driving; one that has ended does nothing more
 }
 
 // goOn goes on with a run in a goroutine of its own, unless this process does so already, and returns how the run
 // stands. Any number of processes may go on with one run: what each does follows of the log, and is done once.
 func (e *Engine) goOn(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
 	if err := e.drive(ctx, run, detached); err != nil {
+		return nil, err
+	}
+	return e.runStatus(ctx, run)
+}
+
+// goneOn is goOn after something was recorded: that the program ends is no failure, others take the run up.
+func (e *Engine) goneOn(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := e.drive(ctx, run, detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err
 	}
 	return e.runStatus(ctx, run)
@@ -34,14 +43,14 @@ func (e *Engine) drive(ctx context.Context, run continuo.Run, detached bool) err
 	if e.closed {
 		return ErrClosing
 	}
-	if busy := e.runs[run.ID]; busy != nil {
+	if busy := e.runs[run.ID]; busy != nil && busy.ctx.Err() == nil {
 		busy.again = true
 		return nil
 	}
-	mine := &driving{again: true}
+	driveCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	mine := &driving{again: true, ctx: driveCtx}
 	e.runs[run.ID] = mine
 	e.turns.Add(1)
-	driveCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	interrupt := func() { cancel(turn.ErrInterrupted) }
 	stops := []func() bool{context.AfterFunc(e.closing, interrupt)}
 	if !detached {
@@ -68,7 +77,9 @@ func (e *Engine) isAsked(runID string, mine *driving) bool {
 		mine.again = false
 		return true
 	}
-	delete(e.runs, runID)
+	if e.runs[runID] == mine {
+		delete(e.runs, runID)
+	}
 	return false
 }
 
@@ -83,6 +94,12 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 		err := e.steps(ctx, run)
 		passes := errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
 		switch {
+		case errors.Is(err, errUnread):
+			logger.ErrorContext(ctx, "run_unread", "error", err.Error())
+			if err := e.endUnread(ctx, run, continuo.RunBrokeOff, err.Error()); err != nil {
+				logger.ErrorContext(ctx, "run_left", "error", err.Error())
+			}
+			return
 		case err == nil || ctx.Err() != nil || errors.Is(err, ErrClosing) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, continuo.ErrNotFound):
 			return
 		case !passes:
@@ -98,24 +115,40 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 			return
 		}
 		logger.WarnContext(ctx, "run_waits", "error", err.Error())
-		pause := time.NewTimer(drivePatience)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-		}
+		e.pause(ctx, drivePatience)
 	}
+}
+
+// pause waits, unless the program is ending.
+func (e *Engine) pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-e.draining.Done():
+	}
+}
+
+// maxPause bounds how long is waited before a step that broke off again and again is taken up again.
+const maxPause = 30 * time.Second
+
+// leaveRoom waits between two turns of a run: those of other processes who wait for the conversation look at it
+// now and then. Broke counts attempts that broke off one after another.
+func (e *Engine) leaveRoom(ctx context.Context, broke int) {
+	wait := e.options.StepPause
+	for range min(broke-1, 10) {
+		wait = min(2*wait, maxPause)
+	}
+	e.pause(ctx, wait)
 }
 
 // steps takes a run's steps until nothing is left to do.
 func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
-	t := newTracker(e, run)
+	t, broke := newTracker(e, run), 0
 	for ctx.Err() == nil {
 		if err := t.catchUp(ctx); err != nil {
 			return err
-		}
-		if t.state == nil {
-			return fmt.Errorf("run %s: %w: its entries are gone", run.ID, continuo.ErrNotFound)
 		}
 		var err error
 		switch step := t.state.Next(); step.Kind {
@@ -123,8 +156,13 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 			err = e.recordRun(ctx, t, t.state.Record())
 		case workflow.StepBegin:
 			err = e.step(ctx, t, step)
+			e.leaveRoom(ctx, 0)
+			broke = 0
 		case workflow.StepAttend:
-			err = e.attend(ctx, t, step)
+			if t.state.Broken(step.Node.ID) > 0 {
+				broke++
+			}
+			err = e.attend(ctx, t, step, broke)
 		default:
 			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", t.state.Reason)
 			return nil
@@ -137,7 +175,7 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 }
 
 // attend waits for the turn of an attempt that has begun, and sees to what it left.
-func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) error {
+func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step, broke int) error {
 	found, err := e.Log.Turns().Turn(ctx, t.run.ConversationID, stepTurnID(t.run, step))
 	if err == nil && found.State == continuo.TurnRunning {
 		found, err = e.keeper.Settled(ctx, found)
@@ -158,6 +196,7 @@ func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) err
 	case found.State == continuo.TurnFinished:
 		return e.recordRun(ctx, t, t.conclude(step, t.answers[step.Node.ID]))
 	case found.Reason == continuo.ReasonInterrupted || step.Retry:
+		e.leaveRoom(ctx, broke)
 		return e.step(ctx, t, step.After())
 	case found.Reason == continuo.ReasonCancelled:
 		return e.recordRun(ctx, t, []continuo.Entry{t.state.Halt(fmt.Sprintf("the step %s was stopped", step.Node.ID))})
@@ -168,6 +207,9 @@ func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) err
 
 // awaitTurn waits for the end of a turn, wherever it runs.
 func (e *Engine) awaitTurn(ctx context.Context, conversationID, turnID string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.draining, func() { cancel(ErrClosing) })() // it may be another process's
 	listener := e.Log.Listen(conversationID)
 	defer listener.Close()
 	changed := listener.Changed()
@@ -206,7 +248,7 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 		cue := t.state.Cue(step)
 		return e.runner(chosen), turn.Input{
 			Mode: chosen.mode, AgentID: chosen.agent, Cue: &cue, AskAgain: step.Resumes,
-			Conclude: func(answer *continuo.Entry) []continuo.Entry { return e.conclude(ctx, t.run, step, answer) },
+			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) { return t.concludes(ctx, step, answer) },
 		}, nil
 	}
 	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, begin)
@@ -216,19 +258,24 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 	if err != nil {
 		return err
 	}
-	for range chat.Events { // what comes of it stands in the log
+	var lost error
+	for _, err := range chat.Events { // what comes of it stands in the log
+		lost = err
 	}
-	return nil
+	if errors.Is(lost, continuo.ErrLeaseLost) || errors.Is(lost, continuo.ErrNotRunning) || errors.Is(lost, continuo.ErrNotFound) {
+		return nil // another process closes it, or it was stopped before it had begun: the log tells
+	}
+	return lost
 }
 
-// conclude makes what stands behind a step's answer in the log. Where the log cannot be read the answer stands
-// alone, and is concluded when the run is looked at again.
-func (e *Engine) conclude(ctx context.Context, run continuo.Run, step workflow.Step, answer *continuo.Entry) []continuo.Entry {
-	t := newTracker(e, run)
+// concludes makes what stands behind a step's answer in the log, and the seq that it is right for. The turn asks for
+// it, while whoever goes on with the run waits for the turn. Where the log cannot be read the answer stands alone,
+// and is concluded when the run is looked at again.
+func (t *tracker) concludes(ctx context.Context, step workflow.Step, answer *continuo.Entry) ([]continuo.Entry, int64) {
 	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil || !sameAttempt(t.state.Next(), step) && t.state.Run == continuo.RunRunning {
-		return nil
+		return nil, 0
 	}
-	return t.conclude(step, answer.Content.String())
+	return t.conclude(step, answer.Content.String()), t.next
 }
 
 // conclude makes what follows of an answer, with what the step said before it broke off.

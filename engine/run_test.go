@@ -192,6 +192,7 @@ func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Opt
 		Models: map[string]engine.Upstream{"actor": {Model: m}}, Default: "actor", Workflows: newShelf(t, report),
 		Agents: map[string]engine.Agent{"planner": {ID: "planner", Persona: "You are a planner."}},
 	}
+	options.StepPause = time.Nanosecond
 	options.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
 	if change != nil {
 		change(&options)

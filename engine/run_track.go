@@ -8,7 +8,6 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -44,6 +43,9 @@ func (t *tracker) read(ctx context.Context, through int64, each func(*continuo.E
 		through = conversation.LastSeq
 	}
 	if t.next > through {
+		if t.state == nil {
+			return fmt.Errorf("run %s: %w: its entries are gone", t.run.ID, errUnread)
+		}
 		return nil
 	}
 	for entry, err := range t.engine.Log.Read(ctx, conversation, continuo.Range{From: t.next, To: through}) {
@@ -54,6 +56,8 @@ func (t *tracker) read(ctx context.Context, through int64, each func(*continuo.E
 			if err := t.take(ctx, &entry); err != nil {
 				return err
 			}
+		} else if t.state == nil {
+			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, errUnread, entry.Seq)
 		}
 		t.next = entry.Seq + 1
 		if entry.RunID == t.run.ID && !each(&entry) {
@@ -68,9 +72,12 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 	event := entry.RunEvent
 	if t.state == nil {
 		if event == nil || event.Kind != continuo.RunBegan {
-			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, continuo.ErrInvalid, entry.Seq)
+			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, errUnread, entry.Seq)
 		}
 		found, err := t.engine.workflowOf(ctx, t.run.WorkflowID, event.Workflow)
+		if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
+			return fmt.Errorf("run %s: %w: %w", t.run.ID, errUnread, err)
+		}
 		if err != nil {
 			return fmt.Errorf("run %s: %w", t.run.ID, err)
 		}
@@ -85,8 +92,14 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 	if event != nil && !t.state.Run.IsOver() {
 		t.newest = entry
 	}
-	return t.state.Apply(entry)
+	if err := t.state.Apply(entry); err != nil {
+		return fmt.Errorf("%w: %w", errUnread, err)
+	}
+	return nil
 }
+
+// errUnread says that a run cannot be followed: its text is gone, or its events make no sense. It can only be ended.
+var errUnread = errors.New("the run cannot be read")
 
 // hear notes what a step said. What it said before or with calls, whole or not, is no part of its answer.
 func (t *tracker) hear(entry *continuo.Entry) {
@@ -107,9 +120,6 @@ func (t *tracker) hear(entry *continuo.Entry) {
 
 // status tells how the run stands now, by all that stands in the log.
 func (t *tracker) status(ctx context.Context) (*RunStatus, error) {
-	if t.state == nil {
-		return nil, fmt.Errorf("run %s: %w: its entries are gone", t.run.ID, continuo.ErrNotFound)
-	}
 	status := t.statusAt(t.newest)
 	if running, err := t.engine.runningTurn(ctx, t.run.ConversationID); err == nil && (running == nil || running.RunID != t.run.ID) {
 		status.TurnID = ""
@@ -162,169 +172,4 @@ func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Wor
 	}
 	e.texts.texts[key] = found
 	return found, nil
-}
-
-// change appends what makes says of a run as it stands, and says it anew where another one was faster. It
-// appends nothing where makes gives nothing.
-func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
-	t := newTracker(e, run)
-	for {
-		if err := t.catchUp(ctx); err != nil {
-			return err
-		}
-		if t.state == nil {
-			return fmt.Errorf("run %s: %w: its entries are gone", run.ID, continuo.ErrNotFound)
-		}
-		entries, err := makes(t.state)
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		if err := e.recordRun(ctx, t, entries); !errors.Is(err, errMoved) {
-			return err
-		}
-	}
-}
-
-// errMoved says that a run has gone on since it was looked at.
-var errMoved = errors.New("the run has gone on")
-
-// recordRun appends entries that follow of how a run stands, once: of those who saw it stand so the first counts.
-func (e *Engine) recordRun(ctx context.Context, t *tracker, entries []continuo.Entry) error {
-	key := fmt.Sprintf("run/%s/%d", t.run.ID, t.state.Seq)
-	asked := ""
-	for i := range entries {
-		asked += string(entries[i].RunEvent.Kind) + entries[i].NodeID + string(entries[i].RunEvent.Outputs) + "\n"
-	}
-	_, err := e.appendRun(ctx, t.run.ConversationID, key, asked, entries)
-	if errors.Is(err, continuo.ErrKeyReused) {
-		return errMoved
-	}
-	return err
-}
-
-// appendRun appends entries of a run outside of its turns. Where calls stand open it waits for the turn that
-// made them, or, when nobody carries that on any more, answers them first.
-func (e *Engine) appendRun(ctx context.Context, conversationID, key, identity string, entries []continuo.Entry) ([]continuo.Entry, error) {
-	listener := e.Log.Listen(conversationID)
-	defer listener.Close()
-	options := continuo.AppendOptions{Key: key, Identity: hashOf(identity)}
-	for {
-		changed := listener.Changed()
-		stored, err := e.Log.Append(ctx, conversationID, entries, options)
-		var rule *continuo.RuleError
-		if !errors.As(err, &rule) || rule.Rule != continuo.RuleUnanswered {
-			return stored, err
-		}
-		running, err := e.runningTurn(ctx, conversationID)
-		if err != nil {
-			return nil, err
-		}
-		if running == nil {
-			if err := e.answerOpen(ctx, conversationID); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if !listener.Wait(ctx, changed, otherPoll) {
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// answerOpen answers calls that stand open although no turn runs.
-func (e *Engine) answerOpen(ctx context.Context, conversationID string) error {
-	conversation, err := e.Log.Conversation(ctx, conversationID)
-	if err != nil {
-		return err
-	}
-	results, err := turn.OpenResults(ctx, e.Log, conversation)
-	if err != nil || len(results) == 0 {
-		return err
-	}
-	_, err = e.Log.Append(ctx, conversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
-	if conflict := new(continuo.ConflictError); errors.As(err, &conflict) {
-		return nil // somebody else was faster
-	}
-	return err
-}
-
-// runFollower is one reader of a run.
-type runFollower struct {
-	engine  *Engine
-	ctx     context.Context
-	tracker *tracker
-	after   int64
-	yield   func(RunProgress, error) bool
-	left    bool            // the reader has enough
-	heard   map[string]bool // turns that were followed to their end
-}
-
-// errLeft ends the walk through a turn's events that nobody wants any more.
-var errLeft = errors.New("the reader has left")
-
-func (f *runFollower) run() error {
-	waits, cancel := context.WithCancelCause(f.ctx) // for what comes next; a turn under way is heard to its end
-	defer cancel(nil)
-	defer context.AfterFunc(f.engine.draining, func() { cancel(ErrClosing) })()
-	listener := f.engine.Log.Listen(f.tracker.run.ConversationID)
-	defer listener.Close()
-	f.heard = map[string]bool{}
-	for {
-		changed := listener.Changed()
-		if err := f.entries(0); err != nil || f.left {
-			return err
-		}
-		if f.tracker.state == nil {
-			return fmt.Errorf("run %s: %w: its entries are gone", f.tracker.run.ID, continuo.ErrNotFound)
-		}
-		if state := f.tracker.state.Run; state != continuo.RunRunning && state != continuo.RunWaiting {
-			return nil
-		}
-		running, err := f.engine.runningTurn(f.ctx, f.tracker.run.ConversationID)
-		if err != nil {
-			return err
-		}
-		if running != nil && running.RunID == f.tracker.run.ID && !f.heard[running.ID] {
-			f.turn(*running)
-			if f.left {
-				return nil
-			}
-			continue
-		}
-		if !listener.Wait(waits, changed, otherPoll) {
-			return context.Cause(waits)
-		}
-	}
-}
-
-// entries yields the entries that have come, through one (0: the newest).
-func (f *runFollower) entries(through int64) error {
-	return f.tracker.read(f.ctx, through, func(entry *continuo.Entry) bool {
-		if entry.Seq <= f.after {
-			return true
-		}
-		f.after = entry.Seq
-		progress := RunProgress{Entry: entry}
-		if entry.RunEvent != nil {
-			progress.Status = f.tracker.statusAt(entry)
-		}
-		f.left = !f.yield(progress, nil)
-		return !f.left
-	})
-}
-
-// turn yields a turn's events, and the entries as they come. What goes wrong with it shows in the entries.
-func (f *runFollower) turn(running continuo.Turn) {
-	for event, err := range f.engine.Follow(f.ctx, running, 0) {
-		if err != nil {
-			break
-		}
-		if f.left = !f.yield(RunProgress{Turn: &event}, nil); f.left {
-			return
-		}
-		if event.Entry != nil && (f.entries(event.Entry.Seq) != nil || f.left) {
-			return
-		}
-	}
-	f.heard[running.ID] = true
 }

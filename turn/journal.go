@@ -182,8 +182,9 @@ func (j *Journal) poke() {
 
 // append adds entries to the log in one commit with the events that tell of them and all before, and
 // returns the entries as stored. More adds to the update that goes with them, such as the turn's end; it may
-// be nil. Append gets there even when the turn was cancelled, unless the lease is lost.
-func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
+// be nil. At is the seq that the first entry must get, 0 for any. Append gets there even when the turn was
+// cancelled, unless the lease is lost.
+func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.flushing.Lock()
@@ -204,7 +205,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		}
 		return last
 	}
-	stored, err := j.commit(entries, update)
+	stored, err := j.commit(entries, update, at)
 	if err != nil {
 		j.putBack(pending)
 		err = j.explain(err)
@@ -244,14 +245,14 @@ func ends(state continuo.TurnState, end continuo.TurnEnd) func(*continuo.TurnUpd
 }
 
 // commit writes an update, with entries where there are any.
-func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry) continuo.TurnUpdate) ([]continuo.Entry, error) {
+func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry) continuo.TurnUpdate, at int64) ([]continuo.Entry, error) {
 	ctx := context.WithoutCancel(j.ctx)
 	if len(entries) == 0 {
 		_, err := j.keeper.store.UpdateTurn(ctx, update(nil))
 		return nil, err
 	}
 	begin := time.Now()
-	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, continuo.AppendOptions{Turn: update})
+	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, continuo.AppendOptions{Turn: update, ExpectSeq: at})
 	j.measure(StageAppend, time.Since(begin))
 	return stored, err
 }
@@ -262,7 +263,7 @@ func (j *Journal) void() error {
 	defer j.flushing.Unlock()
 	_, err := j.commit(nil, func([]continuo.Entry) continuo.TurnUpdate {
 		return continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, State: continuo.TurnVoid}
-	})
+	}, 0)
 	j.settled = err == nil
 	return err
 }

@@ -44,7 +44,7 @@ func build(source Source, at int64, view window.View, envelope continuo.Envelope
 	if envelope, err = instructed(envelope, info); err != nil {
 		return nil, err
 	}
-	if _, named := info.Transcript(); !named { // a transcript has nothing but the names of parts
+	if _, named := info.Transcript(); !named && info.Protocol != model.ProtocolPrompt { // a text has nothing but the names of parts
 		if err := attach(source.Context, source.Log, plan, without); err != nil {
 			return nil, err
 		}
@@ -116,6 +116,8 @@ func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([
 		return render.OpenAIChatTranscript(envelope, plan, options)
 	case model.ProtocolAnthropic + model.TranscriptSuffix:
 		return render.AnthropicTranscript(envelope, plan)
+	case model.ProtocolPrompt:
+		return render.Prompt(envelope, plan)
 	default:
 		return nil, fmt.Errorf("%w: no rendering for the protocol %q", continuo.ErrInvalid, info.Protocol)
 	}

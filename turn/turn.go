@@ -105,9 +105,9 @@ type Input struct {
 	Cue *continuo.Entry
 	// AskAgain makes the calls of the run's step again that were interrupted, where their tools are safe to repeat.
 	AskAgain bool
-	// Conclude makes entries that are appended behind the turn's last word, in the same commit. It must give the
-	// same for the same answer. Default none.
-	Conclude func(answer *continuo.Entry) []continuo.Entry
+	// Conclude makes entries that are appended behind the turn's last word, in the same commit, by what stands in the
+	// log before the seq at; where others have appended meanwhile it is asked again. Default none.
+	Conclude func(answer *continuo.Entry) (behind []continuo.Entry, at int64)
 }
 
 // Run carries out the turn of a journal and returns when it is over. Its events are read with
@@ -203,7 +203,11 @@ func (c *cycle) ends(err error) error {
 	case cause != nil:
 		return c.end(model.AsError(causeOf(c.ctx)))
 	}
-	if failed := c.end(&model.Error{Reason: continuo.ReasonUpstream, Message: err.Error()}); failed != nil {
+	reason := continuo.ReasonUpstream
+	if errors.Is(err, continuo.ErrUnavailable) { // nothing is wrong with the turn
+		reason = continuo.ReasonInterrupted
+	}
+	if failed := c.end(&model.Error{Reason: reason, Message: err.Error(), Retryable: reason == continuo.ReasonInterrupted}); failed != nil {
 		return errors.Join(err, failed)
 	}
 	return nil
@@ -313,11 +317,16 @@ func (r *Runner) CheckFits(ctx context.Context, message continuo.Content) error 
 // append adds entries of the turn to the log, together with the events that tell of them. It gets there
 // even when the turn was cancelled.
 func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
+	return c.journal.append(c.tagged(entries), tell, more, 0)
+}
+
+// tagged says of entries what they are of.
+func (c *cycle) tagged(entries []continuo.Entry) []continuo.Entry {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = c.in.Mode, c.in.AgentID
 		tag(&entries[i], &c.journal.turn)
 	}
-	return c.journal.append(entries, tell, more)
+	return entries
 }
 
 // tag says which turn, and which step of which run, an entry is of. An event of a run says itself what it is of.
@@ -338,21 +347,40 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	if len(answer.ToolCalls) == 0 {
 		last = ends(state, continuo.TurnEnd{Reason: reason, Usage: c.usage})
 	}
-	entries := []continuo.Entry{answer}
-	if last != nil && answer.Error == nil && c.in.Conclude != nil {
-		entries = append(entries, c.in.Conclude(&answer)...)
-	}
-	stored, err := c.append(entries, func(stored []continuo.Entry) []Event {
+	tell := func(stored []continuo.Entry) []Event {
 		events := []Event{{Kind: Answered, Entry: &stored[0]}}
 		if last != nil {
 			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})
 		}
 		return events
-	}, last)
+	}
+	var stored []continuo.Entry
+	var err error
+	if last != nil && answer.Error == nil && c.in.Conclude != nil {
+		stored, err = c.concluded(answer, tell, last)
+	} else {
+		stored, err = c.append([]continuo.Entry{answer}, tell, last)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &stored[0], nil
+}
+
+// concludeTries bounds how often what stands behind an answer is made anew because somebody else has appended.
+const concludeTries = 64
+
+// concluded appends a turn's last word with what follows of it.
+func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
+	for range concludeTries {
+		behind, at := c.in.Conclude(&answer)
+		entries := c.tagged(append([]continuo.Entry{answer}, behind...))
+		stored, err = c.journal.append(entries, tell, last, at)
+		if moved := new(continuo.ConflictError); !errors.As(err, &moved) {
+			return stored, err
+		}
+	}
+	return nil, err
 }
 
 // giveUp ends a turn whose model asked for tools although its last request offered none.

@@ -49,6 +49,8 @@ func (s *State) Next() Step {
 		}
 		step := Step{Kind: StepAttend, Node: node, Visit: progress.visit, Attempt: progress.attempt, Retry: progress.retry}
 		switch {
+		case progress.open && progress.broken >= maxBroken:
+			return Step{Kind: StepRecord}
 		case progress.open:
 			return step
 		case progress.refused >= node.MaxAttempts:
@@ -68,6 +70,12 @@ func (s *State) Next() Step {
 	}
 	return Step{Kind: StepRecord}
 }
+
+// maxBroken bounds how many attempts of a visit in a row may break off and be taken up again by themselves.
+const maxBroken = 50
+
+// Broken is how many attempts of a node's visit broke off in a row.
+func (s *State) Broken(node string) int { return s.nodes[node].broken }
 
 // After is the step behind an attempt that broke off: the attempt that goes on with it.
 func (step Step) After() Step {
@@ -118,7 +126,9 @@ func (s *State) Record() []continuo.Entry {
 func (s *State) record() continuo.Entry {
 	for i := range s.Workflow.Nodes {
 		node := &s.Workflow.Nodes[i]
-		if progress := s.nodes[node.ID]; progress.state == NodeRunning && !progress.open {
+		if progress := s.nodes[node.ID]; progress.state == NodeRunning && progress.open {
+			return s.BreakOff(fmt.Sprintf("the step %s broke off %d times in a row", node.ID, progress.broken))
+		} else if progress.state == NodeRunning {
 			reason := fmt.Sprintf("the step %s gave no whole answer in %d attempts: %s", node.ID, progress.refused, progress.reason)
 			return s.BreakOff(reason)
 		}
@@ -173,12 +183,13 @@ func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Ent
 	outputs := map[string]any{approvedOutput: approved, commentOutput: comment}
 	visit := s.nodes[node.ID].visit
 	next, problem, fatal := s.follows(node, outputs, visit)
-	if problem += fatal; problem != "" {
-		return []continuo.Entry{s.BreakOff(problem)}
-	}
 	decided := s.finished(node, visit, outputs, next)
 	decided.Role, decided.Hidden, decided.PartType = continuo.User, false, ""
 	decided.Content = continuo.Text(decisionText(node, approved, comment))
+	if problem += fatal; problem != "" { // what the person said stands in the log, and they are asked again
+		decided.RunEvent = nil
+		return []continuo.Entry{decided, s.BreakOff(problem)}
+	}
 	entries := []continuo.Entry{decided}
 	if s.Run == continuo.RunWaiting {
 		entries = append(entries, s.Resume())

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -69,32 +70,56 @@ func (n *Node) fieldNames() string {
 	return strings.Join(names, ", ")
 }
 
-// lastObject finds the last fenced block of an answer that may be a JSON object, or an answer that is nothing else.
+// lastObject finds the last fenced block of an answer that may be a JSON object, else an object that the answer
+// begins with. It takes time in proportion to the answer.
 func lastObject(answer string) (block string, found bool) {
-	if text := strings.TrimSpace(answer); strings.HasPrefix(text, "{") {
-		return text, true
-	}
-	lines := strings.Split(answer, "\n")
-	end := -1
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.TrimSpace(lines[i])
-		if !strings.HasPrefix(line, "```") {
-			continue
-		}
-		if line == "```" && end < 0 {
-			end = i
-			continue
-		}
-		if end < 0 {
-			end = len(lines) // the answer ends within the block
-		}
-		if block := strings.TrimSpace(strings.Join(lines[i+1:end], "\n")); strings.HasPrefix(block, "{") {
-			return block, true
-		}
-		end = -1
-		if line == "```" {
-			end = i
+	fence, start := "", 0 // of the block that is open
+	take := func(text string) {
+		if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") {
+			block, found = text, true
 		}
 	}
-	return "", false
+	for at := 0; at < len(answer); {
+		end := at + len(answer[at:])
+		if n := strings.IndexByte(answer[at:], '\n'); n >= 0 {
+			end = at + n + 1
+		}
+		line := strings.TrimSpace(answer[at:end])
+		switch marks := fenceOf(line); {
+		case marks == "":
+		case fence == "":
+			fence, start = marks, end
+		case marks == line && marks[0] == fence[0] && len(marks) >= len(fence):
+			take(answer[start:at])
+			fence = ""
+		}
+		at = end
+	}
+	if fence != "" { // the answer ends within a block
+		take(answer[start:])
+	}
+	if text := strings.TrimSpace(answer); !found && strings.HasPrefix(text, "{") {
+		return firstValue(text), true
+	}
+	return block, found
+}
+
+// fenceOf returns the marks that a line begins a fence with: three or more ` or ~; "" for none.
+func fenceOf(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		if rest := strings.TrimLeft(line, mark); len(line)-len(rest) >= 3 {
+			return line[:len(line)-len(rest)]
+		}
+	}
+	return ""
+}
+
+// firstValue is the JSON value that a text begins with, or all of it where that cannot be read.
+func firstValue(text string) string {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	var value json.RawMessage
+	if decoder.Decode(&value) != nil {
+		return text
+	}
+	return string(value)
 }

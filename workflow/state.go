@@ -32,6 +32,7 @@ type progress struct {
 	open    bool  // nothing is recorded of what came of the attempt
 	retry   bool  // somebody resumed the run since the attempt began
 	refused int   // answers of the visit since somebody resumed the run
+	broken  int   // attempts that broke off since an answer came or somebody resumed the run
 	began   int64 // the seq that the visit began with
 	reason  string
 	outputs map[string]any
@@ -48,14 +49,11 @@ func NewState(w *Workflow, runID string) *State {
 }
 
 // Apply follows an entry of the log; those without an event of the run change nothing. An event that the workflow
-// does not know, or that was redacted, is an error: the run cannot go on.
+// does not know is an error: the run cannot go on. Of one that was redacted the inputs and outputs are missing.
 func (s *State) Apply(entry *continuo.Entry) error {
 	event := entry.RunEvent
 	if event == nil || entry.RunID != s.RunID || s.Run.IsOver() {
 		return nil
-	}
-	if entry.Redacted != nil {
-		return fmt.Errorf("run %s: %w: the event in entry %d was redacted", s.RunID, continuo.ErrInvalid, entry.Seq)
 	}
 	var node *progress
 	if entry.NodeID != "" {
@@ -86,13 +84,15 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 		s.inputs, err = s.decode(s.Workflow.Inputs, event.Inputs)
 	case continuo.RunNodeBegan:
 		if event.Visit != node.visit {
-			node.visit, node.refused, node.began = event.Visit, 0, entry.Seq
+			node.visit, node.refused, node.broken, node.began = event.Visit, 0, 0, entry.Seq
+		} else if node.open {
+			node.broken++
 		}
 		node.state, node.attempt, node.open, node.retry, node.due = NodeRunning, event.Attempt, true, false, false
 	case continuo.RunNodeAsked:
 		node.state, node.visit, node.attempt, node.began, node.due = NodeWaiting, event.Visit, 1, entry.Seq, false
 	case continuo.RunNodeRefused:
-		node.open, node.reason = false, event.Reason
+		node.open, node.reason, node.broken = false, event.Reason, 0
 		node.refused++
 	case continuo.RunNodeFinished:
 		err = s.finish(entry.NodeID, node, event)
@@ -204,7 +204,7 @@ func (s *State) resume() {
 	s.Run, s.Reason = continuo.RunRunning, ""
 	for _, node := range s.nodes {
 		if node.state == NodeRunning {
-			node.retry, node.refused = true, 0
+			node.retry, node.refused, node.broken = true, 0, 0
 		}
 	}
 }

@@ -26,7 +26,7 @@ type NodeStatus struct {
 	Seq      int64           `json:"seq,omitempty"`      // of the entry that the visit began with
 	Outputs  json.RawMessage `json:"outputs,omitempty"`  // of its newest finished visit
 	Question string          `json:"question,omitempty"` // of an approval
-	Reason   string          `json:"reason,omitempty"`   // why its last answer was refused or broke off
+	Reason   string          `json:"reason,omitempty"`   // why its last answer was refused
 }
 
 // NodeState says how far a node is.

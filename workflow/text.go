@@ -30,7 +30,8 @@ type textData struct {
 type namedValue struct{ Name, Value string }
 
 // Texts makes the system messages that stand behind those of the mode in each request of a step: RUN_DIRECTIVE,
-// NODE_BRIEF and STEP_CONTEXT. They are the same for all attempts of a visit.
+// NODE_BRIEF and STEP_CONTEXT. They are the same for all attempts of a visit, unless a person has decided elsewhere
+// in the run meanwhile.
 func (s *State) Texts(step Step) ([]string, error) {
 	data, err := s.textData(step)
 	if err != nil {

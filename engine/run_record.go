@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// change appends what makes says of a run as it stands, and says it anew where somebody else was faster. It
+// appends nothing where makes gives nothing. It waits no longer than a turn waits for its conversation.
+func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: calls in its conversation wait for their results", run.ID, continuo.ErrBusy))
+	defer cancel()
+	t := newTracker(e, run)
+	for {
+		if err := t.catchUp(ctx); err != nil {
+			return err
+		}
+		entries, err := makes(t.state)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		if err := e.recordRun(ctx, t, entries); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// errMoved says that a run has gone on since it was looked at.
+var errMoved = errors.New("the run has gone on")
+
+// recordRun appends entries that follow of how a run stands, once: of those who saw it stand so the first counts.
+// It is errMoved where the log has gone on since.
+func (e *Engine) recordRun(ctx context.Context, t *tracker, entries []continuo.Entry) error {
+	key := fmt.Sprintf("run/%s/%d", t.run.ID, t.state.Seq)
+	asked := ""
+	for i := range entries {
+		asked += entries[i].NodeID + entries[i].Content.String() + "\n"
+	}
+	_, err := e.appendRun(ctx, t.run.ConversationID, entries, continuo.AppendOptions{Key: key, Identity: hashOf(asked), ExpectSeq: t.next})
+	if moved := new(continuo.ConflictError); errors.As(err, &moved) || errors.Is(err, continuo.ErrKeyReused) {
+		return errMoved
+	}
+	return err
+}
+
+// endUnread ends a run whose events cannot be followed any more: a text is gone, or they make no sense.
+func (e *Engine) endUnread(ctx context.Context, run continuo.Run, kind continuo.RunEventKind, reason string) error {
+	ended := continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: "run_event", Content: continuo.Text("The run ended: " + reason), Mode: continuo.ModeRun,
+		RunID: run.ID, WorkflowID: run.WorkflowID, RunEvent: &continuo.RunEvent{Kind: kind, Reason: reason},
+	}
+	key := fmt.Sprintf("run/%s/unread/%s", run.ID, kind)
+	_, err := e.appendRun(ctx, run.ConversationID, []continuo.Entry{ended}, continuo.AppendOptions{Key: key, Identity: hashOf(key)})
+	return err
+}
+
+// appendRun appends entries of a run outside of its turns. Where calls stand open it waits for the turn that
+// made them, or, when nobody carries that on any more, answers them first.
+func (e *Engine) appendRun(ctx context.Context, conversationID string, entries []continuo.Entry, options continuo.AppendOptions) ([]continuo.Entry, error) {
+	listener := e.Log.Listen(conversationID)
+	defer listener.Close()
+	for {
+		changed := listener.Changed()
+		stored, err := e.Log.Append(ctx, conversationID, entries, options)
+		var rule *continuo.RuleError
+		if !errors.As(err, &rule) || rule.Rule != continuo.RuleUnanswered {
+			return stored, err
+		}
+		running, err := e.runningTurn(ctx, conversationID)
+		if err != nil {
+			return nil, err
+		}
+		if running == nil {
+			if err := e.answerOpen(ctx, conversationID); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !listener.Wait(ctx, changed, otherPoll) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// answerOpen answers calls that stand open although no turn runs.
+func (e *Engine) answerOpen(ctx context.Context, conversationID string) error {
+	conversation, err := e.Log.Conversation(ctx, conversationID)
+	if err != nil {
+		return err
+	}
+	results, err := turn.OpenResults(ctx, e.Log, conversation)
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	_, err = e.Log.Append(ctx, conversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
+	if conflict := new(continuo.ConflictError); errors.As(err, &conflict) {
+		return nil // somebody else was faster
+	}
+	return err
+}
