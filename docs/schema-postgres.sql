@@ -17,6 +17,7 @@ CREATE TABLE continuo.conversations (
   id            text COLLATE "C" PRIMARY KEY,
   project_id    text COLLATE "C" NOT NULL,
   key           text COLLATE "C",          -- the caller's own name; unique by conversation_keys
+  kind          text COLLATE "C" NOT NULL DEFAULT '', -- empty: people and models talk in it; each kind has lists of its own
   title         text NOT NULL,
   active_mode   text NOT NULL,
   active_agent  text NOT NULL DEFAULT '',  -- empty: none
@@ -37,9 +38,9 @@ CREATE TABLE continuo.conversations (
   behind        boolean GENERATED ALWAYS AS (indexed_seq < last_seq OR indexed_title IS DISTINCT FROM title) STORED -- documents lacks something
 ); -- by id
 
-CREATE INDEX conversations_by_change ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NULL;
+CREATE INDEX conversations_by_change ON continuo.conversations (project_id, kind, updated_second) WHERE NOT deleted AND archived_at IS NULL;
 
-CREATE INDEX conversations_archived ON continuo.conversations (project_id, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
+CREATE INDEX conversations_archived ON continuo.conversations (project_id, kind, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
 
 CREATE INDEX conversations_unindexed ON continuo.conversations (project_id, id) WHERE behind AND NOT deleted AND archived_at IS NULL;
 

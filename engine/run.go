@@ -207,7 +207,10 @@ func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool)
 		case s.Run == continuo.RunWaiting:
 			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
 		case s.Run == continuo.RunRunning:
-			return nil, nil
+			return nil, e.canCarry(s.Workflow)
+		}
+		if err := e.canCarry(s.Workflow); err != nil {
+			return nil, err
 		}
 		return []continuo.Entry{s.Resume()}, nil
 	})

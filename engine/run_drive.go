@@ -94,6 +94,9 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 		err := e.steps(ctx, run)
 		passes := errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
 		switch {
+		case errors.Is(err, errNotHere):
+			logger.WarnContext(ctx, "run_left", "error", err.Error())
+			return
 		case errors.Is(err, errUnread):
 			logger.ErrorContext(ctx, "run_unread", "error", err.Error())
 			if err := e.endUnread(ctx, run, continuo.RunBrokeOff, err.Error()); err != nil {
@@ -141,6 +144,21 @@ func (e *Engine) leaveRoom(ctx context.Context, broke int) {
 		wait = min(2*wait, maxPause)
 	}
 	e.pause(ctx, wait)
+}
+
+// errNotHere says that a run needs an agent, a model or a view that the settings of this program do not have.
+// Perhaps those of another one do: the run is left as it is.
+var errNotHere = errors.New("the run cannot go on with these settings")
+
+// canCarry looks up what all steps of a workflow need; errNotHere.
+func (e *Engine) canCarry(w *workflow.Workflow) error {
+	for i := range w.Nodes {
+		node := &w.Nodes[i]
+		if _, err := e.choose(choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
+			return fmt.Errorf("%w: the step %s: %w; go on with it where they are, or add it here", errNotHere, node.ID, err)
+		}
+	}
+	return nil
 }
 
 // steps takes a run's steps until nothing is left to do.
@@ -227,7 +245,7 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 	c := choice{mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: step.Node.View, usualView: string(continuo.ModeRun)}
 	chosen, err := e.choose(c)
 	if err != nil {
-		return fmt.Errorf("the step %s: %w", step.Node.ID, err)
+		return fmt.Errorf("%w: the step %s: %w", errNotHere, step.Node.ID, err)
 	}
 	wanted := continuo.Turn{ID: stepTurnID(t.run, step), ConversationID: t.run.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
@@ -315,6 +333,9 @@ func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed i
 			continue
 		}
 		underWay, err := e.runningTurn(ctx, run.ConversationID)
+		if err == nil && !e.carries(ctx, run) {
+			continue
+		}
 		if err == nil && (underWay == nil || underWay.RunID != run.ID) {
 			err = e.drive(ctx, run, true)
 			resumed++
@@ -322,6 +343,13 @@ func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed i
 		failures = cmp.Or(failures, err)
 	}
 	return resumed, failures
+}
+
+// carries reports whether this program has what a run's steps need; of one that cannot be read it takes it for
+// granted, so that it is ended.
+func (e *Engine) carries(ctx context.Context, run continuo.Run) bool {
+	t := newTracker(e, run)
+	return t.begin(ctx) != nil || e.canCarry(t.state.Workflow) == nil
 }
 
 // maxResumed bounds how many runs one ResumeRuns looks at.

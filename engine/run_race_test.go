@@ -254,3 +254,29 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }
+
+// A program that lacks what a run needs leaves it as it is, for those that have it.
+func TestARunIsLeftToThoseWhoHaveItsAgents(t *testing.T) {
+	store := storetest.NewMemory()
+	const needs = "id: needs\nnodes:\n  ask: {approval: Really?}\n  work: {brief: x, agent: planner}\nedges: [ask -> work]\n"
+	m := &actor{answer: good}
+	has := stage(t, store, m, with(t, needs))
+	lacks := stage(t, store, m, func(o *engine.Options) { with(t, needs)(o); o.Agents = nil })
+	run := startOf(t, has, "needs")
+	until(t, has, run)
+	if _, err := lacks.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lacks.ResumeRun(t.Context(), run, true); !errors.Is(err, engine.ErrUnknownAgent) {
+		t.Errorf("resumed where the agent is not: %v", err)
+	}
+	if resumed, err := lacks.ResumeRuns(t.Context(), 0); resumed != 0 || err != nil {
+		t.Errorf("%d resumed, %v", resumed, err)
+	}
+	if _, err := has.ResumeRun(t.Context(), run, true); err != nil {
+		t.Fatal(err)
+	}
+	if status := until(t, has, run); status.State != continuo.RunFinished {
+		t.Errorf("it is %s: %s", status.State, status.Reason)
+	}
+}

@@ -27,6 +27,11 @@ func newTracker(e *Engine, run continuo.Run) *tracker {
 	return &tracker{engine: e, run: run, next: run.FirstSeq, pieces: map[string][]string{}, answers: map[string]string{}, failures: map[string]string{}}
 }
 
+// begin reads the run's first entry.
+func (t *tracker) begin(ctx context.Context) error {
+	return t.read(ctx, t.run.FirstSeq, func(*continuo.Entry) bool { return true })
+}
+
 // catchUp reads on to the end of the log.
 func (t *tracker) catchUp(ctx context.Context) error {
 	return t.read(ctx, 0, func(*continuo.Entry) bool { return true })

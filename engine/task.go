@@ -70,8 +70,8 @@ type Finding struct {
 	Severity string          `json:"severity"`     // low, medium, high, critical
 	Message  string          `json:"message"`
 	Data     json.RawMessage `json:"data,omitempty"` // a JSON object
-	Seq      int64           `json:"seq"`            // of its entry in the task's conversation
-	At       time.Time       `json:"created_at"`
+	Seq      int64           `json:"seq,omitempty"`  // of its entry in the task's conversation
+	At       time.Time       `json:"created_at,omitzero"`
 }
 
 // DeployRequest sets an agent to work on a task.
@@ -125,10 +125,13 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 		TaskEvent: &continuo.TaskEvent{Kind: continuo.TaskCreated, Task: rawjson.MustMarshal(made)},
 	}
 	options := continuo.AppendOptions{Key: "task", Identity: hashOf(string(rawjson.MustMarshal(request.Request)))}
-	if _, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{record}, options); err != nil {
+	id := taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
+	if _, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{record}, options); errors.Is(err, continuo.ErrKeyReused) {
+		return nil, nil, fmt.Errorf("%w: it made %s of something else", continuo.ErrKeyReused, id)
+	} else if err != nil {
 		return nil, nil, err
 	}
-	status, err := e.Task(ctx, request.ProjectID, taskPrefix+strings.TrimPrefix(conversation.ID, conversationPrefix))
+	status, err := e.Task(ctx, request.ProjectID, id)
 	return status, append(warnings, more...), err
 }
 
@@ -138,7 +141,7 @@ const taskEventPart = "task_event"
 // begunOnce begins a conversation; with an idempotency key it is the one that the key began.
 func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
 	if key != "" {
-		begin.Key = onceKey(string(begin.Kind) + "/" + key)
+		begin.Key = keyOfKind(begin.Kind, key)
 	}
 	conversation, err := e.Log.Create(ctx, begin)
 	if errors.Is(err, continuo.ErrExists) {
@@ -146,6 +149,9 @@ func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key
 	}
 	return conversation, err
 }
+
+// keyOfKind is the key of the conversation that an idempotency key begins for a task or an agent.
+func keyOfKind(kind continuo.Kind, key string) string { return onceKey(string(kind) + "/" + key) }
 
 // maxSource bounds how many entries of a conversation a history is made of, the newest counting.
 const maxSource = 5000
@@ -164,7 +170,7 @@ func (e *Engine) readSource(ctx context.Context, project string, draft *task.Dra
 		return err
 	}
 	if source.From > conversation.LastSeq || source.To > conversation.LastSeq {
-		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", source.From, source.To, conversation.LastSeq)
+		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", max(source.From, 1), cmp.Or(source.To, conversation.LastSeq), conversation.LastSeq)
 	}
 	var entries []continuo.Entry
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}) {

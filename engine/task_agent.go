@@ -20,6 +20,8 @@ import (
 type agentLink struct {
 	TaskID    string `json:"task_id"`
 	AgentType string `json:"agent_type"`
+	// Asked is a hash of what was asked for, to tell a retry from another request with the same key.
+	Asked string `json:"asked,omitempty"`
 }
 
 // DeployAgent begins an agent's work on a task, in a conversation of its own that names the task. The work goes on
@@ -40,26 +42,44 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	if more := strings.TrimSpace(request.Prompt); more != "" {
 		message += "\n" + more + "\n"
 	}
-	link := agentLink{status.ID, cmp.Or(request.Type, chosen.model)}
-	conversation, err := e.begunOnce(ctx, continuo.Conversation{
-		ProjectID: request.ProjectID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: chosen.agent,
-		Title: shorten(link.AgentType+": "+firstLine(status.Task.Description), 60), Metadata: rawjson.MustMarshal(link),
-	}, request.Key)
-	if err != nil {
-		return nil, err
+	link := agentLink{TaskID: status.ID, AgentType: cmp.Or(request.Type, chosen.model)}
+	if request.Key != "" {
+		link.Asked = hashOf(status.ID + "\n" + request.Type + "\n" + request.Prompt)
 	}
-	id := agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
+	if begun, err := e.begunAgent(ctx, request, link); begun != nil || err != nil {
+		return begun, err
+	}
 	if err := e.agents.enter(request.ProjectID); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, e.agents.most), e.Log.Delete(context.WithoutCancel(ctx), conversation.ID))
+		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, e.agents.most)
 	}
-	begun, err := e.putToWork(ctx, conversation, chosen, status, link, message)
-	if err != nil || !begun {
-		e.agents.leave(request.ProjectID)
-	}
+	id, err := e.putToWork(ctx, request, chosen, status, link, message)
 	if err != nil {
 		return nil, err
 	}
 	return e.Agent(ctx, request.ProjectID, id)
+}
+
+// begunAgent gives the agent that a request's key has set to work before; nil where there is none.
+func (e *Engine) begunAgent(ctx context.Context, request DeployRequest, link agentLink) (*DeployedAgent, error) {
+	if request.Key == "" {
+		return nil, nil
+	}
+	conversation, err := e.Log.Find(ctx, request.ProjectID, keyOfKind(continuo.KindAgent, request.Key))
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var begun agentLink
+	if err := json.Unmarshal(conversation.Metadata, &begun); err != nil || begun.Asked != link.Asked {
+		return nil, fmt.Errorf("%w: it set another agent to work", continuo.ErrKeyReused)
+	}
+	agent, work, err := e.agentOf(ctx, conversation)
+	if work == nil && err == nil {
+		return nil, nil // its program ended before it had begun
+	}
+	return agent, err
 }
 
 // chooseAgent looks up what an agent's type names: an agent of the settings, or a model, connectors included.
@@ -82,15 +102,29 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 	return found, err
 }
 
-// putToWork records the deployment and begins the agent's turn. It reports false when the turn had begun before.
-func (e *Engine) putToWork(ctx context.Context, conversation continuo.Conversation, c chosen, status *TaskStatus, link agentLink, message string) (bool, error) {
-	id := agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
+// putToWork begins an agent's conversation, records the deployment, and begins the agent's turn. The agent leaves
+// the quota when its work has ended.
+func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink, message string) (id string, err error) {
+	working := false
+	defer func() {
+		if !working {
+			e.agents.leave(request.ProjectID)
+		}
+	}()
+	conversation, err := e.begunOnce(ctx, continuo.Conversation{
+		ProjectID: request.ProjectID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.agent,
+		Title: shorten(link.AgentType+": "+firstLine(status.Task.Description), 60), Metadata: rawjson.MustMarshal(link),
+	}, request.Key)
+	if err != nil {
+		return "", err
+	}
+	id = agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
 	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: link.AgentType}
-	_, err := e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
+	_, err = e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, link.AgentType)), TaskEvent: &event,
 	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	wanted := continuo.Turn{ID: "turn_" + strings.TrimPrefix(conversation.ID, conversationPrefix) + "_work", ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
@@ -99,20 +133,20 @@ func (e *Engine) putToWork(ctx context.Context, conversation continuo.Conversati
 	begin := func(context.Context) (*turn.Runner, turn.Input, error) {
 		return runner, turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}, nil
 	}
-	work := context.WithoutCancel(ctx)
-	chat, err := e.carryOut(work, conversation.ProjectID, wanted, Wait, true, begin)
-	if errors.Is(err, continuo.ErrExists) { // the same key began it before
-		return false, nil
+	chat, err := e.carryOut(context.WithoutCancel(ctx), conversation.ProjectID, wanted, Reject, true, begin)
+	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
+		return id, nil
 	}
 	if err != nil {
-		return false, err
+		return "", err
 	}
+	working = true
 	go func() {
 		defer e.agents.leave(conversation.ProjectID)
 		for range chat.Events { // what comes of it stands in the agent's conversation
 		}
 	}()
-	return true, nil
+	return id, nil
 }
 
 // Agent finds an agent that was deployed; continuo.ErrNotFound.

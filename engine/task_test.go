@@ -211,6 +211,31 @@ func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
 	}
 }
 
+// A retry while the agent works gives that agent at once, whatever the quota says; another task's is refused.
+func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy, o.MaxAgents = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
+	})
+	ask := engine.DeployRequest{ProjectID: "default", TaskID: give(t, e, "Wait", "").ID, Key: "k"}
+	one, err := e.DeployAgent(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	if two, err := e.DeployAgent(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskRunning {
+		t.Errorf("again: %+v, %v", two, err)
+	}
+	ask.TaskID = give(t, e, "Wait more", "").ID
+	if _, err := e.DeployAgent(t.Context(), ask); !errors.Is(err, continuo.ErrKeyReused) {
+		t.Errorf("for another task: %v", err)
+	}
+	if _, err := e.KillAgent(t.Context(), "default", one.ID, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAHistoryThatThereIsNot(t *testing.T) {
 	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
 	for _, history := range []string{`"conv_00000000000000000000000000000000"`, `{"conversation_id": "conv_00000000000000000000000000000000", "from": 3}`} {

@@ -49,7 +49,7 @@ type conversationPlace struct {
 }
 
 func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "limit", "cursor", "archived")
+	q, err := parseQuery(r, "limit", "cursor", "archived", "kind")
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,11 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	query := continuo.ConversationQuery{ProjectID: projectOf(r), Archived: archived, Limit: int(limit) + 1}
+	kind, err := kindOf(q)
+	if err != nil {
+		return err
+	}
+	query := continuo.ConversationQuery{ProjectID: projectOf(r), Kind: kind, Archived: archived, Limit: int(limit) + 1}
 	if q.has("cursor") {
 		var place conversationPlace
 		if err := q.cursor(&place); err != nil {
@@ -75,6 +79,18 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	}
 	page := paged(append([]continuo.Conversation{}, found...), limit, func(c continuo.Conversation) any { return conversationPlace{c.UpdatedAt, c.ID} })
 	return writeJSON(w, http.StatusOK, page)
+}
+
+// kindOf reads the parameter kind; without it, people's conversations are meant.
+func kindOf(q query) (continuo.Kind, error) {
+	switch name := q.text("kind"); {
+	case !q.has("kind") || name == "talk":
+		return continuo.KindTalk, nil
+	case name == "":
+		return "", refuse("kind", "kind is empty: leave it out for people's conversations")
+	default:
+		return continuo.Kind(name), oneOf("kind", name, "talk", string(continuo.KindTask), string(continuo.KindAgent))
+	}
 }
 
 // conversationFields are what a client may say of a conversation.

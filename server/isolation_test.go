@@ -40,8 +40,10 @@ type victim struct {
 	turns           []string // of each of them
 	call            string   // that waits
 	run             continuo.Run
-	marks           []string // what no answer to the thief may have
-	thiefs          string   // id of the thief's s1
+	task            engine.TaskStatus
+	agent           engine.DeployedAgent // that worked on it
+	marks           []string             // what no answer to the thief may have
+	thiefs          string               // id of the thief's s1
 	idempotencyKeys [2]string
 }
 
@@ -99,10 +101,11 @@ func (v *victim) fill(e *engine.Engine) {
 	ofFork := v.own("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
 	waiting := v.waits(e)
 	v.runs(e)
+	v.tasks(e, first.ConversationID)
 	v.session, v.call = first.ConversationID, "call_waits_"+mark
 	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
-	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID}, v.conversations, v.turns)
+	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
 	var own chatReply
 	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs = own.ConversationID
@@ -179,7 +182,7 @@ func (v *victim) all() string {
 		answer := v.own("GET", target, "")
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
-	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/conversations/" + v.run.ConversationID + "/entries"} {
+	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/tasks", "/api/tasks/" + v.task.ID, "/api/conversations/" + v.run.ConversationID + "/entries"} {
 		read(target)
 	}
 	for i, id := range v.conversations {
@@ -239,29 +242,38 @@ var inside = map[string]string{
 
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
-	"GET /api/search":                (*victim).searches,
-	"POST /chat":                     (*victim).chats,
-	"GET /api/conversations":         (*victim).lists,
-	"POST /api/conversations":        (*victim).creates,
-	"POST /api/conversations/import": (*victim).imports,
-	"GET /api/workflows":             func(v *victim) { v.steal("GET", "/api/workflows", "") },
-	"GET /api/workflows/schema":      func(v *victim) { v.steal("GET", "/api/workflows/schema", "") },
-	"GET /api/workflows/{id}":        func(v *victim) { v.steal("GET", "/api/workflows/report", "") },
-	"GET /api/runs":                  (*victim).listsRuns,
-	"POST /api/runs":                 (*victim).startsRuns,
-	"GET /api/runs/{run}":            hidesRun("GET", "", ""),
-	"GET /api/runs/{run}/events":     hidesRun("GET", "/events", ""),
-	"POST /api/runs/{run}/resume":    hidesRun("POST", "/resume", ""),
-	"POST /api/runs/{run}/stop":      hidesRun("POST", "/stop", `{"reason": "mine"}`),
-	"POST /api/runs/{run}/cancel":    hidesRun("POST", "/cancel", ""),
-	"POST /api/runs/{run}/approvals": hidesRun("POST", "/approvals", `{"decision": "approve"}`),
-	"GET /metrics":                   func(v *victim) { v.steal("GET", "/metrics", "").failed(403, "not_your_figures", "") },
-	"GET /api/models":                func(v *victim) { v.steal("GET", "/api/models", "") },
-	"GET /api/agents":                func(v *victim) { v.steal("GET", "/api/agents", "") },
-	"GET /healthz":                   func(v *victim) { v.steal("GET", "/healthz", "") },
-	"GET /readyz":                    func(v *victim) { v.steal("GET", "/readyz", "") },
-	"GET /openapi.json":              func(v *victim) { v.steal("GET", "/openapi.json", "") },
-	"GET /":                          func(v *victim) { v.steal("GET", "/", "") },
+	"GET /api/search":                             (*victim).searches,
+	"POST /chat":                                  (*victim).chats,
+	"GET /api/conversations":                      (*victim).lists,
+	"POST /api/conversations":                     (*victim).creates,
+	"POST /api/conversations/import":              (*victim).imports,
+	"GET /api/workflows":                          func(v *victim) { v.steal("GET", "/api/workflows", "") },
+	"GET /api/workflows/schema":                   func(v *victim) { v.steal("GET", "/api/workflows/schema", "") },
+	"GET /api/workflows/{id}":                     func(v *victim) { v.steal("GET", "/api/workflows/report", "") },
+	"GET /api/runs":                               (*victim).listsRuns,
+	"POST /api/runs":                              (*victim).startsRuns,
+	"GET /api/runs/{run}":                         hidesRun("GET", "", ""),
+	"GET /api/runs/{run}/events":                  hidesRun("GET", "/events", ""),
+	"POST /api/runs/{run}/resume":                 hidesRun("POST", "/resume", ""),
+	"POST /api/runs/{run}/stop":                   hidesRun("POST", "/stop", `{"reason": "mine"}`),
+	"POST /api/runs/{run}/cancel":                 hidesRun("POST", "/cancel", ""),
+	"POST /api/runs/{run}/approvals":              hidesRun("POST", "/approvals", `{"decision": "approve"}`),
+	"GET /api/tasks":                              (*victim).listsTasks,
+	"POST /api/tasks":                             (*victim).givesTasks,
+	"GET /api/tasks/{task}":                       hidesTask("GET", "", ""),
+	"GET /api/tasks/{task}/prompt":                hidesTask("GET", "/prompt", ""),
+	"POST /api/tasks/{task}/agents":               hidesTask("POST", "/agents", `{"prompt": "mine"}`),
+	"POST /api/tasks/{task}/findings":             hidesTask("POST", "/findings", `{"message": "mine"}`),
+	"GET /api/tasks/{task}/agents/{agent}":        hidesAgent("GET", "", ""),
+	"GET /api/tasks/{task}/agents/{agent}/output": hidesAgent("GET", "/output", ""),
+	"POST /api/tasks/{task}/agents/{agent}/kill":  hidesAgent("POST", "/kill", ""),
+	"GET /metrics":                                func(v *victim) { v.steal("GET", "/metrics", "").failed(403, "not_your_figures", "") },
+	"GET /api/models":                             func(v *victim) { v.steal("GET", "/api/models", "") },
+	"GET /api/agents":                             func(v *victim) { v.steal("GET", "/api/agents", "") },
+	"GET /healthz":                                func(v *victim) { v.steal("GET", "/healthz", "") },
+	"GET /readyz":                                 func(v *victim) { v.steal("GET", "/readyz", "") },
+	"GET /openapi.json":                           func(v *victim) { v.steal("GET", "/openapi.json", "") },
+	"GET /":                                       func(v *victim) { v.steal("GET", "/", "") },
 }
 
 // One project can never read or change another's. Every call of the server is tried; a new one needs a row.

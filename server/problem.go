@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -84,6 +85,7 @@ var sentinels = []sentinel{
 	{continuo.ErrBusy, http.StatusConflict, conflict, "conversation_busy", false},
 	{continuo.ErrNotRunning, http.StatusConflict, conflict, "not_running", false},
 	{engine.ErrTooManyTurns, http.StatusTooManyRequests, rateLimit, "too_many_turns", false},
+	{engine.ErrTooManyAgents, http.StatusTooManyRequests, rateLimit, "too_many_agents", false},
 	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
 	{engine.ErrRunOver, http.StatusConflict, conflict, "run_over", false},
 	{engine.ErrRunWaits, http.StatusConflict, conflict, "run_waiting", false},
@@ -117,6 +119,7 @@ func problemWithout(err error) *problem {
 		lost     *continuo.ConflictError
 		overflow *continuo.OverflowError
 		problems *workflow.Problems
+		refused  *task.ValidationError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -124,6 +127,8 @@ func problemWithout(err error) *problem {
 		return &with
 	case errors.As(err, &problems):
 		return workflowInvalid(problems)
+	case errors.As(err, &refused):
+		return taskInvalid(refused)
 	case errors.As(err, &rule):
 		return &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: string(rule.Rule), message: rule.Error()}
 	case errors.As(err, &lost):

@@ -19,6 +19,7 @@ type route struct {
 func (s *server) routes() []route {
 	const conversations, one = "/api/conversations", "/api/conversations/{id}"
 	const turns, runs, run = one + "/turns", "/api/runs", "/api/runs/{run}"
+	const tasks, oneTask, agent = "/api/tasks", "/api/tasks/{task}", "/api/tasks/{task}/agents/{agent}"
 	return []route{
 		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
 		{"GET", "/api/models", "list the models", s.listModels},
@@ -57,7 +58,17 @@ func (s *server) routes() []route {
 		{"POST", run + "/stop", "stop a run until it is resumed", s.stopRun},
 		{"POST", run + "/cancel", "end a run for good", s.cancelRun},
 		{"POST", run + "/approvals", "answer the question of an approval node", s.decideRun},
+		{"GET", tasks, "list tasks, the newest change first", s.listTasks},
+		{"POST", tasks, "give a task away, with the history that explains it", s.createTask},
+		{"GET", oneTask, "show how a task stands", s.getTask},
+		{"GET", oneTask + "/prompt", "show what an agent is told", s.showTaskPrompt},
+		{"POST", oneTask + "/agents", "set an agent to work on it", s.deployAgent},
+		{"GET", agent, "show how an agent stands", s.getDeployed},
+		{"GET", agent + "/output", "show what it has said", s.showOutput},
+		{"POST", agent + "/kill", "end its work for good", s.killAgent},
+		{"POST", oneTask + "/findings", "keep what was found", s.reportFinding},
 		{"GET", "/api/search", "search the conversations", s.search},
+		{"POST", "/mcp", "speak the Model Context Protocol", s.speakMCP},
 		{"GET", "/healthz", "tell whether the program runs", s.health},
 		{"GET", "/readyz", "tell whether the store answers", s.ready},
 		{"GET", "/metrics", "figures for Prometheus", s.showMetrics},

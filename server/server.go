@@ -51,6 +51,9 @@ type Options struct {
 	// AllowedHosts are the host names, without port, under which the server may be asked besides localhost
 	// and the loopback addresses where no key is demanded. Default none.
 	AllowedHosts []string
+	// MCP makes what speaks the Model Context Protocol at /mcp, to callers who were let in to a project.
+	// Default: there is nothing at /mcp.
+	MCP func(project string) http.Handler
 }
 
 func (o Options) orDefaults() Options {

@@ -38,6 +38,7 @@ func TestTranscripts(t *testing.T) {
 	ask(t, newServer(t), "GET", "/metrics", "")              // its figures differ from run to run
 	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // a file of its own
 	goOnWithRuns(t)                                          // how they stand then depends on who is faster
+	goOnWithTasks(t)                                         // likewise
 	if !t.Failed() {
 		checkCoverage(t)
 	}
@@ -171,7 +172,7 @@ type labels struct {
 }
 
 var (
-	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc|att|run)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
+	idPattern     = regexp.MustCompile(`\b(conv|ent|turn|proc|att|run|task|agent)_[0-9a-f]{32}(_[0-9a-f]{12})?`)
 	cursorPattern = regexp.MustCompile(`"next_cursor":"([A-Za-z0-9_-]+)"`)
 	blurs         = []struct {
 		pattern *regexp.Regexp

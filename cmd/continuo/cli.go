@@ -21,10 +21,12 @@ type cli struct {
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
+	Task          taskCommand          `cmd:"" help:"Give tasks to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Search        searchCommand        `cmd:"" help:"Find entries by their words."`
+	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Speak the Model Context Protocol on standard input and output."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
 	Keys          keysCommand          `cmd:"" help:"Make, list and revoke API keys of the server."`

@@ -41,7 +41,7 @@ func (c *completionCommand) Run(a *app) error {
 
 // namesCommand writes names for completion scripts, one per line, which ask while a person types.
 type namesCommand struct {
-	Of string `arg:"" enum:"agents,workflows,runs"`
+	Of string `arg:"" enum:"agents,workflows,runs,tasks,deployed"`
 }
 
 // Run writes the names.
@@ -51,6 +51,10 @@ func (n *namesCommand) Run(ctx context.Context, a *app) error {
 		return a.workflowNames()
 	case "runs":
 		return a.runNames(ctx)
+	case "tasks":
+		return a.taskNames(ctx)
+	case "deployed":
+		return a.deployedNames(ctx)
 	}
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -64,7 +68,7 @@ func (n *namesCommand) Run(ctx context.Context, a *app) error {
 
 // namesOf tells which names are the values of a flag or an argument, by what stands for it in the help.
 func namesOf(placeholder string) string {
-	return map[string]string{"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs"}[placeholder]
+	return map[string]string{"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs", "TASK": "tasks", "AGENT-ID": "deployed"}[placeholder]
 }
 
 // asked is what a shell runs for names.

@@ -26,9 +26,10 @@ type conversationsCommand struct {
 }
 
 type listCommand struct {
-	Limit    int  `default:"30" help:"How many to list at most; 0 for all."`
-	Archived bool `help:"List those that are archived instead."`
-	JSON     bool `help:"Write JSON: {data, has_more}."`
+	Limit    int    `default:"30" help:"How many to list at most; 0 for all."`
+	Archived bool   `help:"List those that are archived instead."`
+	Kind     string `default:"talk" enum:"talk,task,agent" help:"List what people talk in (talk), tasks (task), or the work of agents on tasks (agent). Default: talk."`
+	JSON     bool   `help:"Write JSON: {data, has_more}."`
 }
 
 func (listCommand) Help() string {
@@ -38,6 +39,7 @@ Examples:
 
     continuo conversations list
     continuo conversations list --archived
+    continuo conversations list --kind task
     continuo conversations list --limit 0 --json | jq -r '.data[].id'`
 }
 
@@ -51,7 +53,11 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	found, more, err := w.list(ctx, l.Limit, l.Archived)
+	query := continuo.ConversationQuery{Kind: continuo.Kind(l.Kind), Archived: l.Archived}
+	if l.Kind == "talk" {
+		query.Kind = continuo.KindTalk
+	}
+	found, more, err := w.list(ctx, l.Limit, query)
 	if err != nil {
 		return err
 	}
@@ -62,30 +68,37 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 		a.note("No archived conversations in project %s.", w.settings.Project)
 		return nil
 	}
+	if query.Kind != continuo.KindTalk && len(found) == 0 {
+		a.note("No conversations of the kind %s in project %s.", l.Kind, w.settings.Project)
+		return nil
+	}
 	if len(found) == 0 {
 		a.note("No conversations in project %s yet. Begin one with: continuo chat", w.settings.Project)
 		return nil
 	}
-	a.printConversations(found, l.Archived)
+	a.printConversations(found, query)
 	if more {
 		a.note("There are more: --limit 0 lists all.")
 	}
 	return nil
 }
 
-// printConversations prints a list. Only those that are not archived have short names.
-func (a *app) printConversations(found []continuo.Conversation, archived bool) {
+// printConversations prints a list. Only people's conversations that are not archived have short names.
+func (a *app) printConversations(found []continuo.Conversation, query continuo.ConversationQuery) {
 	t := table{right: []bool{true, false, false, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
 	times := "updated"
-	if archived {
+	if query.Archived {
 		times = "archived"
 	}
 	t.add(head(""), head("conversation"), head("mode"), head("entries"), head(times), head("title"))
 	for i, conversation := range found {
 		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
-		if archived {
-			short, at = "", conversation.ArchivedAt
+		if query.Archived || query.Kind != continuo.KindTalk {
+			short = ""
+		}
+		if query.Archived {
+			at = conversation.ArchivedAt
 		}
 		t.add(
 			cell{short, a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
@@ -112,11 +125,11 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 // listPage is how many conversations one query asks for.
 const listPage = 200
 
-// list returns the conversations of the project, or those that are archived, newest change first, at most
-// limit (0: all), and whether there are more.
-func (w *wired) list(ctx context.Context, limit int, archived bool) (found []continuo.Conversation, more bool, err error) {
+// list returns the conversations of the project that a query asks for, newest change first, at most limit
+// (0: all), and whether there are more.
+func (w *wired) list(ctx context.Context, limit int, query continuo.ConversationQuery) (found []continuo.Conversation, more bool, err error) {
 	found = []continuo.Conversation{}
-	query := continuo.ConversationQuery{ProjectID: w.settings.Project, Archived: archived, Limit: listPage}
+	query.ProjectID, query.Limit = w.settings.Project, listPage
 	for {
 		page, err := w.log.Conversations(ctx, query)
 		if err != nil {
@@ -152,7 +165,7 @@ func (w *wired) nth(ctx context.Context, name, place string) (continuo.Conversat
 	if err != nil || n < 1 {
 		return continuo.Conversation{}, usage("conversation %q: after @ stands a place in the list of conversations, such as @1", name)
 	}
-	found, _, err := w.list(ctx, n, false)
+	found, _, err := w.list(ctx, n, continuo.ConversationQuery{})
 	if err != nil {
 		return continuo.Conversation{}, err
 	}

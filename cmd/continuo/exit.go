@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/task"
 )
 
 // exitRule maps a kind of error to the code that the program ends with.
@@ -25,11 +26,11 @@ func exitTable() []exitRule {
 		{code: 0, meaning: "done"},
 		{code: 130, meaning: "stopped by Ctrl-C or a signal", of: is(context.Canceled)},
 		{code: 2, meaning: "wrong usage: arguments, settings or values", of: func(err error) bool {
-			return as[*usageError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
+			return as[*usageError](err) || as[*task.ValidationError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
 		}},
 		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
 		{code: 4, meaning: "conflict: busy, already there, archived, over, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, engine.ErrRunOver)(err)
+			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, continuo.ErrNotRunning, engine.ErrRunOver, engine.ErrTooManyAgents)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
 		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},

@@ -19,7 +19,7 @@ import (
 
 type exportCommand struct {
 	Conversations []string `arg:"" optional:"" name:"conv" help:"Which ones: ids, keys or @1."`
-	All           bool     `help:"All conversations of the project, the oldest change first."`
+	All           bool     `help:"All conversations of the project that people had, the oldest change first."`
 	Format        string   `default:"continuo" enum:"continuo,openai,openai-jsonl,source" help:"continuo, openai, openai-jsonl or source."`
 	Output        string   `short:"o" placeholder:"FILE" help:"Write to this file; a name that ends in .gz is packed. Default: standard output."`
 	Force         bool     `help:"Replace the file when it is there."`
@@ -74,7 +74,7 @@ func (e *exportCommand) conversations(ctx context.Context, w *wired) ([]continuo
 		}
 		return found, nil
 	}
-	all, _, err := w.list(ctx, 0, false)
+	all, _, err := w.list(ctx, 0, continuo.ConversationQuery{})
 	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
 		all[i], all[j] = all[j], all[i]
 	}

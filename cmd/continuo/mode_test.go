@@ -208,7 +208,14 @@ func TestServeTellsOfAgentsAndWorkflows(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "continuo.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "workflows"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "workflows", "a.yaml"), []byte("nodes: {a: {brief: x, agent: eve}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	p, address := startServer(t, dir)
+	p.stderr.wait(t, `workflows are refused until their files are mended:\n +workflows/a.yaml:1:[0-9]+: unknown agent eve`)
 	p.stderr.wait(t, `agents +2 \(ada, bob\)\n`)
 	p.stderr.wait(t, `workflows +1 \(example\)\n`)
 	if status, answer := post(t, address+"/chat", `{"session_id": "s1", "message": "Hello", "agent_id": "ada"}`); status != http.StatusOK {

@@ -153,26 +153,37 @@ func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned b
 	return err == nil, err
 }
 
-// each visits what is to be pruned, a page at a time.
+// each visits what is to be pruned, of every kind.
 func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) error) error {
-	for _, archived := range []bool{false, true} {
-		if archived && p.Archive {
-			break
-		}
-		query := continuo.ConversationQuery{ProjectID: p.w.settings.Project, Archived: archived, Limit: listPage, Before: continuo.ConversationCursor{UpdatedAt: p.before.UTC()}}
-		for more := true; more; {
-			page, err := p.w.log.Conversations(ctx, query)
-			if err != nil {
-				return fmt.Errorf("list conversations: %w", err)
+	for _, kind := range []continuo.Kind{continuo.KindTalk, continuo.KindTask, continuo.KindAgent} {
+		for _, archived := range []bool{false, true} {
+			if archived && p.Archive {
+				continue
 			}
-			for _, conversation := range page {
-				if err := errors.Join(ctx.Err(), visit(conversation)); err != nil {
-					return err
-				}
-				query.Before = continuo.ConversationCursor{UpdatedAt: conversation.UpdatedAt, ID: conversation.ID}
+			if err := p.eachOf(ctx, continuo.ConversationQuery{Kind: kind, Archived: archived}, visit); err != nil {
+				return err
 			}
-			more = len(page) == listPage
 		}
 	}
 	return nil
+}
+
+// eachOf visits what is to be pruned of what a query asks for, a page at a time.
+func (p *prune) eachOf(ctx context.Context, query continuo.ConversationQuery, visit func(continuo.Conversation) error) error {
+	query.ProjectID, query.Limit, query.Before = p.w.settings.Project, listPage, continuo.ConversationCursor{UpdatedAt: p.before.UTC()}
+	for {
+		page, err := p.w.log.Conversations(ctx, query)
+		if err != nil {
+			return fmt.Errorf("list conversations: %w", err)
+		}
+		for _, conversation := range page {
+			if err := errors.Join(ctx.Err(), visit(conversation)); err != nil {
+				return err
+			}
+			query.Before = continuo.ConversationCursor{UpdatedAt: conversation.UpdatedAt, ID: conversation.ID}
+		}
+		if len(page) < listPage {
+			return nil
+		}
+	}
 }

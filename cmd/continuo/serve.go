@@ -21,6 +21,7 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/server"
 )
 
@@ -47,9 +48,6 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	settings, err := a.loadSettings(flag{"listen", "listen", s.Listen}, flag{"model", "model", s.Model})
 	if err != nil {
 		return err
-	}
-	if _, err := newWorkflowFolder(settings).Workflows(); err != nil {
-		return &usageError{err}
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -83,6 +81,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	handler := server.New(w.engine, server.Options{
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Logger: logger, Registry: registry, Version: readVersion().Version,
+		MCP: mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
 	return serve(ctx, listener, handler, w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
@@ -175,6 +174,9 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	}
 	for _, hint := range w.settings.Hints() {
 		a.note("%s %s", p.yellow("note:"), hint)
+	}
+	if _, problems := w.workflows.Workflows(); problems != nil { // the rest of the server does not depend on them
+		a.note("%s these workflows are refused until their files are mended:\n%s", p.yellow("note:"), indent(problems.Error(), "  "))
 	}
 	if w.settings.Store.URL != "" && !strings.Contains(w.settings.Objects.Location, "://") {
 		a.note("%s large outputs and attachments are in a folder: other replicas must see the same one, or set objects.location to a bucket", p.yellow("note:"))

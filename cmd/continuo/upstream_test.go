@@ -68,7 +68,7 @@ func answerUpstream(w http.ResponseWriter, r *http.Request, role, content string
 	case role == "user" && content == "tool":
 		send(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"fs_read","arguments":"{\"path\":\"nowhere\"}"}}]}`, "null")
 		send(`{}`, `"tool_calls"`)
-	case content == "half":
+	case content == "half" || strings.Contains(content, "\n    half\n"): // as a message, or a task's description
 		send(text("the first half"), "null")
 		<-r.Context().Done()
 		return

@@ -12,8 +12,8 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13)`
+INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent, kind)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14)`
 
 	insertConversationKey = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3)`
 
@@ -25,7 +25,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13)`
 SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
-	conversationColumns = `id, project_id, coalesce(key, ''), title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
+	conversationColumns = `id, project_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
 
 	selectConversation = `SELECT ` + conversationColumns + ` FROM continuo.conversations `
 
@@ -36,21 +36,21 @@ WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project
 
 	// The index has the seconds, so that most appends change no index; within one, those that the page needs are sorted.
 	newestFirst = `
-ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT $2`
+ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT $3`
 
-	beforeThat = ` AND updated_second <= left($3, 19) AND (updated_at, id) < ($3, $4)`
+	beforeThat = ` AND updated_second <= left($4, 19) AND (updated_at, id) < ($4, $5)`
 
 	newestConversations = selectConversation + `
-WHERE project_id = $1 AND NOT deleted AND archived_at IS NULL` + newestFirst
+WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NULL` + newestFirst
 
 	conversationsBefore = selectConversation + `
-WHERE project_id = $1 AND NOT deleted AND archived_at IS NULL` + beforeThat + newestFirst
+WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NULL` + beforeThat + newestFirst
 
 	archivedConversations = selectConversation + `
-WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + newestFirst
+WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NOT NULL` + newestFirst
 
 	archivedBefore = selectConversation + `
-WHERE project_id = $1 AND NOT deleted AND archived_at IS NOT NULL` + beforeThat + newestFirst
+WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NOT NULL` + beforeThat + newestFirst
 
 	updateConversation = `
 UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5,
@@ -79,7 +79,8 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		}
 		_, err := tx.Exec(ctx, insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
 			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
-			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq, conversation.ActiveAgent)
+			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq, conversation.ActiveAgent,
+			string(conversation.Kind))
 		if err == nil && conversation.Key != "" {
 			_, err = tx.Exec(ctx, insertConversationKey, conversation.ProjectID, conversation.Key, conversation.ID)
 		}
@@ -153,7 +154,7 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 	if query.Archived {
 		first, before = archivedConversations, archivedBefore
 	}
-	statement, args := first, []any{query.ProjectID, query.Limit}
+	statement, args := first, []any{query.ProjectID, string(query.Kind), query.Limit}
 	if query.Before != (continuo.ConversationCursor{}) {
 		statement, args = before, append(args, stamp(query.Before.UpdatedAt), query.Before.ID)
 	}
@@ -174,7 +175,7 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 	var metadata, lineage []byte
 	var created, updated, archived string
 	err = row.Scan(append([]any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&c.ID, &c.ProjectID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
 		&created, &updated, &archived, &c.LastSeq,
 	}, more...)...)
 	if err != nil {

@@ -21,10 +21,10 @@ SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]'), coalesce(archived
 
 	putConversation = `
 INSERT INTO continuo.conversations AS old (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage,
-  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq, active_agent)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8, $15)
-ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, key = excluded.key, title = excluded.title,
-  active_mode = excluded.active_mode, active_agent = excluded.active_agent, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
+  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq, active_agent, kind)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8, $15, $16)
+ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, key = excluded.key, kind = excluded.kind,
+  title = excluded.title, active_mode = excluded.active_mode, active_agent = excluded.active_agent, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
   lineage = excluded.lineage, created_at = excluded.created_at, updated_at = excluded.updated_at, last_seq = excluded.last_seq,
   deleted = excluded.deleted, archived_at = excluded.archived_at, indexed_seq = excluded.indexed_seq, indexed_title = NULL`
 
@@ -234,7 +234,8 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, putConversation, c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
-		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt), c.ActiveAgent)
+		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt), c.ActiveAgent,
+		string(c.Kind))
 	if err != nil {
 		return err
 	}

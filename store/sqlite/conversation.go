@@ -16,8 +16,8 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO conversations (id, project_id, key, title, active_mode, active_agent, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO conversations (id, project_id, key, kind, title, active_mode, active_agent, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
@@ -28,7 +28,7 @@ SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(thr
 FROM conversations WHERE id = ?1 AND last_seq >= ?2`
 
 	conversationColumns = `
-SELECT id, project_id, coalesce(key, ''), title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
+SELECT id, project_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
   coalesce(archived_at, '')`
 
 	selectConversation = conversationColumns + ` FROM conversations `
@@ -36,8 +36,8 @@ SELECT id, project_id, coalesce(key, ''), title, active_mode, active_agent, meta
 	conversationByID  = selectConversation + `WHERE id = ? AND deleted = 0`
 	conversationByKey = selectConversation + `WHERE project_id = ? AND key = ?`
 
-	unarchived = `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? `
-	archived   = `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? `
+	unarchived = `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? AND kind = ? `
+	archived   = `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? AND kind = ? `
 
 	newest = `ORDER BY updated_at DESC, id DESC LIMIT ?`
 	before = `AND (updated_at, id) < (?, ?) ` + newest
@@ -84,13 +84,13 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 
 // encodeConversation writes the columns of a conversation from id to last_seq.
 func encodeConversation(c continuo.Conversation) ([]any, error) {
-	if err := checkText(c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID); err != nil {
+	if err := checkText(c.ID, c.ProjectID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID); err != nil {
 		return nil, err
 	}
 	lineage, err := encodeLineage(c.Lineage)
 	return []any{
-		c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), c.ActiveAgent, textOrNull(c.Metadata), orNull(c.ParentID),
-		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
+		c.ID, c.ProjectID, orNull(c.Key), string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, textOrNull(c.Metadata),
+		orNull(c.ParentID), c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
 	}, err
 }
 
@@ -154,9 +154,9 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 	if query.Archived {
 		first, next = newestArchived, archivedBefore
 	}
-	statement, args := first, []any{query.ProjectID, query.Limit}
+	statement, args := first, []any{query.ProjectID, string(query.Kind), query.Limit}
 	if query.Before != (continuo.ConversationCursor{}) {
-		statement, args = next, []any{query.ProjectID, stamp(query.Before.UpdatedAt), query.Before.ID, query.Limit}
+		statement, args = next, []any{query.ProjectID, string(query.Kind), stamp(query.Before.UpdatedAt), query.Before.ID, query.Limit}
 	}
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list conversations: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
@@ -183,7 +183,7 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 	var metadata, lineage []byte
 	var created, updated, archived string
 	columns := []any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&c.ID, &c.ProjectID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
 		&created, &updated, &c.LastSeq, &archived,
 	}
 	if err := rows.Scan(append(columns, more...)...); err != nil {

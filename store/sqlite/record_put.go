@@ -14,8 +14,8 @@ import (
 
 const (
 	replaceConversation = `
-UPDATE conversations SET id = ?, project_id = ?, key = ?, title = ?, active_mode = ?, active_agent = ?, metadata = ?, parent_id = ?, fork_seq = ?,
-  lineage = ?, created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
+UPDATE conversations SET id = ?, project_id = ?, key = ?, kind = ?, title = ?, active_mode = ?, active_agent = ?, metadata = ?,
+  parent_id = ?, fork_seq = ?, lineage = ?, created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
 WHERE id = ?`
 
 	markConversation = `UPDATE conversations SET archived_at = ?, deleted = ? WHERE id = ?`

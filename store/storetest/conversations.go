@@ -13,7 +13,7 @@ func testCreate(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 3)
 	c := continuo.Conversation{
-		ID: "b", ProjectID: "p", Key: "my key/ö", Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent, ActiveAgent: "Agent ä",
+		ID: "b", ProjectID: "p", Key: "my key/ö", Kind: continuo.KindAgent, Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent, ActiveAgent: "Agent ä",
 		Metadata: json.RawMessage(`{"z":1.50,"a":{"b":[12345678901234567890]},"<":"\u2028"}`),
 		ParentID: "a", ForkSeq: 2, CreatedAt: at(1), UpdatedAt: at(2), LastSeq: 2,
 		Lineage: []continuo.Segment{{ConversationID: "a", Through: 2}},
@@ -25,7 +25,7 @@ func testCreate(t *testing.T, opener Opener) {
 	got, err = store.ConversationByKey(t.Context(), "p", c.Key)
 	noError(t, err)
 	same(t, "by key", got, c)
-	listed, err := store.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "p", Limit: 1})
+	listed, err := store.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "p", Kind: continuo.KindAgent, Limit: 1})
 	noError(t, err)
 	same(t, "listed", listed, []continuo.Conversation{c})
 	plain, err := store.Conversation(t.Context(), "a")
@@ -109,9 +109,19 @@ func testList(t *testing.T, opener Opener) {
 	other := conversation("other")
 	other.ProjectID = "q"
 	noError(t, store.Create(t.Context(), other, nil))
-	for limit := 1; limit <= 12; limit++ {
-		same(t, fmt.Sprintf("pages of %d", limit), list(t, store, limit), want)
+	kinds := map[continuo.Kind][]string{continuo.KindTalk: want}
+	for i, kind := range []continuo.Kind{continuo.KindTask, continuo.KindAgent, continuo.KindTask, "Übung"} {
+		c := conversation(fmt.Sprint("k", i))
+		c.Kind, c.UpdatedAt = kind, at(i/4)
+		noError(t, store.Create(t.Context(), c, nil))
+		kinds[kind] = append([]string{c.ID}, kinds[kind]...)
 	}
+	for kind, want := range kinds {
+		for limit := 1; limit <= 12; limit++ {
+			same(t, fmt.Sprintf("pages of %d of kind %q", limit, kind), listKind(t, store, kind, limit), want)
+		}
+	}
+	same(t, "of a kind that is not there", listKind(t, store, "none", 5), []string(nil))
 	// An append and a change move a conversation in the order.
 	appendEntries(t, store, "c03", 1, 1)
 	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: "c05", Entries: func() []continuo.Entry {
@@ -126,8 +136,13 @@ func testList(t *testing.T, opener Opener) {
 
 func list(t *testing.T, store continuo.Store, limit int) []string {
 	t.Helper()
+	return listKind(t, store, continuo.KindTalk, limit)
+}
+
+func listKind(t *testing.T, store continuo.Store, kind continuo.Kind, limit int) []string {
+	t.Helper()
 	var ids []string
-	query := continuo.ConversationQuery{ProjectID: "p", Limit: limit}
+	query := continuo.ConversationQuery{ProjectID: "p", Kind: kind, Limit: limit}
 	for {
 		page, err := store.Conversations(t.Context(), query)
 		noError(t, err)
@@ -147,6 +162,7 @@ func list(t *testing.T, store continuo.Store, limit int) []string {
 func testUpdate(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	want := conversation("a")
+	want.Kind = continuo.KindTask
 	want.Key, want.Metadata, want.LastSeq = "k", json.RawMessage(`{"a":1}`), 2
 	noError(t, store.Create(t.Context(), want, entries("a", 1, 2)))
 	title, empty, mode, agent := "new title", "", continuo.ModeRun, "writer"

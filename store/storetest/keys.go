@@ -79,11 +79,14 @@ func testTexts(t *testing.T, opener Opener) {
 		key.Key = bad
 		agent := conversation("b")
 		agent.ActiveAgent = bad
+		kind := conversation("b")
+		kind.Kind = continuo.Kind(bad)
 		metadata := conversation("b")
 		metadata.Metadata = []byte(`{"a":"` + bad + `"}`)
 		for what, err := range map[string]error{
 			"a title":          store.Create(ctx, title, nil),
 			"a key":            store.Create(ctx, key, nil),
+			"a kind":           store.Create(ctx, kind, nil),
 			"metadata":         store.Create(ctx, metadata, nil),
 			"a new title":      second(store.Update(ctx, "a", continuo.ConversationChange{Title: &bad, UpdatedAt: at(1)})),
 			"an agent":         store.Create(ctx, agent, nil),

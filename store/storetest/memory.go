@@ -119,7 +119,7 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 
 // checkMemoryConversation refuses what not every database can keep.
 func checkMemoryConversation(c continuo.Conversation) error {
-	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
+	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
 }
 
 func checkMemoryTexts(what string, texts ...string) error {
@@ -214,7 +214,8 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	var found []continuo.Conversation
 	before := continuo.Conversation{UpdatedAt: query.Before.UpdatedAt, ID: query.Before.ID}
 	for _, c := range m.conversations {
-		if c.deleted || c.ArchivedAt.IsZero() == query.Archived || c.ProjectID != query.ProjectID || query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
+		if c.deleted || c.ArchivedAt.IsZero() == query.Archived || c.ProjectID != query.ProjectID || c.Kind != query.Kind ||
+			query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
 			continue
 		}
 		found = append(found, c.Conversation)

@@ -135,10 +135,15 @@ func (m *model) pick(rt *rapid.T) continuo.Conversation {
 func (m *model) create(rt *rapid.T) {
 	c := continuo.Conversation{
 		ID: fmt.Sprintf("%s_c%d", m.project, len(m.made)), ProjectID: m.project, ActiveMode: continuo.ModeChat,
-		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"), CreatedAt: day, UpdatedAt: m.time(rt),
+		Key: rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(rt, "key"), Kind: m.kind(rt), CreatedAt: day, UpdatedAt: m.time(rt),
 	}
 	c.LastSeq = rapid.Int64Range(0, 3).Draw(rt, "entries")
 	m.add(rt, c, entries(c.ID, 1, c.LastSeq))
+}
+
+// kind is mostly that of people's conversations.
+func (m *model) kind(rt *rapid.T) continuo.Kind {
+	return rapid.SampledFrom([]continuo.Kind{continuo.KindTalk, continuo.KindTalk, continuo.KindTask}).Draw(rt, "kind")
 }
 
 func (m *model) add(rt *rapid.T, c continuo.Conversation, first []continuo.Entry) {
@@ -253,7 +258,7 @@ func entriesOf(s continuo.Store, id string, query continuo.EntryQuery) ([]contin
 }
 
 func (m *model) list(rt *rapid.T) {
-	query := continuo.ConversationQuery{ProjectID: m.project, Archived: rapid.Bool().Draw(rt, "archived"), Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+	query := continuo.ConversationQuery{ProjectID: m.project, Kind: m.kind(rt), Archived: rapid.Bool().Draw(rt, "archived"), Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
 	for {
 		page, err := both(rt, m, "list", func(s continuo.Store) ([]continuo.Conversation, error) {
 			found, err := s.Conversations(context.Background(), query)

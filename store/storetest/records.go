@@ -54,7 +54,7 @@ func family(t *testing.T, store continuo.Store) []string {
 	busyConversation(t, store, "archived", 3)
 	noError(t, store.Archive(ctx, seenAs(t, store, "archived", 3), at(60)))
 	elsewhere := conversation("Elsewhere")
-	elsewhere.ProjectID = "q"
+	elsewhere.ProjectID, elsewhere.Kind = "q", continuo.KindAgent
 	noError(t, store.Create(ctx, elsewhere, nil))
 	return []string{"whole", "deleted", "fork", "forks fork", "archived", "Elsewhere"}
 }

@@ -3,6 +3,7 @@ CREATE TABLE conversations (
   id            TEXT PRIMARY KEY,
   project_id    TEXT NOT NULL,
   key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
+  kind          TEXT NOT NULL DEFAULT '',  -- empty: people and models talk in it; each kind has lists of its own
   title         TEXT NOT NULL,
   active_mode   TEXT NOT NULL,
   active_agent  TEXT NOT NULL DEFAULT '',  -- empty: none
@@ -21,9 +22,9 @@ CREATE TABLE conversations (
 
 CREATE UNIQUE INDEX conversations_by_key ON conversations (project_id, key) WHERE key IS NOT NULL;
 
-CREATE INDEX conversations_by_change ON conversations (project_id, updated_at, id) WHERE deleted = 0 AND archived_at IS NULL;
+CREATE INDEX conversations_by_change ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NULL;
 
-CREATE INDEX conversations_archived ON conversations (project_id, updated_at, id) WHERE deleted = 0 AND archived_at IS NOT NULL;
+CREATE INDEX conversations_archived ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NOT NULL;
 
 CREATE INDEX conversations_unindexed ON conversations (project_id, id)
   WHERE deleted = 0 AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS NOT title);

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+type taskCommand struct {
+	Create taskCreateCommand `cmd:"" help:"Give a task away, with the conversation that explains it."`
+	List   taskListCommand   `cmd:"" help:"List tasks, the newest change first."`
+	Show   taskShowCommand   `cmd:"" help:"Show how a task stands."`
+	Prompt taskPromptCommand `cmd:"" help:"Show what an agent is told of a task."`
+	Deploy taskDeployCommand `cmd:"" help:"Set an agent to work on a task, and show what it says."`
+	Logs   taskLogsCommand   `cmd:"" help:"Show what an agent has said."`
+	Kill   taskKillCommand   `cmd:"" help:"End an agent's work for good."`
+}
+
+// taskPage is how many tasks one query asks for, tasksSearched how many are looked through for the beginning of an id.
+const (
+	taskPage      = 100
+	tasksSearched = 1000
+)
+
+// tasks lists the tasks of which something holds, the newest change first, at most limit of at most most that are
+// looked at (0: all), and says whether there are more.
+func (w *wired) tasks(ctx context.Context, limit, most int, holds func(engine.TaskStatus) bool) (found []engine.TaskStatus, more bool, err error) {
+	found = []engine.TaskStatus{}
+	query := engine.TaskQuery{ProjectID: w.settings.Project, Limit: taskPage}
+	for looked := 0; ; {
+		page, err := w.engine.Tasks(ctx, query)
+		if err != nil {
+			return nil, false, fmt.Errorf("list tasks: %w", err)
+		}
+		for _, status := range page {
+			if !holds(status) {
+				continue
+			}
+			if limit > 0 && len(found) == limit {
+				return found, true, nil
+			}
+			found = append(found, status)
+		}
+		if looked += len(page); len(page) < taskPage || most > 0 && looked >= most {
+			return found, false, nil
+		}
+		last := page[len(page)-1]
+		query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ConversationID}
+	}
+}
+
+// anyTask holds of every task.
+func anyTask(engine.TaskStatus) bool { return true }
+
+// findTask finds the task that an argument names: an id or its beginning, @1, its place in the list, or, where
+// none is named, the newest. It has its findings.
+func (w *wired) findTask(ctx context.Context, name string) (*engine.TaskStatus, error) {
+	if name == "" {
+		name = "@1"
+	}
+	id := name
+	if place, ok := strings.CutPrefix(name, "@"); ok {
+		found, err := w.nthTask(ctx, name, place)
+		if err != nil {
+			return nil, err
+		}
+		id = found.ID
+	}
+	status, err := w.engine.Task(ctx, w.settings.Project, id)
+	if !errors.Is(err, continuo.ErrNotFound) {
+		return status, err
+	}
+	found, _, err := w.tasks(ctx, 0, tasksSearched, func(status engine.TaskStatus) bool { return strings.HasPrefix(status.ID, id) })
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, status := range found {
+		ids = append(ids, status.ID)
+	}
+	if id, err = theOnly("task", name, w.settings.Project, ids); err != nil {
+		return nil, err
+	}
+	return w.engine.Task(ctx, w.settings.Project, id)
+}
+
+// theOnly is the one of the ids that begin with a name.
+func theOnly(what, name, project string, ids []string) (string, error) {
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("%s %s: %w in project %s; continuo task list shows what there is", what, oneLine(name, 60), continuo.ErrNotFound, project)
+	case 1:
+		return ids[0], nil
+	}
+	return "", usage("%s %s: %s begin so, such as %s and %s; write more of the id", what, name, count(len(ids), "id"), ids[0], ids[1])
+}
+
+// nthTask finds the task that stands at a place of the list, from 1.
+func (w *wired) nthTask(ctx context.Context, name, place string) (engine.TaskStatus, error) {
+	n, err := strconv.Atoi(place)
+	if err != nil || n < 1 {
+		return engine.TaskStatus{}, usage("task %q: after @ stands a place in the list of tasks, such as @1", name)
+	}
+	found, _, err := w.tasks(ctx, n, 0, anyTask)
+	if err != nil {
+		return engine.TaskStatus{}, err
+	}
+	if len(found) < n {
+		return engine.TaskStatus{}, fmt.Errorf("task %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "task"))
+	}
+	return found[n-1], nil
+}
+
+// findAgent finds the agent that an argument names: an id or its beginning, or, where none is named, the newest.
+// With working those that are at work are looked through, and one has to be named where there are several.
+func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
+	agent, err := w.engine.Agent(ctx, w.settings.Project, name)
+	if !errors.Is(err, continuo.ErrNotFound) {
+		return agent, err
+	}
+	found, err := w.agents(ctx, func(agent engine.DeployedAgent) bool {
+		return strings.HasPrefix(agent.ID, name) && (name != "" || !working || isAtWork(agent))
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case name == "" && len(found) == 0 && working:
+		return nil, fmt.Errorf("%w: project %s has no agent at work; continuo task list shows what there is", continuo.ErrNotFound, w.settings.Project)
+	case name == "" && len(found) == 0:
+		return nil, fmt.Errorf("%w: project %s has no agent yet; set one to work with: continuo task deploy", continuo.ErrNotFound, w.settings.Project)
+	case name == "" && len(found) > 1 && working:
+		return nil, usage("%s are at work, such as %s and %s: name one", count(len(found), "agent"), found[0].ID, found[1].ID)
+	case name == "":
+		return &found[0], nil
+	}
+	var ids []string
+	for _, agent := range found {
+		ids = append(ids, agent.ID)
+	}
+	id, err := theOnly("agent", name, w.settings.Project, ids)
+	if err != nil {
+		return nil, err
+	}
+	return w.engine.Agent(ctx, w.settings.Project, id)
+}
+
+// agents lists the agents of the newest tasks of which something holds, those that began last first.
+func (w *wired) agents(ctx context.Context, holds func(engine.DeployedAgent) bool) ([]engine.DeployedAgent, error) {
+	tasks, _, err := w.tasks(ctx, 0, tasksSearched, anyTask)
+	var found []engine.DeployedAgent
+	for _, status := range tasks {
+		for _, agent := range status.Agents {
+			if holds(agent) {
+				found = append(found, agent)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b engine.DeployedAgent) int { return b.StartedAt.Compare(a.StartedAt) })
+	return found, err
+}
+
+func isAtWork(agent engine.DeployedAgent) bool {
+	return agent.State == engine.TaskRunning || agent.State == engine.TaskBlocked
+}
+
+// taskNames writes the ids of the newest tasks.
+func (a *app) taskNames(ctx context.Context) error {
+	const most = 50
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, _, err := w.tasks(ctx, most, most, anyTask)
+	for _, status := range found {
+		a.print("%s", status.ID)
+	}
+	return err
+}
+
+// deployedNames writes the ids of the newest agents.
+func (a *app) deployedNames(ctx context.Context) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, err := w.agents(ctx, func(engine.DeployedAgent) bool { return true })
+	for _, agent := range found {
+		a.print("%s", agent.ID)
+	}
+	return err
+}
+
+type taskListCommand struct {
+	Status *string `enum:"queued,running,blocked,completed,failed,killed" help:"Only tasks that stand so: queued, running, blocked, completed, failed or killed."`
+	Limit  int     `default:"30" help:"How many to list at most; 0 for all."`
+	JSON   bool    `help:"Write JSON: {data, has_more}."`
+}
+
+func (taskListCommand) Help() string {
+	return `Lists the tasks of the project, the newest change first. In a list of all, the first column is a short name that every command takes instead of the id.
+
+Examples:
+
+    continuo task list
+    continuo task list --status running
+    continuo task list --limit 0 --json | jq -r '.data[].task_id'`
+}
+
+// Run prints the list.
+func (l *taskListCommand) Run(ctx context.Context, a *app) error {
+	if l.Limit < 0 {
+		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	found, more, err := w.tasks(ctx, l.Limit, 0, func(status engine.TaskStatus) bool { return l.Status == nil || string(status.State) == *l.Status })
+	switch {
+	case err != nil:
+		return err
+	case l.JSON:
+		return a.json(map[string]any{"data": found, "has_more": more})
+	case len(found) == 0:
+		a.note("No such tasks in project %s. Give one away with: continuo task create --description TEXT", w.settings.Project)
+		return nil
+	}
+	a.printTasks(found, l.Status == nil)
+	if more {
+		a.note("There are more: --limit 0 lists all.")
+	}
+	return nil
+}
+
+// printTasks prints a list of tasks; numbered ones have short names.
+func (a *app) printTasks(found []engine.TaskStatus, numbered bool) {
+	t := table{right: []bool{true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head(""), head("task"), head("status"), head("priority"), head("updated"), head("description"))
+	for i, status := range found {
+		short := ""
+		if numbered {
+			short = "@" + strconv.Itoa(i+1)
+		}
+		t.add(
+			cell{short, a.paint.dim}, cell{status.ID, a.paint.cyan}, a.taskState(status.State),
+			plain(string(status.Task.Priority)), plain(when(status.UpdatedAt)), plain(oneLine(status.Task.Description, 200)),
+		)
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+}
+
+// taskState is how a task or an agent stands, painted.
+func (a *app) taskState(state engine.TaskState) cell {
+	paint := a.paint.yellow
+	switch state {
+	case engine.TaskCompleted:
+		paint = a.paint.green
+	case engine.TaskFailed:
+		paint = a.paint.red
+	case engine.TaskRunning:
+		paint = a.paint.cyan
+	}
+	return cell{string(state), paint}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"os/signal"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/turn"
+)
+
+type taskDeployCommand struct {
+	ID     string `arg:"" optional:"" name:"task" help:"Which task: id, the beginning of an id, or @1. Default: the newest."`
+	Type   string `arg:"" optional:"" help:"Who is to work: a connector, an agent or a model of the settings. Default: the default model."`
+	Prompt string `short:"p" placeholder:"TEXT" help:"What the agent is told besides the task."`
+	JSON   bool   `help:"Write JSON at the end: the agent, and its output."`
+}
+
+func (taskDeployCommand) Help() string {
+	return `Sets an agent to work on a task, in a conversation of its own, and shows what it says until it is done. The agent runs in this program: Ctrl-C kills it, with all of its processes. In a terminal you are asked about calls of tools that need it. What it has said shows continuo task logs, also while it works.
+
+Examples:
+
+    continuo task deploy
+    continuo task deploy @1 reviewer
+    continuo task deploy task_0199c3 --prompt "Begin with the tests." --json | jq -r .output`
+}
+
+// Run deploys the agent and stays with it.
+func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wireTurns(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	status, err := w.findTask(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	watch := agentWatch{app: a, wired: w, quiet: d.JSON, asks: true}
+	err = watch.follow(ctx, func(ctx context.Context) (*engine.DeployedAgent, error) {
+		return w.engine.DeployAgent(ctx, engine.DeployRequest{ProjectID: w.settings.Project, TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
+	}, watch.orKilled)
+	if !d.JSON || watch.agent == nil {
+		return err
+	}
+	output, problem := w.engine.AgentOutput(context.WithoutCancel(ctx), w.settings.Project, watch.agent.ID, 0, maxLine)
+	if problem != nil {
+		return errors.Join(err, problem)
+	}
+	return errors.Join(a.json(output), err)
+}
+
+// agentWatch shows an agent's work as a talk shows an answer.
+type agentWatch struct {
+	*app
+	*wired
+	quiet bool // show nothing
+	asks  bool // the person is asked about calls that wait
+	agent *engine.DeployedAgent
+}
+
+// follow finds or begins an agent, and shows the events of its work. Ctrl-C ends the context of the events.
+func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*engine.DeployedAgent, error), events func(context.Context) iter.Seq2[turn.Event, error]) error {
+	t := &talk{app: w.app, wired: w.wired, plain: !w.outTerminal, quiet: w.quiet}
+	t.signals = make(chan os.Signal, 2)
+	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(t.signals)
+	if w.asks && w.inTerminal && w.outTerminal {
+		t.lines = t.newLines(ctx)
+		defer func() { t.lines.close() }()
+	}
+	err := t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
+		agent, err := find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.agent = agent
+		works := "works"
+		if !isAtWork(*agent) {
+			works = "worked"
+		}
+		t.remark("%s (%s) %s on %s.", agent.ID, oneLine(agent.Type, 60), works, agent.TaskID)
+		conversation, err := w.log.Conversation(ctx, agent.ConversationID)
+		return &engine.Chat{Conversation: conversation, TurnID: agent.TurnID, Events: events(ctx)}, err
+	})
+	if err == nil && t.stopping {
+		err = &saidError{context.Canceled}
+	}
+	return err
+}
+
+// work yields the events of the agent's work until ctx ends.
+func (w *agentWatch) work(ctx context.Context) iter.Seq2[turn.Event, error] {
+	return w.engine.Follow(ctx, continuo.Turn{ConversationID: w.agent.ConversationID, ID: w.agent.TurnID}, 0)
+}
+
+// orKilled yields the events of the agent's work to its end, which comes by a kill when ctx ends.
+func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] {
+	return func(yield func(turn.Event, error) bool) {
+		stays := context.WithoutCancel(ctx)
+		killed := make(chan error, 1)
+		stop := context.AfterFunc(ctx, func() {
+			_, err := w.engine.KillAgent(stays, w.settings.Project, w.agent.ID, "a person stopped it in the terminal")
+			killed <- err
+		})
+		heard := true
+		for event, err := range w.work(stays) {
+			if heard = yield(event, err); !heard {
+				break
+			}
+		}
+		if stop() {
+			return
+		}
+		if err := <-killed; err != nil && heard && !errors.Is(err, continuo.ErrNotRunning) {
+			yield(turn.Event{}, err)
+		}
+	}
+}
+
+type taskLogsCommand struct {
+	ID     string `arg:"" optional:"" name:"agent-id" help:"Which agent: id or the beginning of an id. Default: the newest."`
+	Follow bool   `short:"f" help:"Stay, and show what comes; Ctrl-C leaves and does not stop the agent."`
+	JSON   bool   `xor:"how" help:"Write JSON: the agent, and its output."`
+}
+
+func (taskLogsCommand) Help() string {
+	return `Shows what an agent has said so far, with a line for each call of a tool; with --follow as it comes, in whatever program it works. The whole log is that of its conversation: see continuo conversations show.
+
+Examples:
+
+    continuo task logs
+    continuo task logs agent_0199c3 --follow
+    continuo task logs --json | jq -r .status`
+}
+
+// Run shows the output.
+func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
+	if l.Follow && l.JSON {
+		return usage("--json needs all that there is: leave --follow out")
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	agent, err := w.findAgent(ctx, l.ID, false)
+	if err != nil {
+		return err
+	}
+	if l.Follow {
+		watch := agentWatch{app: a, wired: w}
+		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.unasked)
+	}
+	output, err := w.engine.AgentOutput(ctx, w.settings.Project, agent.ID, 0, maxLine)
+	if err != nil {
+		return err
+	}
+	if l.JSON {
+		return a.json(output)
+	}
+	if output.Output != "" {
+		a.text(output.Output + "\n")
+	}
+	a.note("%s", a.notePaint.dim(deployedWords(output.DeployedAgent)))
+	return nil
+}
+
+// deployedWords says how an agent stands: agent_… (reviewer) has failed: why.
+func deployedWords(agent engine.DeployedAgent) string {
+	words := fmt.Sprintf("%s (%s) is %s", agent.ID, oneLine(agent.Type, 60), agent.State)
+	if agent.Reason != "" {
+		words += ": " + oneLine(agent.Reason, 300)
+	}
+	return words
+}
+
+// unasked yields the events of the agent's work until ctx ends; that it waits for a decision is only said.
+func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
+	return func(yield func(turn.Event, error) bool) {
+		for event, err := range w.work(ctx) {
+			if err == nil && event.Kind == turn.Asked {
+				w.note("%s %s", w.notePaint.yellow("waits for a decision:"), callWords(*event.Call, 300))
+				continue
+			}
+			if ctx.Err() != nil || !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+type taskKillCommand struct {
+	ID     string `arg:"" optional:"" name:"agent-id" help:"Which agent: id or the beginning of an id. Default: the only one at work."`
+	Reason string `placeholder:"TEXT" help:"Why, for the log of the program."`
+	JSON   bool   `help:"Write the agent as JSON."`
+}
+
+func (taskKillCommand) Help() string {
+	return `Ends an agent's work for good, with all of its processes, in whatever program it goes on. What it has said is kept.
+
+Examples:
+
+    continuo task kill
+    continuo task kill agent_0199c3 --reason "It runs in circles."`
+}
+
+// Run kills the agent.
+func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	agent, err := w.findAgent(ctx, k.ID, true)
+	if err != nil {
+		return err
+	}
+	if agent, err = w.engine.KillAgent(ctx, w.settings.Project, agent.ID, k.Reason); err != nil {
+		return err
+	}
+	if k.JSON {
+		return a.json(agent)
+	}
+	a.print("%s is %s", agent.ID, agent.State)
+	return nil
+}

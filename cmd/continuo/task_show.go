@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/task"
+)
+
+type taskShowCommand struct {
+	ID   string `arg:"" optional:"" name:"task" help:"Which one: id, the beginning of an id, or @1. Default: the newest."`
+	JSON bool   `help:"Write JSON, as GET /api/tasks/ID does."`
+}
+
+func (taskShowCommand) Help() string {
+	return `Shows how a task stands, who was set to work on it, and what was found. What an agent is told of it shows continuo task prompt, what one has said continuo task logs.
+
+Examples:
+
+    continuo task show
+    continuo task show @2
+    continuo task show --json | jq .agents`
+}
+
+// Run prints the status.
+func (s *taskShowCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	status, err := w.findTask(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return a.json(status)
+	}
+	a.printTask(*status)
+	return nil
+}
+
+func (a *app) printTask(status engine.TaskStatus) {
+	a.print("%s", a.paint.bold(oneLine(status.Task.Description, 200)))
+	t := table{}
+	row := func(name string, value cell) {
+		if value.text != "" {
+			t.add(cell{name, a.paint.dim}, value)
+		}
+	}
+	row("id", plain(status.ID))
+	row("status", a.taskState(status.State))
+	row("priority", plain(string(status.Task.Priority)))
+	row("folder", plain(oneLine(status.Task.ClientCwd, 200)))
+	row("explained by", plain(contextWords(status.Task)))
+	row("kept in", plain(status.ConversationID))
+	row("created", plain(when(status.CreatedAt)))
+	row("updated", plain(when(status.UpdatedAt)))
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+	a.printDeployed(status.Agents)
+	for i, finding := range status.Findings {
+		if i == 0 {
+			a.print("\n%s", a.paint.dim("findings"))
+		}
+		a.print("  %s %s", a.paint.bold(fmt.Sprintf("%s, %s:", finding.Type, finding.Severity)), a.shown(finding.Message))
+	}
+	if len(status.Agents) == 0 {
+		a.print("\n%s", a.paint.dim("Set an agent to work with: continuo task deploy "+status.ID))
+	}
+}
+
+// contextWords says what explains a task: 3 messages of conv_…, 2 files, 1 criterion.
+func contextWords(of task.Task) string {
+	var words []string
+	c := of.Context
+	if history := c.ConversationHistory; history != nil {
+		text := count(history.TotalMessages, "message")
+		if of.Source != nil {
+			text += " of " + of.Source.ConversationID
+		}
+		words = append(words, text)
+	}
+	if c.BackgroundContext != "" {
+		words = append(words, "background")
+	}
+	for _, list := range []struct {
+		items []string
+		noun  string
+	}{
+		{c.ExpectedDeliverables, "deliverable"},
+		{c.SuccessCriteria, "success condition"},
+		{c.Constraints, "constraint"},
+		{c.RelevantFiles, "file"},
+		{c.RelatedDocumentation, "document"},
+	} {
+		if len(list.items) > 0 {
+			words = append(words, count(len(list.items), list.noun))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// printDeployed prints the agents of a task.
+func (a *app) printDeployed(agents []engine.DeployedAgent) {
+	if len(agents) == 0 {
+		return
+	}
+	a.print("\n%s", a.paint.dim("agents"))
+	t := table{}
+	for _, agent := range agents {
+		t.add(plain(" "), cell{agent.ID, a.paint.cyan}, plain(oneLine(agent.Type, 40)), a.taskState(agent.State), plain(when(agent.StartedAt)), plain(oneLine(agent.Reason, 300)))
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+}
+
+type taskPromptCommand struct {
+	ID string `arg:"" optional:"" name:"task" help:"Which one: id, the beginning of an id, or @1. Default: the newest."`
+}
+
+func (taskPromptCommand) Help() string {
+	return `Writes what an agent is told of a task: the same bytes each time, for agents that are started by hand.
+
+Examples:
+
+    continuo task prompt
+    continuo task prompt @2 | my-agent --print`
+}
+
+// Run writes the prompt.
+func (p *taskPromptCommand) Run(ctx context.Context, a *app) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	status, err := w.findTask(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	a.text(task.Prompt(status.Task))
+	return nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// finishes runs the program to its end, which must have a code, and returns what stands on standard output.
+func finishes(t *testing.T, dir string, code int, args ...string) string {
+	t.Helper()
+	p := start(t, dir, nil, args...)
+	if got := p.end(); got != code {
+		t.Fatalf("%v ended with %d, want %d:\n%s", args, got, code, p.stderr)
+	}
+	return p.stdout.String()
+}
+
+// deployHalf begins a program whose agent says the first half and nothing more.
+func deployHalf(t *testing.T) (dir string, p *program) {
+	t.Helper()
+	dir = t.TempDir()
+	realModel(t, dir)
+	finishes(t, dir, 0, "task", "create", "--description", "half")
+	p = start(t, dir, nil, "task", "deploy")
+	p.stdout.wait(t, "the first half")
+	return dir, p
+}
+
+func TestCtrlCKillsTheAgent(t *testing.T) {
+	dir, p := deployHalf(t)
+	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "running") {
+		t.Errorf("while the agent works it is shown as\n%s", shown)
+	}
+	p.signal(os.Interrupt)
+	if code := p.end(); code != 130 {
+		t.Errorf("ended with %d, want 130:\n%s", code, p.stderr)
+	}
+	if shown := finishes(t, dir, 0, "task", "show", "--json"); strings.Count(shown, `"status": "killed"`) != 2 {
+		t.Errorf("afterwards task and agent are\n%s", shown)
+	}
+	if said := finishes(t, dir, 0, "task", "logs"); said != "the first half\n" {
+		t.Errorf("what it had said is %q", said)
+	}
+}
+
+// Another program follows the agent, leaves it alone, and kills it.
+func TestAnAgentIsKilledFromElsewhere(t *testing.T) {
+	dir, p := deployHalf(t)
+	follower := start(t, dir, nil, "task", "logs", "--follow")
+	follower.stdout.wait(t, "the first half")
+	follower.signal(os.Interrupt)
+	if code := follower.end(); code != 130 {
+		t.Errorf("the follower ended with %d, want 130:\n%s", code, follower.stderr)
+	}
+	if killed := finishes(t, dir, 0, "task", "kill"); !strings.Contains(killed, " is killed") {
+		t.Errorf("the kill says %q", killed)
+	}
+	if code := p.end(); code != 130 {
+		t.Errorf("ended with %d, want 130:\n%s", code, p.stderr)
+	}
+	p.stderr.wait(t, "cancelled")
+	finishes(t, dir, 3, "task", "kill")
+	finishes(t, dir, 4, "task", "kill", agentIn(t, p))
+}
+
+// agentIn is the id of the agent that a program has deployed.
+func agentIn(t *testing.T, p *program) string {
+	t.Helper()
+	id, _, ok := strings.Cut(p.stderr.String(), " (main) works on ")
+	if !ok {
+		t.Fatalf("no agent is named in\n%s", p.stderr)
+	}
+	return id
+}
+
+// A program that is gone has left a failed agent, not one that works for ever.
+func TestAnAgentWhoseProgramIsGone(t *testing.T) {
+	dir, p := deployHalf(t)
+	_ = p.Process.Kill()
+	p.end()
+	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "failed") || strings.Contains(shown, "running") {
+		t.Errorf("it is shown as\n%s", shown)
+	}
+	finishes(t, dir, 3, "task", "kill")
+}

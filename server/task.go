@@ -1,0 +1,286 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
+)
+
+// taskFields are those of the body of POST /api/tasks, which package task reads.
+var taskFields = []string{
+	"description", "priority", "client_cwd", "background_context", "expected_deliverables", "success_criteria", "constraints",
+	"relevant_files", "related_documentation", "conversation_history", "compression", "relevance",
+}
+
+// createTask keeps a task that is given away.
+func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	body, err := s.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	request, err := readTask(body)
+	if err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	status, warnings, err := s.engine.CreateTask(r.Context(), engine.TaskRequest{ProjectID: projectOf(r), Request: request, Key: key})
+	if err != nil {
+		return aboutHistory(err)
+	}
+	return writeJSON(w, http.StatusCreated, struct {
+		*engine.TaskStatus
+		Warnings []task.Warning `json:"warnings"`
+	}{status, append([]task.Warning{}, warnings...)})
+}
+
+func readTask(body []byte) (task.Request, error) {
+	err := eachMember(body, func(name string, _ json.RawMessage) error {
+		if !slices.Contains(taskFields, name) {
+			return refuse(name, "unknown field %q%s", name, suggestion(name, taskFields))
+		}
+		return nil
+	})
+	if err != nil {
+		return task.Request{}, err
+	}
+	return task.Parse(body, task.Limits{})
+}
+
+// aboutHistory says that the conversation which cannot be read is that of the history.
+func aboutHistory(err error) error {
+	if errors.Is(err, continuo.ErrArchived) {
+		return at("conversation_history", err)
+	}
+	return err
+}
+
+// listedTask is a task of the list, without what explains it and what was found.
+type listedTask struct {
+	engine.TaskStatus
+	Findings []engine.Finding `json:"findings,omitempty"`
+}
+
+// maxTasksRead bounds how many tasks a page of those in one state is looked for among.
+const maxTasksRead = 500
+
+func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
+	query, state, limit, err := readTaskQuery(r)
+	if err != nil {
+		return err
+	}
+	page := list[listedTask]{Data: []listedTask{}}
+	for read := 0; ; {
+		found, err := s.engine.Tasks(r.Context(), query)
+		if err != nil {
+			return err
+		}
+		for _, status := range found {
+			if state == "" || status.State == state {
+				if len(page.Data) == limit {
+					page.HasMore = true
+					break
+				}
+				status.Task.Context = task.Context{}
+				page.Data = append(page.Data, listedTask{TaskStatus: status})
+			}
+			query.Before = continuo.ConversationCursor{UpdatedAt: status.UpdatedAt, ID: status.ConversationID}
+		}
+		read += len(found)
+		page.HasMore = page.HasMore || len(found) == query.Limit && read >= maxTasksRead
+		if page.HasMore {
+			page.NextCursor = writeCursor(conversationPlace(query.Before))
+		}
+		if page.HasMore || len(found) < query.Limit {
+			return writeJSON(w, http.StatusOK, page)
+		}
+	}
+}
+
+// readTaskQuery reads the query of the list of tasks, which asks for one more than the limit.
+func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskState, limit int, err error) {
+	q, err := parseQuery(r, "status", "limit", "cursor")
+	if err != nil {
+		return query, "", 0, err
+	}
+	most, err := q.whole("limit", 1, 100, 20)
+	if err != nil {
+		return query, "", 0, err
+	}
+	query = engine.TaskQuery{ProjectID: projectOf(r), Limit: int(most) + 1}
+	if state = engine.TaskState(q.text("status")); q.has("status") && state == "" {
+		return query, "", 0, refuse("status", "status is empty: leave it out for all tasks")
+	}
+	err = oneOf("status", state, engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled)
+	if err == nil && q.has("cursor") {
+		var place conversationPlace
+		err = q.cursor(&place)
+		query.Before = continuo.ConversationCursor(place)
+	}
+	return query, state, int(most), err
+}
+
+// task finds the task that a path names.
+func (s *server) task(r *http.Request) (*engine.TaskStatus, error) {
+	return s.engine.Task(r.Context(), projectOf(r), r.PathValue("task"))
+}
+
+func (s *server) getTask(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	status, err := s.task(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, status)
+}
+
+// showTaskPrompt writes what an agent is told.
+func (s *server) showTaskPrompt(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	status, err := s.task(r)
+	if err != nil {
+		return err
+	}
+	return writeText(w, []byte(task.Prompt(status.Task)))
+}
+
+// deployAgent sets an agent to work on a task. It goes on when the client goes away.
+func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		AgentType string `json:"agent_type"`
+		Prompt    string `json:"prompt"`
+	}
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	agent, err := s.engine.DeployAgent(r.Context(), engine.DeployRequest{
+		ProjectID: projectOf(r), TaskID: r.PathValue("task"), Type: request.AgentType, Prompt: request.Prompt, Key: key,
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, agent)
+}
+
+// deployed finds the agent that a path names, which works on the task that it names.
+func (s *server) deployed(r *http.Request) (*engine.DeployedAgent, error) {
+	id := r.PathValue("agent")
+	agent, err := s.engine.Agent(r.Context(), projectOf(r), id)
+	if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != r.PathValue("task") {
+		return nil, fmt.Errorf("agent %q of task %q: %w", bounded(id), bounded(r.PathValue("task")), continuo.ErrNotFound)
+	}
+	return agent, err
+}
+
+func (s *server) getDeployed(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	agent, err := s.deployed(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, agent)
+}
+
+// maxOutputRead bounds how many characters of an agent's output one answer has.
+const maxOutputRead = 1_000_000
+
+func (s *server) showOutput(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "from", "limit")
+	if err != nil {
+		return err
+	}
+	from, err := q.whole("from", -maxCount, maxCount, 0)
+	if err != nil {
+		return err
+	}
+	limit, err := q.whole("limit", 1, maxOutputRead, 100_000)
+	if err != nil {
+		return err
+	}
+	agent, err := s.deployed(r)
+	if err != nil {
+		return err
+	}
+	output, err := s.engine.AgentOutput(r.Context(), projectOf(r), agent.ID, int(from), int(limit))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, output)
+}
+
+// killAgent ends an agent's work for good.
+func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		Reason string `json:"reason"`
+	}
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(request.Reason) > maxReason {
+		return refuse("reason", "reason must have at most %d characters", maxReason)
+	}
+	agent, err := s.deployed(r)
+	if err != nil {
+		return err
+	}
+	if agent, err = s.engine.KillAgent(r.Context(), projectOf(r), agent.ID, request.Reason); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusAccepted, agent)
+}
+
+// reportFinding keeps what an agent, or whoever else works on a task, has found.
+func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
+	var request struct {
+		AgentID  string          `json:"agent_id"`
+		Type     string          `json:"finding_type"`
+		Severity string          `json:"severity"`
+		Message  string          `json:"message"`
+		Data     json.RawMessage `json:"data"`
+	}
+	if err := s.readOptional(w, r, &request); err != nil {
+		return err
+	}
+	finding := engine.Finding{AgentID: request.AgentID, Type: request.Type, Severity: request.Severity, Message: request.Message}
+	if !rawjson.IsNull(request.Data) {
+		finding.Data = request.Data
+	}
+	kept, err := s.engine.ReportFinding(r.Context(), projectOf(r), r.PathValue("task"), finding)
+	if errors.Is(err, continuo.ErrInvalid) { // all but this is said with its field
+		return at("agent_id", err)
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, kept)
+}
+
+// taskInvalid is the problem of a task, or of what is asked for it, that was refused.
+func taskInvalid(refused *task.ValidationError) *problem {
+	p := refuse(refused.Field, "%s", refused.Message)
+	p.code = string(refused.Type)
+	return p
+}
