@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -25,6 +26,7 @@ type chosen struct {
 	upstream Upstream
 	view     window.View
 	policy   tool.Policy
+	tools    tool.Source // nil for none
 	system   []string
 }
 
@@ -35,7 +37,7 @@ func (e *Engine) choose(c choice) (chosen, error) {
 		return chosen{}, err
 	}
 	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, window.Continuity)
-	found := chosen{choice: c, policy: e.options.Policy}
+	found := chosen{choice: c, policy: e.options.Policy, tools: e.options.Tools}
 	if found.upstream, err = e.upstream(c.model); err != nil {
 		return chosen{}, err
 	}
@@ -44,6 +46,12 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	}
 	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
 		return chosen{}, err
+	}
+	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // it has rules and tools of its own
+		found.system, found.tools = nil, nil
+		if agent.Persona != "" && c.mode != continuo.ModeChat {
+			found.system = []string{agent.Persona}
+		}
 	}
 	if agent.Tools != nil {
 		found.policy = found.policy.Merge(*agent.Tools)
@@ -63,7 +71,7 @@ func within(limits, budget window.Limits) window.Limits {
 // runner makes what runs a turn.
 func (e *Engine) runner(c chosen) *turn.Runner {
 	runner := &turn.Runner{
-		Log: e.Log, Model: c.upstream.Model, Tools: e.options.Tools, Policy: c.policy, View: c.view, System: c.system, Limits: e.options.Limits,
+		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, View: c.view, System: c.system, Limits: e.options.Limits,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature,
 	}
 	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {

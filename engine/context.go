@@ -131,8 +131,8 @@ func (e *Engine) envelope(ctx context.Context, c chosen) continuo.Envelope {
 		Model: c.upstream.Model.Info().Name, System: c.system,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Stream: true,
 	}
-	if e.options.Tools != nil {
-		envelope.Tools = c.policy.Offered(e.options.Tools.Tools(ctx)).Specs()
+	if c.tools != nil {
+		envelope.Tools = c.policy.Offered(c.tools.Tools(ctx)).Specs()
 	}
 	return envelope
 }

@@ -12,9 +12,14 @@ import (
 
 // change appends what makes says of a run as it stands, and says it anew where somebody else was faster. It
 // appends nothing where makes gives nothing. It waits no longer than a turn waits for its conversation.
-func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
+func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: calls in its conversation wait for their results", run.ID, continuo.ErrBusy))
 	defer cancel()
+	defer func() {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil { // whatever was under way when the time was up
+			err = context.Cause(ctx)
+		}
+	}()
 	t := newTracker(e, run)
 	for {
 		if err := t.catchUp(ctx); err != nil {

@@ -13,6 +13,8 @@ import (
 const (
 	ProtocolOpenAIChat = "openai-chat"
 	ProtocolAnthropic  = "anthropic-messages"
+	// ProtocolPrompt is a text without roles or tools, for programs that answer; see internal/wire/prompt.
+	ProtocolPrompt = "prompt"
 	// TranscriptSuffix stands behind one of the others when the conversation is in the request as a
 	// transcript and the answer comes in events: for a model without tool calls. See model/transcript.
 	TranscriptSuffix = "+transcript"
@@ -25,8 +27,8 @@ type Info struct {
 	Provider string
 	// Name is the provider's name for the model.
 	Name string
-	// Protocol is the format of the body that Stream takes: ProtocolOpenAIChat or ProtocolAnthropic, maybe
-	// with the TranscriptSuffix.
+	// Protocol is the format of the body that Stream takes: ProtocolPrompt, or ProtocolOpenAIChat or
+	// ProtocolAnthropic, maybe with the TranscriptSuffix.
 	Protocol string
 	// ContextWindow is in tokens, prompt and answer together; 0 when it is not known.
 	ContextWindow int

@@ -78,6 +78,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.store(ctx, settings.Store)
 		d.objects(ctx, settings)
 		d.models(ctx, settings, a.env, c.Online)
+		d.connectors(settings)
 		d.tools(settings)
 		d.agents(settings)
 		d.workflows(settings)

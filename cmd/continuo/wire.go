@@ -176,8 +176,8 @@ func newLogger(settings config.LogConfig, c *console) *slog.Logger {
 func modelWords(settings *config.Config, name string) string {
 	m, err := settings.Model(name)
 	switch {
-	case err != nil:
-		return name
+	case err != nil: // a connector
+		return cmp.Or(name, settings.DefaultModel)
 	case m.Protocol == config.ProtocolDemo:
 		return "demo (built in, no real model)"
 	}

@@ -40,7 +40,7 @@ type modelWiring struct {
 	telemetry *telemetry
 }
 
-// upstreams makes the models that the settings name, and the demo model.
+// upstreams makes the models and connectors that the settings name, and the demo model.
 func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstream {
 	models := map[string]engine.Upstream{config.DemoModel: {Model: w.telemetry.model(demo.New(demo.Options{WordDelay: w.pace}))}}
 	for name, m := range settings.Models {
@@ -49,6 +49,7 @@ func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstre
 			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback,
 		}
 	}
+	w.addConnectors(settings, models)
 	return models
 }
 

@@ -37,7 +37,7 @@ const (
 func newWorkflowFolder(settings *config.Config) workflowFolder {
 	return workflowFolder{
 		dir:     settings.Workflows.Dir,
-		known:   workflow.Known{Agents: append([]string{}, agentIDs(settings)...), Models: settings.ModelNames(), Views: window.Names()},
+		known:   workflow.Known{Agents: append([]string{}, agentIDs(settings)...), Models: settings.AnswerNames(), Views: window.Names()},
 		builtIn: workflow.Example(),
 	}
 }

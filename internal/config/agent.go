@@ -20,7 +20,7 @@ type AgentConfig struct {
 	// Persona is the text of persona, or of PersonaFile as it was when the settings were loaded. Never blank.
 	Persona     string
 	PersonaFile string // "" where the persona stands in the settings
-	// Model is DemoModel or a key of Models, View the name of a view; "" leaves them to the request.
+	// Model is DemoModel or a key of Models or Connectors, View the name of a view; "" leaves them to the request.
 	Model, View string
 	Tools       AgentToolsConfig
 	// MaxMessages, MaxChars and MaxTokens replace the view's limits where they are not 0.
@@ -60,7 +60,7 @@ func (a *AgentConfig) ownRows(prefix, home string, views []string) []*setting {
 		key: prefix + "persona_file", value: path(&a.PersonaFile, home, false), phrase: "none",
 		doc: "A text file that holds the persona. It is read when the program starts.",
 	}, {
-		key: prefix + "model", value: name(&a.Model, "demo or a name under models"), phrase: "the setting model",
+		key: prefix + "model", value: name(&a.Model, "demo or a name under models or connectors"), phrase: "the setting model",
 		doc: "Which model answers for the agent where a request names none.",
 	}, {
 		key: prefix + "view", value: viewName(&a.View, views), phrase: "continuity",

@@ -120,11 +120,11 @@ func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *yamltree.
 func (l *loader) checkAgents() {
 	for _, agent := range l.agents {
 		name := agent.config.Model
-		if _, known := l.config.Models[name]; known || name == "" || name == DemoModel {
+		if name == "" || slices.Contains(l.config.AnswerNames(), name) {
 			continue
 		}
 		row := agent.row(agentsPrefix + agent.config.ID + ".model")
-		l.problems.add(row.origin, "%s: given %s, which is not there; %s", row.key, quoted(name), modelAdvice(name, l.config.ModelNames()))
+		l.problems.add(row.origin, "%s: given %s, which is not there; %s", row.key, quoted(name), modelAdvice(name, l.config.AnswerNames()))
 	}
 }
 

@@ -6,7 +6,7 @@
 // small tree with a line and a column for each value (yaml.go), so that every complaint can point at
 // what it means.
 //
-// Pitfalls: models, agents and MCP servers are set in the file only. A secret is never a value: the file names the environment
+// Pitfalls: models, agents, connectors and MCP servers are set in the file only. A secret is never a value: the file names the environment
 // variable that holds it, and no error repeats what was given where a secret may have been pasted by
 // mistake. Relative paths are relative to the working directory, not to the file.
 package config
@@ -34,9 +34,10 @@ type Config struct {
 
 	Listen       string
 	Project      string
-	DefaultModel string // DemoModel or a key of Models
+	DefaultModel string // DemoModel or a key of Models or Connectors
 	Models       map[string]ModelConfig
 	Agents       map[string]AgentConfig
+	Connectors   map[string]ConnectorConfig
 	Store        StoreConfig
 	Objects      ObjectsConfig
 	Log          LogConfig
@@ -170,6 +171,19 @@ func (c *Config) Model(name string) (ModelConfig, error) {
 // ModelNames returns the names that Model knows, sorted, the demo model included.
 func (c *Config) ModelNames() []string {
 	return slices.Sorted(maps.Keys(withDemo(c.Models)))
+}
+
+// AnswerNames returns the names that may stand wherever a model is named, sorted: those of ModelNames and of the
+// connectors.
+func (c *Config) AnswerNames() []string {
+	return slices.Sorted(maps.Keys(withConnectors(withDemo(c.Models), c.Connectors)))
+}
+
+func withConnectors(models map[string]ModelConfig, connectors map[string]ConnectorConfig) map[string]ModelConfig {
+	for name := range connectors {
+		models[name] = ModelConfig{}
+	}
+	return models
 }
 
 func withDemo(models map[string]ModelConfig) map[string]ModelConfig {

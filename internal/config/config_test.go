@@ -198,7 +198,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {
-		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
+		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, connectorsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
 			continue
 		}
 		sample := samples[s.Key]

@@ -6,8 +6,8 @@ import (
 )
 
 // Schema lists every setting there is, in the order of the sections, without values. The settings of
-// models stand under models.NAME, those of agents under agents.NAME, those of MCP servers under
-// mcp.servers.NAME. Defaults that depend on something else are phrases.
+// models stand under models.NAME, those of agents under agents.NAME, those of connectors under
+// connectors.NAME, those of MCP servers under mcp.servers.NAME. Defaults that depend on something else are phrases.
 func Schema() []Setting {
 	var all []Setting
 	for _, row := range schemaRows() {
@@ -25,6 +25,8 @@ const (
 	schemaModel  = "models.NAME."
 	schemaAgent  = agentsPrefix + "NAME."
 	schemaServer = mcpPrefix + "NAME."
+
+	schemaConnector = connectorsPrefix + "NAME."
 )
 
 func schemaRows() []*setting {
@@ -33,6 +35,9 @@ func schemaRows() []*setting {
 	rows = append(rows, model.rows(schemaModel)...)
 	rows = append(rows, model.headersRow(schemaModel))
 	rows = append(rows, (&AgentConfig{}).rows(schemaAgent, "", nil)...)
+	connector := &ConnectorConfig{}
+	rows = append(rows, connector.rows(schemaConnector, "")...)
+	rows = append(rows, connector.envRow(schemaConnector))
 	server := &MCPServerConfig{}
 	rows = append(rows, server.rows(schemaServer, "")...)
 	return append(rows, server.envRow(schemaServer), server.headersRow(schemaServer))
@@ -80,6 +85,8 @@ func markdownSection(section string) string {
 		note = "\nModels are set in the file only. NAME is what requests, agents and `model` call the model.\n"
 	case "agents":
 		note = "\nAgents are set in the file only. NAME is the agent's id, by which requests, conversations and workflows name it; see\n[modes and agents](modes.md).\n"
+	case "connectors":
+		note = "\nConnectors are set in the file only. NAME is what requests, agents and `model` call the connector, in the place of a\nmodel; see [connectors](connectors.md).\n"
 	case "mcp":
 		note = "\nMCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).\n"
 	}
@@ -116,6 +123,7 @@ func Example() string {
 	}
 	page.WriteString(exampleModels)
 	page.WriteString(exampleAgents)
+	page.WriteString(exampleConnectors)
 	page.WriteString(exampleMCP)
 	return page.String()
 }
@@ -183,6 +191,21 @@ agents:
 #    tools:
 #      ask: [conversation.search]
 #      deny: [fs.*]
+`
+
+const exampleConnectors = `
+# Programs that answer in the place of a model: a command that is started for each answer, or an agent that
+# speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} stands for a variable.
+connectors:
+#  claude-code:
+#    command: [claude, -p, "{prompt}", "--append-system-prompt={system}"]
+#    dir: /srv/project
+#    env:
+#      ANTHROPIC_API_KEY: ${ANTHROPIC_API_KEY}
+#  gemini:
+#    acp: [gemini, --acp]
+#    timeout: 30m
+#    permissions: allow
 `
 
 const exampleMCP = `

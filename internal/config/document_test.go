@@ -69,7 +69,7 @@ func TestExampleHoldsTheDefaults(t *testing.T) {
 	config := mustLoad(t, inForce, Options{})
 	seen := 0
 	for _, s := range config.Settings() {
-		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
+		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, connectorsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
 			continue
 		}
 		seen++

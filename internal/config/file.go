@@ -97,6 +97,8 @@ func (r *fileReader) mapping(prefix string, section *yamltree.Node) {
 			r.modelsSection(f.Value)
 		case key == "agents":
 			r.agentsSection(f.Value)
+		case key == "connectors":
+			r.connectorsSection(f.Value)
 		case key == "mcp":
 			r.mcpSection(f.Value)
 		case key == "mcp.servers":
@@ -171,7 +173,7 @@ func (l *loader) advice(key string) string {
 			}
 		}
 	}
-	keys = append(keys, "models", "agents", "mcp.servers")
+	keys = append(keys, "models", "agents", "connectors", "mcp.servers")
 	section, last := splitKey(key)
 	near := nearest.Name(key, keys)
 	if near == "" {
@@ -206,7 +208,7 @@ func (l *loader) listed(section string) string {
 		}
 	}
 	if section == "" {
-		return "the file's keys are " + strings.Join(append(names, "models", "agents", "mcp"), ", ")
+		return "the file's keys are " + strings.Join(append(names, "models", "agents", "connectors", "mcp"), ", ")
 	}
 	return "the keys of " + section + " are " + strings.Join(names, ", ")
 }

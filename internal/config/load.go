@@ -53,10 +53,12 @@ type loader struct {
 	views    []string // that agents may have
 	broken   bool     // the file could not be read, so that nothing can be said of its models
 	problems problems
+
+	connectors []*connectorRows
 }
 
 func newLoader(environ []string) *loader {
-	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Agents: map[string]AgentConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Agents: map[string]AgentConfig{}, Connectors: map[string]ConnectorConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
 	for _, variable := range environ {
 		if name, text, ok := strings.Cut(variable, "="); ok {
 			l.env[name] = text
@@ -122,6 +124,8 @@ func (l *loader) loadEnv() {
 			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
 		case strings.HasPrefix(variable, envPrefix+"AGENTS"):
 			l.problems.add(origin, "agents are set in the file only; unset it and write them to continuo.yaml")
+		case strings.HasPrefix(variable, envPrefix+"CONNECTORS"):
+			l.problems.add(origin, "connectors are set in the file only; unset it and write them to continuo.yaml")
 		case strings.HasPrefix(variable, envPrefix+"MCP"):
 			l.problems.add(origin, "MCP servers are set in the file only; unset it and write them to continuo.yaml")
 		default:
@@ -148,6 +152,8 @@ func (l *loader) loadFlags(options Options) {
 			l.problems.add(origin, "models are set in the file only; write them to continuo.yaml")
 		case key == "agents" || strings.HasPrefix(key, agentsPrefix):
 			l.problems.add(origin, "agents are set in the file only; write them to continuo.yaml")
+		case key == "connectors" || strings.HasPrefix(key, connectorsPrefix):
+			l.problems.add(origin, "connectors are set in the file only; write them to continuo.yaml")
 		case key == "mcp" || strings.HasPrefix(key, "mcp."):
 			l.problems.add(origin, "MCP servers are set in the file only; write them to continuo.yaml")
 		default:
@@ -166,11 +172,12 @@ func (l *loader) apply(row *setting, g given) {
 func (l *loader) finish() {
 	c := l.config
 	l.checkStore()
-	if _, known := c.Models[c.DefaultModel]; !known && c.DefaultModel != DemoModel && !l.broken {
-		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.ModelNames()))
+	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {
+		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}
 	l.checkFallbacks()
 	l.checkAgents()
+	l.checkConnectors()
 	for _, row := range l.rows {
 		c.settings = append(c.settings, row.public())
 	}
@@ -180,6 +187,9 @@ func (l *loader) finish() {
 	for _, agent := range l.agents {
 		c.settings = append(c.settings, agent.public()...)
 	}
+	for _, connector := range l.connectors {
+		c.settings = append(c.settings, connector.public()...)
+	}
 	for _, server := range l.mcp {
 		c.settings = append(c.settings, server.public()...)
 	}
@@ -187,6 +197,9 @@ func (l *loader) finish() {
 	c.hints = hints(c, l.env)
 	for _, agent := range l.agents {
 		c.hints = append(c.hints, agent.hints()...)
+	}
+	for _, connector := range l.connectors {
+		c.hints = append(c.hints, connector.hints()...)
 	}
 	for _, server := range l.mcp {
 		c.hints = append(c.hints, server.hints()...)

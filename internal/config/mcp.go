@@ -212,9 +212,9 @@ func (r *fileReader) mcpField(server *mcpRows, prefix string, f yamltree.Field) 
 	row := server.row(key)
 	switch {
 	case f.Key.Text == "env":
-		r.texts(server, server.env, f.Value, server.config.Env, func(name string) (string, error) { return name, checkVariable(name) })
+		r.texts(&server.unset, server.env, f.Value, server.config.Env, func(name string) (string, error) { return name, checkVariable(name) })
 	case f.Key.Text == "headers":
-		r.texts(server, server.headers, f.Value, server.config.Headers, func(name string) (string, error) {
+		r.texts(&server.unset, server.headers, f.Value, server.config.Headers, func(name string) (string, error) {
 			return http.CanonicalHeaderKey(name), checkHeaderName(name)
 		})
 	case row != nil:
@@ -224,8 +224,9 @@ func (r *fileReader) mcpField(server *mcpRows, prefix string, f yamltree.Field) 
 	}
 }
 
-// texts applies a mapping of names to texts with ${NAME} in them. What was given is never repeated.
-func (r *fileReader) texts(server *mcpRows, row *setting, given *yamltree.Node, into map[string]string, check func(name string) (string, error)) {
+// texts applies a mapping of names to texts with ${NAME} in them, and adds to missing the variables that are not
+// set. What was given is never repeated.
+func (r *fileReader) texts(missing *[]string, row *setting, given *yamltree.Node, into map[string]string, check func(name string) (string, error)) {
 	switch given.Kind {
 	case yamltree.Null:
 		return
@@ -249,7 +250,7 @@ func (r *fileReader) texts(server *mcpRows, row *setting, given *yamltree.Node, 
 			r.problems.add(r.at(f.Key), "%s: %s looks as if it carried a secret; secrets never stand in the file: write ${NAME} for the environment variable that holds it", row.key, name)
 		default:
 			text, unset := fillIn(f.Value.Text, r.env)
-			server.unset = append(server.unset, unset...)
+			*missing = append(*missing, unset...)
 			if !isLine(text) || strings.TrimSpace(text) != text && len(unset) == 0 {
 				r.problems.add(r.at(f.Value), "%s: the value of %s is not one line of text without spaces around it", row.key, name)
 			}

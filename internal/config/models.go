@@ -140,6 +140,9 @@ func (m *modelRows) public() []Setting {
 // hints looks for settings that are valid but probably not what was meant.
 func hints(c *Config, env map[string]string) []string {
 	var found []string
+	if _, connector := c.Connectors[c.DefaultModel]; connector {
+		return nil
+	}
 	if len(c.Models) == 0 {
 		for _, vendor := range []struct{ variable, protocol string }{
 			{"OPENAI_API_KEY", ProtocolOpenAIChat}, {"ANTHROPIC_API_KEY", ProtocolAnthropicMessages},

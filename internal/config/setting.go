@@ -130,9 +130,9 @@ func (s *setting) public() Setting {
 const envPrefix = "CONTINUO_"
 
 // envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES.
-// Keys of models, agents and MCP servers have none.
+// Keys of models, agents, connectors and MCP servers have none.
 func envName(key string) string {
-	if strings.HasPrefix(key, "models.") || strings.HasPrefix(key, agentsPrefix) || strings.HasPrefix(key, mcpPrefix) {
+	if strings.HasPrefix(key, "models.") || strings.HasPrefix(key, agentsPrefix) || strings.HasPrefix(key, connectorsPrefix) || strings.HasPrefix(key, mcpPrefix) {
 		return ""
 	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))

@@ -38,8 +38,8 @@ func (c *Config) basicRows() []*setting {
 		key: "project", value: name(&c.Project, "a name on one line, without spaces around it"), def: "default",
 		doc: "The project that conversations belong to when nothing else says so.",
 	}, {
-		key: "model", value: name(&c.DefaultModel, "demo or a name under models"), def: DemoModel,
-		doc: "The model that is used when a request or an agent names none: demo, which is built in and needs no upstream, or a name under models.",
+		key: "model", value: name(&c.DefaultModel, "demo or a name under models or connectors"), def: DemoModel,
+		doc: "The model that is used when a request or an agent names none: demo, which is built in and needs no upstream, or a name under models or connectors.",
 	}, {
 		key: "log.level", value: logLevel(&c.Log.Level), def: "info",
 		doc: "The least severe events that the program logs.",

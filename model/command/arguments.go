@@ -1,0 +1,60 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/wire/prompt"
+)
+
+// maxArgument is how long one argument may be, in bytes: Linux takes 128 KiB with the zero at the end.
+const maxArgument = 128<<10 - 1
+
+// invocation is a command for one request, and what goes to its stdin.
+func (o Options) invocation(request prompt.Request) (command []string, input string, err error) {
+	command = slices.Clone(o.Command)
+	text := request.Text()
+	if hasPlace(command, SystemPlace) {
+		text = request.Prompt
+	}
+	switch {
+	case !o.Argument:
+		input = text
+	case !hasPlace(command, PromptPlace):
+		command = append(command, PromptPlace)
+	}
+	for i := 1; i < len(command); i++ {
+		command[i] = fill(command[i], text, request.Instructions())
+		if len(command[i]) > maxArgument {
+			return nil, "", fmt.Errorf("the request has %d bytes, and an argument at most %d: give it to the program on stdin, or show it less", len(command[i]), maxArgument)
+		}
+	}
+	return command, input, nil
+}
+
+func hasPlace(command []string, place string) bool {
+	return slices.ContainsFunc(command[min(1, len(command)):], func(argument string) bool { return isPlace(argument, place) })
+}
+
+// isPlace reports whether an argument is a place, or an option whose value is one.
+func isPlace(argument, place string) bool {
+	option, ok := strings.CutSuffix(argument, place)
+	return ok && (option == "" || strings.HasSuffix(option, "="))
+}
+
+// fill puts a text in an argument's place. A text that stands alone never looks like an option, and none has a
+// zero byte, which no argument can have.
+func fill(argument, text, system string) string {
+	for place, value := range map[string]string{PromptPlace: text, SystemPlace: system} {
+		if !isPlace(argument, place) {
+			continue
+		}
+		value = strings.ReplaceAll(value, "\x00", "\uFFFD")
+		if argument == place && strings.HasPrefix(value, "-") {
+			value = " " + value
+		}
+		return strings.TrimSuffix(argument, place) + value
+	}
+	return argument
+}

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/wire/prompt"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/child"
+)
+
+// Stream starts the program and yields what it prints; see [model.Model].
+func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		if err := model.ContextError(caller); err != nil {
+			yield(model.Delta{}, err)
+			return
+		}
+		ctx, cancel := context.WithTimeout(caller, m.options.Timeout)
+		defer cancel()
+		a := &answer{options: m.options, yield: yield}
+		err := a.run(ctx, body)
+		switch {
+		case a.stopped:
+			return
+		case model.ContextError(caller) != nil:
+			err = model.ContextError(caller)
+		case ctx.Err() != nil:
+			err = timeout(m.options)
+		}
+		if err != nil {
+			yield(model.Delta{}, asError(err))
+			return
+		}
+		yield(model.Delta{Finish: "stop"}, nil)
+	}
+}
+
+func timeout(o Options) error {
+	return &model.Error{
+		Reason: continuo.ReasonTimeout, Err: context.DeadlineExceeded,
+		Message: fmt.Sprintf("%s did not end within %s, which is the time that it has", o.Name, o.Timeout),
+	}
+}
+
+// asError is what went wrong, as an upstream's fault where nobody said otherwise.
+func asError(err error) error {
+	var known *model.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &model.Error{Reason: continuo.ReasonUpstream, Message: err.Error(), Err: err}
+}
+
+// answer is one answer under way.
+type answer struct {
+	options Options
+	yield   func(model.Delta, error) bool
+	plain   child.Plain
+	printed int // bytes
+	said    bool
+	stopped bool // nobody listens any more
+}
+
+// run starts the program, tells what it prints, and returns when it and all that it started are gone.
+func (a *answer) run(ctx context.Context, body []byte) error {
+	request, err := prompt.Parse(body)
+	if err != nil {
+		return err
+	}
+	command, input, err := a.options.invocation(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.options.Name, err)
+	}
+	process, err := child.Start(child.Options{Command: command, Dir: a.options.Dir, Env: a.options.Env, Grace: a.options.Grace})
+	if err != nil {
+		return fmt.Errorf("%w; install the program, or correct %s", err, a.options.Setting)
+	}
+	defer process.End()
+	defer context.AfterFunc(ctx, process.Stop)()
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer process.Stop() // first of these: it ends a write that hangs
+	writing.Go(func() {
+		defer process.CloseInput()
+		_, _ = io.WriteString(process, input) // a program need not read it
+	})
+	if err := a.read(process); err != nil || a.stopped {
+		return err
+	}
+	<-process.Ended()
+	process.End()
+	if err := process.Failure(); err != nil {
+		return err
+	}
+	if !a.said {
+		return fmt.Errorf("%s ended without an answer: it printed nothing on stdout%s", a.options.Name, process.Words())
+	}
+	return nil
+}
+
+// read tells what the program prints, until it prints no more.
+func (a *answer) read(process *child.Process) error {
+	buffer := make([]byte, 32<<10)
+	for !a.stopped {
+		n, err := process.Read(buffer)
+		if err != nil {
+			a.tell(a.plain.End())
+			return nil
+		}
+		room := a.options.MaxOutput - a.printed
+		a.printed += n
+		a.tell(a.plain.Text(buffer[:min(n, room)]))
+		if n > room {
+			return fmt.Errorf("%s printed more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)
+		}
+	}
+	return nil
+}
+
+func (a *answer) tell(text string) {
+	if text == "" || a.stopped {
+		return
+	}
+	a.said = true
+	a.stopped = !a.yield(model.Delta{Text: text}, nil)
+}
