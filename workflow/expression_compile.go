@@ -155,7 +155,11 @@ func wrongFrom(err error, before string) *wrongExpression {
 	if !errors.As(err, &told) {
 		return &wrongExpression{place{1, 1}, before + plainTypes(err.Error())}
 	}
-	return &wrongExpression{place{max(told.Line, 1), told.Column + 1}, before + plainTypes(told.Message)}
+	message := plainTypes(told.Message)
+	if strings.Contains(message, `Operator("=")`) {
+		message += "; write == to compare"
+	}
+	return &wrongExpression{place{max(told.Line, 1), told.Column + 1}, before + message}
 }
 
 var (

@@ -3,6 +3,7 @@ package workflow
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
@@ -58,7 +59,11 @@ func parseYAML(data []byte) (*yamlValue, *yamlError) {
 		IfSecond: "write each workflow into a file of its own",
 	})
 	if wrong := (*yamltree.Error)(nil); errors.As(err, &wrong) {
-		return nil, &yamlError{place{wrong.At.Line, wrong.At.Column}, wrong.Message}
+		message := wrong.Message
+		if strings.HasPrefix(message, "not valid YAML") && !strings.Contains(message, "already defined") {
+			message += `; check the indentation, and put texts that hold ": " or begin with a special sign in quotes`
+		}
+		return nil, &yamlError{place{wrong.At.Line, wrong.At.Column}, message}
 	}
 	top := valueOf(root)
 	switch top.kind {

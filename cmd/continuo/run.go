@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 )
 
 type runCommand struct {
@@ -154,87 +153,13 @@ func (a *app) runNames(ctx context.Context) error {
 	return err
 }
 
-type runListCommand struct {
-	State        *string `enum:"running,waiting,failed,stopped,finished,cancelled" help:"Only runs of this state: running, waiting, failed, stopped, finished or cancelled."`
-	Workflow     string  `placeholder:"WORKFLOW" help:"Only runs of this workflow."`
-	Conversation string  `placeholder:"CONV" help:"Only runs in this conversation: id, key or @1."`
-	Limit        int     `default:"30" help:"How many to list at most; 0 for all."`
-	JSON         bool    `help:"Write JSON: {data, has_more}."`
-}
-
-func (runListCommand) Help() string {
-	return `Lists the runs of the project, the newest first. In a list of all, the first column is a short name that every command takes instead of the id.
-
-Examples:
-
-    continuo run list
-    continuo run list --state waiting
-    continuo run list --workflow report --limit 0 --json | jq -r '.data[].id'`
-}
-
-// Run prints the list.
-func (l *runListCommand) Run(ctx context.Context, a *app) error {
-	if l.Limit < 0 {
-		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
-	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	query := continuo.RunQuery{WorkflowID: l.Workflow}
-	if l.State != nil {
-		query.State = continuo.RunState(*l.State)
-	}
-	if l.Conversation != "" {
-		conversation, err := w.find(ctx, l.Conversation)
-		if err != nil {
-			return err
-		}
-		query.ConversationID = conversation.ID
-	}
-	found, more, err := w.runs(ctx, query, l.Limit)
-	switch {
-	case err != nil:
-		return err
-	case l.JSON:
-		return a.json(map[string]any{"data": found, "has_more": more})
-	case len(found) == 0:
-		a.note("No such runs in project %s. Begin one with: continuo run start example", w.settings.Project)
-		return nil
-	}
-	a.printRuns(found, query == continuo.RunQuery{})
-	if more {
-		a.note("There are more: --limit 0 lists all.")
-	}
-	return nil
-}
-
-// printRuns prints a list of runs; numbered ones have short names.
-func (a *app) printRuns(found []continuo.Run, numbered bool) {
-	t := table{right: []bool{true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head(""), head("run"), head("state"), head("began"), head("workflow"))
-	for i, run := range found {
-		short := ""
-		if numbered {
-			short = "@" + strconv.Itoa(i+1)
-		}
-		view := runView{status: engine.RunStatus{Run: run}, paint: a.paint}
-		t.add(cell{short, a.paint.dim}, cell{run.ID, a.paint.cyan}, cell{string(run.State), view.runPaint()}, plain(when(run.StartedAt)), plain(run.WorkflowID))
-	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
-}
-
 type runShowCommand struct {
 	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest."`
 	JSON bool   `help:"Write JSON, as GET /api/runs/ID does."`
 }
 
 func (runShowCommand) Help() string {
-	return `Shows how far each step of a run is, why it failed or stopped, and what it has come to. What was said stands in its conversation: see continuo conversations show.
+	return `Shows how far each step of a run is, what it gave, why the run failed or stopped, and what it has come to; what gets long is cut, and --json has all of it. What was said stands in its conversation: see continuo conversations show.
 
 Examples:
 
@@ -261,6 +186,6 @@ func (s *runShowCommand) Run(ctx context.Context, a *app) error {
 	if s.JSON {
 		return a.json(status)
 	}
-	a.printRun(*status)
+	a.printRun(*status, w.edgesOf(ctx, run))
 	return nil
 }

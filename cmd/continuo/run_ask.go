@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -17,12 +18,16 @@ import (
 // question is what a person is asked while a run goes on: whether to approve (of a node), or whether a call may run.
 type question struct {
 	node workflow.NodeStatus // of an approval
-	call *continuo.ToolCall  // nil for an approval
-	turn continuo.Turn       // that makes the call
+	// led are the steps that lead straight to the node: what they gave is to be approved.
+	led  []workflow.NodeStatus
+	call *continuo.ToolCall // nil for an approval
+	turn continuo.Turn      // that makes the call
+	// unclear says why it is asked again: what was said was no answer; "" the first time.
+	unclear string
 }
 
-// lines are the question and how it can be answered.
-func (q *question) lines(width int, paint palette) []row {
+// lines are the question, what it is about in as many lines as there is room for, and how it can be answered.
+func (q *question) lines(width, room int, paint palette) []row {
 	asked, how := q.node.Question, "y: yes · n: no · either with a comment: y well done"
 	if asked == "" {
 		asked = "Approve " + q.node.ID + "?"
@@ -31,14 +36,29 @@ func (q *question) lines(width int, paint palette) []row {
 		asked = "May this run? " + callWords(*q.call, 2000)
 		how = "y: yes · n: no · a: always in this run · or say what to do instead"
 	}
-	var lines []row
-	for _, line := range wrapped(asked, width) {
-		lines = append(lines, row{{line, paint.yellow}})
+	lines, end := rowsOf(asked, width, paint.yellow), rowsOf(how, width, paint.dim)
+	if q.unclear != "" {
+		end = append(rowsOf(q.unclear, width, paint.yellow), end...)
 	}
-	for _, line := range wrapped(how, width) {
-		lines = append(lines, row{{line, paint.dim}})
+	led := bounded(givenRows(q.led, width, paint), max(room-len(lines)-len(end), 2), paint)
+	return append(append(lines, led...), end...)
+}
+
+// rowsOf breaks a text into rows of a width, painted alike.
+func rowsOf(text string, width int, paint func(string) string) []row {
+	var rows []row
+	for _, line := range wrapped(text, width) {
+		rows = append(rows, row{{line, paint}})
 	}
-	return lines
+	return rows
+}
+
+// notUnderstood says why a question is asked again.
+func (q *question) notUnderstood(line string) string {
+	if said := oneLine(line, 40); said != "" {
+		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", said)
+	}
+	return "Nothing was said: begin the answer with y or n."
 }
 
 // decided is what a person said: yes or no, and what else.
@@ -107,7 +127,7 @@ func (w *runWatch) consider(ctx context.Context) error {
 		case w.live == nil:
 			return w.waits()
 		default:
-			w.ask(&question{node: node})
+			w.ask(&question{node: node, led: leading(w.view.edges, w.view.status.Nodes, node.ID)})
 		}
 	}
 	return nil
@@ -174,11 +194,11 @@ func (w *runWatch) answer(ctx context.Context, line typed) error {
 			return w.waits()
 		}
 		w.questions = w.questions[1:]
-		w.stop(ctx)
-		return nil
+		return w.interrupted(ctx)
 	}
 	said, ok := q.understand(line.line)
 	if !ok {
+		q.unclear = q.notUnderstood(line.line)
 		w.askNext()
 		return nil
 	}

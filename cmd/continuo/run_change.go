@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -14,7 +15,7 @@ type runResumeCommand struct {
 }
 
 func (runResumeCommand) Help() string {
-	return `Goes on with a run from where it broke off: steps that have finished are not done again. One that another program carries out is only shown; one that waits for a decision asks for it. Ctrl-C stops the run, a second one leaves at once.
+	return `Goes on with a run from where it broke off: steps that have finished are not done again. One that another program carries out is only shown; one that waits for a decision asks for it. Ctrl-C stops the run, unless another program carries it out; a second one leaves at once.
 
 Examples:
 
@@ -128,7 +129,7 @@ func (r *runStopCommand) Run(ctx context.Context, a *app) error {
 }
 
 type runCancelCommand struct {
-	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the only one that is not over."`
+	ID   string `arg:"" name:"run" help:"Which one: id, the beginning of an id, or @1. It has to be named: nothing takes this back."`
 	JSON bool   `help:"Write the status as JSON."`
 }
 
@@ -137,8 +138,8 @@ func (runCancelCommand) Help() string {
 
 Examples:
 
-    continuo run cancel
-    continuo run cancel @1`
+    continuo run cancel @1
+    continuo run cancel run_0199c3`
 }
 
 // Run cancels the run.
@@ -167,7 +168,7 @@ func (a *app) endRun(ctx context.Context, name string, choice runChoice, asJSON 
 		return a.json(status)
 	}
 	a.print("%s is %s", status.ID, stateWords(status.State))
-	if next := nextCommand(status.Run); next != "" {
+	if next := nextCommand(*status, time.Now()); next != "" {
 		a.note("%s", next)
 	}
 	return nil

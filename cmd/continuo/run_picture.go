@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,8 @@ import (
 // depends on nothing else.
 type runView struct {
 	status engine.RunStatus
+	edges  []workflow.Edge // of its workflow
+	after  int64           // what happened up to this seq is not followed any more
 	paint  palette
 	// took has the newest visits of nodes, as far as their entries were seen.
 	took map[string]visit
@@ -111,7 +112,8 @@ func tailOf(text string, size int) string {
 type frame struct {
 	width, height int // in columns and lines; a height of 0 is no limit
 	now           time.Time
-	beat          int // counts the pictures, for what moves in them
+	beat          int  // counts the pictures, for what moves in them
+	still         bool // the picture is the last one: nothing moves in it
 }
 
 // picture draws the run while it goes on. No line is wider than the frame, and there are no more than it has.
@@ -126,7 +128,10 @@ func (v *runView) picture(f frame) []row {
 }
 
 // finalPicture draws the run as it stands when nobody waits for it any more: whole.
-func (v *runView) finalPicture(f frame) []row { return append(v.head(f), v.nodes(f)...) }
+func (v *runView) finalPicture(f frame) []row {
+	f.still = true
+	return append(v.head(f), v.nodes(f)...)
+}
 
 func (v *runView) head(f frame) []row {
 	name := v.status.WorkflowID
@@ -138,6 +143,9 @@ func (v *runView) head(f frame) []row {
 		words = "stopping"
 	}
 	state := row{{words + " · " + stretch(v.elapsed(f.now)), v.runPaint()}}
+	if f.still && isLeftBehind(v.status, f.now) {
+		state = row{{leftBehind, v.paint.yellow}}
+	}
 	room := f.width - state.width() - 2
 	title := fit(oneLine(name, 200), max(room, 8))
 	return []row{
@@ -154,6 +162,17 @@ func (v *runView) elapsed(now time.Time) time.Duration {
 		now = v.status.UpdatedAt
 	}
 	return now.Sub(v.status.StartedAt)
+}
+
+// leftBehind is the state of a run that nobody goes on with, in words.
+const leftBehind = "left behind"
+
+// quietRun is for how long nothing is heard of a run between its steps, at most, while somebody goes on with it.
+const quietRun = 15 * time.Second
+
+// isLeftBehind reports whether a run ought to go on, and nobody goes on with it.
+func isLeftBehind(status engine.RunStatus, now time.Time) bool {
+	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(status.UpdatedAt) > quietRun
 }
 
 // stateWords says how a run stands.
@@ -203,8 +222,12 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	switch {
 	case node.State == workflow.NodeFailed && v.status.State != continuo.RunFailed && v.status.State != continuo.RunRunning:
 		words = "stopped"
+	case node.State == workflow.NodeRunning && f.still && isLeftBehind(v.status, f.now):
+		words = "broke off"
 	case node.State == workflow.NodeRunning:
-		words += " " + spinner(f.beat)
+		if !f.still {
+			words += " " + spinner(f.beat)
+		}
 		if !took.began.IsZero() {
 			words += " " + stretch(f.now.Sub(took.began))
 		}
@@ -325,29 +348,9 @@ func (v *runView) around(nodes []row, room, width int) []row {
 	return lines
 }
 
-// outputLines writes the outputs of a run for a person, in lines of a width: a text as it is, anything else as JSON.
+// outputLines are the lines of [outputRows].
 func outputLines(outputs json.RawMessage, width int, paint palette) []string {
-	var values map[string]json.RawMessage
-	if json.Unmarshal(outputs, &values) != nil {
-		return nil
-	}
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		value := string(values[name])
-		var text string
-		if json.Unmarshal(values[name], &text) == nil && text != "" {
-			value = strings.TrimRight(text, "\n")
-		}
-		title := oneLine(name, 60) + ":"
-		if strings.Contains(value, "\n") {
-			lines = append(append(lines, paint.bold(title)), wrapped(value, width)...)
-			continue
-		}
-		whole := wrapped(title+" "+value, width)
-		whole[0] = strings.Replace(whole[0], title, paint.bold(title), 1)
-		lines = append(lines, whole...)
-	}
-	return lines
+	return painted(outputRows(outputs, width, paint))
 }
 
 // stretch writes a duration to the second: 4 s, 1 min 12 s, 2 h 5 min.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -56,10 +57,13 @@ func (l *runLive) beat() {
 	}
 }
 
+// pictureLeast is how many lines of the terminal the picture has, however much stands below it.
+const pictureLeast = 4
+
 // draw shows the picture, and leaves room for so many lines below it.
 func (l *runLive) draw(below int) {
 	f := l.frame()
-	f.height = max(f.height-below, 4)
+	f.height = max(f.height-below, pictureLeast)
 	l.painter.show(l.view.picture(f), f.width+1)
 }
 
@@ -83,7 +87,7 @@ func (l *runLive) frame() frame {
 // ask writes a question below the picture and leaves the cursor where the answer goes.
 func (l *runLive) ask(q *question) {
 	f := l.frame()
-	lines := q.lines(f.width, l.notePaint)
+	lines := q.lines(f.width, f.height-pictureLeast-1, l.notePaint)
 	l.draw(len(lines) + 1)
 	var widths []int
 	for _, line := range lines {
@@ -111,22 +115,36 @@ func (l *runLive) answered(typed string, ended bool) {
 // runLines writes a line for each thing that happens to a node or to the run.
 type runLines struct {
 	*app
+	view    *runView
 	skipped map[string]bool
 	state   continuo.RunState
 }
 
 func newRunLines(a *app, view *runView) *runLines {
-	l := &runLines{app: a, skipped: map[string]bool{}, state: view.status.State}
+	l := &runLines{app: a, view: view, skipped: map[string]bool{}, state: view.status.State}
 	a.note("%s of %s in %s", view.status.ID, view.status.WorkflowID, view.status.ConversationID)
+	for _, node := range view.status.Nodes {
+		if node.State == workflow.NodeWaiting && node.Seq <= view.after { // else it is told of in its order
+			l.asks(node, view.status.Nodes)
+		}
+	}
 	return l
+}
+
+// asks writes what a node asks, and below it what is to be approved.
+func (l *runLines) asks(node workflow.NodeStatus, nodes []workflow.NodeStatus) {
+	l.note("%s: asks: %s", node.ID, oneLine(node.Question, 300))
+	for _, line := range givenRows(leading(l.view.edges, nodes, node.ID), l.tableWidth()-2, l.notePaint) {
+		l.note("  %s", line.painted())
+	}
 }
 
 func (l *runLines) took(progress engine.RunProgress) {
 	if progress.Entry == nil || progress.Entry.RunEvent == nil || progress.Status == nil {
 		return
 	}
-	if words := eventWords(progress.Entry, progress.Status); words != "" {
-		l.note("%s: %s", progress.Entry.NodeID, words)
+	if node := nodeOf(progress.Entry.NodeID, progress.Status.Nodes); node.ID != "" {
+		l.tookNode(progress.Entry, node, progress.Status.Nodes)
 	}
 	for _, node := range progress.Status.Nodes {
 		if skipped := node.State == workflow.NodeSkipped; skipped != l.skipped[node.ID] {
@@ -136,6 +154,9 @@ func (l *runLines) took(progress engine.RunProgress) {
 			}
 		}
 	}
+	if progress.Entry.NodeID != "" { // what a run that waits goes on with follows
+		return
+	}
 	if state := progress.Status.State; state != l.state {
 		l.state = state
 		if state != continuo.RunRunning {
@@ -144,9 +165,29 @@ func (l *runLines) took(progress engine.RunProgress) {
 	}
 }
 
-// eventWords says what an event tells of its node; "" for those of the run.
-func eventWords(entry *continuo.Entry, status *engine.RunStatus) string {
-	event := entry.RunEvent
+// nodeOf finds a node; one without an id where there is none.
+func nodeOf(id string, nodes []workflow.NodeStatus) workflow.NodeStatus {
+	for _, node := range nodes {
+		if node.ID == id {
+			return node
+		}
+	}
+	return workflow.NodeStatus{}
+}
+
+// tookNode writes what an event tells of its node.
+func (l *runLines) tookNode(entry *continuo.Entry, node workflow.NodeStatus, nodes []workflow.NodeStatus) {
+	if entry.RunEvent.Kind == continuo.RunNodeAsked {
+		l.asks(node, nodes)
+		return
+	}
+	if words := eventWords(entry.RunEvent, node); words != "" {
+		l.note("%s: %s", node.ID, words)
+	}
+}
+
+// eventWords says what an event tells of its node.
+func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 	switch event.Kind {
 	case continuo.RunNodeBegan:
 		words := "running"
@@ -160,14 +201,10 @@ func eventWords(entry *continuo.Entry, status *engine.RunStatus) string {
 	case continuo.RunNodeRefused:
 		return "not taken: " + oneLine(event.Reason, 300)
 	case continuo.RunNodeFinished:
-		return "finished"
-	case continuo.RunNodeAsked:
-		for _, node := range status.Nodes {
-			if node.ID == entry.NodeID && node.Question != "" {
-				return "asks: " + oneLine(node.Question, 300)
-			}
+		if node.Question != "" {
+			return cmp.Or(strings.TrimPrefix(decisionWords(event.Outputs), " · "), "decided")
 		}
-		return "asks"
+		return "finished"
 	default:
 		return ""
 	}

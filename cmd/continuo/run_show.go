@@ -11,7 +11,7 @@ import (
 )
 
 // printRun prints how a run stands, and what can be done about it.
-func (a *app) printRun(status engine.RunStatus) {
+func (a *app) printRun(status engine.RunStatus, edges []workflow.Edge) {
 	f := frame{width: a.tableWidth(), now: time.Now()}
 	for _, line := range newRunView(status, a.paint).finalPicture(f) {
 		a.print("%s", line.painted())
@@ -21,14 +21,41 @@ func (a *app) printRun(status engine.RunStatus) {
 	if status.Reason != "" {
 		a.print("\n%s %s", a.paint.bold("reason:"), a.shown(status.Reason))
 	}
+	a.printSteps(status, edges)
+	a.printValues("outputs", status.Outputs)
+	if next := nextCommand(status, f.now); next != "" {
+		a.print("\n%s", a.paint.dim(next))
+	}
+}
+
+// printSteps prints what the finished steps gave, and below each question what leads straight to it.
+func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
+	asked := map[string]bool{}
+	var questions []workflow.NodeStatus
 	for _, node := range status.Nodes {
-		if node.State == workflow.NodeWaiting && node.Question != "" {
-			a.print("\n%s %s", a.paint.bold(node.ID+" asks:"), a.shown(node.Question))
+		if node.State != workflow.NodeWaiting || node.Question == "" {
+			continue
+		}
+		questions = append(questions, node)
+		for _, step := range leading(edges, status.Nodes, node.ID) {
+			asked[step.ID] = true
 		}
 	}
-	a.printValues("outputs", status.Outputs)
-	if next := nextCommand(status.Run); next != "" {
-		a.print("\n%s", a.paint.dim(next))
+	for _, node := range status.Nodes {
+		if node.State == workflow.NodeFinished && node.Question == "" && !asked[node.ID] {
+			a.printGiven([]workflow.NodeStatus{node})
+		}
+	}
+	for _, node := range questions {
+		a.print("\n%s %s", a.paint.bold(node.ID+" asks:"), a.shown(node.Question))
+		a.printGiven(leading(edges, status.Nodes, node.ID))
+	}
+}
+
+// printGiven prints what steps gave, each cut where it gets long; nothing when that is nothing.
+func (a *app) printGiven(steps []workflow.NodeStatus) {
+	if lines := painted(givenRows(steps, a.tableWidth(), a.paint)); len(lines) > 0 {
+		a.print("\n%s", strings.Join(lines, "\n"))
 	}
 }
 
@@ -40,12 +67,14 @@ func (a *app) printValues(title string, values []byte) {
 }
 
 // nextCommand says how a run goes on; "" when nobody has to do anything.
-func nextCommand(run continuo.Run) string {
-	switch run.State {
-	case continuo.RunFailed, continuo.RunStopped:
-		return "Go on with: continuo run resume " + run.ID
-	case continuo.RunWaiting:
-		return "Decide with: continuo run approve " + run.ID + ", or with --reject"
+func nextCommand(status engine.RunStatus, now time.Time) string {
+	switch {
+	case isLeftBehind(status, now):
+		return "Left behind; go on with: continuo run resume " + status.ID
+	case status.State == continuo.RunFailed, status.State == continuo.RunStopped:
+		return "Go on with: continuo run resume " + status.ID
+	case status.State == continuo.RunWaiting:
+		return "Decide with: continuo run approve " + status.ID + ", or with --reject"
 	default:
 		return ""
 	}

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -43,6 +46,7 @@ type runWatch struct {
 	signals      chan os.Signal
 	continued    chan os.Signal     // the program was suspended, and goes on
 	leave        context.CancelFunc // ends the run's own context
+	turnID       string             // the newest turn of the run that was heard of; "" for none
 	stopping     bool               // a person has stopped the run
 	stops        sync.WaitGroup
 }
@@ -68,14 +72,15 @@ func (a *app) watchRun(ctx context.Context, w *wired, flags runFlags, typist *ty
 	if err != nil {
 		return err
 	}
-	return a.newRunWatch(w.engine, conversation, *status, flags, typist, signals, leave).follow(ctx, after)
+	view := newRunView(*status, a.notePaint)
+	view.edges, view.after = w.edgesOf(ctx, status.Run), after
+	return a.newRunWatch(w.engine, conversation, view, flags, typist, signals, leave).follow(ctx, after)
 }
 
-func (a *app) newRunWatch(e runEngine, conversation continuo.Conversation, status engine.RunStatus, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
-	view := newRunView(status, a.notePaint)
+func (a *app) newRunWatch(e runEngine, conversation continuo.Conversation, view *runView, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
 	w := &runWatch{
 		app: a, engine: e, conversation: conversation, view: view, typist: typist,
-		asJSON: flags.JSON, yes: flags.Yes, always: map[string]bool{}, signals: signals, leave: leave,
+		asJSON: flags.JSON, yes: flags.Yes, always: map[string]bool{}, signals: signals, leave: leave, turnID: view.status.TurnID,
 	}
 	w.screen = a.newRunScreen(view, flags.JSON)
 	if live, ok := w.screen.(*runLive); ok && a.inTerminal {
@@ -160,19 +165,42 @@ func (w *runWatch) take(ctx context.Context, step progressed) error {
 	if step.progress.Status == nil {
 		return nil
 	}
+	w.turnID = cmp.Or(step.progress.Status.TurnID, w.turnID)
 	w.recheck(ctx)
 	return w.consider(ctx)
 }
 
-// interrupted takes up a signal: the first one stops the run, the second one leaves, a third one kills.
+// interrupted takes up a signal: the first one stops the run, the second one leaves, a third one kills. What another
+// process carries out is left alone.
 func (w *runWatch) interrupted(ctx context.Context) error {
-	if w.stopping {
+	id := w.view.status.ID
+	switch {
+	case w.stopping:
 		signal.Stop(w.signals)
 		w.leave()
-		return fmt.Errorf("left %s before it had stopped; go on with: continuo run resume %s: %w", w.view.status.ID, w.view.status.ID, context.Canceled)
+		return fmt.Errorf("left %s before it had stopped; go on with: continuo run resume %s: %w", id, id, context.Canceled)
+	case w.isElsewhere(ctx):
+		w.leave()
+		if w.live != nil && w.live.asking != nil {
+			w.live.answered("", false)
+		}
+		return &runElsewhere{id}
 	}
 	w.stop(ctx)
 	return nil
+}
+
+// isElsewhere reports whether another process, as far as can be told a live one, carries out the run's newest turn.
+func (w *runWatch) isElsewhere(ctx context.Context) bool {
+	if w.view.status.State != continuo.RunRunning || w.turnID == "" {
+		return false
+	}
+	found, err := w.engine.Turn(ctx, w.conversation, w.turnID)
+	if err != nil || found.Owner == "" || strings.HasPrefix(found.Owner, process.Self()) {
+		return false
+	}
+	owner, _, _ := strings.Cut(found.Owner, "#")
+	return found.State == continuo.TurnRunning || !process.Ended(owner)
 }
 
 // stop has the run stopped; that it has is seen like everything else.
@@ -225,6 +253,15 @@ func (w *runWatch) outcome() error {
 		return fmt.Errorf("the run goes on without this program; follow it with: continuo run resume %s", status.ID)
 	}
 }
+
+// runElsewhere says that a run goes on without this program, which only looked on.
+type runElsewhere struct{ id string }
+
+func (e *runElsewhere) Error() string {
+	return "the run goes on elsewhere; look again with: continuo run resume " + e.id
+}
+
+func (e *runElsewhere) Is(target error) bool { return target == context.Canceled }
 
 // waits says how somebody can decide what the run waits for.
 func (w *runWatch) waits() error { return &runWaits{run: w.view.status} }

@@ -24,6 +24,7 @@ type toldRun struct {
 	at       engine.RunStatus
 	approved []bool
 	allowed  []bool
+	stopped  bool
 }
 
 func (r *toldRun) Run(context.Context, string, string) (*engine.RunStatus, error) { return &r.at, nil }
@@ -39,6 +40,7 @@ func (r *toldRun) FollowRun(context.Context, continuo.Run, int64) iter.Seq2[engi
 }
 
 func (r *toldRun) StopRun(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
+	r.stopped = true
 	return &r.at, nil
 }
 
@@ -67,7 +69,7 @@ func followed(t *testing.T, r *toldRun, flags runFlags) (out, notes string, err 
 	a := &app{console: &console{in: strings.NewReader(""), out: &o, err: &e}}
 	status := someRun()
 	status.Nodes = nil
-	w := a.newRunWatch(r, continuo.Conversation{}, status, flags, newTypist(a.in), make(chan os.Signal), func() {})
+	w := a.newRunWatch(r, continuo.Conversation{}, newRunView(status, false), flags, newTypist(a.in), make(chan os.Signal), func() {})
 	err = w.follow(t.Context(), 0)
 	return o.String(), e.String(), err
 }
@@ -122,6 +124,76 @@ func TestWatchedRunAsks(t *testing.T) {
 	r = &toldRun{owner: "elsewhere#keep_1", tells: tells, at: inState(continuo.RunFinished)}
 	if _, _, err := followed(t, r, runFlags{}); err != nil || len(r.allowed) > 0 {
 		t.Errorf("a call of another process: %v, allowed %v", err, r.allowed)
+	}
+}
+
+// TestInterrupted stops what this process carries out, and leaves alone what another one does.
+func TestInterrupted(t *testing.T) {
+	for owner, stops := range map[string]bool{process.Self() + "#keep_1": true, "elsewhere#keep_1": false} {
+		r := &toldRun{owner: owner}
+		a := &app{console: &console{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}}}
+		status := someRun()
+		status.TurnID = "turn_1"
+		left := false
+		w := a.newRunWatch(r, continuo.Conversation{}, newRunView(status, false), runFlags{}, newTypist(a.in), make(chan os.Signal), func() { left = true })
+		err := w.interrupted(t.Context())
+		w.stops.Wait()
+		if stops && (err != nil || !r.stopped || left) {
+			t.Errorf("a run of this process: %v, stopped %v, left %v", err, r.stopped, left)
+		}
+		if !stops && (exitCode(err) != 130 || r.stopped || !left || !strings.Contains(err.Error(), "goes on elsewhere; look again with: continuo run resume run_0199")) {
+			t.Errorf("a run of another process: %v, stopped %v, left %v", err, r.stopped, left)
+		}
+	}
+}
+
+// TestQuestionShowsWhatIsApproved has the outputs of the steps that lead straight to the node below the question, in
+// the room that there is, and how to answer below them.
+func TestQuestionShowsWhatIsApproved(t *testing.T) {
+	node := func(id, outputs string) workflow.NodeStatus {
+		return workflow.NodeStatus{ID: id, State: workflow.NodeFinished, Outputs: json.RawMessage(outputs)}
+	}
+	edges := []workflow.Edge{{From: "plan", To: "draft"}, {From: "draft", To: "release"}, {From: "mend", To: "release"}}
+	nodes := []workflow.NodeStatus{
+		node("plan", `{"title":"Tea"}`), node("draft", `{"text":"`+strings.Repeat(`line\n`, 50)+`"}`), {ID: "mend", State: workflow.NodeSkipped}, {ID: "release", State: workflow.NodeWaiting},
+	}
+	q := &question{node: workflow.NodeStatus{ID: "release", Question: "Publish?"}, led: leading(edges, nodes, "release")}
+	for _, room := range []int{100, 10, 0} {
+		var lines []string
+		for _, line := range q.lines(40, room, false) {
+			lines = append(lines, line.plain())
+		}
+		text := strings.Join(lines, "\n")
+		if !strings.HasPrefix(text, "Publish?\ndraft gave:\n") || strings.Contains(text, "plan") || strings.Contains(text, `\n`) ||
+			!strings.Contains(text, "more lines\ny: yes") {
+			t.Errorf("in %d lines the question is\n%s", room, text)
+		}
+		if most := min(max(room, 5), outputLinesMost+4); len(lines) > most {
+			t.Errorf("the question has %d lines, and at most %d were expected", len(lines), most)
+		}
+	}
+}
+
+// TestLeftBehind is said of a run that ought to go on, and of which nothing was heard for a while.
+func TestLeftBehind(t *testing.T) {
+	status := someRun()
+	status.UpdatedAt = after(60)
+	view := func() string {
+		var lines []string
+		for _, line := range newRunView(status, false).finalPicture(frame{width: 79, now: after(90)}) {
+			lines = append(lines, line.plain())
+		}
+		return strings.Join(lines, "\n")
+	}
+	if text := view(); !strings.Contains(text, leftBehind) || strings.Contains(text, " s\n") || strings.ContainsAny(text, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
+		t.Errorf("a run that was left behind is shown as\n%s", text)
+	}
+	if !strings.Contains(nextCommand(status, after(90)), "continuo run resume "+status.ID) || nextCommand(status, after(70)) != "" {
+		t.Error("the command that goes on with the run is named too early or not at all")
+	}
+	status.TurnID = "turn_1"
+	if text := view(); strings.Contains(text, leftBehind) {
+		t.Errorf("a run with a turn under way is shown as\n%s", text)
 	}
 }
 

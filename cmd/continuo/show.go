@@ -21,7 +21,7 @@ type showCommand struct {
 }
 
 func (showCommand) Help() string {
-	return `Shows what is known about a conversation, and its newest entries: seq, role and how each begins. What a model would be shown of it is another matter: see continuo context show.
+	return `Shows what is known about a conversation, and its newest entries: seq, role, the step or the agent that it is of (review, @ada), and how each begins. What a model would be shown of it is another matter: see continuo context show.
 
 Examples:
 
@@ -123,15 +123,20 @@ func (a *app) showHeader(conversation continuo.Conversation) {
 
 // showEntries prints entries as a table, one line each.
 func (a *app) showEntries(entries []continuo.Entry) {
-	t := table{right: []bool{true, false, true}}
+	t := table{right: []bool{true, false, false, true}}
+	of := newOrigins(a.paint)
+	for i := range entries {
+		of.see(&entries[i])
+	}
 	for i := range entries {
 		entry := &entries[i]
 		words := a.wordsOf(entry)
 		if entry.Hidden {
 			words.text = "(hidden) " + words.text
 		}
-		t.add(cell{number(entry.Seq), a.paint.dim}, a.roleCell(entry.Role), cell{number(entry.Tokens), a.paint.dim}, words)
+		t.add(cell{number(entry.Seq), a.paint.dim}, a.roleCell(entry.Role), of.cell(entry), cell{number(entry.Tokens), a.paint.dim}, words)
 	}
+	t.dropEmpty(2, 0)
 	for _, line := range t.lines(a.tableWidth()) {
 		a.print("%s", line)
 	}
@@ -223,12 +228,19 @@ func toolWords(entry *continuo.Entry) string {
 
 // showWhole prints entries with their whole texts.
 func (a *app) showWhole(entries []continuo.Entry) {
+	of := newOrigins(a.paint)
+	for i := range entries {
+		of.see(&entries[i])
+	}
 	for i := range entries {
 		entry := &entries[i]
 		role := a.roleCell(entry.Role)
 		head := fmt.Sprintf("%s %s", a.paint.dim("── "+number(entry.Seq)), role.paint(role.text))
 		if entry.Name != "" {
 			head += " " + oneLine(entry.Name, 60)
+		}
+		if mark := of.cell(entry); mark.text != "" {
+			head += " " + mark.paint(mark.text)
 		}
 		a.print("%s %s", head, a.paint.dim(fmt.Sprintf("· %s · %s", when(entry.CreatedAt), count(entry.Tokens, "token"))))
 		if entry.Reasoning != nil && entry.Reasoning.Text != "" {

@@ -11,12 +11,12 @@ import (
 
 // contextLine sums up in one line what a request held.
 func contextLine(plan *continuo.Plan) string {
-	totals := plan.Totals
+	totals, forPeople := plan.Totals, forPeopleOnly(plan)
 	parts := []string{
-		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries, "message")),
+		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries-forPeople, "message")),
 		ofLimit(totals.Tokens, plan.Limits.Tokens, "token"),
 	}
-	if left := totals.Dropped + totals.Excluded; left > 0 {
+	if left := totals.Dropped + totals.Excluded - forPeople; left > 0 {
 		parts = append(parts, number(left)+" left out")
 	}
 	if totals.Previewed+totals.Truncated > 0 {
@@ -30,6 +30,23 @@ func contextLine(plan *continuo.Plan) string {
 		parts = append(parts, "moved")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// uiOnly is the reason for which a plan excludes entries that no model ever sees, such as the record of a run.
+const uiOnly = "ui_only"
+
+// forPeopleOnly counts the entries of a plan's conversation that are no messages for a model. The plan of an answer
+// comes without its items: all that it excludes, whatever the budget, counts then.
+func forPeopleOnly(plan *continuo.Plan) (n int64) {
+	if len(plan.Items) == 0 {
+		return plan.Totals.Excluded
+	}
+	for _, item := range plan.Items {
+		if item.Verdict == continuo.Excluded && item.Reason == uiOnly {
+			n += max(item.Through, item.Seq) - item.Seq + 1
+		}
+	}
+	return n
 }
 
 // showUse prints how much of each limit a plan uses, and where its window stands.
@@ -83,13 +100,16 @@ const maxPlanRows = 2000
 
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
 func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conversation, plan *continuo.Plan) error {
-	t := table{right: []bool{true, false, false, false, true, true}}
+	t := table{right: []bool{true, false, false, false, false, true, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("entry"), head("role"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
-	rows := planRows{app: a, table: &t, messages: plan.Messages}
+	t.add(head("entry"), head("role"), head("of"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
+	rows := planRows{app: a, table: &t, messages: plan.Messages, origins: newOrigins(a.paint)}
+	for _, message := range plan.Messages {
+		rows.origins.see(message.Entry)
+	}
 	for i, item := range plan.Items {
 		if i == maxPlanRows {
-			t.add(head("…"), head(""), head(count(len(plan.Items)-i, "more row")))
+			t.add(head("…"), head(""), head(""), head(count(len(plan.Items)-i, "more row")))
 			break
 		}
 		entry, err := rows.entry(ctx, w, conversation, item.Seq)
@@ -101,6 +121,7 @@ func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conv
 		rows.missing(plan.Missing, item.Seq)
 	}
 	rows.markersBefore(plan.At + 1)
+	t.dropEmpty(2, 1)
 	for _, line := range t.lines(a.tableWidth()) {
 		a.print("%s", line)
 	}
@@ -116,6 +137,7 @@ type planRows struct {
 	*app
 	table    *table
 	messages []continuo.Message // those that were not passed yet
+	origins  *origins
 }
 
 // entry returns the entry at seq: from the plan's messages, or from the log.
@@ -147,7 +169,7 @@ func (r *planRows) markersBefore(seq int64) {
 			what = "made up"
 		}
 		r.table.add(
-			cell{"·", r.paint.dim}, r.roleCell(message.Role), cell{what, r.paint.yellow}, plain(""),
+			cell{"·", r.paint.dim}, r.roleCell(message.Role), plain(""), cell{what, r.paint.yellow}, plain(""),
 			plain(number(message.Size.Chars)), plain(number(message.Size.Tokens)), cell{contentWords(message.Content, 300), r.paint.dim},
 		)
 	}
@@ -162,7 +184,7 @@ func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
 			run += ", the first: " + words.text
 		}
 		r.table.add(
-			cell{number(item.Seq) + "–" + number(item.Through), r.paint.dim}, plain(""), r.verdictCell(item.Verdict), plain(item.Reason),
+			cell{number(item.Seq) + "–" + number(item.Through), r.paint.dim}, plain(""), plain(""), r.verdictCell(item.Verdict), plain(item.Reason),
 			plain(""), plain(""), cell{run, r.paint.dim},
 		)
 		return
@@ -171,7 +193,7 @@ func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
 		words.paint = r.paint.dim
 	}
 	chars, tokens := sizeCells(item)
-	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
+	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.origins.cell(entry), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
 }
 
 // missing adds rows for the attachments of an entry that could not be shown.
@@ -181,7 +203,7 @@ func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 			continue
 		}
 		words := fmt.Sprintf("part %d, %s", m.Part, oneLine(m.Object, 60))
-		r.table.add(cell{"·", r.paint.dim}, plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 20)), plain(""), plain(""), plain(words))
+		r.table.add(cell{"·", r.paint.dim}, plain(""), plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 20)), plain(""), plain(""), plain(words))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -166,6 +167,23 @@ type cell struct {
 func plain(text string) cell { return cell{text: text} }
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
+
+// dropEmpty removes a column that has no text from a row on: those before it are heads.
+func (t *table) dropEmpty(column, from int) {
+	for _, row := range t.rows[min(from, len(t.rows)):] {
+		if column < len(row) && row[column].text != "" {
+			return
+		}
+	}
+	for i, row := range t.rows {
+		if column < len(row) {
+			t.rows[i] = slices.Delete(row, column, column+1)
+		}
+	}
+	if column < len(t.right) {
+		t.right = slices.Delete(t.right, column, column+1)
+	}
+}
 
 // lines returns the rows, columns two spaces apart. The last column is cut so that rows fit the width; 0
 // cuts nothing.

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+type runListCommand struct {
+	State        *string `enum:"running,waiting,failed,stopped,finished,cancelled" help:"Only runs of this state: running, waiting, failed, stopped, finished or cancelled."`
+	Workflow     string  `placeholder:"WORKFLOW" help:"Only runs of this workflow."`
+	Conversation string  `placeholder:"CONV" help:"Only runs in this conversation: id, key or @1."`
+	Limit        int     `default:"30" help:"How many to list at most; 0 for all."`
+	JSON         bool    `help:"Write JSON: {data, has_more}."`
+}
+
+func (runListCommand) Help() string {
+	return `Lists the runs of the project, the newest first. In a list of all, the first column is a short name that every command takes instead of the id.
+
+Examples:
+
+    continuo run list
+    continuo run list --state waiting
+    continuo run list --workflow report --limit 0 --json | jq -r '.data[].id'`
+}
+
+// Run prints the list.
+func (l *runListCommand) Run(ctx context.Context, a *app) error {
+	if l.Limit < 0 {
+		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	query := continuo.RunQuery{WorkflowID: l.Workflow}
+	if l.State != nil {
+		query.State = continuo.RunState(*l.State)
+	}
+	if l.Conversation != "" {
+		conversation, err := w.find(ctx, l.Conversation)
+		if err != nil {
+			return err
+		}
+		query.ConversationID = conversation.ID
+	}
+	found, more, err := w.runs(ctx, query, l.Limit)
+	switch {
+	case err != nil:
+		return err
+	case l.JSON:
+		return a.json(map[string]any{"data": found, "has_more": more})
+	case len(found) == 0:
+		a.note("No such runs in project %s. Begin one with: continuo run start example", w.settings.Project)
+		return nil
+	}
+	listed, err := w.listedRuns(ctx, found)
+	if err != nil {
+		return err
+	}
+	a.printRuns(listed, query == continuo.RunQuery{})
+	if more {
+		a.note("There are more: --limit 0 lists all.")
+	}
+	return nil
+}
+
+// listedRun is a run as the list shows it.
+type listedRun struct {
+	status       engine.RunStatus // its nodes only where the run is under way
+	conversation string           // its key, or how its id begins
+}
+
+// listedRuns looks up what the list tells of runs: the names of their conversations, and how those stand that are
+// under way.
+func (w *wired) listedRuns(ctx context.Context, found []continuo.Run) ([]listedRun, error) {
+	names := map[string]string{}
+	listed := make([]listedRun, len(found))
+	for i, run := range found {
+		listed[i] = listedRun{status: engine.RunStatus{Run: run}}
+		if run.State == continuo.RunRunning || run.State == continuo.RunWaiting {
+			status, err := w.engine.Run(ctx, run.ProjectID, run.ID)
+			if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been deleted meanwhile
+				return nil, err
+			}
+			if err == nil {
+				listed[i].status = *status
+			}
+		}
+		if names[run.ConversationID] == "" {
+			names[run.ConversationID] = w.shortName(ctx, run.ConversationID)
+		}
+		listed[i].conversation = names[run.ConversationID]
+	}
+	return listed, nil
+}
+
+// shortName is a conversation's key, or else how its id begins.
+func (w *wired) shortName(ctx context.Context, id string) string {
+	conversation, err := w.log.Conversation(ctx, id)
+	if err == nil && conversation.Key != "" {
+		return oneLine(conversation.Key, 24)
+	}
+	return fit(id, 18)
+}
+
+// printRuns prints a list of runs; numbered ones have short names.
+func (a *app) printRuns(listed []listedRun, numbered bool) {
+	t := table{right: []bool{true}}
+	head := func(text string) cell { return cell{text, a.paint.dim} }
+	t.add(head(""), head("run"), head("state"), head("began"), head("conversation"), head("step"), head("workflow"))
+	now := time.Now()
+	for i, run := range listed {
+		short := ""
+		if numbered {
+			short = "@" + strconv.Itoa(i+1)
+		}
+		view := runView{status: run.status, paint: a.paint}
+		state := cell{string(run.status.State), view.runPaint()}
+		if isLeftBehind(run.status, now) {
+			state = cell{leftBehind, a.paint.yellow}
+		}
+		t.add(
+			cell{short, a.paint.dim}, cell{run.status.ID, a.paint.cyan}, state, plain(when(run.status.StartedAt)),
+			plain(run.conversation), plain(stepAt(run.status)), plain(run.status.WorkflowID),
+		)
+	}
+	for _, line := range t.lines(a.width) {
+		a.print("%s", line)
+	}
+	for _, run := range listed {
+		if isLeftBehind(run.status, now) {
+			a.note("%s", nextCommand(run.status, now))
+		}
+	}
+}
+
+// stepAt is the step that a run is at; "" for none.
+func stepAt(status engine.RunStatus) string {
+	for _, node := range status.Nodes {
+		if node.State == workflow.NodeRunning || node.State == workflow.NodeWaiting {
+			return node.ID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// TestOrigins tells steps, agents and runs apart, and leaves no column where there are none.
+func TestOrigins(t *testing.T) {
+	step := &continuo.Entry{Role: continuo.Assistant, RunID: "run_0001", NodeID: "review", AgentID: "ada"}
+	other := &continuo.Entry{Role: continuo.Assistant, RunID: "run_0002", NodeID: "review"}
+	said := &continuo.Entry{Role: continuo.User, AgentID: "ada"}
+	of := newOrigins(false)
+	of.see(step)
+	for entry, want := range map[*continuo.Entry]string{step: "review @ada", said: "", {Role: continuo.Assistant, AgentID: "bob"}: "@bob"} {
+		if got := of.cell(entry).text; got != want {
+			t.Errorf("one run: %q, want %q", got, want)
+		}
+	}
+	of.see(other)
+	if a, b := of.cell(step).text, of.cell(other).text; a != "review …0001 @ada" || b != "review …0002" {
+		t.Errorf("two runs: %q and %q", a, b)
+	}
+
+	list := table{right: []bool{false, false, true}}
+	list.add(plain("role"), plain("of"), plain("tokens"))
+	list.add(plain("user"), plain(""), plain("7"))
+	list.dropEmpty(1, 1)
+	if got := strings.Join(list.lines(0), "\n"); got != "role  tokens\nuser       7" {
+		t.Errorf("an empty column left\n%s", got)
+	}
+}
+
+// TestContextLine counts what a model could have been shown: the record of a run is neither a message nor left out.
+func TestContextLine(t *testing.T) {
+	plan := &continuo.Plan{Totals: continuo.PlanTotals{Entries: 10, Kept: 4, Dropped: 1, Excluded: 5}, Items: []continuo.PlanItem{
+		{Seq: 1, Verdict: continuo.Excluded, Reason: "system_prompt"}, {Seq: 2, Verdict: continuo.Dropped, Reason: "over_tokens"},
+		{Seq: 3, Through: 5, Verdict: continuo.Excluded, Reason: uiOnly}, {Seq: 6, Verdict: continuo.Excluded, Reason: uiOnly},
+	}}
+	if got := contextLine(plan); !strings.HasPrefix(got, "4 of 6 messages · ") || !strings.Contains(got, " · 2 left out · ") {
+		t.Error(got)
+	}
+	plan.Items = nil
+	if got := contextLine(plan); !strings.HasPrefix(got, "4 of 5 messages · ") || !strings.Contains(got, " · 1 left out · ") {
+		t.Error(got)
+	}
+}
