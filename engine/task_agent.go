@@ -94,8 +94,10 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 		for _, agent := range e.Agents() {
 			known = append(known, agent.ID)
 		}
-		return chosen{}, &task.ValidationError{Type: task.InvalidValue, Field: "agent_type", Index: -1,
-			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s", shorten(name, 60), strings.Join(known, ", "))}
+		return chosen{}, &task.ValidationError{
+			Type: task.InvalidValue, Field: "agent_type", Index: -1,
+			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s", shorten(name, 60), strings.Join(known, ", ")),
+		}
 	}
 	found, err := e.choose(c)
 	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn says that it does not fit
