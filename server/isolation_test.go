@@ -17,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -75,7 +76,7 @@ func newVictim(t *testing.T, store continuo.Store) *victim {
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
-	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{})})
+	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{}), MCP: mcpserver.New(e, mcpserver.Options{}).Handler})
 	_, v.key = keys.newKey("victim")
 	_, v.thief = keys.newKey("thief")
 	v.fill(e)
@@ -243,6 +244,7 @@ var inside = map[string]string{
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
 	"GET /api/search":                             (*victim).searches,
+	"POST /mcp":                                   (*victim).speaksMCP,
 	"POST /chat":                                  (*victim).chats,
 	"GET /api/conversations":                      (*victim).lists,
 	"POST /api/conversations":                     (*victim).creates,

@@ -39,6 +39,7 @@ func TestTranscripts(t *testing.T) {
 	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // a file of its own
 	goOnWithRuns(t)                                          // how they stand then depends on who is faster
 	goOnWithTasks(t)                                         // likewise
+	speakMCP(t)
 	if !t.Failed() {
 		checkCoverage(t)
 	}

@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"task":            4,
 	"engine":          5,
 	"server":          6,
+	"mcpserver":       6,
 	"cmd/*":           7,
 	"internal/e2e":    7,
 }

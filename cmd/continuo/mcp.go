@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/continuo-log/continuo/mcpserver"
+)
+
+type mcpCommand struct{}
+
+func (mcpCommand) Help() string {
+	return `Speaks the Model Context Protocol on standard input and output, for clients that start their servers: tools to give work away with its history (create_real_task, deploy_headless_agent, get_agent_output and others), to search conversations and to see what a model is shown of them, and conversations, transcripts and prompts of tasks as resources. Log lines go to standard error. It ends when standard input does, and then ends the agents that it set to work; those of continuo serve, which speaks MCP at /mcp as well, go on.
+
+An entry of a client's settings:
+
+    {"mcpServers": {"continuo": {"command": "continuo", "args": ["mcp"]}}}
+
+Examples:
+
+    continuo mcp
+    continuo mcp --store shared.db --project work
+    continuo mcp --set log.level=debug 2> mcp.log`
+}
+
+// Run serves until standard input ends or a signal comes.
+func (mcpCommand) Run(ctx context.Context, a *app) error {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	logger := newLogger(settings.Log, a.console)
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	watching, stopWatching := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
+	watch.Go(func() { w.log.Heed(watching) })
+	watch.Go(func() { w.engine.WatchIndex(watching, time.Second) })
+	defer watch.Wait()
+	defer stopWatching()
+	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
+	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: openWriter{a.out}, MaxLineLength: int(settings.Server.MaxBodyBytes)})
+	stop()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
+	defer cancel()
+	w.engine.Drain()
+	_ = w.engine.Close(ending) // never fails; what still runs at the end of patience is interrupted
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil // the client has hung up, or a signal came
+	}
+	return err
+}
+
+// openWriter is a writer that is not closed by those who are done with it.
+type openWriter struct{ io.Writer }
+
+func (openWriter) Close() error { return nil }

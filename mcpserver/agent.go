@@ -1,0 +1,187 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/task"
+)
+
+// maxPrompt bounds what a deployment adds to the prompt of a task, in characters.
+const maxPrompt = 100_000
+
+func (f *face) deployAgent(c *call) (answer, error) {
+	request := engine.DeployRequest{ProjectID: f.project, TaskID: c.required("task_id"), Type: c.text("agent_type"), Prompt: c.text("prompt"), Key: c.key()}
+	wait := c.wait()
+	if utf8.RuneCountInString(request.Prompt) > maxPrompt {
+		c.refuse(task.InvalidValue, "prompt", "prompt must have at most %d characters", maxPrompt)
+	}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	agent, err := f.engine.DeployAgent(c.ctx, request)
+	if err != nil {
+		return answer{}, err
+	}
+	// From here on the agent works: whatever becomes of the wait, the caller is told its id.
+	output := &engine.AgentOutput{DeployedAgent: *agent}
+	if wait > 0 {
+		output = f.awaitOutput(c, output, 0, maxOutput, wait, untilEnded)
+	}
+	return answer{value: showOutput(output, wait > 0)}, nil
+}
+
+// shownOutput is an agent with what it says.
+type shownOutput struct {
+	engine.DeployedAgent
+	ConversationURI string  `json:"conversation_uri"`
+	Output          *string `json:"output,omitempty"`
+	From            *int    `json:"from,omitempty"`
+	NextFrom        *int    `json:"next_from,omitempty"` // where to read on
+	Total           *int    `json:"total,omitempty"`
+}
+
+func showOutput(output *engine.AgentOutput, whole bool) shownOutput {
+	shown := shownOutput{DeployedAgent: output.DeployedAgent, ConversationURI: conversationURI(output.ConversationID)}
+	if whole {
+		next := output.From + utf8.RuneCountInString(output.Output)
+		shown.Output, shown.From, shown.NextFrom, shown.Total = &output.Output, &output.From, &next, &output.Total
+	}
+	return shown
+}
+
+// maxOutput is how many characters of an agent's output a call reads at most; half of it without a limit.
+const maxOutput = 100_000
+
+func (f *face) agentOutput(c *call) (answer, error) {
+	id := c.required("agent_id")
+	from, limit, wait := int(c.whole("from", -maxCount, maxCount, 0)), int(c.whole("limit", 1, maxOutput, maxOutput/2)), c.wait()
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	output, err := f.engine.AgentOutput(c.ctx, f.project, id, from, limit)
+	if err != nil {
+		return answer{}, err
+	}
+	if wait > 0 {
+		if from < 0 { // the end, as it was when the call came
+			from = output.From
+		}
+		output = f.awaitOutput(c, output, from, limit, wait, untilMore)
+		if err := c.ctx.Err(); err != nil {
+			return answer{}, err // nobody is there to be told
+		}
+	}
+	return answer{value: showOutput(output, true)}, nil
+}
+
+// maxWait is how long a tool waits at most, in seconds.
+const maxWait = 300
+
+// wait reads for how long a call may wait.
+func (c *call) wait() time.Duration {
+	return time.Duration(c.whole("wait_seconds", 0, maxWait, 0)) * time.Second
+}
+
+// What a wait is for.
+func untilEnded(output *engine.AgentOutput) bool { return isOver(output.State) }
+
+func untilMore(output *engine.AgentOutput) bool {
+	return isOver(output.State) || output.Output != ""
+}
+
+// isOver reports whether an agent does nothing more by itself.
+func isOver(state engine.TaskState) bool {
+	return state != engine.TaskQueued && state != engine.TaskRunning
+}
+
+// awaitOutput reads an agent's output until enough says so, the time is up, the caller goes away, or the program
+// ends, and tells of progress whenever there is more. What it read last is the result.
+func (f *face) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, wait time.Duration, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	look := time.NewTicker(f.options.Poll)
+	defer look.Stop()
+	listener := f.engine.Log.Listen(last.ConversationID)
+	defer listener.Close()
+	began, told, said := f.engine.Log.Now(), time.Duration(-1), -1
+	for {
+		changed := listener.Changed()
+		output, err := f.engine.AgentOutput(c.ctx, f.project, last.ID, from, limit)
+		if err != nil {
+			return last
+		}
+		last = output
+		if waited := f.engine.Log.Now().Sub(began); waited > told && (last.Total > said || waited-told >= heartbeat) {
+			told, said = waited, last.Total
+			c.progress(waited, wait, fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, said))
+		}
+		if enough(last) {
+			return last
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+		case <-deadline.C:
+			return last
+		case <-c.ctx.Done():
+			return last
+		case <-f.engine.Draining().Done():
+			return last
+		}
+	}
+}
+
+// heartbeat is how often a client is told that a call still waits, so that its own time limit does not end it.
+const heartbeat = 5 * time.Second
+
+// progress tells a client that asked for it how long a call has waited, which is more each time.
+func (c *call) progress(waited, wait time.Duration, message string) {
+	if token := c.request.Params.GetProgressToken(); token != nil {
+		_ = c.request.Session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: waited.Seconds(), Total: wait.Seconds(), Message: message,
+		}) // a client that is gone ends the call by itself
+	}
+}
+
+func (f *face) reportFinding(c *call) (answer, error) {
+	id := c.required("task_id")
+	finding := engine.Finding{
+		AgentID: c.text("agent_id"), Message: c.required("message"),
+		Type: c.choice("finding_type", "", engine.FindingTypes...), Severity: c.choice("severity", "", engine.Severities...),
+	}
+	if c.has("data") {
+		finding.Data = json.RawMessage(c.object.Get("data"))
+		if finding.Data[0] != '{' {
+			c.refuse(task.TypeError, "data", "data must be an object")
+		}
+	}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	kept, err := f.engine.ReportFinding(c.ctx, f.project, id, finding)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{value: struct {
+		TaskID string `json:"task_id"`
+		*engine.Finding
+	}{id, kept}}, nil
+}
+
+func (f *face) killAgent(c *call) (answer, error) {
+	id, reason := c.required("agent_id"), cut(c.text("reason"), 500)
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	agent, err := f.engine.KillAgent(c.ctx, f.project, id, reason)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{value: showOutput(&engine.AgentOutput{DeployedAgent: *agent}, false)}, nil
+}

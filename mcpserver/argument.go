@@ -1,0 +1,157 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
+)
+
+// arguments are those of a call. Each is read once; the first that is wrong is kept as err. Absent and null are the
+// same.
+type arguments struct {
+	raw    json.RawMessage
+	object rawjson.Object
+	err    error
+}
+
+// readArguments splits the object that a call's arguments are; none are an empty one.
+func readArguments(raw json.RawMessage) *arguments {
+	if rawjson.IsNull(raw) {
+		raw = json.RawMessage("{}")
+	}
+	object, err := rawjson.ParseObject(raw)
+	a := &arguments{raw: raw, object: object}
+	switch {
+	case errors.Is(err, rawjson.ErrNotObject):
+		a.err = refused(task.TypeError, "", "the arguments must be an object")
+	case err != nil:
+		a.err = refused(task.TypeError, "", "the arguments are no JSON: "+cut(err.Error(), 200))
+	}
+	return a
+}
+
+// unknown lists the names that are none of those that are known.
+func (a *arguments) unknown(known []string) (names []string) {
+	for _, field := range a.object {
+		if !slices.Contains(known, field.Key) {
+			names = append(names, field.Key)
+		}
+	}
+	return names
+}
+
+// onlyKnown refuses a name that is none of those that are known.
+func (a *arguments) onlyKnown(known []string) {
+	for _, name := range a.unknown(known) {
+		hint := "; known are " + strings.Join(known, ", ")
+		if meant := nearest.Name(name, known); meant != "" {
+			hint = "; did you mean " + meant + "?"
+		}
+		a.refuse(task.InvalidValue, cut(name, 60), "there is no argument %q%s", cut(name, 60), hint)
+	}
+}
+
+func (a *arguments) refuse(kind task.ErrorType, field, format string, args ...any) {
+	if a.err == nil {
+		a.err = refused(kind, field, fmt.Sprintf(format, args...))
+	}
+}
+
+// has reports whether an argument was given.
+func (a *arguments) has(name string) bool { return !rawjson.IsNull(a.object.Get(name)) }
+
+// text reads a string, "" without one.
+func (a *arguments) text(name string) string {
+	value := a.object.Get(name)
+	text, ok := rawjson.String(value)
+	if !ok && !rawjson.IsNull(value) {
+		a.refuse(task.TypeError, name, "%s must be a string", name)
+	}
+	return text
+}
+
+// required reads a string that must be there.
+func (a *arguments) required(name string) string {
+	text := a.text(name)
+	if strings.TrimSpace(text) == "" {
+		a.refuse(task.MissingField, name, "missing required field '%s'", name)
+	}
+	return text
+}
+
+// choice reads one of a few names, otherwise without one.
+func (a *arguments) choice(name, otherwise string, allowed ...string) string {
+	text := a.text(name)
+	if text == "" {
+		return otherwise
+	}
+	if !slices.Contains(allowed, text) {
+		a.refuse(task.InvalidValue, name, "invalid %s '%s', must be %s", name, cut(text, 60), strings.Join(allowed, "|"))
+	}
+	return text
+}
+
+// whole reads a whole number between two bounds, otherwise without one.
+func (a *arguments) whole(name string, least, most, otherwise int64) int64 {
+	value := a.object.Get(name)
+	if rawjson.IsNull(value) {
+		return otherwise
+	}
+	var number json.Number
+	if value[0] == '"' || json.Unmarshal(value, &number) != nil {
+		a.refuse(task.TypeError, name, "%s must be a whole number", name)
+		return otherwise
+	}
+	exact, err := number.Int64()
+	if err != nil { // 2.0 and 1e3 are whole as well
+		float, _ := number.Float64()
+		if exact = int64(float); float < -maxExact || float > maxExact || float != float64(exact) {
+			a.refuse(task.InvalidValue, name, "%s must be a whole number from %d to %d", name, least, most)
+			return otherwise
+		}
+	}
+	if exact < least || exact > most {
+		a.refuse(task.InvalidValue, name, "%s must be a whole number from %d to %d", name, least, most)
+	}
+	return exact
+}
+
+// maxExact bounds whole numbers that every JSON reader reads the same; no conversation has so many entries.
+const maxExact = 1 << 53
+
+// maxCount bounds counts of messages, characters and tokens.
+const maxCount = 1<<31 - 1
+
+// count reads a count, nil without one.
+func (a *arguments) count(name string) *int {
+	if !a.has(name) {
+		return nil
+	}
+	count := int(a.whole(name, 0, maxCount, 0))
+	return &count
+}
+
+// flag reads true or false, false without it.
+func (a *arguments) flag(name string) (flag bool) {
+	if value := a.object.Get(name); !rawjson.IsNull(value) && json.Unmarshal(value, &flag) != nil {
+		a.refuse(task.TypeError, name, "%s must be true or false", name)
+	}
+	return flag
+}
+
+// key reads an idempotency key, "" without one.
+func (a *arguments) key() string {
+	const name = "idempotency_key"
+	key := a.text(name)
+	invisible := func(r rune) bool { return r < '!' || r > '~' }
+	if a.has(name) && (key == "" || len(key) > 255 || strings.ContainsFunc(key, invisible)) {
+		a.refuse(task.InvalidValue, name, "idempotency_key must be 1 to 255 visible ASCII characters")
+	}
+	return key
+}

@@ -1,0 +1,129 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/window"
+)
+
+// conversation finds the conversation of the project that an id or a key names. An archived one is refused.
+func (f *face) conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+	missing := fmt.Errorf("conversation %q: %w", cut(id, 130), continuo.ErrNotFound)
+	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
+		return continuo.Conversation{}, missing
+	}
+	found, err := f.engine.Log.Find(ctx, f.project, id)
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		return found, missing
+	case err == nil && !found.ArchivedAt.IsZero():
+		return found, fmt.Errorf("conversation %q: %w", id, continuo.ErrArchived)
+	}
+	return found, err
+}
+
+func (f *face) searchConversations(c *call) (answer, error) {
+	request := index.Request{
+		Query: c.required("query"), Role: continuo.Role(c.choice("role", "", names(continuo.User, continuo.Assistant, continuo.Tool, continuo.System)...)),
+		From: c.whole("from", 1, maxExact, 0), To: c.whole("to", 1, maxExact, 0),
+		Limit: int(c.whole("limit", 1, index.MaxLimit, index.DefaultLimit)), Cursor: c.text("cursor"),
+	}
+	switch {
+	case !c.has("conversation") && (request.From > 0 || request.To > 0):
+		c.refuse(task.MissingField, "conversation", "from and to are seqs of one conversation: name it")
+	case request.To > 0 && request.To < request.From:
+		c.refuse(task.InvalidValue, "to", "from is %d and to is %d: from must not come after to", request.From, request.To)
+	}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	if c.has("conversation") {
+		conversation, err := f.conversation(c.ctx, c.required("conversation"))
+		if err != nil {
+			return answer{}, err
+		}
+		request.Conversation = &conversation
+	}
+	found, err := f.engine.Search(c.ctx, f.project, request)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{value: struct {
+		Matches    []index.Item `json:"matches"`
+		NextCursor string       `json:"next_cursor,omitempty"`
+		Incomplete bool         `json:"incomplete"`
+	}{append([]index.Item{}, found.Items...), found.NextCursor, found.Incomplete}}, nil
+}
+
+func (f *face) getContext(c *call) (answer, error) {
+	var agents []string
+	for _, agent := range f.engine.Agents() {
+		agents = append(agents, agent.ID)
+	}
+	id := c.required("conversation")
+	request := engine.ContextRequest{
+		View: c.choice("view", "", window.Names()...), At: c.whole("at", 1, maxExact, 0),
+		Format:      engine.Format(c.choice("format", "", names(engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript)...)),
+		MaxMessages: c.count("max_messages"), MaxChars: c.count("max_chars"), MaxTokens: c.count("max_tokens"),
+		Model: c.choice("model", "", f.engine.Models()...), AgentID: c.choice("agent_id", "", agents...), System: c.flag("system"),
+	}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	conversation, err := f.conversation(c.ctx, id)
+	if err != nil {
+		return answer{}, err
+	}
+	shown, err := f.engine.Context(c.ctx, conversation, request)
+	if errors.Is(err, continuo.ErrBadRange) {
+		return answer{}, refused(task.InvalidValue, "at", err.Error())
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{value: struct {
+		ConversationID string `json:"conversation_id"`
+		*engine.Context
+	}{conversation.ID, shown}}, nil
+}
+
+func (f *face) appendMessage(c *call) (answer, error) {
+	id := c.required("conversation")
+	entry := continuo.Entry{
+		Role:    continuo.Role(c.required("role")),
+		Content: continuo.Text(c.required("content")), Name: c.text("name"),
+	}
+	c.choice("role", "", names(continuo.User, continuo.Assistant)...)
+	options := continuo.AppendOptions{ExpectSeq: c.whole("expect_seq", 1, maxExact, 0), Key: c.key()}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	conversation, err := f.conversation(c.ctx, id)
+	if err != nil {
+		return answer{}, err
+	}
+	if conversation.Kind != continuo.KindTalk {
+		return answer{}, refused(task.InvalidValue, "conversation", fmt.Sprintf("conversation %s is of the kind %s: messages go to conversations of people only", conversation.ID, conversation.Kind))
+	}
+	stored, err := f.engine.Log.Append(c.ctx, conversation.ID, []continuo.Entry{entry}, options)
+	if err != nil {
+		return answer{}, err
+	}
+	kept := stored[0]
+	return answer{value: struct {
+		ConversationID string        `json:"conversation_id"`
+		ID             string        `json:"id"`
+		Seq            int64         `json:"seq"`
+		Role           continuo.Role `json:"role"`
+		CreatedAt      time.Time     `json:"created_at"`
+		Chars          int           `json:"chars"`
+		Tokens         int           `json:"tokens"`
+	}{conversation.ID, kept.ID, kept.Seq, kept.Role, kept.CreatedAt, kept.Chars, kept.Tokens}}, nil
+}

@@ -1,0 +1,174 @@
+// Package mcpserver speaks the Model Context Protocol: tools, resources and prompts over an engine, on a pair of
+// pipes (Run) or over HTTP (Handler). It decides nothing about conversations and tasks.
+//
+// Each project has a server of its own, so that nothing that the SDK keeps of one (subscriptions, lists) can reach
+// another. Over HTTP no session is kept: any replica answers any request, and what a call needs stands in its
+// arguments. Tools are tables of a description (NAME.md), two schemas (schema/NAME.*.json) and a function; arguments
+// are checked here, not by the SDK, so that what is wrong with them comes back as data that a program can read.
+//
+// Pitfalls: the SDK runs each request in a goroutine of its own, where a panic would end the program: guarded stands
+// before all of them. Results are public to caches unless they say otherwise: private says it for all that is read
+// from the log. A client that goes away ends what waits for it only under the protocol 2026-07-28 and on pipes; with
+// older ones over HTTP, a tool that waits does so to its end.
+package mcpserver
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/continuo-log/continuo/engine"
+)
+
+// Options configures a Server. The zero value works.
+type Options struct {
+	// Version is the program's. Default "dev".
+	Version string
+	// MaxBodyBytes bounds a message. Default 32 MiB.
+	MaxBodyBytes int64
+	// Poll is how often a tool that waits looks by itself, and a subscription. Default 250 ms.
+	Poll time.Duration
+	// Logger gets what fails inside, never with message text. Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Server answers for every project of an engine. It is safe for concurrent use.
+type Server struct {
+	engine  *engine.Engine
+	options Options
+
+	mu    sync.Mutex
+	faces map[string]*face // by project; as many as there are projects that were served
+}
+
+// New makes a server over an engine.
+func New(engine *engine.Engine, options Options) *Server {
+	if options.Version == "" {
+		options.Version = "dev"
+	}
+	if options.MaxBodyBytes == 0 {
+		options.MaxBodyBytes = 32 << 20
+	}
+	if options.Poll == 0 {
+		options.Poll = 250 * time.Millisecond
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{engine: engine, options: options, faces: map[string]*face{}}
+}
+
+// Handler answers MCP over HTTP for whoever was let in to a project. It checks neither keys nor origins nor names of
+// hosts: what stands before it does. Streams end when the engine drains.
+func (s *Server) Handler(project string) http.Handler { return s.face(project).handler }
+
+// Run serves a project on a transport until the client hangs up or ctx is done.
+func (s *Server) Run(ctx context.Context, project string, transport mcp.Transport) error {
+	defer s.Close()
+	return s.face(project).mcp.Run(ctx, transport)
+}
+
+// Project is the SDK's server of a project, for those who serve it in a way of their own or add to it. Where that
+// way keeps sessions, they close the Server at the end.
+func (s *Server) Project(project string) *mcp.Server { return s.face(project).mcp }
+
+// Close ends the subscriptions of sessions. It may be called twice.
+func (s *Server) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, face := range s.faces {
+		face.watches.close()
+	}
+}
+
+func (s *Server) face(project string) *face {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faces[project] == nil {
+		s.faces[project] = newFace(s.engine, project, s.options)
+	}
+	return s.faces[project]
+}
+
+// face is the server of one project.
+type face struct {
+	engine  *engine.Engine
+	project string
+	options Options
+	mcp     *mcp.Server
+	handler http.Handler
+	watches *watches
+}
+
+//go:embed instructions.md
+var instructions string
+
+func newFace(engine *engine.Engine, project string, options Options) *face {
+	f := &face{engine: engine, project: project, options: options}
+	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
+		Instructions: instructions, PageSize: 100, SetCacheable: private,
+		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil }, // subscribed does it
+		Capabilities:       capabilities(),
+	})
+	f.watches = newWatches(f)
+	f.addTools()
+	f.addResources()
+	f.addPrompts()
+	f.mcp.AddReceivingMiddleware(f.guarded, f.listed, f.subscribed)
+	f.mcp.AddSendingMiddleware(f.acknowledged)
+	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return f.mcp }, &mcp.StreamableHTTPOptions{
+		Stateless: true, MaxRequestBodyBytes: options.MaxBodyBytes, PropagateRequestCancellation: true, Logger: slog.New(slog.DiscardHandler),
+		DisableLocalhostProtection: true, // the caller's: behind a proxy with a good key, any name is fine
+	})
+	f.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(engine.Draining(), cancel)()
+		streams.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return f
+}
+
+// capabilities are those that the SDK does not find out by itself. Warnings of tools go to the client's log; the list
+// of resources changes with every conversation, and nobody is told each time.
+func capabilities() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Logging:   &mcp.LoggingCapabilities{}, //lint:ignore SA1019 clients of before 2026-07-28 ask for it
+		Resources: &mcp.ResourceCapabilities{Subscribe: true},
+	}
+}
+
+// private keeps what is read from the log out of caches that others share.
+func private(_ context.Context, request mcp.Request, cacheable *mcp.Cacheable) {
+	switch request.(type) {
+	case *mcp.ReadResourceRequest, *mcp.ListResourcesRequest:
+		cacheable.CacheScope = "private"
+	}
+}
+
+// guarded turns a program error into an answer.
+func (f *face) guarded(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				f.options.Logger.ErrorContext(ctx, "mcp_panicked", "method", method, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalMessage}
+			}
+		}()
+		if read, ok := request.(*mcp.ReadResourceRequest); ok && !json.Valid([]byte(strconv.Quote(read.Params.URI))) {
+			return nil, resourceNotFound(read.Params.URI) // the SDK's own error would be the one that it cannot write
+		}
+		return next(ctx, method, request)
+	}
+}

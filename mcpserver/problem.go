@@ -1,0 +1,155 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
+)
+
+// problem is an error of a tool as its caller sees it, in structuredContent.error.
+type problem struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Field   string `json:"field,omitempty"` // the argument, or the path of a part of one
+	Index   *int   `json:"index,omitempty"` // of the message or item at fault, from 0
+	Rule    string `json:"rule,omitempty"`  // of the log; of the type rule_broken
+	// ExpectSeq and NextSeq are the seq that was expected and the one that there is; of the type conflict.
+	ExpectSeq int64 `json:"expect_seq,omitempty"`
+	NextSeq   int64 `json:"next_seq,omitempty"`
+
+	cause error // logged, when the message does not tell it
+}
+
+const internalMessage = "the server failed; its log says why"
+
+// sentinel is a row of the table of errors.
+type sentinel struct {
+	err    error
+	kind   string
+	hidden bool // the chain may tell of files and hosts: say the sentinel's own words only
+}
+
+var sentinels = []sentinel{
+	{continuo.ErrNotFound, "not_found", false},
+	{continuo.ErrBadRange, "bad_range", false},
+	{continuo.ErrInvalid, string(task.InvalidValue), false},
+	{continuo.ErrKeyReused, "idempotency_conflict", false},
+	{continuo.ErrBusy, "conversation_busy", false},
+	{continuo.ErrNotRunning, "not_running", false},
+	{continuo.ErrArchived, "archived", false},
+	{engine.ErrTooManyAgents, "too_many_agents", false},
+	{engine.ErrTooManyTurns, "too_many_turns", false},
+	{context.DeadlineExceeded, "timeout", true},
+	{context.Canceled, "cancelled", true},
+	{continuo.ErrReadOnly, "read_only", true},
+	{continuo.ErrFull, "disk_full", true},
+	{continuo.ErrUnavailable, "store_unavailable", true},
+	{continuo.ErrLeaseLost, "lease_lost", true},
+	{continuo.ErrObjectGone, "object_gone", true},
+	{engine.ErrClosing, "closing", true},
+	{continuo.ErrClosed, "closing", true},
+}
+
+// problemOf says how an error is shown. What it does not know is an internal error, of which nothing is shown.
+func problemOf(err error) *problem {
+	var (
+		refused  *task.ValidationError
+		rule     *continuo.RuleError
+		lost     *continuo.ConflictError
+		overflow *continuo.OverflowError
+	)
+	switch {
+	case errors.As(err, &refused):
+		p := &problem{Type: string(refused.Type), Message: refused.Message, Field: refused.Field}
+		if refused.Index >= 0 {
+			p.Index = &refused.Index
+		}
+		return p.bounded()
+	case errors.As(err, &rule):
+		return (&problem{Type: "rule_broken", Message: rule.Message, Rule: string(rule.Rule)}).bounded()
+	case errors.As(err, &lost):
+		return &problem{Type: "conflict", Message: lost.Error(), Field: "expect_seq", ExpectSeq: lost.Want, NextSeq: lost.Have}
+	case errors.As(err, &overflow):
+		return (&problem{Type: "context_overflow", Message: overflow.Error()}).bounded()
+	case errors.Is(err, fulltext.ErrQuery):
+		return (&problem{Type: string(task.InvalidValue), Message: err.Error(), Field: "query"}).bounded()
+	case errors.Is(err, index.ErrCursor):
+		return (&problem{Type: string(task.InvalidValue), Message: err.Error(), Field: "cursor"}).bounded()
+	}
+	for _, row := range sentinels {
+		if !errors.Is(err, row.err) {
+			continue
+		}
+		if row.hidden {
+			return &problem{Type: row.kind, Message: row.err.Error(), cause: err}
+		}
+		return (&problem{Type: row.kind, Message: err.Error()}).bounded()
+	}
+	return &problem{Type: "internal", Message: internalMessage, cause: err}
+}
+
+// maxMessage bounds an error's message and its field, which may quote the arguments, in Unicode characters.
+const maxMessage = 600
+
+func (p *problem) bounded() *problem {
+	p.Message, p.Field = cut(p.Message, maxMessage), cut(p.Field, maxMessage)
+	return p
+}
+
+// cut bounds a text, which becomes valid UTF-8.
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// refused is the error of an argument.
+func refused(kind task.ErrorType, field, message string) error {
+	return &task.ValidationError{Type: kind, Field: field, Index: -1, Message: message}
+}
+
+// protocolError is an error as a method other than tools/call answers it. What is not found is that of the resource.
+func (f *face) protocolError(ctx context.Context, uri string, err error) error {
+	var known *jsonrpc.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, continuo.ErrNotFound) && uri != "":
+		return resourceNotFound(uri)
+	}
+	p := problemOf(err)
+	f.logCause(ctx, p)
+	code := int64(jsonrpc.CodeInvalidParams)
+	if p.cause != nil {
+		code = jsonrpc.CodeInternalError
+	}
+	return &jsonrpc.Error{Code: code, Message: p.Type + ": " + p.Message}
+}
+
+// resourceNotFound is mcp.ResourceNotFoundError, whose data is no JSON for some URIs: then the SDK closes the connection.
+func resourceNotFound(uri string) error {
+	return &jsonrpc.Error{
+		Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: rawjson.MustMarshal(map[string]string{"uri": cut(uri, maxURI)}),
+	}
+}
+
+// logCause logs the error behind a problem that does not tell it.
+func (f *face) logCause(ctx context.Context, p *problem) {
+	if p.cause != nil && p.Type != "cancelled" {
+		f.options.Logger.ErrorContext(ctx, "mcp_failed", "type", p.Type, "error", p.cause.Error())
+	}
+}

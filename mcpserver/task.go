@@ -1,0 +1,219 @@
+package mcpserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/task"
+)
+
+// shownTask is what every tool tells of a task. Its history is in its prompt.
+type shownTask struct {
+	ID             string           `json:"task_id"`
+	ConversationID string           `json:"conversation_id"`
+	State          engine.TaskState `json:"status"`
+	Description    string           `json:"description"`
+	Priority       task.Priority    `json:"priority"`
+	CreatedAt      time.Time        `json:"created_at"`
+	UpdatedAt      time.Time        `json:"updated_at"`
+	PromptURI      string           `json:"prompt_uri"`
+}
+
+func showTask(status *engine.TaskStatus, descriptionChars int) shownTask {
+	return shownTask{
+		ID: status.ID, ConversationID: status.ConversationID, State: status.State,
+		Description: cut(status.Task.Description, descriptionChars), Priority: status.Task.Priority,
+		CreatedAt: status.CreatedAt, UpdatedAt: status.UpdatedAt, PromptURI: promptURI(status.ID),
+	}
+}
+
+// shownHistory says what a task keeps of the conversation that led to it.
+type shownHistory struct {
+	Messages   int          `json:"total_messages"`
+	Truncated  int          `json:"truncated_count"`
+	Summarized int          `json:"summarized_count"`
+	LeftOut    int          `json:"left_out"` // for want of relevance
+	Source     *task.Source `json:"source,omitempty"`
+}
+
+func showHistory(made *task.Task) *shownHistory {
+	history := made.Context.ConversationHistory
+	if history == nil {
+		return nil
+	}
+	shown := &shownHistory{Messages: history.TotalMessages, Truncated: history.TruncatedCount, Summarized: history.SummarizedCount, Source: made.Source}
+	for _, gap := range history.Gaps {
+		shown.LeftOut += gap.LeftOut
+	}
+	return shown
+}
+
+// maxChars is more than any text of a task has.
+const maxChars = 1 << 20
+
+func (f *face) createTask(c *call) (answer, error) {
+	request, err := task.Parse(c.raw, task.Limits{})
+	if err != nil {
+		return answer{}, err
+	}
+	key := c.key()
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{ProjectID: f.project, Request: request, Key: key})
+	if err != nil {
+		return answer{}, err
+	}
+	for _, name := range c.unknown(c.known) {
+		warnings = append(warnings, task.Warning{
+			Severity: task.Low, Message: fmt.Sprintf("there is no argument %q; it was passed over", cut(name, 60)), Suggestion: "Check the names of the arguments",
+		})
+	}
+	f.warn(c, warnings)
+	return answer{value: struct {
+		shownTask
+		History  *shownHistory  `json:"conversation_history,omitempty"`
+		Warnings []task.Warning `json:"warnings"`
+	}{showTask(status, maxChars), showHistory(&status.Task), append([]task.Warning{}, warnings...)}}, nil
+}
+
+// warn tells the client's log of warnings, for people to see.
+func (f *face) warn(c *call, warnings []task.Warning) {
+	for _, warning := range warnings {
+		//lint:ignore SA1019 clients of before 2026-07-28 show it
+		_ = c.request.Session.Log(c.ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "continuo", Data: warning}) // the result has it too
+	}
+}
+
+// maxFindings is how many findings of a task are shown, the newest.
+const maxFindings = 50
+
+func (f *face) taskStatus(c *call) (answer, error) {
+	status, err := f.findTask(c)
+	if err != nil {
+		return answer{}, err
+	}
+	total := len(status.Findings)
+	findings := append([]engine.Finding{}, status.Findings[max(0, total-maxFindings):]...)
+	return answer{value: struct {
+		shownTask
+		History       *shownHistory          `json:"conversation_history,omitempty"`
+		Agents        []engine.DeployedAgent `json:"agents"`
+		Findings      []engine.Finding       `json:"findings"`
+		FindingsTotal int                    `json:"findings_total"`
+	}{showTask(status, maxChars), showHistory(&status.Task), append([]engine.DeployedAgent{}, status.Agents...), findings, total}}, nil
+}
+
+// findTask finds the task that a call names.
+func (f *face) findTask(c *call) (*engine.TaskStatus, error) {
+	id := c.required("task_id")
+	if c.err != nil {
+		return nil, c.err
+	}
+	return f.engine.Task(c.ctx, f.project, id)
+}
+
+func (f *face) taskPrompt(c *call) (answer, error) {
+	status, err := f.findTask(c)
+	if err != nil {
+		return answer{}, err
+	}
+	prompt := task.Prompt(status.Task)
+	return answer{text: prompt, value: struct {
+		ID     string `json:"task_id"`
+		Prompt string `json:"prompt"`
+		Chars  int    `json:"characters"`
+	}{status.ID, prompt, utf8.RuneCountInString(prompt)}}, nil
+}
+
+// listedTask is a task in a list.
+type listedTask struct {
+	shownTask
+	Agents int `json:"agents"`
+}
+
+// The bounds of a list of tasks: how many it shows, how many it looks at for those of a state, and how much of each
+// description it shows, in characters.
+const (
+	maxTasks         = 100
+	maxExamined      = 500
+	descriptionChars = 300
+)
+
+func (f *face) listTasks(c *call) (answer, error) {
+	state := engine.TaskState(c.choice("status", "", names(
+		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled,
+	)...))
+	limit := int(c.whole("limit", 1, maxTasks, 20))
+	query := engine.TaskQuery{ProjectID: f.project}
+	if c.has("cursor") {
+		var place place
+		if err := readCursor(c.text("cursor"), &place); err != nil {
+			c.refuse(task.InvalidValue, "cursor", "the cursor is none that this list gave out")
+		}
+		query.Before = continuo.ConversationCursor{UpdatedAt: place.UpdatedAt, ID: place.ID}
+	}
+	if c.err != nil {
+		return answer{}, c.err
+	}
+	found := []listedTask{}
+	for examined := 0; ; {
+		query.Limit = limit - len(found) + 1 // one more, to know whether there is one
+		page, err := f.engine.Tasks(c.ctx, query)
+		if err != nil {
+			return answer{}, err
+		}
+		for i := range page {
+			if examined++; len(found) == limit || examined > maxExamined {
+				return listOf(found, &query.Before), nil
+			}
+			query.Before = continuo.ConversationCursor{UpdatedAt: page[i].UpdatedAt, ID: page[i].ConversationID}
+			if state == "" || page[i].State == state {
+				found = append(found, listedTask{showTask(&page[i], descriptionChars), len(page[i].Agents)})
+			}
+		}
+		if len(page) < query.Limit {
+			return listOf(found, nil), nil
+		}
+	}
+}
+
+// listOf is a page of tasks; last is the place of the last one that was looked at, nil on the last page.
+func listOf(found []listedTask, last *continuo.ConversationCursor) answer {
+	page := struct {
+		Tasks      []listedTask `json:"tasks"`
+		NextCursor string       `json:"next_cursor,omitempty"`
+	}{Tasks: found}
+	if last != nil {
+		page.NextCursor = writeCursor(place{UpdatedAt: last.UpdatedAt, ID: last.ID})
+	}
+	return answer{value: page}
+}
+
+// place is where a page of a list ends.
+type place struct {
+	Kind      continuo.Kind `json:"kind,omitempty"`
+	UpdatedAt time.Time     `json:"updated_at"`
+	ID        string        `json:"id"`
+}
+
+// writeCursor makes a text of a place in a list, which readCursor reads.
+func writeCursor(place any) string {
+	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
+}
+
+func readCursor(cursor string, into any) error {
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	return err
+}
