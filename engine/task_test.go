@@ -11,6 +11,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
@@ -244,5 +246,32 @@ func TestAHistoryThatThereIsNot(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Type != task.InvalidValue || refused.Field != "conversation_history" {
 			t.Errorf("%s: %v", history, err)
 		}
+	}
+}
+
+// With compression semantic the model shortens what is too long; where it fails, the extract stands in.
+func TestAModelSummarizesAHistory(t *testing.T) {
+	long := "We talked for long. " + strings.Repeat("And then some more was said. ", 20)
+	history := string(rawjson.MustMarshal([]map[string]string{{"role": "assistant", "content": long}}))
+	fails := false
+	m := &actor{answer: func(a asked) (string, error) {
+		if fails {
+			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "gone"}
+		}
+		if len(a.system) != 1 || !strings.Contains(a.system[0], "at most 150 characters") || a.messages[0] != "user: "+long {
+			t.Errorf("the model is asked %q with %q", a.messages, a.system)
+		}
+		return "They talked.", nil
+	}}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	request := engine.TaskRequest{ProjectID: "default", Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: json.RawMessage(history)}}
+	status, warnings, err := e.CreateTask(t.Context(), request)
+	if err != nil || len(warnings) > 0 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "They talked.") {
+		t.Errorf("%+v, %v, %v", status, warnings, err)
+	}
+	fails = true
+	status, warnings, err = e.CreateTask(t.Context(), request)
+	if err != nil || len(warnings) != 1 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "We talked for long.") {
+		t.Errorf("%+v, %v, %v", status, warnings, err)
 	}
 }

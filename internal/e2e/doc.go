@@ -11,6 +11,10 @@
 // Linux and are skipped in short tests; CONTINUO_LONG=1 kills ten times as often, CONTINUO_SEED repeats the
 // scripts of a run, though not its timing.
 //
+// The runs' kill tests (run_kill*_test.go) do the same while runs of workflows go on, on SQLite and on replicas over
+// PostgreSQL. The MCP server is held against the public conformance suite and its inspector (mcp_*_test.go), and a
+// CLI agent from npm works on tasks (task_agent*_test.go).
+//
 // The benchmarks measure what Continuo costs:
 //
 //	go test -run '^$' -bench Overhead -benchtime 10x ./internal/e2e
