@@ -53,7 +53,9 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	defer watch.Wait()
 	defer stopWatching()
 	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
-	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: openWriter{a.out}, MaxLineLength: int(settings.Server.MaxBodyBytes)})
+	longest := int(settings.Server.MaxBodyBytes)
+	pipe := newMCPPipe(a.in, a.out, longest, settings.Server.ShutdownTimeout)
+	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: longest})
 	stop()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
 	defer cancel()
@@ -64,8 +66,3 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	}
 	return err
 }
-
-// openWriter is a writer that is not closed by those who are done with it.
-type openWriter struct{ io.Writer }
-
-func (openWriter) Close() error { return nil }

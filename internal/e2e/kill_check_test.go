@@ -191,7 +191,7 @@ func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
 		result := found.results[call.ID]
 		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
 		undecided := call.Name == "fs_search" && strings.Contains(result.Content.String(), "before anybody decided")
-		interrupted := result.PartType == "tool_error" && (undecided || strings.Contains(result.Content.String(), "interrupted"))
+		interrupted := result.PartType == continuo.PartInterrupted && (undecided || strings.Contains(result.Content.String(), "interrupted"))
 		told, wasTold := heard.results[call.ID]
 		if interrupted && answer.Error == nil {
 			c.losses.unanswer()
