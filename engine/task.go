@@ -151,7 +151,7 @@ func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key
 }
 
 // keyOfKind is the key of the conversation that an idempotency key begins for a task or an agent.
-func keyOfKind(kind continuo.Kind, key string) string { return onceKey(string(kind) + "/" + key) }
+func keyOfKind(kind continuo.Kind, key string) string { return onceKey(string(kind) + "\n" + key) } // no key has a line end
 
 // maxSource bounds how many entries of a conversation a history is made of, the newest counting.
 const maxSource = 5000
@@ -240,6 +240,7 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 		case continuo.TaskDeployed:
 			var agent *DeployedAgent
 			if agent, err = e.Agent(ctx, conversation.ProjectID, event.AgentID); err == nil {
+				agent.TaskID, agent.Type = status.ID, event.AgentType
 				status.Agents = append(status.Agents, *agent)
 			} else if errors.Is(err, continuo.ErrNotFound) {
 				err = nil // somebody deleted its conversation
@@ -328,6 +329,9 @@ func (e *Engine) ReportFinding(ctx context.Context, projectID, taskID string, fi
 			return nil, err
 		}
 	}
+	if conversation.LastSeq >= maxFindings {
+		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: fmt.Sprintf("the task has as many findings as a task may have, about %d", maxFindings)}
+	}
 	finding.Seq, finding.At = 0, time.Time{}
 	stored, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("Finding (%s, %s): %s", finding.Type, finding.Severity, finding.Message)),
@@ -345,6 +349,9 @@ var (
 	FindingTypes = []string{"issue", "solution", "insight", "recommendation", "progress"}
 	Severities   = []string{"low", "medium", "high", "critical"}
 )
+
+// maxFindings bounds a task's findings: whoever looks at a task reads them.
+const maxFindings = 1000
 
 // maxFinding bounds a finding's message and its data, in bytes.
 const maxFinding = 64 << 10

@@ -16,6 +16,9 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
+// maxDeployed bounds how many agents work on one task, one after another or at once.
+const maxDeployed = 100
+
 // agentLink is the metadata of an agent's conversation: what it works on, and as what.
 type agentLink struct {
 	TaskID    string `json:"task_id"`
@@ -30,6 +33,12 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	status, err := e.Task(ctx, request.ProjectID, request.TaskID)
 	if err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(status.Task.Description) == "" {
+		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: "the task was redacted: there is nothing left to do"}
+	}
+	if len(status.Agents) >= maxDeployed {
+		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: fmt.Sprintf("%d agents were set to work on the task already, as many as a task may have", maxDeployed)}
 	}
 	chosen, err := e.chooseAgent(request.Type)
 	if err != nil {
@@ -107,6 +116,7 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 // putToWork begins an agent's conversation, records the deployment, and begins the agent's turn. The agent leaves
 // the quota when its work has ended.
 func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink, message string) (id string, err error) {
+	ctx = context.WithoutCancel(ctx) // a client that leaves must not leave half of it
 	working := false
 	defer func() {
 		if !working {
@@ -115,7 +125,7 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	}()
 	conversation, err := e.begunOnce(ctx, continuo.Conversation{
 		ProjectID: request.ProjectID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.agent,
-		Title: shorten(link.AgentType+": "+firstLine(status.Task.Description), 60), Metadata: rawjson.MustMarshal(link),
+		Title: shorten(link.AgentType, 40) + " on " + status.ID, Metadata: rawjson.MustMarshal(link),
 	}, request.Key)
 	if err != nil {
 		return "", err
@@ -128,19 +138,19 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	if err != nil {
 		return "", err
 	}
-	wanted := continuo.Turn{ID: "turn_" + strings.TrimPrefix(conversation.ID, conversationPrefix) + "_work", ConversationID: conversation.ID}
+	wanted := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout
 	begin := func(context.Context) (*turn.Runner, turn.Input, error) {
 		return runner, turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}, nil
 	}
-	chat, err := e.carryOut(context.WithoutCancel(ctx), conversation.ProjectID, wanted, Reject, true, begin)
+	chat, err := e.carryOut(ctx, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
 		return id, nil
 	}
-	if err != nil {
-		return "", err
+	if err != nil { // the task passes over an agent that is not there
+		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
 	}
 	working = true
 	go func() {
@@ -149,6 +159,11 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		}
 	}()
 	return id, nil
+}
+
+// workTurnID is the id of the turn that is an agent's work; other turns of its conversation are not.
+func workTurnID(conversationID string) string {
+	return "turn_" + strings.TrimPrefix(conversationID, conversationPrefix) + "_work"
 }
 
 // Agent finds an agent that was deployed; continuo.ErrNotFound.
@@ -164,18 +179,22 @@ func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgen
 // agentOf tells how an agent stands, by the turn of its conversation; nil for one that has not begun.
 func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, *continuo.Turn, error) {
 	var link agentLink
-	if err := json.Unmarshal(conversation.Metadata, &link); err != nil {
-		return nil, nil, fmt.Errorf("agent of conversation %s: %w", conversation.ID, err)
-	}
+	_ = json.Unmarshal(conversation.Metadata, &link) // a person may have written something else: the task still names it
 	agent := &DeployedAgent{
 		ID: agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), TaskID: link.TaskID, Type: link.AgentType,
 		ConversationID: conversation.ID, State: TaskQueued, StartedAt: conversation.CreatedAt,
 	}
-	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
-	if err != nil || len(turns) == 0 {
-		return agent, nil, err
+	if !conversation.ArchivedAt.IsZero() { // its turn is in the archive
+		agent.State, agent.Reason, agent.EndedAt = TaskCompleted, "archived", conversation.ArchivedAt
+		return agent, nil, nil
 	}
-	work := turns[0]
+	work, err := e.Log.Turns().Turn(ctx, conversation.ID, workTurnID(conversation.ID))
+	if errors.Is(err, continuo.ErrNotFound) || err == nil && work.State == continuo.TurnVoid {
+		return agent, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	if work.State == continuo.TurnRunning {
 		if work, err = e.keeper.Settled(ctx, work); err != nil {
 			return nil, nil, err

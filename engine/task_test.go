@@ -275,3 +275,36 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 		t.Errorf("%+v, %v, %v", status, warnings, err)
 	}
 }
+
+// A deployment that does not begin leaves nothing behind, and what a person does to an agent's conversation does not
+// change what its work came to.
+func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	m := &actor{answer: func(a asked) (string, error) {
+		if strings.Contains(a.messages[0], "Wait") {
+			return "call wait {}", nil
+		}
+		return "done", nil
+	}}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy, o.MaxTurns = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
+	})
+	quick := give(t, e, "Quick", "")
+	agent := ended(t, e, deploy(t, e, quick.ID, ""))
+	metadata := json.RawMessage(`{"task_id": 5}`)
+	if _, err := e.Log.Update(t.Context(), agent.ConversationID, continuo.ConversationChange{Metadata: metadata}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Log.Append(t.Context(), agent.ConversationID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("And now?")}}, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deploy(t, e, give(t, e, "Wait", "").ID, "")
+	<-entered
+	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+		t.Errorf("beyond the turns of a project: %v", err)
+	}
+	now, err := e.Task(t.Context(), "default", quick.ID)
+	if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 || now.Agents[0].TaskID != quick.ID {
+		t.Errorf("the task is %+v, %v", now, err)
+	}
+}

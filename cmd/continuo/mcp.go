@@ -44,7 +44,7 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	}
 	defer w.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	defer stop() // not before the agents have ended: a signal that ended the program would leave their processes
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
@@ -56,8 +56,7 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	longest := int(settings.Server.MaxBodyBytes)
 	pipe := newMCPPipe(a.in, a.out, longest, settings.Server.ShutdownTimeout)
 	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: longest})
-	stop()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
+	ending, cancel := context.WithTimeout(ctx, hangUpPatience) // a signal ends it at once
 	defer cancel()
 	w.engine.Drain()
 	_ = w.engine.Close(ending) // never fails; what still runs at the end of patience is interrupted
@@ -66,3 +65,7 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	}
 	return err
 }
+
+// hangUpPatience is how long agents at work have when the client has hung up: clients that close the pipe send a
+// signal about two seconds later, and kill soon after.
+const hangUpPatience = time.Second

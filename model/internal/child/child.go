@@ -46,6 +46,7 @@ func Start(options Options) (*Process, error) {
 		name: options.Command[0], grace: cmp.Or(options.Grace, 2*time.Second),
 		exited: make(chan struct{}), stop: make(chan struct{}), gone: make(chan struct{}),
 	}
+	p.said.hide(options.Env)
 	command := exec.Command(options.Command[0], options.Command[1:]...) //nolint:gosec // the settings name it
 	command.Dir, command.Env = options.Dir, environment(options.Env)
 	attributes(command)
