@@ -38,16 +38,11 @@ func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workf
 // errMoved says that a run has gone on since it was looked at.
 var errMoved = errors.New("the run has gone on")
 
-// recordRun appends entries that follow of how a run stands, once: of those who saw it stand so the first counts.
-// It is errMoved where the log has gone on since.
+// recordRun appends entries that follow of how a run stands. It is errMoved where the log has gone on since it was
+// read: of those who saw it stand so the first counts.
 func (e *Engine) recordRun(ctx context.Context, t *tracker, entries []continuo.Entry) error {
-	key := fmt.Sprintf("run/%s/%d", t.run.ID, t.state.Seq)
-	asked := ""
-	for i := range entries {
-		asked += entries[i].NodeID + entries[i].Content.String() + "\n"
-	}
-	_, err := e.appendRun(ctx, t.run.ConversationID, entries, continuo.AppendOptions{Key: key, Identity: hashOf(asked), ExpectSeq: t.next})
-	if moved := new(continuo.ConflictError); errors.As(err, &moved) || errors.Is(err, continuo.ErrKeyReused) {
+	_, err := e.appendRun(ctx, t.run.ConversationID, entries, continuo.AppendOptions{ExpectSeq: t.next})
+	if moved := new(continuo.ConflictError); errors.As(err, &moved) {
 		return errMoved
 	}
 	return err
