@@ -19,6 +19,9 @@ type Metrics struct {
 	running      prometheus.Gauge
 	waiting      prometheus.Gauge
 	recovered    prometheus.Counter
+	driving      prometheus.Gauge
+	rests        *prometheus.CounterVec
+	agents       prometheus.Gauge
 	leasesLost   prometheus.Counter
 	streams      prometheus.Gauge
 	flushed      prometheus.Counter
@@ -67,6 +70,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		running:      r.gauge("continuo_turns_running", "Turns under way in this process."),
 		waiting:      r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
 		recovered:    r.counter("continuo_turns_recovered_total", "Turns that another process had left behind and this one closed or took up."),
+		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process goes on with."),
+		rests:        r.counters("continuo_runs_rested_total", "How often this process had nothing left to do for a run, by the run's state then.", "state"),
+		agents:       r.gauge("continuo_agents_running", "Agents of tasks at work in this process."),
 		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
 		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn just now."),
 		flushed:      r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
@@ -116,6 +122,15 @@ func enter(gauge prometheus.Gauge) (leave func()) {
 
 // TurnRecovered counts a turn that another process had left behind.
 func (m *Metrics) TurnRecovered() { m.recovered.Inc() }
+
+// RunDriven counts a run that this process goes on with, until the function is called, once.
+func (m *Metrics) RunDriven() (done func()) { return enter(m.driving) }
+
+// RunRests counts a run that this process has nothing left to do for.
+func (m *Metrics) RunRests(state continuo.RunState) { m.rests.WithLabelValues(string(state)).Inc() }
+
+// AgentWorks counts an agent of a task at work, until the function is called, once.
+func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
 
 // LeaseLost counts a turn of this process that may not write any more.
 func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }

@@ -56,8 +56,10 @@ func (e *Engine) drive(ctx context.Context, run continuo.Run, detached bool) err
 	if !detached {
 		stops = append(stops, context.AfterFunc(ctx, interrupt))
 	}
+	driven := e.metrics.RunDriven()
 	go func() {
 		defer e.turns.Done()
+		defer driven()
 		for e.isAsked(run.ID, mine) {
 			e.driveOn(driveCtx, run)
 		}
@@ -182,6 +184,7 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 			}
 			err = e.attend(ctx, t, step, broke)
 		default:
+			e.metrics.RunRests(t.state.Run)
 			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", t.state.Reason)
 			return nil
 		}

@@ -153,8 +153,10 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
 	}
 	working = true
+	works := e.metrics.AgentWorks()
 	go func() {
 		defer e.agents.leave(conversation.ProjectID)
+		defer works()
 		for range chat.Events { // what comes of it stands in the agent's conversation
 		}
 	}()
