@@ -132,6 +132,8 @@ type RunStore interface {
 	// RunningRuns lists runs of all projects in the state RunRunning whose UpdatedAt is before a time, the
 	// oldest UpdatedAt first.
 	RunningRuns(ctx context.Context, updatedBefore time.Time, limit int) ([]Run, error)
+	// RemakeRuns makes the index of a conversation's runs anew from its entries; ErrNotFound.
+	RemakeRuns(ctx context.Context, conversationID string) error
 }
 
 // RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending.

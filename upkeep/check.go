@@ -18,8 +18,8 @@ type Checker struct {
 	Objects continuo.ObjectStore
 	// Counter counts tokens again, of entries that name it. Default: tokens are not counted again.
 	Counter continuo.Counter
-	// Mend removes objects that nothing names, and has the words of conversations indexed anew whose index
-	// is ahead of them. Everything else is for a person to decide. Where objects are missing that entries
+	// Mend removes objects that nothing names, and has the indexes of words and of runs made anew that are not those of
+	// the entries. Everything else is for a person to decide. Where objects are missing that entries
 	// name, none is removed: they may be those of another store.
 	Mend bool
 	// Loose is how old an object that nothing names must be to be told: a younger one may belong to an entry

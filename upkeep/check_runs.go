@@ -51,8 +51,7 @@ func (w *walk) runIndex() error {
 	for range runTries {
 		indexed, err := w.indexedRuns()
 		if err != nil && !isOfTheStore(w.ctx, err) {
-			w.say(0, Unreadable, "the index of runs: "+err.Error(), w.remakeWords())
-			return nil
+			return w.mendRuns([]Finding{{Kind: Unreadable, What: "the index of runs: " + err.Error(), Mend: w.remakeWords()}})
 		}
 		if err != nil {
 			return err
@@ -66,11 +65,23 @@ func (w *walk) runIndex() error {
 			return err
 		}
 		if settled {
-			for _, finding := range wrong {
-				w.tell(finding)
-			}
-			return nil
+			return w.mendRuns(wrong)
 		}
+	}
+	return nil
+}
+
+// mendRuns tells of a wrong index, and has it made anew where that is wanted and the entries are all there.
+func (w *walk) mendRuns(wrong []Finding) error {
+	mends := w.Mend && !w.broken
+	if mends {
+		if err := w.Store.RemakeRuns(w.ctx, w.record0.ID); err != nil {
+			return err
+		}
+	}
+	for _, finding := range wrong {
+		finding.Mended = mends
+		w.tell(finding)
 	}
 	return nil
 }
@@ -183,16 +194,10 @@ func (w *walk) settled(through *int64) (bool, error) {
 	}
 }
 
-// remakeWords is what to do about an index of runs that is not that of the entries. No call of a store makes it
-// anew by itself; to put the conversation's own record would, and would undo what others do to it meanwhile.
+// remakeWords is what to do about an index of runs that is not that of the entries.
 func (w *walk) remakeWords() string {
-	switch {
-	case w.record0.Deleted:
-		return "nothing is lost; a copy of the store (continuo store copy) has the index made anew from the entries"
-	case !w.record0.ArchivedAt.IsZero():
-		return "restore the conversation (continuo conversations restore), which makes the index anew; it can be archived again then"
-	case w.broken:
+	if w.broken {
 		return "entries are missing, and the index may be right: " + restoreWords
 	}
-	return "while none of its runs goes on, archive the conversation and restore it (continuo conversations archive, then restore): the index is made anew from its entries"
+	return "have it made anew: continuo store check --mend"
 }

@@ -101,6 +101,8 @@ func (m misled) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 	return m.mislead(found), err
 }
 
+func mending(c *upkeep.Checker) { c.Mend = true }
+
 // TestAWrongIndexOfRunsIsFound bends one thing of it at a time, and expects one finding that names it.
 func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 	change := func(id string, change func(*continuo.Run)) func([]continuo.Run) []continuo.Run {
@@ -142,7 +144,7 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 				if len(found) != 1 || found[0].Kind != upkeep.BadIndex || found[0].ConversationID != id || found[0].Seq != c.seq || !strings.Contains(found[0].What, c.words) {
 					t.Errorf("found %+v, want one of entry %d with %q", found, c.seq, c.words)
 				}
-				if len(found) == 1 && (found[0].Mended || !strings.Contains(found[0].Mend, "archive")) {
+				if len(found) == 1 && (found[0].Mended != mend || !strings.Contains(found[0].Mend, "--mend")) {
 					t.Errorf("mended is told, or not what to do: %+v", found[0])
 				}
 			}
@@ -160,7 +162,7 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 		}}
 		_, found := p.checks()
 		i := slices.IndexFunc(found, func(f upkeep.Finding) bool { return f.Kind == upkeep.BadIndex })
-		if i < 0 || !strings.Contains(found[i].Mend, "backup") || strings.Contains(found[i].Mend, "archive") {
+		if i < 0 || !strings.Contains(found[i].Mend, "backup") || strings.Contains(found[i].Mend, "--mend") {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -241,9 +243,9 @@ func TestARunThatEndsMeanwhileHidesNoOther(t *testing.T) {
 	}
 }
 
-// TestForgedRowsOfRunsAreFoundAndGoWithARestore writes to the table behind the store's back, and then does what
+// TestForgedRowsOfRunsAreFoundAndMended writes to the table behind the store's back, and then does what
 // the findings say.
-func TestForgedRowsOfRunsAreFoundAndGoWithARestore(t *testing.T) {
+func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
@@ -279,13 +281,15 @@ func TestForgedRowsOfRunsAreFoundAndGoWithARestore(t *testing.T) {
 			continue
 		}
 		for i, words := range c.want {
-			if !strings.Contains(found[i].What, words) || !strings.Contains(found[i].Mend, "archive") {
+			if !strings.Contains(found[i].What, words) || !strings.Contains(found[i].Mend, "--mend") {
 				t.Errorf("%s: found %+v, want %q", c.statement, found[i], words)
 			}
 		}
-		p.restored(conversation.ID)
+		if _, found := p.checks(mending); len(found) != len(c.want) || !found[0].Mended {
+			t.Errorf("%s, mended: %+v", c.statement, found)
+		}
 		if _, found := p.checks(); len(found) > 0 {
-			t.Errorf("%s, restored: %+v", c.statement, found)
+			t.Errorf("%s, after it was mended: %+v", c.statement, found)
 		}
 	}
 	keep := `CREATE TABLE kept AS SELECT * FROM runs`
@@ -293,8 +297,12 @@ func TestForgedRowsOfRunsAreFoundAndGoWithARestore(t *testing.T) {
 	_, err = p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
 	forge(`INSERT INTO runs SELECT * FROM kept WHERE id = 'run_b'; DROP TABLE kept`)
-	if _, found := p.checks(); len(found) != 1 || !strings.Contains(found[0].What, "archived or deleted") || !strings.Contains(found[0].Mend, "restore") {
+	if _, found := p.checks(); len(found) != 1 || !strings.Contains(found[0].What, "archived or deleted") || !strings.Contains(found[0].Mend, "--mend") {
 		t.Errorf("a row of an archived conversation: %+v", found)
+	}
+	p.checks(mending)
+	if _, found := p.checks(); len(found) > 0 {
+		t.Errorf("a row of an archived conversation, after it was mended: %+v", found)
 	}
 	_, err = p.archivist().Restore(t.Context(), conversation.ID)
 	p.must(err)

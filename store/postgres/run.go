@@ -266,3 +266,13 @@ func scanRun(row pgx.Row) (r continuo.Run, err error) {
 	}
 	return r, nil
 }
+
+// RemakeRuns is part of continuo.RunStore.
+func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
+	return s.transact(ctx, "make the runs of conversation "+conversationID+" anew", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := lock(ctx, tx, conversationID); err != nil {
+			return err
+		}
+		return remakeRuns(ctx, tx, conversationID)
+	}, nil)
+}

@@ -25,6 +25,8 @@ WHERE conversation_id = ? AND id = ?`
 
 	anyRun = `SELECT EXISTS (SELECT 1 FROM runs WHERE conversation_id = ?)`
 
+	isKept = `SELECT 1 FROM conversations WHERE id = ?`
+
 	isLive = `SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ? AND deleted = 0 AND archived_at IS NULL)`
 
 	lastEntry = `SELECT coalesce(max(seq), 0) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ?`
@@ -213,4 +215,15 @@ func scanRun(rows *sql.Rows) (r continuo.Run, err error) {
 		return r, fmt.Errorf("run %s: %w", r.ID, err)
 	}
 	return r, nil
+}
+
+// RemakeRuns is part of continuo.RunStore.
+func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
+	return s.write(ctx, func(conn *connection) error {
+		var there bool
+		if err := conn.row(isKept, []any{conversationID}, &there); err != nil {
+			return orNotFound(err)
+		}
+		return remakeRuns(conn, conversationID)
+	})
 }

@@ -113,3 +113,16 @@ func (m *memory) selectRuns(ctx context.Context, wanted func(continuo.Run) bool,
 	slices.SortStableFunc(found, order)
 	return found[:min(limit, len(found))], nil
 }
+
+// RemakeRuns is part of continuo.RunStore.
+func (m *memory) RemakeRuns(ctx context.Context, conversationID string) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	c := m.find(conversationID)
+	if c == nil {
+		return continuo.ErrNotFound
+	}
+	return c.remakeRuns()
+}

@@ -127,6 +127,7 @@ func careTests() []test {
 		{"large records are read and written", testLargeRecords},
 		{"records that do not fit are refused", testPutRecordsRefused},
 		{"records that come back need their objects", testRecordsAndDiscards},
+		{"the index of runs is made anew from the entries", testRemadeRuns},
 		{"projects are kept", testProjects},
 		{"keys are kept", testAPIKeys},
 		{"texts and times come back as they came, or not at all", testTexts},

@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// listRuns reads all pages and returns ids.
+func listRuns(t *testing.T, store continuo.Store, query continuo.RunQuery) (ids []string) {
+	t.Helper()
+	for {
+		page, err := store.Runs(t.Context(), query)
+		noError(t, err)
+		if len(page) > query.Limit || len(ids) > 99 {
+			t.Fatalf("a page of %d has %d runs, all until there have %d", query.Limit, len(page), len(ids))
+		}
+		for _, run := range page {
+			ids = append(ids, run.ID)
+			query.Before = continuo.RunCursor{StartedAt: run.StartedAt, ID: run.ID}
+		}
+		if len(page) < query.Limit {
+			return ids
+		}
+	}
+}
+
+func testRunList(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	other := conversation("other")
+	other.ProjectID = "q"
+	noError(t, store.Create(ctx, other, nil))
+	tell(t, store, "other", 1, told{"r_other", continuo.RunBegan})
+	for _, id := range []string{"a", "b", "c"} { // those of one seq began at the same time
+		create(t, store, id, 0)
+		tell(t, store, id, 1, told{id + "1", continuo.RunBegan}, told{id + "2", continuo.RunBegan}, told{id + "1", continuo.RunHeld}, told{id + "3", continuo.RunBegan})
+	}
+	for what, test := range map[string]struct {
+		query continuo.RunQuery
+		want  []string
+	}{
+		"all":                        {continuo.RunQuery{}, []string{"c3", "b3", "a3", "c2", "b2", "a2", "c1", "b1", "a1"}},
+		"of a conversation":          {continuo.RunQuery{ConversationID: "b"}, []string{"b3", "b2", "b1"}},
+		"of a workflow":              {continuo.RunQuery{WorkflowID: "workflow of b2"}, []string{"b2"}},
+		"of a state":                 {continuo.RunQuery{State: continuo.RunWaiting}, []string{"c1", "b1", "a1"}},
+		"of all three":               {continuo.RunQuery{ConversationID: "b", WorkflowID: "workflow of b1", State: continuo.RunWaiting}, []string{"b1"}},
+		"of a state that none has":   {continuo.RunQuery{ConversationID: "b", State: continuo.RunFinished}, nil},
+		"of an unknown conversation": {continuo.RunQuery{ConversationID: "none"}, nil},
+		"of another project's":       {continuo.RunQuery{ConversationID: "other"}, nil},
+	} {
+		for limit := 1; limit <= len(test.want)+1; limit++ {
+			test.query.ProjectID, test.query.Limit = "p", limit
+			same(t, fmt.Sprintf("%s, in pages of %d", what, limit), listRuns(t, store, test.query), test.want)
+		}
+	}
+	expectError(t, "a limit of 0", second(store.Runs(ctx, continuo.RunQuery{ProjectID: "p"})), continuo.ErrInvalid)
+}
+
+func testRunningRuns(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	elsewhere := conversation("c")
+	elsewhere.ProjectID = "q"
+	noError(t, store.Create(ctx, elsewhere, nil))
+	create(t, store, "a", 0)
+	create(t, store, "b", 0)
+	tell(t, store, "a", 1, told{"a1", continuo.RunBegan}, told{"a2", continuo.RunBegan}, told{"a3", continuo.RunBegan}, told{"a1", continuo.RunNodeBegan}, told{"a3", continuo.RunHeld})
+	tell(t, store, "b", 1, told{"b1", continuo.RunBegan}, told{"b2", continuo.RunBegan}, told{"b2", continuo.RunEnded})
+	tell(t, store, "c", 1, told{"c1", continuo.RunBegan}, told{"c1", continuo.RunNodeBegan}, told{"c1", continuo.RunNodeBegan})
+	expect := func(before time.Time, limit int, want ...string) {
+		t.Helper()
+		running, err := store.RunningRuns(ctx, before, limit)
+		noError(t, err)
+		var got []string
+		for _, run := range running {
+			got = append(got, run.ID)
+			byID, err := store.Run(ctx, run.ProjectID, run.ID)
+			noError(t, err)
+			same(t, run.ID, run, byID)
+		}
+		same(t, fmt.Sprintf("the first %d before %s", limit, before), got, want)
+	}
+	expect(at(100), 9, "b1", "a2", "c1", "a1")
+	expect(at(100), 2, "b1", "a2")
+	expect(at(3), 9, "b1", "a2") // not those of just then
+	expect(at(1), 9)
+	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunBrokeOff})
+	noError(t, store.Delete(ctx, "b"))
+	expect(at(100), 9, "c1", "a1", "a3")
+	expectError(t, "a limit of 0", second(store.RunningRuns(ctx, at(9), 0)), continuo.ErrInvalid)
+}

@@ -1,0 +1,29 @@
+package storetest
+
+import (
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// testRemadeRuns tells a store other changes than its entries do, and has it make the index anew from these.
+func testRemadeRuns(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 0)
+	create(t, store, "b", 0)
+	tell(t, store, "b", 1, told{"other", continuo.RunBegan})
+	wrong := tellingBatch("a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunHeld}, told{"r2", continuo.RunEnded})
+	wrong.Runs = []continuo.RunChange{
+		{RunID: "r1", WorkflowID: "w", Begins: true, Seq: 3, State: continuo.RunFailed, At: at(9)},
+		{RunID: "r3", WorkflowID: "w", Begins: true, Seq: 1, State: continuo.RunRunning, At: at(1)},
+	}
+	noError(t, store.Append(ctx, wrong))
+	for range 2 {
+		noError(t, store.RemakeRuns(ctx, "a"))
+		expectRuns(t, "made anew", store, "a", runOf("a", "r2", 2, 4, continuo.RunFinished), runOf("a", "r1", 1, 3, continuo.RunWaiting))
+		expectRuns(t, "of another conversation", store, "b", runOf("b", "other", 1, 1, continuo.RunRunning))
+	}
+	tell(t, store, "a", 5, told{"r1", continuo.RunResumed})
+	expectRuns(t, "gone on", store, "a", runOf("a", "r2", 2, 4, continuo.RunFinished), runOf("a", "r1", 1, 5, continuo.RunRunning))
+	expectError(t, "what is not there", store.RemakeRuns(ctx, "c"), continuo.ErrNotFound)
+}
