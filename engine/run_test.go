@@ -502,6 +502,16 @@ func (m *mortal) write() error {
 	return nil
 }
 
+// die ends the program, whatever it has written.
+func (m *mortal) die() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left != 0 {
+		m.left = 0
+		close(m.dead)
+	}
+}
+
 func (m *mortal) Append(ctx context.Context, batch continuo.Batch) error {
 	if err := m.write(); err != nil {
 		return err
@@ -525,10 +535,11 @@ func (m *mortal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 
 // counted is a tool that remembers its calls.
 type counted struct {
-	name string
-	safe bool
-	mu   sync.Mutex
-	ids  map[string]int
+	name   string
+	safe   bool
+	during func() // what happens during a call; nil for nothing
+	mu     sync.Mutex
+	ids    map[string]int
 }
 
 func (c *counted) Spec() continuo.ToolSpec {
@@ -543,6 +554,9 @@ func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
 		c.ids = map[string]int{}
 	}
 	c.ids[call.Conversation.ID+" "+call.ID]++
+	if c.during != nil {
+		c.during()
+	}
 	return tool.Result{Content: "done"}
 }
 
@@ -595,7 +609,6 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 		}
 		return good(a)
 	}}
-	again := 0
 	for writes := 1; ; writes++ {
 		store := storetest.NewMemory()
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
@@ -627,7 +640,7 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 			t.Fatalf("after %d writes finished were\n%s", writes, strings.Join(got, "\n"))
 		}
 		for _, call := range askedAgain(t, second, status.Run) {
-			if again++; call.Name != "look" {
+			if call.Name != "look" {
 				t.Errorf("the program asked again for %s", call.Name)
 			}
 		}
@@ -643,7 +656,51 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 			}
 		}
 	}
-	if again == 0 {
-		t.Error("nothing that is safe to repeat was asked again")
+}
+
+// A program that dies during a call makes it again when the run is taken up, where the call is safe to repeat.
+func TestACallThatBrokeOffIsMadeAgainWhereThatIsSafe(t *testing.T) {
+	for _, dying := range []string{"look", "buy"} {
+		t.Run(dying, func(t *testing.T) {
+			look, buy := &counted{name: "look", safe: true}, &counted{name: "buy"}
+			store := storetest.NewMemory()
+			dies := &mortal{Store: store, left: -1, dead: make(chan struct{})}
+			for _, tool := range []*counted{look, buy} {
+				if tool.name == dying {
+					tool.during = dies.die
+				}
+			}
+			m := &actor{answer: func(a asked) (string, error) {
+				if last := a.messages[len(a.messages)-1]; a.step == "facts" && strings.HasPrefix(last, "user: ") {
+					return "call " + dying + " {}", nil
+				}
+				return good(a)
+			}}
+			policy := func(o *engine.Options) {
+				o.Tools, o.Policy = tool.Set{look, buy}, tool.Policy{Otherwise: tool.Allow}
+			}
+			status, err := stage(t, dies, m, policy).StartRun(t.Context(), engine.RunRequest{ProjectID: "default", SessionID: "s", Workflow: "report", Detached: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-dies.dead
+			second := stage(t, store, m, policy)
+			if _, err := second.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil {
+				t.Fatal(err)
+			}
+			if status := until(t, second, status.Run); status.State != continuo.RunWaiting {
+				t.Fatalf("it is %s: %s", status.State, status.Reason)
+			}
+			calls, want := askedAgain(t, second, status.Run), 0
+			if dying == "look" {
+				want = 1
+			}
+			if len(calls) != want || want == 1 && calls[0].Name != "look" {
+				t.Errorf("the program made %v again", calls)
+			}
+		})
 	}
 }
