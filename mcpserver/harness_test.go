@@ -308,13 +308,17 @@ func (w *world) calls(conversation continuo.Conversation, id, output string) {
 	)
 }
 
-// within fails a test that hangs, with a clear word.
+// within fails a test that hangs, with a clear word: just before the time that all tests have, which is the only bound.
 func within[T any](t *testing.T, what string, ready <-chan T) T {
 	t.Helper()
+	var late <-chan time.Time // never, where tests have all the time
+	if deadline, ok := t.Deadline(); ok {
+		late = time.After(time.Until(deadline) - time.Second)
+	}
 	select {
 	case value := <-ready:
 		return value
-	case <-time.After(20 * time.Second):
+	case <-late:
 		t.Fatalf("%s did not come", what)
 		panic("unreachable")
 	}

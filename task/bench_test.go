@@ -3,6 +3,7 @@ package task_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -45,25 +46,44 @@ func TestTheTokensOfAUsualTask(t *testing.T) {
 	}
 }
 
-// The fastest of many runs counts: the others share the processor.
-func TestFiftyMessagesAreValidatedInTime(t *testing.T) {
-	if raceDetector {
-		t.Skip("SKIPPED: the race detector makes everything several times slower")
+// first is a request with the first n messages of another.
+func first(t testing.TB, asked task.Request, n int) task.Request {
+	t.Helper()
+	var messages []json.RawMessage
+	if err := json.Unmarshal(asked.ConversationHistory, &messages); err != nil {
+		t.Fatal(err)
 	}
+	history, err := json.Marshal(messages[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.ConversationHistory = history
+	return asked
+}
+
+// allocated is how many bytes it takes to validate a request, the second time.
+func allocated(t testing.TB, asked task.Request) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	for range 2 {
+		runtime.ReadMemStats(&before)
+		if _, _, err := task.Validate(asked, now, task.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+	}
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Three times the messages take three times the work, with some room. Work is counted in bytes, which are the same on
+// every machine; the time is BenchmarkValidate's.
+func TestTheWorkGrowsWithTheMessages(t *testing.T) {
 	for _, compression := range []task.Compression{task.Truncate, task.Semantic} {
 		asked := usual(t)
 		asked.Compression = compression
-		fastest := time.Hour
-		for range 100 {
-			begin := time.Now()
-			if _, _, err := task.Validate(asked, now, task.Limits{}); err != nil {
-				t.Fatal(err)
-			}
-			fastest = min(fastest, time.Since(begin))
-		}
-		t.Logf("%s: %v", compression, fastest)
-		if fastest > 10*time.Millisecond {
-			t.Errorf("%s: 50 messages take %v, want less than 10 ms", compression, fastest)
+		few, many := allocated(t, first(t, asked, 16)), allocated(t, first(t, asked, 48))
+		if many > 4*few || many > 4<<20 {
+			t.Errorf("%s: 16 messages take %d bytes, 48 take %d", compression, few, many)
 		}
 	}
 }
@@ -83,14 +103,48 @@ func BenchmarkLargest(b *testing.B) {
 	}
 }
 
+// BenchmarkValidate validates 50 usual messages. The contract wants less than 10 ms/op.
 func BenchmarkValidate(b *testing.B) {
-	asked := usual(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := task.Validate(asked, now, task.Limits{}); err != nil {
-			b.Fatal(err)
-		}
+	for _, compression := range []task.Compression{task.Truncate, task.Semantic} {
+		b.Run(string(compression), func(b *testing.B) {
+			asked := usual(b)
+			asked.Compression = compression
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := task.Validate(asked, now, task.Limits{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/op")
+		})
 	}
+}
+
+// BenchmarkValidateTwice validates 24 and 48 usual messages side by side. The figure is the ratio of their times, and
+// about 2.
+func BenchmarkValidateTwice(b *testing.B) {
+	for _, compression := range []task.Compression{task.Truncate, task.Semantic} {
+		b.Run(string(compression), func(b *testing.B) {
+			asked := usual(b)
+			asked.Compression = compression
+			once, twice := first(b, asked, 24), first(b, asked, 48)
+			var short, long time.Duration
+			for b.Loop() {
+				short += validating(b, once)
+				long += validating(b, twice)
+			}
+			b.ReportMetric(float64(long)/float64(short), "times-at-2n")
+		})
+	}
+}
+
+// validating is how long a request takes to be validated.
+func validating(b *testing.B, asked task.Request) time.Duration {
+	began := time.Now()
+	if _, _, err := task.Validate(asked, now, task.Limits{}); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
 }
 
 func BenchmarkPrompt(b *testing.B) {
