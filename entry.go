@@ -87,6 +87,8 @@ type Entry struct {
 	RunEvent *RunEvent
 	// TaskEvent is what a task that was given away records here; nil for every other entry.
 	TaskEvent *TaskEvent
+	// Summary says what the content is a summary of; nil for every other entry.
+	Summary *Summary
 	// Vendor holds a vendor's own data under the vendor's name; only that vendor's package reads it.
 	Vendor map[string]json.RawMessage
 	// Repairs lists the rules by which an import changed this entry.
@@ -212,6 +214,7 @@ type entryJSON struct {
 	Round            *Round                     `json:"round,omitempty"`
 	RunEvent         *RunEvent                  `json:"run_event,omitempty"`
 	TaskEvent        *TaskEvent                 `json:"task_event,omitempty"`
+	Summary          *Summary                   `json:"summary,omitempty"`
 	Vendor           map[string]json.RawMessage `json:"vendor,omitempty"`
 	Repairs          []string                   `json:"repairs,omitempty"`
 	Redacted         *Redaction                 `json:"redacted,omitempty"`
@@ -229,7 +232,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
 		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output, Attachments: e.Attachments,
 		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
-		Round: e.Round, RunEvent: e.RunEvent, TaskEvent: e.TaskEvent, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
+		Round: e.Round, RunEvent: e.RunEvent, TaskEvent: e.TaskEvent, Summary: e.Summary, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
 	}
 	if e.Hidden {
 		included := false
@@ -255,7 +258,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
 		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output, Attachments: wire.Attachments,
 		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
-		Round: wire.Round, RunEvent: wire.RunEvent, TaskEvent: wire.TaskEvent, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
+		Round: wire.Round, RunEvent: wire.RunEvent, TaskEvent: wire.TaskEvent, Summary: wire.Summary, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
 	}
 	return nil
 }

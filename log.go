@@ -132,12 +132,12 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 	return conversation, nil
 }
 
-// withoutRuns takes the events of runs and tasks out of entries: they stay with the log that they happened in.
+// withoutRuns takes the events of runs and tasks, and summaries, out of entries: they stay with the log that they happened in.
 // What the entries say of them stays.
 func withoutRuns(entries []Entry) []Entry {
 	without := slices.Clone(entries)
 	for i := range without {
-		without[i].RunEvent, without[i].TaskEvent = nil, nil
+		without[i].RunEvent, without[i].TaskEvent, without[i].Summary = nil, nil, nil
 	}
 	return without
 }

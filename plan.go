@@ -16,10 +16,26 @@ type Plan struct {
 	// what the provider reported asks for it.
 	Limits Size       `json:"limits"`
 	Items  []PlanItem `json:"items"`
+	// Role says what a crew's role gets to see, of the view of a role; nil for every other view.
+	Role *RolePlan `json:"role,omitempty"`
 	// Missing are the attachments that were to be shown and could not be read; a text stands in their places.
 	Missing []MissingPart `json:"missing,omitempty"`
 	// Messages are what is shown, in order, already shaped.
 	Messages []Message `json:"-"`
+}
+
+// RolePlan is what a plan means for the role that it is shown to.
+type RolePlan struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // delta, full, window, summary or memory
+	// Cursor is where the role's cursor stood, Through where it moves when the role answers: everything up to there
+	// was shown, but for what is never shown to it.
+	Cursor  int64 `json:"cursor"`
+	Through int64 `json:"through"`
+	// News counts the entries behind Cursor that are shown to the role for the first time, Waiting those that do
+	// not fit and are shown in its next turns.
+	News    int `json:"news"`
+	Waiting int `json:"waiting"`
 }
 
 // PlanTotals sums a plan up.

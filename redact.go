@@ -115,7 +115,10 @@ func (l *Log) redact(e *Entry, reason string) Entry {
 		Redacted: &Redaction{At: l.now(), Reason: reason},
 	}
 	if event := e.RunEvent; event != nil { // the run's index needs its shape
-		kept.RunEvent = &RunEvent{Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Next: event.Next}
+		kept.RunEvent = &RunEvent{Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Next: event.Next, Crew: event.Crew}
+	}
+	if s := e.Summary; s != nil {
+		kept.Summary = &Summary{From: s.From, Through: s.Through, Role: s.Role, By: s.By}
 	}
 	if event := e.TaskEvent; event != nil {
 		kept.TaskEvent = &TaskEvent{Kind: event.Kind, AgentID: event.AgentID, AgentType: event.AgentType}

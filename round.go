@@ -11,6 +11,8 @@ type Round struct {
 	// At is the newest seq that the request could see.
 	At     int64  `json:"at"`
 	Window Window `json:"window"`
+	// Cursor is where the cursor of a crew's role moves with its answer; 0 in every other round.
+	Cursor int64 `json:"cursor,omitempty"`
 	// Provider and Model say who answered; Protocol is the wire format of the request.
 	Provider string `json:"provider,omitempty"`
 	Protocol string `json:"protocol,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Run is what is known about one execution of a workflow. It is an index of what the log holds: the entries
+// Run is what is known about one execution of a workflow, or one cycle of a crew ([CrewOf]). It is an index of what the log holds: the entries
 // of the run, those with a RunEvent first of all, decide how it goes on.
 type Run struct {
 	ID             string   `json:"id"`
@@ -56,6 +56,9 @@ type RunEvent struct {
 	Next []string `json:"next,omitempty"`
 	// Reason says in words why an answer was refused, or why a run failed or stopped.
 	Reason string `json:"reason,omitempty"`
+	// Crew is how the crew stands after the event; nil for the runs of workflows, and where nothing changed. In the
+	// cycle of a crew a node is a role, Workflow is the SHA-256 of the crew's text, and Visit counts the turns.
+	Crew *CrewState `json:"crew,omitempty"`
 }
 
 // RunEventKind says what a RunEvent tells.
@@ -74,6 +77,12 @@ const (
 	RunHalted       RunEventKind = "run_stopped" // a person or the end of the program stopped it
 	RunResumed      RunEventKind = "run_resumed"
 	RunCalledOff    RunEventKind = "run_cancelled"
+	// Of crews: a role did not answer in its turn; all roles begin anew behind the event, or see again what stands
+	// before the newest such beginning; a role's notes or a summary were made.
+	CrewRoleFailed RunEventKind = "role_failed"
+	CrewReset      RunEventKind = "crew_reset"
+	CrewRestored   RunEventKind = "crew_restored"
+	CrewNoted      RunEventKind = "crew_noted"
 )
 
 // state is the state that an event puts its run in; "" leaves it as it is.

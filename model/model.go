@@ -86,3 +86,26 @@ type ToolCallDelta struct {
 	// Done says that the arguments are complete.
 	Done bool
 }
+
+// Sessions is a model whose agent can remember what it was told: a program that runs on, with a session of its own
+// for each talk. It must be safe for concurrent use.
+type Sessions interface {
+	Model
+	// Open begins a session, or goes on with the one of that id where the agent can load it ("" begins one). The program
+	// of the session runs until Close. Nobody else uses a session that is open.
+	Open(ctx context.Context, id string) (Session, error)
+}
+
+// Session is a model that remembers: each body that it is sent adds to what it was sent before. Its requests follow
+// one another.
+type Session interface {
+	Model
+	// ID is the agent's own name for the session.
+	ID() string
+	// Loaded reports whether the session is the one that Open was asked for, with what it remembers.
+	Loaded() bool
+	// Alive reports whether the program still runs and its pipes are whole.
+	Alive() bool
+	// Close ends the program with all that it has started. It may be called more than once.
+	Close()
+}

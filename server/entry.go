@@ -93,7 +93,7 @@ var (
 		"mode", "run_id", "workflow_id", "node_id", "agent_id", "turn_id", "author", "include_in_context",
 		"part_type", "tool_name", "outcome", "duration_ms", "is_collapsed", "widget", "round", "vendor", "extra",
 	}
-	filledFields = []string{"id", "conversation_id", "seq", "created_at", "chars", "tokens", "tokenizer", "output_ref", "output", "attachments", "repairs", "redacted", "run_event", "task_event"}
+	filledFields = []string{"id", "conversation_id", "seq", "created_at", "chars", "tokens", "tokenizer", "output_ref", "output", "attachments", "repairs", "redacted", "run_event", "task_event", "summary"}
 )
 
 // maxAppend bounds how many entries one call appends.

@@ -37,7 +37,40 @@ type View struct {
 	ShowCollapsed bool `json:"show_collapsed,omitempty"`
 	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer.
 	Reserve int `json:"reserve,omitempty"`
+	// Role makes this the view of a role of a crew. Default nil: of anybody else.
+	Role *RoleView `json:"role,omitempty"`
 }
+
+// RoleView says what a role of a crew is shown: the talk as one text. Some of it changes from turn to turn, and
+// stands in each request's envelope with the rest.
+type RoleView struct {
+	Name string   `json:"name"` // of the role; in the log, Author.RoleName and NodeID
+	Kind RoleKind `json:"kind"`
+	// Newest is how many messages a window shows, and how many stand whole behind a summary.
+	Newest int `json:"newest,omitempty"`
+	// Since and Cursor are the crew's and the role's: see continuo.CrewState. Notes is the seq of its newest notes.
+	Since  int64 `json:"since,omitempty"`
+	Cursor int64 `json:"cursor,omitempty"`
+	Notes  int64 `json:"notes,omitempty"`
+	// Remembers says that the role's agent keeps what it was shown and what it said: its own words are not shown to it
+	// again. Whole says that it has lost that, or never had it: it is shown the whole history, once.
+	Remembers bool `json:"remembers,omitempty"`
+	Whole     bool `json:"whole,omitempty"`
+	// Reminder is the system prompt of the role where it is to come back in this turn; "" where not.
+	Reminder string `json:"reminder,omitempty"`
+}
+
+// RoleKind is how much of the talk a role is shown.
+type RoleKind string
+
+// The kinds of views of roles.
+const (
+	RoleDelta   RoleKind = "delta"   // what is new since its cursor
+	RoleFull    RoleKind = "full"    // everything
+	RoleWindow  RoleKind = "window"  // the newest messages, and whatever is new
+	RoleSummary RoleKind = "summary" // a summary of the old, the newest whole, and whatever is new
+	RoleMemory  RoleKind = "memory"  // its own notes, and what stands behind them
+)
 
 // Limits bound what a view shows. 0 means no limit. All of them hold at once.
 type Limits struct {

@@ -39,6 +39,7 @@ var floors = map[string]int{
 	"tool/*":          3,
 	"turn":            3,
 	"workflow":        3,
+	"crew":            3,
 	"task":            4,
 	"engine":          5,
 	"server":          6,
