@@ -151,9 +151,26 @@ type RunQuery struct {
 	// ConversationID and WorkflowID and State narrow the list; "" does not.
 	ConversationID, WorkflowID string
 	State                      RunState
+	// Of narrows it to the runs of workflows, or the cycles of crews. Default: both.
+	Of RunsOf
 	Limit                      int // at least 1
 	// Before continues after the last run of the page before; zero for the first page.
 	Before RunCursor
+}
+
+// RunsOf tells what executes a run.
+type RunsOf string
+
+// What can execute a run: see [CrewOf].
+const (
+	OfWorkflows RunsOf = "workflows"
+	OfCrews     RunsOf = "crews"
+)
+
+// Has reports whether a run of a WorkflowID is one of these.
+func (of RunsOf) Has(workflowID string) bool {
+	_, crew := CrewOf(workflowID)
+	return of == "" || crew == (of == OfCrews)
 }
 
 // RunCursor is a place in the list of runs.

@@ -133,13 +133,14 @@ func newestAssistant(entries []continuo.Entry) *continuo.Entry {
 // remains is what a turn left behind.
 type remains struct {
 	started     bool
-	mode        continuo.Mode   // of the turn's entries
-	plan        *continuo.Plan  // of the newest round
-	round       *continuo.Round // of the request that was under way; nil between rounds
-	answer      model.Answer    // what had come of it
-	open        continuo.Group  // calls without a result
-	asked       []string        // ids of calls on which nobody has decided
-	lastFailure *continuo.Entry // the turn's newest answer, if it is one that failed
+	mode        continuo.Mode    // of the turn's entries
+	author      *continuo.Author // the role of a crew that speaks; nil for none
+	plan        *continuo.Plan   // of the newest round
+	round       *continuo.Round  // of the request that was under way; nil between rounds
+	answer      model.Answer     // what had come of it
+	open        continuo.Group   // calls without a result
+	asked       []string         // ids of calls on which nobody has decided
+	lastFailure *continuo.Entry  // the turn's newest answer, if it is one that failed
 	usage       continuo.Usage
 }
 
@@ -220,6 +221,9 @@ func (r *remains) readLog(ctx context.Context, log *continuo.Log, conversation c
 			continue
 		}
 		r.mode = entry.Mode
+		if event := entry.RunEvent; event != nil && event.Kind == continuo.RunNodeBegan {
+			r.author = entry.Author
+		}
 		if entry.Role != continuo.Assistant {
 			continue
 		}
@@ -272,7 +276,7 @@ func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []contin
 	entries = append(entries, more...)
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = cmp.Or(r.mode, turn.Mode), turn.AgentID
-		tag(&entries[i], &turn)
+		tag(&entries[i], &turn, r.author)
 	}
 	return entries
 }

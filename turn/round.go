@@ -76,8 +76,13 @@ func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
+	cursor := int64(0)
+	if role := built.Plan.Role; role != nil {
+		cursor = role.Through
+	}
 	return &request{Request: built, upstream: upstream, round: &continuo.Round{
-		View: built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
+		Cursor: cursor,
+		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
 		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
 		Envelope: hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
 		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens,

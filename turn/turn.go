@@ -103,10 +103,13 @@ type Input struct {
 	AgentID string
 	// Cue begins the turn in the place of a message: a system entry that tells the model what to do.
 	Cue *continuo.Entry
+	// Author is which role of a crew speaks in the turn. Default none.
+	Author *continuo.Author
 	// AskAgain makes the calls of the run's step again that were interrupted, where their tools are safe to repeat.
 	AskAgain bool
 	// Conclude makes entries that are appended behind the turn's last word, in the same commit, by what stands in the
-	// log before the seq at; where others have appended meanwhile it is asked again. Default none.
+	// log before the seq at; where others have appended meanwhile it is asked again. It may put an event of the turn's
+	// run on the answer itself. Default none.
 	Conclude func(answer *continuo.Entry) (behind []continuo.Entry, at int64)
 }
 
@@ -324,14 +327,18 @@ func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []E
 func (c *cycle) tagged(entries []continuo.Entry) []continuo.Entry {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = c.in.Mode, c.in.AgentID
-		tag(&entries[i], &c.journal.turn)
+		tag(&entries[i], &c.journal.turn, c.in.Author)
 	}
 	return entries
 }
 
-// tag says which turn, and which step of which run, an entry is of. An event of a run says itself what it is of.
-func tag(entry *continuo.Entry, turn *continuo.Turn) {
+// tag says which turn, and which step of which run, an entry is of, and of an answer who speaks. An event of a run
+// says itself what it is of.
+func tag(entry *continuo.Entry, turn *continuo.Turn, author *continuo.Author) {
 	entry.TurnID = turn.ID
+	if entry.Role == continuo.Assistant {
+		entry.Author = author
+	}
 	if entry.RunEvent == nil {
 		entry.RunID, entry.WorkflowID, entry.NodeID = turn.RunID, turn.WorkflowID, turn.NodeID
 	}

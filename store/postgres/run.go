@@ -224,6 +224,12 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	if query.WorkflowID != "" {
 		statement += ` AND workflow_id = ` + place(query.WorkflowID)
 	}
+	switch query.Of {
+	case continuo.OfWorkflows:
+		statement += ` AND workflow_id NOT LIKE 'crew:%'`
+	case continuo.OfCrews:
+		statement += ` AND workflow_id LIKE 'crew:%'`
+	}
 	if query.State != "" {
 		statement += ` AND state = ` + place(string(query.State))
 	}

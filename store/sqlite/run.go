@@ -45,6 +45,8 @@ SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_a
 	runsOfProject      = selectRun + `INDEXED BY runs_by_start WHERE project_id = ?`
 	runsOfConversation = selectRun + `INDEXED BY runs_of_conversation WHERE project_id = ? AND conversation_id = ?`
 	runsOfWorkflow     = ` AND workflow_id = ?`
+	runsOfWorkflows    = ` AND workflow_id NOT LIKE 'crew:%'`
+	runsOfCrews        = ` AND workflow_id LIKE 'crew:%'`
 	runsOfState        = ` AND state = ?`
 	runsBefore         = ` AND (started_at, id) < (?, ?)`
 	newestRuns         = ` ORDER BY started_at DESC, id DESC LIMIT ?`
@@ -173,6 +175,12 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	}
 	if query.WorkflowID != "" {
 		statement, args = statement+runsOfWorkflow, append(args, query.WorkflowID)
+	}
+	switch query.Of {
+	case continuo.OfWorkflows:
+		statement += runsOfWorkflows
+	case continuo.OfCrews:
+		statement += runsOfCrews
 	}
 	if query.State != "" {
 		statement, args = statement+runsOfState, append(args, string(query.State))

@@ -76,7 +76,7 @@ func (m *memory) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.
 	before := continuo.Run{StartedAt: query.Before.StartedAt, ID: query.Before.ID}
 	wanted := func(r continuo.Run) bool {
 		return r.ProjectID == query.ProjectID && (query.ConversationID == "" || r.ConversationID == query.ConversationID) &&
-			(query.WorkflowID == "" || r.WorkflowID == query.WorkflowID) && (query.State == "" || r.State == query.State) &&
+			(query.WorkflowID == "" || r.WorkflowID == query.WorkflowID) && query.Of.Has(r.WorkflowID) && (query.State == "" || r.State == query.State) &&
 			(query.Before == (continuo.RunCursor{}) || newestRunFirst(r, before) > 0)
 	}
 	return m.selectRuns(ctx, wanted, newestRunFirst, query.Limit)

@@ -55,6 +55,7 @@ func testRunList(t *testing.T, opener Opener) {
 			same(t, fmt.Sprintf("%s, in pages of %d", what, limit), listRuns(t, store, test.query), test.want)
 		}
 	}
+	testRunsOfCrews(t, store)
 	expectError(t, "a limit of 0", second(store.Runs(ctx, continuo.RunQuery{ProjectID: "p"})), continuo.ErrInvalid)
 }
 
@@ -88,5 +89,18 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunBrokeOff})
 	noError(t, store.Delete(ctx, "b"))
 	expect(at(100), 9, "c1", "a1", "a3")
+	testRunsOfCrews(t, store)
 	expectError(t, "a limit of 0", second(store.RunningRuns(ctx, at(9), 0)), continuo.ErrInvalid)
+}
+
+// testRunsOfCrews lists the cycles of crews, which are runs too, and the others apart from them.
+func testRunsOfCrews(t *testing.T, store continuo.Store) {
+	create(t, store, "crewed", 0)
+	made := eventEntries("crewed", 1, told{"w", continuo.RunBegan}, told{"x", continuo.RunBegan}, told{"y", continuo.RunBegan})
+	made[1].WorkflowID, made[2].WorkflowID = continuo.CrewWorkflow("a"), "crewless"
+	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: "crewed", Entries: made, Runs: continuo.RunChanges(made)}))
+	for of, want := range map[continuo.RunsOf][]string{"": {"y", "x", "w"}, continuo.OfWorkflows: {"y", "w"}, continuo.OfCrews: {"x"}} {
+		query := continuo.RunQuery{ProjectID: "p", ConversationID: "crewed", Of: of, Limit: 2}
+		same(t, "runs of "+string(of), listRuns(t, store, query), want)
+	}
 }
