@@ -124,7 +124,7 @@ func (r *reader) tellCycle(edge *draftEdge, told set) {
 	if len(r.beginnings()) == 0 {
 		stuck = "; as it is, no node begins, for a run begins with the nodes to which no edge without max leads"
 	}
-	r.complain(edge.at, "the cycle %s has no limit: write max on one of its edges, as a rule on %s%s", r.arrows(way), edge, stuck)
+	r.Complain(edge.at, "the cycle %s has no limit: write max on one of its edges, as a rule on %s%s", r.arrows(way), edge, stuck)
 }
 
 func (r *reader) arrows(way []int) string {
@@ -161,11 +161,11 @@ func (r *reader) checkChoices() {
 		edge := &r.edges[i]
 		if edge.Otherwise && edge.When == nil && edge.sound() {
 			if always := r.alwaysTaken(edge); always != nil {
-				r.complain(edge.otherwiseAt, "this edge is never taken, for %s in line %d always is: give that one a condition, or remove otherwise", always, always.Line)
+				r.Complain(edge.otherwiseAt, "this edge is never taken, for %s in line %d always is: give that one a condition, or remove otherwise", always, always.Line)
 			}
 		}
 		if edge.Max > 0 && len(edge.Body) > 0 && edge.When == nil && !edge.Otherwise && !edge.GoOn {
-			r.complain(edge.maxAt, "this edge back is always taken, so that each run which comes here fails at the limit: write when, or at_limit: go_on")
+			r.Complain(edge.maxAt, "this edge back is always taken, so that each run which comes here fails at the limit: write when, or at_limit: go_on")
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (r *reader) checkReached() {
 	reached, led := reachable(open, first...), reachable(r.graph.all, first...)
 	for node := range r.drafts {
 		if led[node] && !reached[node] {
-			r.complain(r.drafts[node].at, "the node %s can never be reached: every way to it has an edge with when: false; remove the node, or the condition", r.workflow.Nodes[node].ID)
+			r.Complain(r.drafts[node].at, "the node %s can never be reached: every way to it has an edge with when: false; remove the node, or the condition", r.workflow.Nodes[node].ID)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *reader) checkLoops() {
 			continue
 		}
 		if !r.graph.reach[edge.to][edge.from] {
-			r.complain(edge.maxAt, "max is for edges that lead back, and no way leads from %s to %s: remove max, or turn the edge round", edge.To, edge.From)
+			r.Complain(edge.maxAt, "max is for edges that lead back, and no way leads from %s to %s: remove max, or turn the edge round", edge.To, edge.From)
 			continue
 		}
 		r.graph.loops = append(r.graph.loops, loop{edge, r.body(edge)})
@@ -51,9 +51,9 @@ func (r *reader) checkEntries(l loop) {
 		}
 		switch inside := l.body; {
 		case !inside[edge.from] && inside[edge.to] && edge.to != l.to:
-			r.complain(edge.toAt, "this edge leads into the middle of %s: lead it to %s, with which the loop begins", r.tell(l), l.To)
+			r.Complain(edge.toAt, "this edge leads into the middle of %s: lead it to %s, with which the loop begins", r.tell(l), l.To)
 		case inside[edge.from] && !inside[edge.to] && edge.from != l.from:
-			r.complain(edge.at, "this edge leads out of the middle of %s: leave the loop from %s", r.tell(l), l.From)
+			r.Complain(edge.at, "this edge leads out of the middle of %s: leave the loop from %s", r.tell(l), l.From)
 		}
 	}
 }
@@ -68,8 +68,8 @@ func (r *reader) checkNesting() {
 				onlyA = onlyA || a.body[node] && !b.body[node]
 				onlyB = onlyB || b.body[node] && !a.body[node]
 			}
-			if shared && onlyA && onlyB && !r.full() {
-				r.complain(a.at, "%s and %s overlap: one must stand within the other, or apart from it", r.tell(a), r.tell(b))
+			if shared && onlyA && onlyB && !r.Full() {
+				r.Complain(a.at, "%s and %s overlap: one must stand within the other, or apart from it", r.tell(a), r.tell(b))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 )
@@ -51,7 +52,7 @@ func (e *Expression) Holds(values Values) (bool, error) {
 
 func (e *Expression) fail(err error) error {
 	text := strings.Join(strings.Fields(e.Text), " ")
-	return fmt.Errorf("the expression %s in line %d cannot be computed: %w", shorten(text), e.Line, err)
+	return fmt.Errorf("the expression %s in line %d cannot be computed: %w", yamlform.Shorten(text), e.Line, err)
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/yamltree"
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/checker"
@@ -25,7 +26,7 @@ const (
 // pendingExpression waits until the whole file was read.
 type pendingExpression struct {
 	*Expression
-	value     *yamlValue
+	value     *yamltree.Node
 	what      string // the key, for complaints
 	condition bool
 	site      site
@@ -48,20 +49,20 @@ type site struct {
 }
 
 // readExpression takes an expression up; it is complete when compileExpressions has found nothing wrong.
-func (r *reader) readExpression(v *yamlValue, what string, at site) *Expression {
-	e := &Expression{Line: v.at.line}
+func (r *reader) readExpression(v *yamltree.Node, what string, at site) *Expression {
+	e := &Expression{Line: v.At.Line}
 	switch {
-	case v.kind == yamlList || v.kind == yamlMapping || v.kind == yamlNull:
-		r.complain(v.at, "%s must be an expression, such as inputs.topic, not %s", what, v.kind)
+	case v.Kind == yamltree.List || v.Kind == yamltree.Mapping || v.Kind == yamltree.Null:
+		r.Complain(v.At, "%s must be an expression, such as inputs.topic, not %s", what, v.Kind)
 		return e
-	case strings.TrimSpace(v.text) == "":
-		r.complain(v.at, "%s is empty; write an expression, or remove the key", what)
+	case strings.TrimSpace(v.Text) == "":
+		r.Complain(v.At, "%s is empty; write an expression, or remove the key", what)
 		return e
-	case len(v.text) > maxExpression:
-		r.complain(v.at, "%s has %d bytes, more than the limit of %d for an expression", what, len(v.text), maxExpression)
+	case len(v.Text) > maxExpression:
+		r.Complain(v.At, "%s has %d bytes, more than the limit of %d for an expression", what, len(v.Text), maxExpression)
 		return e
 	}
-	e.Text = strings.TrimRight(v.text, " \t\r\n")
+	e.Text = strings.TrimRight(v.Text, " \t\r\n")
 	r.pending = append(r.pending, pendingExpression{e, v, what, at.role == ofCheck || at.role == ofEdge, at})
 	return e
 }
@@ -74,7 +75,7 @@ func (r *reader) compileExpressions() {
 		}
 		program, wrong := compile(p.Text, scopes[p.site], p.condition)
 		if wrong != nil {
-			r.complain(p.value.placeIn(wrong.at), "%s: %s", p.what, wrong.message)
+			r.Complain(p.value.PlaceIn(wrong.at), "%s: %s", p.what, wrong.message)
 		}
 		p.program = program
 	}
@@ -91,7 +92,7 @@ type wrongExpression struct {
 func compile(text string, s *scope, condition bool) (program *vm.Program, wrong *wrongExpression) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			program, wrong = nil, &wrongExpression{place{1, 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
+			program, wrong = nil, &wrongExpression{place{Line: 1, Column: 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
 		}
 	}()
 	config := conf.CreateNew()
@@ -110,7 +111,7 @@ func compile(text string, s *scope, condition bool) (program *vm.Program, wrong 
 		return nil, wrongFrom(err, "")
 	}
 	if kind := tree.Node.Type().Kind(); condition && kind != reflect.Bool && kind != reflect.Interface {
-		return nil, &wrongExpression{place{1, 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
+		return nil, &wrongExpression{place{Line: 1, Column: 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
 	}
 	return compileOpen(text)
 }
@@ -153,13 +154,13 @@ func (stepCounter) Visit(node *ast.Node) {
 func wrongFrom(err error, before string) *wrongExpression {
 	var told *file.Error
 	if !errors.As(err, &told) {
-		return &wrongExpression{place{1, 1}, before + plainTypes(err.Error())}
+		return &wrongExpression{place{Line: 1, Column: 1}, before + plainTypes(err.Error())}
 	}
 	message := plainTypes(told.Message)
 	if strings.Contains(message, `Operator("=")`) {
 		message += "; write == to compare"
 	}
-	return &wrongExpression{place{max(told.Line, 1), told.Column + 1}, before + message}
+	return &wrongExpression{place{Line: max(told.Line, 1), Column: told.Column + 1}, before + message}
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/types"
 )
@@ -113,7 +114,7 @@ type nameCheck struct {
 // complain keeps what stands first in the text.
 func (c *nameCheck) complain(at ast.Node, format string, args ...any) {
 	found := placeInText(c.source, at.Location().From)
-	if c.wrong == nil || found.line < c.wrong.at.line || found.line == c.wrong.at.line && found.column < c.wrong.at.column {
+	if c.wrong == nil || found.Line < c.wrong.at.Line || found.Line == c.wrong.at.Line && found.Column < c.wrong.at.Column {
 		c.wrong = &wrongExpression{found, fmt.Sprintf(format, args...)}
 	}
 }
@@ -122,7 +123,7 @@ func placeInText(text string, characters int) place {
 	runes := []rune(text)
 	before := string(runes[:min(max(characters, 0), len(runes))])
 	line := strings.Count(before, "\n")
-	return place{line + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
+	return place{Line: line + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
 }
 
 // Visit is called with a node after those below it.
@@ -136,11 +137,11 @@ func (c *nameCheck) Visit(node *ast.Node) {
 		c.checkComparison(n)
 	case *ast.BuiltinNode:
 		if !allowedFunction(n.Name) {
-			c.complain(n, "the function %s cannot be used in workflows%s", n.Name, didYouMean(n.Name, functions))
+			c.complain(n, "the function %s cannot be used in workflows%s", n.Name, yamlform.DidYouMean(n.Name, functions))
 		}
 	case *ast.CallNode:
 		if name, ok := n.Callee.(*ast.IdentifierNode); ok {
-			c.complain(n, "there is no function %s%s", word(name.Value), didYouMean(name.Value, functions))
+			c.complain(n, "there is no function %s%s", yamlform.Quoted(name.Value), yamlform.DidYouMean(name.Value, functions))
 		} else {
 			c.complain(n, "values have no functions of their own; write len(x) instead of x.len()")
 		}
@@ -166,7 +167,7 @@ func (c *nameCheck) checkName(n *ast.IdentifierNode) {
 	case c.scope.outputs != nil && slices.ContainsFunc(c.scope.outputs.list, func(f Field) bool { return f.Name == n.Value }):
 		c.complain(n, "there is no %s here; write outputs.%s", n.Value, n.Value)
 	default:
-		c.complain(n, "there is no %s here%s", word(n.Value), didYouMean(n.Value, known))
+		c.complain(n, "there is no %s here%s", yamlform.Quoted(n.Value), yamlform.DidYouMean(n.Value, known))
 	}
 }
 
@@ -210,7 +211,7 @@ func (c *nameCheck) checkNode(id *ast.StringNode) {
 		return
 	}
 	known := slices.Collect(maps.Keys(c.scope.nodes))
-	c.complain(id, "there is no node %s%s", word(id.Value), didYouMean(id.Value, slices.Concat(known, c.scope.later)))
+	c.complain(id, "there is no node %s%s", yamlform.Quoted(id.Value), yamlform.DidYouMean(id.Value, slices.Concat(known, c.scope.later)))
 }
 
 func (c *nameCheck) checkField(name *ast.StringNode, fields fieldList, format string) {
@@ -219,7 +220,7 @@ func (c *nameCheck) checkField(name *ast.StringNode, fields fieldList, format st
 		names = append(names, field.Name)
 	}
 	if !fields.open && !slices.Contains(names, name.Value) {
-		c.complain(name, format, word(name.Value), didYouMean(name.Value, names))
+		c.complain(name, format, yamlform.Quoted(name.Value), yamlform.DidYouMean(name.Value, names))
 	}
 }
 
@@ -250,7 +251,7 @@ func (c *nameCheck) checkChoice(field, text ast.Node) {
 		return
 	}
 	if f := c.fieldOf(member); len(f.Enum) > 0 && !slices.Contains(f.Enum, value.Value) {
-		c.complain(value, "%s is never %q: it is one of %s", f.Name, shorten(value.Value), quotedList(f.Enum))
+		c.complain(value, "%s is never %q: it is one of %s", f.Name, yamlform.Shorten(value.Value), quotedList(f.Enum))
 	}
 }
 

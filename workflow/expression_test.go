@@ -300,7 +300,7 @@ func FuzzExpression(f *testing.F) {
 		}
 		program, wrong := compile(text, scope, false)
 		if wrong != nil {
-			if wrong.at.line < 1 || wrong.at.column < 1 || wrong.message == "" || strings.Contains(wrong.message, "\n") {
+			if wrong.at.Line < 1 || wrong.at.Column < 1 || wrong.message == "" || strings.Contains(wrong.message, "\n") {
 				t.Fatalf("%q: %+v", text, wrong)
 			}
 			return

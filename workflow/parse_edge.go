@@ -3,6 +3,9 @@ package workflow
 import (
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamlform"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // draftEdge is what is known of an edge beside the edge itself, and of those of which not both ends are known.
@@ -17,19 +20,19 @@ func (d *draftEdge) sound() bool { return d.from >= 0 && d.to >= 0 }
 
 func (d *draftEdge) String() string { return d.From + " -> " + d.To }
 
-func (r *reader) readEdges(v *yamlValue) {
+func (r *reader) readEdges(v *yamltree.Node) {
 	if v == nil {
 		return
 	}
-	if v.kind != yamlList {
-		r.complain(v.at, "edges must be a list, each line such as - a -> b, not %s", v.kind)
+	if v.Kind != yamltree.List {
+		r.Complain(v.At, "edges must be a list, each line such as - a -> b, not %s", v.Kind)
 		return
 	}
-	if len(v.items) > maxEdges {
-		r.complain(v.items[maxEdges].at, "there are %d edges, more than the limit of %d", len(v.items), maxEdges)
+	if len(v.Items) > maxEdges {
+		r.Complain(v.Items[maxEdges].At, "there are %d edges, more than the limit of %d", len(v.Items), maxEdges)
 		return
 	}
-	for _, item := range v.items {
+	for _, item := range v.Items {
 		if draft, ok := r.readEdge(item); ok {
 			r.checkEdge(&draft)
 			r.edges = append(r.edges, draft)
@@ -38,24 +41,24 @@ func (r *reader) readEdges(v *yamlValue) {
 }
 
 // readEdge reads a mapping, or the short form a -> b.
-func (r *reader) readEdge(v *yamlValue) (draft draftEdge, ok bool) {
-	draft.at, draft.Line = v.at, v.at.line
-	if v.kind == yamlText {
-		from, to, found := strings.Cut(v.text, "->")
+func (r *reader) readEdge(v *yamltree.Node) (draft draftEdge, ok bool) {
+	draft.at, draft.Line = v.At, v.At.Line
+	if v.Kind == yamltree.Text {
+		from, to, found := strings.Cut(v.Text, "->")
 		draft.From, draft.To = strings.TrimSpace(from), strings.TrimSpace(to)
 		if !found || draft.From == "" || draft.To == "" || strings.Contains(to, "->") {
-			r.complain(v.at, "an edge is written a -> b, or {from: a, to: b, when: ...}, not %s", word(v.text))
+			r.Complain(v.At, "an edge is written a -> b, or {from: a, to: b, when: ...}, not %s", yamlform.Quoted(v.Text))
 			return draft, false
 		}
-		draft.from, draft.to = r.findNode(draft.From, v.at), r.findNode(draft.To, v.at)
-		draft.toAt = v.at
+		draft.from, draft.to = r.findNode(draft.From, v.At), r.findNode(draft.To, v.At)
+		draft.toAt = v.At
 		return draft, true
 	}
-	if v.kind != yamlMapping {
-		r.complain(v.at, "an edge is written a -> b, or {from: a, to: b, when: ...}, not as %s", v.kind)
+	if v.Kind != yamltree.Mapping {
+		r.Complain(v.At, "an edge is written a -> b, or {from: a, to: b, when: ...}, not as %s", v.Kind)
 		return draft, false
 	}
-	keys := r.mapping(v, "an edge", "from", "to", "when", "otherwise", "max", "at_limit")
+	keys := r.Mapping(v, "an edge", "from", "to", "when", "otherwise", "max", "at_limit")
 	draft.From, draft.from, draft.at = r.readEnd(v, keys["from"], "from")
 	draft.To, draft.to, draft.toAt = r.readEnd(v, keys["to"], "to")
 	r.readConditions(&draft, keys)
@@ -63,24 +66,24 @@ func (r *reader) readEdge(v *yamlValue) (draft draftEdge, ok bool) {
 	return draft, true
 }
 
-func (r *reader) readEnd(edge, v *yamlValue, key string) (id string, index int, at place) {
+func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index int, at place) {
 	if v == nil {
-		if !edge.has(key) {
-			r.complain(edge.at, "an edge needs the key %s with the id of a node", key)
+		if !edge.Has(key) {
+			r.Complain(edge.At, "an edge needs the key %s with the id of a node", key)
 		}
-		return "", -1, edge.at
+		return "", -1, edge.At
 	}
-	if id = r.readText(v, key); id == "" {
-		return "", -1, v.at
+	if id = r.Text(v, key); id == "" {
+		return "", -1, v.At
 	}
-	return id, r.findNode(id, v.at), v.at
+	return id, r.findNode(id, v.At), v.At
 }
 
 // findNode returns a node's place in the file, or -1 and a complaint.
 func (r *reader) findNode(id string, at place) int {
 	index := slices.IndexFunc(r.workflow.Nodes, func(n Node) bool { return n.ID == id })
 	if index < 0 {
-		r.complain(at, "there is no node %s%s", word(id), didYouMean(id, r.nodeIDs()))
+		r.Complain(at, "there is no node %s%s", yamlform.Quoted(id), yamlform.DidYouMean(id, r.nodeIDs()))
 	}
 	return index
 }
@@ -93,10 +96,10 @@ func (r *reader) nodeIDs() []string {
 	return ids
 }
 
-func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamlValue) {
-	draft.Otherwise = r.readBool(keys["otherwise"], "otherwise")
+func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamltree.Node) {
+	draft.Otherwise = r.Bool(keys["otherwise"], "otherwise")
 	if v := keys["otherwise"]; v != nil {
-		draft.otherwiseAt = v.at
+		draft.otherwiseAt = v.At
 	}
 	when := keys["when"]
 	if when == nil {
@@ -108,19 +111,19 @@ func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamlValue) {
 	}
 	draft.When = r.readExpression(when, "when", at)
 	if draft.Otherwise {
-		r.complain(draft.otherwiseAt, "an edge has either when or otherwise, which means that no other edge of the node is taken; remove one of both")
+		r.Complain(draft.otherwiseAt, "an edge has either when or otherwise, which means that no other edge of the node is taken; remove one of both")
 	}
 }
 
-func (r *reader) readLimit(draft *draftEdge, keys map[string]*yamlValue) {
+func (r *reader) readLimit(draft *draftEdge, keys map[string]*yamltree.Node) {
 	if v := keys["max"]; v != nil {
-		draft.limited, draft.maxAt = true, v.at
-		draft.Max = r.readCount(v, "max", mostRounds)
+		draft.limited, draft.maxAt = true, v.At
+		draft.Max = r.Count(v, "max", mostRounds)
 	}
 	limit := keys["at_limit"]
-	draft.GoOn = r.readWord(limit, "at_limit", "fail", "go_on") == "go_on"
+	draft.GoOn = r.OneOf(limit, "at_limit", "fail", "go_on") == "go_on"
 	if limit != nil && keys["max"] == nil {
-		r.complain(limit.at, "at_limit says what happens when max is reached, and the edge has no max; write one, or remove at_limit")
+		r.Complain(limit.At, "at_limit says what happens when max is reached, and the edge has no max; write one, or remove at_limit")
 	}
 }
 
@@ -132,9 +135,9 @@ func (r *reader) checkEdge(draft *draftEdge) {
 			continue
 		}
 		if other.To == draft.To {
-			r.complain(draft.at, "there is an edge %s already in line %d; make one of both, and join conditions with or", draft, other.Line)
+			r.Complain(draft.at, "there is an edge %s already in line %d; make one of both, and join conditions with or", draft, other.Line)
 		} else if draft.Otherwise && other.Otherwise {
-			r.complain(draft.otherwiseAt, "%s has an edge with otherwise already in line %d; only one can be for all other cases", draft.From, other.Line)
+			r.Complain(draft.otherwiseAt, "%s has an edge with otherwise already in line %d; only one can be for all other cases", draft.From, other.Line)
 		}
 	}
 }

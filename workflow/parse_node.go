@@ -1,8 +1,7 @@
 package workflow
 
 import (
-	"strings"
-
+	"github.com/continuo-log/continuo/internal/yamltree"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -18,12 +17,12 @@ type draftNode struct {
 	outputs fieldList
 }
 
-func (r *reader) readNodes(v *yamlValue) {
-	if v.kind == yamlMapping && len(v.fields) == 0 {
-		r.complain(v.at, "there are no nodes; write a step, such as draft: {brief: Write a draft.}")
+func (r *reader) readNodes(v *yamltree.Node) {
+	if v.Kind == yamltree.Mapping && len(v.Fields) == 0 {
+		r.Complain(v.At, "there are no nodes; write a step, such as draft: {brief: Write a draft.}")
 	}
-	r.names(v, "nodes", maxNodes, func(key, value *yamlValue) {
-		if r.readName(key, "a node") {
+	r.Names(v, "nodes", maxNodes, func(key, value *yamltree.Node) {
+		if r.Name(key, "a node") {
 			node, draft := r.readNode(key, value)
 			r.workflow.Nodes, r.drafts = append(r.workflow.Nodes, node), append(r.drafts, draft)
 		}
@@ -32,19 +31,19 @@ func (r *reader) readNodes(v *yamlValue) {
 
 var nodeKeys = []string{"name", "brief", "approval", "agent", "model", "view", "tools", "inputs", "outputs", "success_criteria", "check", "max_attempts"}
 
-func (r *reader) readNode(key, v *yamlValue) (Node, draftNode) {
-	node := Node{ID: key.text, Name: key.text, Line: key.at.line, Tools: tool.Policy{Otherwise: tool.Allow}}
-	draft := draftNode{at: key.at}
-	if v.kind == yamlNull {
-		r.complain(key.at, "the node %s says nothing; give it a brief, or an approval with the question for a person", key.text)
+func (r *reader) readNode(key, v *yamltree.Node) (Node, draftNode) {
+	node := Node{ID: key.Text, Name: key.Text, Line: key.At.Line, Tools: tool.Policy{Otherwise: tool.Allow}}
+	draft := draftNode{at: key.At}
+	if v.Kind == yamltree.Null {
+		r.Complain(key.At, "the node %s says nothing; give it a brief, or an approval with the question for a person", key.Text)
 		return node, draft
 	}
-	keys := r.mapping(v, "the node "+key.text, nodeKeys...)
+	keys := r.Mapping(v, "the node "+key.Text, nodeKeys...)
 	if keys == nil {
 		draft.outputs.open = true
 		return node, draft
 	}
-	if name := r.readLine(keys["name"], "name"); name != "" {
+	if name := r.Line(keys["name"], "name"); name != "" {
 		node.Name = name
 	}
 	node.Inputs = r.readBindings(keys["inputs"], "inputs", site{ofInputs, node.ID})
@@ -58,82 +57,42 @@ func (r *reader) readNode(key, v *yamlValue) (Node, draftNode) {
 }
 
 // readApproval reads a person's decision, which has nothing that a model would need.
-func (r *reader) readApproval(node *Node, v, question *yamlValue) {
-	node.Approval = &Approval{Question: r.readText(question, "approval")}
+func (r *reader) readApproval(node *Node, v, question *yamltree.Node) {
+	node.Approval = &Approval{Question: r.Text(question, "approval")}
 	node.MaxAttempts = defaultMaxAttempts
-	for _, field := range v.fields {
-		switch key := field.key.text; key {
+	for _, field := range v.Fields {
+		switch key := field.Key.Text; key {
 		case "brief", "agent", "model", "view", "tools", "success_criteria", "check", "max_attempts":
-			r.complain(field.key.at, "%s is for steps that a model carries out, and %s is an approval; remove %s, or approval", key, node.ID, key)
+			r.Complain(field.Key.At, "%s is for steps that a model carries out, and %s is an approval; remove %s, or approval", key, node.ID, key)
 		case "outputs":
-			r.complain(field.key.at, "the approval %s has the outputs %s and %s and no others; remove outputs", node.ID, approvedOutput, commentOutput)
+			r.Complain(field.Key.At, "the approval %s has the outputs %s and %s and no others; remove outputs", node.ID, approvedOutput, commentOutput)
 		}
 	}
 }
 
-func (r *reader) readStep(node *Node, draft *draftNode, key *yamlValue, keys map[string]*yamlValue) {
+func (r *reader) readStep(node *Node, draft *draftNode, key *yamltree.Node, keys map[string]*yamltree.Node) {
 	if keys["brief"] == nil {
-		r.complain(key.at, "the node %s needs a brief, which says what is to be done, or an approval with the question for a person", key.text)
+		r.Complain(key.At, "the node %s needs a brief, which says what is to be done, or an approval with the question for a person", key.Text)
 	}
-	node.Brief = r.readText(keys["brief"], "brief")
-	node.Agent = r.readKnown(keys["agent"], "agent", r.known.Agents)
-	node.Model = r.readKnown(keys["model"], "model", r.known.Models)
-	node.View = r.readKnown(keys["view"], "view", r.known.Views)
-	if tools := keys["tools"]; tools != nil {
-		node.Tools = r.readTools(tools)
-	}
+	node.Brief = r.Text(keys["brief"], "brief")
+	node.Agent = r.Known(keys["agent"], "agent", r.known.Agents)
+	node.Model = r.Known(keys["model"], "model", r.known.Models)
+	node.View = r.Known(keys["view"], "view", r.known.Views)
+	node.Tools = r.readTools(keys["tools"])
 	outputs := r.readFields(keys["outputs"], "output")
 	node.Outputs, draft.outputs.open = outputs.list, outputs.open
-	node.SuccessCriteria = r.readTexts(keys["success_criteria"], "success_criteria")
+	node.SuccessCriteria = r.Texts(keys["success_criteria"], "success_criteria")
 	if check := keys["check"]; check != nil {
 		node.Check = r.readExpression(check, "check", site{ofCheck, node.ID})
 	}
-	node.MaxAttempts = r.readCount(keys["max_attempts"], "max_attempts", mostAttempts)
+	node.MaxAttempts = r.Count(keys["max_attempts"], "max_attempts", mostAttempts)
 	if node.MaxAttempts == 0 {
 		node.MaxAttempts = defaultMaxAttempts
 	}
 }
 
-// readTools reads a policy, or the list of the only tools that the step may use.
-func (r *reader) readTools(v *yamlValue) tool.Policy {
-	if v.kind == yamlList {
-		return tool.Policy{Allow: r.readPatterns(v, "tools"), Otherwise: tool.Deny}
-	}
-	policy := tool.Policy{Otherwise: tool.Allow}
-	if v.kind != yamlMapping {
-		r.complain(v.at, "tools must be a list of the tools that the step may use, or a mapping with allow, ask, deny and otherwise, not %s", v.kind)
-		return policy
-	}
-	keys := r.mapping(v, "tools", "allow", "ask", "deny", "otherwise")
-	policy.Allow = r.readPatterns(keys["allow"], "allow")
-	policy.Ask = r.readPatterns(keys["ask"], "ask")
-	policy.Deny = r.readPatterns(keys["deny"], "deny")
-	if otherwise := r.readWord(keys["otherwise"], "otherwise", string(tool.Allow), string(tool.Ask), string(tool.Deny)); otherwise != "" {
-		policy.Otherwise = tool.Decision(otherwise)
-	}
-	return policy
-}
-
-// readPatterns reads patterns of tools' names, and complains where each stands.
-func (r *reader) readPatterns(v *yamlValue, key string) []string {
-	if v == nil {
-		return nil
-	}
-	if v.kind != yamlList {
-		r.complain(v.at, "%s must be a list of tools, not %s", key, v.kind)
-		return nil
-	}
-	patterns := []string{}
-	for _, item := range v.items {
-		pattern := r.readText(item, "each of "+key)
-		if pattern == "" {
-			continue
-		}
-		if err := (tool.Policy{Allow: []string{pattern}}).Check(); err != nil {
-			r.complain(item.at, "%s: %s", key, strings.TrimPrefix(err.Error(), "allow: "))
-			continue
-		}
-		patterns = append(patterns, pattern)
-	}
-	return patterns
+// readTools reads what the step may use. A step that says nothing may use all.
+func (r *reader) readTools(v *yamltree.Node) tool.Policy {
+	tools := r.Tools(v, "the step", func(pattern string) error { return tool.Policy{Allow: []string{pattern}}.Check() })
+	return tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
 }

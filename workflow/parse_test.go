@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -242,7 +243,7 @@ func TestHostileFilesAreRefusedWithLittleWork(t *testing.T) {
 	for name, text := range map[string]string{
 		"brackets":             "nodes: " + strings.Repeat("[", 100_000),
 		"indents":              indents(600),
-		"bytes":                "nodes: {a: {brief: " + strings.Repeat("x", maxFileBytes) + "}}",
+		"bytes":                "nodes: {a: {brief: " + strings.Repeat("x", yamlform.MaxBytes) + "}}",
 		"keys":                 "nodes: {a: {brief: b}}\n" + numbered(15_000, "k%d: 1\n"),
 		"just too few keys":    "nodes: {a: {brief: b}}\n" + numbered(4_900, "k%d: 1\n"),
 		"edges":                "nodes: {a: {brief: b}}\nedges:\n" + strings.Repeat("- a -> a\n", 20_000),
@@ -307,7 +308,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		var problems *Problems
-		if !errors.As(err, &problems) || len(problems.List) == 0 || len(problems.List) > maxProblems {
+		if !errors.As(err, &problems) || len(problems.List) == 0 || len(problems.List) > yamlform.MaxProblems {
 			t.Fatalf("not problems: %v", err)
 		}
 		lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 1

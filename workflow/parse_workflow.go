@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamlform"
+	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 const (
@@ -14,42 +17,24 @@ const (
 	maxChoice = 100 // values of an enum
 )
 
-// reservedID is taken by the address of the JSON Schema.
-const reservedID = "schema"
-
 // readWorkflow reads the whole file. Expressions are left pending.
-func (r *reader) readWorkflow(root *yamlValue) {
-	keys := r.mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs")
-	r.readID(keys["id"], root.at)
+func (r *reader) readWorkflow(root *yamltree.Node) {
+	keys := r.Mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs")
 	w := r.workflow
-	if w.Name = r.readLine(keys["name"], "name"); w.Name == "" {
+	w.ID = r.ID(keys["id"], root.At, "workflow")
+	if w.Name = r.Line(keys["name"], "name"); w.Name == "" {
 		w.Name = w.ID
 	}
-	w.Description = r.readText(keys["description"], "description")
+	w.Description = r.Text(keys["description"], "description")
 	r.inputs = r.readFields(keys["inputs"], "input")
 	w.Inputs = r.inputs.list
 	if nodes := keys["nodes"]; nodes != nil {
 		r.readNodes(nodes)
-	} else if !root.has("nodes") {
-		r.complain(root.at, "a workflow needs nodes; write the key nodes with a step below it, such as draft: {brief: Write a draft.}")
+	} else if !root.Has("nodes") {
+		r.Complain(root.At, "a workflow needs nodes; write the key nodes with a step below it, such as draft: {brief: Write a draft.}")
 	}
 	r.readEdges(keys["edges"])
 	w.Outputs = r.readBindings(keys["outputs"], "outputs", site{role: ofRun})
-}
-
-func (r *reader) readID(v *yamlValue, top place) {
-	id, at := idOfFile(r.file), top
-	if v != nil {
-		id, at = r.readText(v, "id"), v.at
-	}
-	switch {
-	case v != nil && id == "": // told already
-	case !idPattern.MatchString(id):
-		r.complain(at, "the workflow's id cannot be %s: ids are %s; write one with the key id, or name the file so", word(id), idForm)
-	case id == reservedID:
-		r.complain(at, "the workflow's id cannot be %s, which is the address of the JSON Schema; choose another", id)
-	}
-	r.workflow.ID = id
 }
 
 // fieldList are declared fields. Open says that some could not be read, so that nothing can be said of names
@@ -60,82 +45,82 @@ type fieldList struct {
 }
 
 // readFields reads inputs or outputs; what is "input" or "output".
-func (r *reader) readFields(v *yamlValue, what string) fieldList {
+func (r *reader) readFields(v *yamltree.Node, what string) fieldList {
 	if v == nil {
 		return fieldList{}
 	}
-	before := len(r.list)
+	before := r.Complaints()
 	var fields fieldList
-	r.names(v, what+"s", maxFields, func(key, value *yamlValue) {
-		if r.readName(key, "an "+what) {
+	r.Names(v, what+"s", maxFields, func(key, value *yamltree.Node) {
+		if r.Name(key, "an "+what) {
 			fields.list = append(fields.list, r.readField(key, value, what))
 		}
 	})
-	fields.open = len(r.list) > before
+	fields.open = r.Complaints() > before
 	return fields
 }
 
 // readField reads one field: a type, or a mapping that describes it.
-func (r *reader) readField(key, v *yamlValue, what string) Field {
-	field := Field{Name: key.text}
-	switch v.kind {
-	case yamlNull:
-		r.complain(key.at, "%s %s has no type; write %s: string, or another of %s", what, key.text, key.text, orList(typeNames))
+func (r *reader) readField(key, v *yamltree.Node, what string) Field {
+	field := Field{Name: key.Text}
+	switch v.Kind {
+	case yamltree.Null:
+		r.Complain(key.At, "%s %s has no type; write %s: string, or another of %s", what, key.Text, key.Text, yamlform.OrList(typeNames))
 		return field
-	case yamlText:
-		field.Type = Type(r.readWord(v, "the type of "+key.text, typeNames...))
+	case yamltree.Text:
+		field.Type = Type(r.OneOf(v, "the type of "+key.Text, typeNames...))
 		return field
 	}
 	known := []string{"type", "description", "optional", "enum"}
 	if what == "input" {
 		known = append(known, "default")
 	}
-	if keys := r.mapping(v, what+" "+key.text, known...); keys != nil {
+	if keys := r.Mapping(v, what+" "+key.Text, known...); keys != nil {
 		r.describeField(&field, key, what, keys)
 	}
 	return field
 }
 
 // describeField reads the long form.
-func (r *reader) describeField(field *Field, key *yamlValue, what string, keys map[string]*yamlValue) {
+func (r *reader) describeField(field *Field, key *yamltree.Node, what string, keys map[string]*yamltree.Node) {
 	if keys["type"] == nil && keys["enum"] == nil {
-		r.complain(key.at, "%s %s has no type; write type: string, or another of %s", what, key.text, orList(typeNames))
+		r.Complain(key.At, "%s %s has no type; write type: string, or another of %s", what, key.Text, yamlform.OrList(typeNames))
 	}
-	field.Type = Type(r.readWord(keys["type"], "type", typeNames...))
+	field.Type = Type(r.OneOf(keys["type"], "type", typeNames...))
 	if keys["type"] == nil && keys["enum"] != nil {
 		field.Type = String
 	}
-	field.Description = r.readLine(keys["description"], "description")
-	field.Optional = r.readBool(keys["optional"], "optional")
+	field.Description = r.Line(keys["description"], "description")
+	field.Optional = r.Bool(keys["optional"], "optional")
 	r.readEnum(field, keys["enum"])
 	r.readDefault(field, keys["default"])
 }
 
 var typeNames = []string{string(String), string(Number), string(Integer), string(Boolean), string(Array), string(Object)}
 
-func (r *reader) readEnum(field *Field, v *yamlValue) {
+func (r *reader) readEnum(field *Field, v *yamltree.Node) {
 	if v == nil {
 		return
 	}
 	if field.Type != String && field.Type != "" {
-		r.complain(v.at, "enum is for strings, and %s is %s %s; remove one of both", field.Name, article(field.Type), field.Type)
+		r.Complain(v.At, "enum is for strings, and %s is %s %s; remove one of both", field.Name, article(field.Type), field.Type)
 		return
 	}
-	field.Enum = r.readTexts(v, "enum")
+	field.Enum = r.Texts(v, "enum")
 	switch {
-	case v.kind == yamlList && len(v.items) == 0:
-		r.complain(v.at, "enum allows nothing; write at least one value, or remove the key")
+	case v.Kind == yamltree.List && len(v.Items) == 0:
+		r.Complain(v.At, "enum allows nothing; write at least one value, or remove the key")
 	case len(field.Enum) > maxChoice:
-		r.complain(v.at, "enum has %d values, more than the limit of %d", len(field.Enum), maxChoice)
+		r.Complain(v.At, "enum has %d values, more than the limit of %d", len(field.Enum), maxChoice)
 	}
 	for i, value := range field.Enum {
 		if slices.Contains(field.Enum[:i], value) {
-			r.complain(v.at, "enum has %s twice", word(value))
+			r.Complain(v.At, "enum has %s twice", yamlform.Quoted(value))
 		}
 	}
 }
 
-func (r *reader) readDefault(field *Field, v *yamlValue) {
+func (r *reader) readDefault(field *Field, v *yamltree.Node) {
 	if v == nil || field.Type == "" {
 		return
 	}
@@ -144,24 +129,24 @@ func (r *reader) readDefault(field *Field, v *yamlValue) {
 		value, problem = field.read(value)
 	}
 	if problem != "" {
-		r.complain(v.at, "the default of %s %s", field.Name, problem)
+		r.Complain(v.At, "the default of %s %s", field.Name, problem)
 		return
 	}
 	field.Default = value
 }
 
 // plainValue is a YAML value as JSON's decoder would give it.
-func plainValue(v *yamlValue) (value any, problem string) {
-	switch v.kind {
-	case yamlText:
-		return v.text, ""
-	case yamlBool:
-		return strings.EqualFold(v.text, "true"), ""
-	case yamlWhole, yamlNumber:
+func plainValue(v *yamltree.Node) (value any, problem string) {
+	switch v.Kind {
+	case yamltree.Text:
+		return v.Text, ""
+	case yamltree.Bool:
+		return strings.EqualFold(v.Text, "true"), ""
+	case yamltree.Whole, yamltree.Number:
 		return plainNumber(v)
-	case yamlList:
+	case yamltree.List:
 		items := []any{}
-		for _, item := range v.items {
+		for _, item := range v.Items {
 			value, problem := plainValue(item)
 			if problem != "" {
 				return nil, problem
@@ -169,14 +154,14 @@ func plainValue(v *yamlValue) (value any, problem string) {
 			items = append(items, value)
 		}
 		return items, ""
-	case yamlMapping:
+	case yamltree.Mapping:
 		fields := map[string]any{}
-		for _, field := range v.fields {
-			value, problem := plainValue(field.value)
+		for _, field := range v.Fields {
+			value, problem := plainValue(field.Value)
 			if problem != "" {
 				return nil, problem
 			}
-			fields[field.key.text] = value
+			fields[field.Key.Text] = value
 		}
 		return fields, ""
 	default:
@@ -184,28 +169,28 @@ func plainValue(v *yamlValue) (value any, problem string) {
 	}
 }
 
-func plainNumber(v *yamlValue) (value any, problem string) {
-	digits := strings.ReplaceAll(v.text, "_", "")
-	if whole, err := strconv.ParseInt(digits, 0, 64); v.kind == yamlWhole && err == nil {
+func plainNumber(v *yamltree.Node) (value any, problem string) {
+	digits := strings.ReplaceAll(v.Text, "_", "")
+	if whole, err := strconv.ParseInt(digits, 0, 64); v.Kind == yamltree.Whole && err == nil {
 		return float64(whole), ""
 	}
 	number, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
-		return nil, "is " + word(v.text) + ", which is no number that JSON can hold"
+		return nil, "is " + yamlform.Quoted(v.Text) + ", which is no number that JSON can hold"
 	}
 	return number, ""
 }
 
 // readBindings reads names with expressions, which stay pending.
-func (r *reader) readBindings(v *yamlValue, what string, at site) []Binding {
+func (r *reader) readBindings(v *yamltree.Node, what string, at site) []Binding {
 	if v == nil {
 		return nil
 	}
 	bindings := []Binding{}
-	r.names(v, what, maxFields, func(key, value *yamlValue) {
-		if r.readName(key, "one of "+what) {
-			name := what + "." + key.text
-			bindings = append(bindings, Binding{Name: key.text, Value: r.readExpression(value, name, at)})
+	r.Names(v, what, maxFields, func(key, value *yamltree.Node) {
+		if r.Name(key, "one of "+what) {
+			name := what + "." + key.Text
+			bindings = append(bindings, Binding{Name: key.Text, Value: r.readExpression(value, name, at)})
 		}
 	})
 	return bindings

@@ -12,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
 // ReadInputs checks a run's inputs, a JSON object or nil, and fills in defaults. It returns them in canonical
@@ -83,7 +84,7 @@ func (f Field) read(value any) (converted any, problem string) {
 	case String:
 		text, is := value.(string)
 		if is && len(f.Enum) > 0 && !slices.Contains(f.Enum, text) {
-			return nil, fmt.Sprintf("is %q and must be one of %s", shorten(text), quotedList(f.Enum))
+			return nil, fmt.Sprintf("is %q and must be one of %s", yamlform.Shorten(text), quotedList(f.Enum))
 		}
 		converted, ok = text, is
 	case Number:
@@ -118,7 +119,7 @@ func asNumber(value any) (float64, bool) {
 func kindOf(value any) string {
 	switch value := value.(type) {
 	case string:
-		return "the string " + fmt.Sprintf("%q", shorten(value))
+		return "the string " + fmt.Sprintf("%q", yamlform.Shorten(value))
 	case bool:
 		return fmt.Sprintf("the boolean %t", value)
 	case float64, int:
@@ -145,15 +146,6 @@ func quotedList(texts []string) string {
 		quoted[i] = fmt.Sprintf("%q", text)
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// shorten cuts a text that is repeated in a complaint.
-func shorten(text string) string {
-	const most = 60 // characters
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }
 
 // decodeObject reads one JSON object; nothing, or null, is an empty one. Of fields that are there twice the

@@ -1,0 +1,57 @@
+package yamlform
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Problems are what is wrong with a file, in its order, at most 20. They are continuo.ErrInvalid.
+type Problems struct {
+	List []Problem
+	more int // that had no room
+}
+
+// Problem is one thing that is wrong, and what to do about it.
+type Problem struct {
+	File         string
+	Line, Column int // from 1; columns in characters
+	Message      string
+}
+
+// Error tells each problem on a line of its own.
+func (p *Problems) Error() string {
+	lines := make([]string, 0, len(p.List)+1)
+	for _, problem := range p.List {
+		lines = append(lines, problem.String())
+	}
+	if p.more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", p.more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is makes every complaint about a file an invalid input.
+func (p *Problems) Is(target error) bool { return target == continuo.ErrInvalid }
+
+func (p Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// MaxProblems is how many problems of a file are told.
+const MaxProblems = 20
+
+// maxGathered is how many problems those that are told are the first of.
+const maxGathered = 1000
+
+// problems returns what was gathered, in the order of the file.
+func (r *Reader) problems() *Problems {
+	slices.SortStableFunc(r.list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	told := r.list[:min(len(r.list), MaxProblems)]
+	return &Problems{List: slices.Clone(told), more: r.more + len(r.list) - len(told)}
+}

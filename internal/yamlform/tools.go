@@ -1,0 +1,67 @@
+package yamlform
+
+import (
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
+)
+
+// Tools is a policy for tools as a file says it; its words are those of tool.Policy.
+type Tools struct {
+	Allow, Ask, Deny []string
+	Otherwise        string
+}
+
+// The decisions, as package tool names them.
+const (
+	allow = "allow"
+	ask   = "ask"
+	deny  = "deny"
+)
+
+// Tools reads a policy, or the list of the only tools that may be used; who may use them is named in complaints. Check
+// is tool.Policy.Check of a policy that allows the pattern. Without the key everything is allowed.
+func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) error) Tools {
+	tools := Tools{Otherwise: allow}
+	switch {
+	case v == nil:
+		return tools
+	case v.Kind == yamltree.List:
+		return Tools{Allow: r.patterns(v, "tools", check), Otherwise: deny}
+	case v.Kind != yamltree.Mapping:
+		r.Complain(v.At, "tools must be a list of the tools that %s may use, or a mapping with allow, ask, deny and otherwise, not %s", who, v.Kind)
+		return tools
+	}
+	keys := r.Mapping(v, "tools", allow, ask, deny, "otherwise")
+	tools.Allow = r.patterns(keys[allow], allow, check)
+	tools.Ask = r.patterns(keys[ask], ask, check)
+	tools.Deny = r.patterns(keys[deny], deny, check)
+	if otherwise := r.OneOf(keys["otherwise"], "otherwise", allow, ask, deny); otherwise != "" {
+		tools.Otherwise = otherwise
+	}
+	return tools
+}
+
+// patterns reads patterns of tools' names, and complains where each stands.
+func (r *Reader) patterns(v *yamltree.Node, key string, check func(pattern string) error) []string {
+	if v == nil {
+		return nil
+	}
+	if v.Kind != yamltree.List {
+		r.Complain(v.At, "%s must be a list of tools, not %s", key, v.Kind)
+		return nil
+	}
+	patterns := []string{}
+	for _, item := range v.Items {
+		pattern := r.Text(item, "each of "+key)
+		if pattern == "" {
+			continue
+		}
+		if err := check(pattern); err != nil {
+			r.Complain(item.At, "%s: %s", key, strings.TrimPrefix(err.Error(), "allow: "))
+			continue
+		}
+		patterns = append(patterns, pattern)
+	}
+	return patterns
+}

@@ -1,0 +1,66 @@
+package yamlform
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/nearest"
+)
+
+// Patterns of names, and what they ask for in words.
+var (
+	idPattern   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+)
+
+const (
+	idForm   = "a small letter, then small letters, digits, _ and -, 64 at most"
+	nameForm = "a small letter, then small letters, digits and _, 64 at most"
+)
+
+// IsID reports whether a text can be the id of what a file describes.
+func IsID(text string) bool { return idPattern.MatchString(text) && text != reservedID }
+
+// DidYouMean names the nearest of what there is, or all of it when it is not much.
+func DidYouMean(text string, known []string) string {
+	if near := nearest.Name(text, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	const few = 12
+	switch {
+	case len(known) == 0:
+		return "; there are none"
+	case len(known) > few:
+		return ""
+	}
+	return "; there are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+}
+
+// OrList is a, b or c.
+func OrList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Quoted shows a name in a complaint: bare when it looks like one, quoted and cut otherwise.
+func Quoted(text string) string {
+	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == ""
+	if plain && text != "" && len(text) <= 80 {
+		return text
+	}
+	return fmt.Sprintf("%q", Shorten(text))
+}
+
+// Shorten cuts a text that is repeated in a complaint.
+func Shorten(text string) string {
+	const most = 60 // characters
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
