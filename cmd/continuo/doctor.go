@@ -82,6 +82,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.tools(settings)
 		d.agents(settings)
 		d.workflows(settings)
+		d.crews(settings, a.env)
 	}
 	if !c.JSON {
 		d.print(a)

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
 // tools checks what may run, the folder of the files, and whether the MCP servers can be started.
@@ -49,6 +51,25 @@ func (d *diagnosis) workflows(settings *config.Config) {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			d.add("workflow", bad, "%s", line)
 		}
+	}
+}
+
+// crews lists the crews, what is wrong with those that cannot be used, and what their roles lack.
+func (d *diagnosis) crews(settings *config.Config, env []string) {
+	found, err := newCrewFolder(settings).Crews()
+	for _, one := range found {
+		d.add("crew", good, "%s: %s, %s", one.ID, oneLine(one.Name, 60), count(len(one.Roles), "role"))
+		if _, unset := botTokens(one, env); len(unset) > 0 {
+			d.add("crew", warning, "%s: not set: %s, so that the crew's bot speaks for those roles on Telegram", one.ID, strings.Join(unset, ", "))
+		}
+	}
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			d.add("crew", bad, "%s", line)
+		}
+	}
+	if id := settings.Telegram.Crew; id != "" && !slices.ContainsFunc(found, func(one *crew.Crew) bool { return one.ID == id }) {
+		d.add("telegram", bad, "telegram.crew: there is no crew %s that can be used", yamlform.Quoted(id))
 	}
 }
 

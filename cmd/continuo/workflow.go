@@ -279,14 +279,14 @@ func exampleFor(file string) (text []byte, id string) {
 // writeNew writes a file that is not there yet, and the folder that it is in.
 func writeNew(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return fmt.Errorf("write a workflow: %w", err)
+		return fmt.Errorf("write a file: %w", err)
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s: %w; give another name", name, continuo.ErrExists)
 	}
 	if err != nil {
-		return fmt.Errorf("write a workflow: %w", err)
+		return fmt.Errorf("write a file: %w", err)
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())

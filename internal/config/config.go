@@ -6,7 +6,7 @@
 // small tree with a line and a column for each value (yaml.go), so that every complaint can point at
 // what it means.
 //
-// Pitfalls: models, agents, connectors and MCP servers are set in the file only. A secret is never a value: the file names the environment
+// Pitfalls: models, agents, connectors and MCP servers are set in the file only. A secret never stands in the file, which names the environment
 // variable that holds it, and no error repeats what was given where a secret may have been pasted by
 // mistake. Relative paths are relative to the working directory, not to the file.
 package config
@@ -45,6 +45,9 @@ type Config struct {
 	Chat         ChatConfig
 	Transcript   TranscriptConfig
 	Handoff      HandoffConfig
+	Crews        CrewsConfig
+	Crew         CrewConfig
+	Telegram     TelegramConfig
 	Turn         TurnConfig
 	Server       ServerConfig
 	Prompts      PromptsConfig
@@ -75,6 +78,8 @@ type ContextConfig struct {
 	LowWater           float64 // share of the budget that a window move leaves filled, above 0, at most 1
 	ToolOutputChars    int     // Unicode characters
 	PreviewChars       int     // Unicode characters
+	Strategy           string  // "truncate" or "summarize"
+	Summarizer         string  // a key of Models; "": the built-in summarizer
 }
 
 // ChatConfig is the section chat.
@@ -82,7 +87,7 @@ type ChatConfig struct {
 	MaxHistoryMessages int
 	MaxContextTokens   int
 	ReservedTokens     int
-	Strategy           string // "truncate"
+	Strategy           string // "truncate" or "summarize"
 }
 
 // TranscriptConfig is the section transcript.

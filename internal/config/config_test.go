@@ -70,7 +70,13 @@ func TestDefaults(t *testing.T) {
 		"context.max_messages = 80",
 		"context.max_tokens = 0",
 		"context.preview_chars = 1200",
+		"context.strategy = truncate",
+		"context.summarizer = ",
 		"context.tool_output_chars = 8000",
+		"crew.agent_timeout = 10m",
+		"crew.max_conversation_length = 200",
+		"crew.system_reminder_interval = 5",
+		"crews.dir = crews",
 		"demo.pace = 0s",
 		"handoff.agent_timeout = 30m",
 		"handoff.assistant_max_chars = 150",
@@ -98,6 +104,14 @@ func TestDefaults(t *testing.T) {
 		"store.retry_timeout = 15s",
 		"store.statement_timeout = 10s",
 		"store.url = ",
+		"telegram.api_url = https://api.telegram.org",
+		"telegram.bot_token = ",
+		"telegram.chat_id = 0",
+		"telegram.crew = ",
+		"telegram.max_message_length = 4096",
+		"telegram.project = default",
+		"telegram.webhook_secret = ",
+		"telegram.webhook_url = ",
 		"telemetry.message_text = false",
 		"telemetry.otlp_endpoint = ",
 		"telemetry.otlp_headers_env = OTEL_EXPORTER_OTLP_HEADERS",
@@ -194,7 +208,8 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "truncate", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
+		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {
@@ -214,6 +229,10 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny"}, s.Key) {
 			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
+		env := []string{}
+		if s.Key == "telegram.webhook_url" { // needs a secret
+			env = append(env, "CONTINUO_TELEGRAM_WEBHOOK_SECRET=s")
+		}
 		section, last := splitKey(s.Key)
 		if section == "" {
 			text += last + ": " + written + "\n"
@@ -221,9 +240,9 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 			text += section + ":\n  " + last + ": " + written + "\n"
 		}
 		for layer, config := range map[string]*Config{
-			"file": mustLoad(t, text, Options{}),
-			"env":  mustLoad(t, "models: {m: {}}", Options{Env: []string{s.Env + "=" + sample}}),
-			"flag": mustLoad(t, "models: {m: {}}", Options{Flags: map[string]string{s.Key: sample}}),
+			"file": mustLoad(t, text, Options{Env: env}),
+			"env":  mustLoad(t, "models: {m: {}}", Options{Env: append(env, s.Env+"="+sample)}),
+			"flag": mustLoad(t, "models: {m: {}}", Options{Env: env, Flags: map[string]string{s.Key: sample}}),
 		} {
 			if got := find(t, config, s.Key); got.Value != sample || got.Origin.Kind == FromDefault {
 				t.Errorf("%s by %s: %q from %s, want %q", s.Key, layer, got.Value, got.Origin, sample)

@@ -19,6 +19,9 @@ type connectorRows struct {
 	unset  []string // variables that are named and not set
 }
 
+// modelConnector is the connector of roles that a model speaks for; see crew.ConnectorModel.
+const modelConnector = "model"
+
 // connectorName is what a connector's name looks like.
 var connectorName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
@@ -36,6 +39,8 @@ func (r *fileReader) connectorsSection(section *yamltree.Node) {
 		switch name := f.Key.Text; {
 		case name == DemoModel:
 			r.problems.add(r.at(f.Key), "connectors.demo: the name demo is taken by the built-in model; choose another")
+		case name == modelConnector:
+			r.problems.add(r.at(f.Key), "connectors.model: the name model stands for the settings' models in crews; choose another")
 		case !connectorName.MatchString(name):
 			r.problems.add(r.at(f.Key), "connectors: %s is no name for a connector; allowed: a small letter, then at most 63 small letters, digits, _ and -", quoted(name))
 		default:

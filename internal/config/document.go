@@ -87,6 +87,8 @@ func markdownSection(section string) string {
 		note = "\nAgents are set in the file only. NAME is the agent's id, by which requests, conversations and workflows name it; see\n[modes and agents](modes.md).\n"
 	case "connectors":
 		note = "\nConnectors are set in the file only. NAME is what requests, agents and `model` call the connector, in the place of a\nmodel; see [connectors](connectors.md).\n"
+	case "crew":
+		note = "\nA crew's own file may say otherwise for its roles; see [crews](crews.md).\n"
 	case "mcp":
 		note = "\nMCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).\n"
 	}

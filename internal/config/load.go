@@ -172,9 +172,11 @@ func (l *loader) apply(row *setting, g given) {
 func (l *loader) finish() {
 	c := l.config
 	l.checkStore()
+	l.checkTelegram()
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}
+	l.checkSummarizer()
 	l.checkFallbacks()
 	l.checkAgents()
 	l.checkConnectors()
@@ -194,7 +196,7 @@ func (l *loader) finish() {
 		c.settings = append(c.settings, server.public()...)
 	}
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
-	c.hints = hints(c, l.env)
+	c.hints = append(hints(c, l.env), c.Telegram.hints()...)
 	for _, agent := range l.agents {
 		c.hints = append(c.hints, agent.hints()...)
 	}

@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		{text: "contextMaxChars: 1\n", want: `continuo.yaml:1:1: unknown key contextMaxChars; did you mean context.max_chars?`},
 		{text: "conversation_max_history_messages: 1\n", want: `continuo.yaml:1:1: unknown key conversation_max_history_messages; did you mean chat.max_history_messages?`},
 		{text: "log:\n  colour: red\n", want: `continuo.yaml:2:3: unknown key log.colour; the keys of log are level, format, message_text`},
-		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, log, store, objects, context, chat, transcript, handoff, turn, server, demo, prompts, workflows, tools, telemetry, models, agents, connectors, mcp`},
+		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, log, store, objects, context, chat, transcript, handoff, crews, crew, telegram, turn, server, demo, prompts, workflows, tools, telemetry, models, agents, connectors, mcp`},
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
 		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, headers, max_output_tokens, model, protocol, provider, temperature, tool_calls`},
@@ -62,9 +62,10 @@ func TestRefused(t *testing.T) {
 		{flag: [2]string{"log.level", "loud"}, want: `flag --set log.level: log.level: given "loud"; allowed: debug, info, warn or error`},
 		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{text: "tools:\n  otherwise: maybe\n", want: `continuo.yaml:2:14: tools.otherwise: given the text "maybe"; allowed: ask, allow or deny`},
-		{text: "chat:\n  strategy: summarize\n", want: `continuo.yaml:2:13: chat.strategy: given the text "summarize": summarize is not available: this version makes no summaries; use truncate`},
 
 		// What does not fit together.
+		{text: "context:\n  summarizer: gtp\nmodels:\n  gpt: {}\n", want: `continuo.yaml:2:15: context.summarizer: given "gtp", which is no model; the models are gpt`},
+		{text: "context:\n  summarizer: demo\n", want: `continuo.yaml:2:15: context.summarizer: given "demo", and there are no models; leave it empty for the built-in summarizer`},
 		{text: "model: gtp\nmodels:\n  gpt: {}\n", want: `continuo.yaml:1:8: model: given "gtp", which is not there; did you mean gpt?`},
 		{env: "CONTINUO_MODEL=sonnet", want: `env CONTINUO_MODEL: model: given "sonnet", which is not there; the only model is the built-in demo; add others under models in continuo.yaml`},
 		{text: "models:\n  demo: {}\n", want: `continuo.yaml:2:3: models.demo: the name demo is taken by the built-in model; choose another`},

@@ -9,6 +9,8 @@ func (c *Config) table(home string) []*setting {
 		c.contextRows(),
 		c.chatRows(),
 		c.handoffRows(),
+		c.crewRows(home),
+		c.telegramRows(),
 		c.turnRows(),
 		c.requestRows(),
 		c.serverRows(home),
@@ -77,6 +79,12 @@ func (c *Config) contextRows() []*setting {
 	}, {
 		key: "context.preview_chars", value: whole(&c.Context.PreviewChars, 1), def: "1200",
 		doc: "How many characters (Unicode) of a tool output its preview shows at most.",
+	}, {
+		key: "context.strategy", value: oneOf(&c.Context.Strategy, "truncate", "summarize"), def: "truncate",
+		doc: "What stands in the place of messages that do not fit, in the modes chat, agent and run: truncate marks it, summarize puts a summary there. The messages stay in the log either way.",
+	}, {
+		key: "context.summarizer", value: summarizer(&c.Context.Summarizer), def: "",
+		doc: "The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds.",
 	}}
 }
 
@@ -91,8 +99,8 @@ func (c *Config) chatRows() []*setting {
 		key: "chat.reserved_tokens", value: whole(&c.Chat.ReservedTokens, 0), def: "4500", knownAs: "reserved_tokens",
 		doc: "How many tokens of the model's window POST /chat holds back for the prompt, the tools and the answer.",
 	}, {
-		key: "chat.strategy", value: strategy(&c.Chat.Strategy), def: "truncate", knownAs: "conversation_context_strategy",
-		doc: "What POST /chat does with history that does not fit: truncate leaves out the middle and marks the place.",
+		key: "chat.strategy", value: oneOf(&c.Chat.Strategy, "truncate", "summarize"), def: "truncate", knownAs: "conversation_context_strategy",
+		doc: "What POST /chat does with history that does not fit: truncate leaves out the middle and marks the place; summarize puts a summary there.",
 	}, {
 		key: "transcript.history_messages", value: whole(&c.Transcript.HistoryMessages, 0), def: "15",
 		doc: "How many messages the HISTORY part of a transcript shows; the current cycle is always whole.",

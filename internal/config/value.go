@@ -171,19 +171,6 @@ func oneOf(place *string, words ...string) value {
 	}
 }
 
-// strategy is the one way there is to fit a chat's history.
-func strategy(place *string) value {
-	v := oneOf(place, "truncate")
-	choose := v.set
-	v.set = func(text string) error {
-		if text == "summarize" {
-			return errors.New("summarize is not available: this version makes no summaries; use truncate")
-		}
-		return choose(text)
-	}
-	return v
-}
-
 func logLevel(place *slog.Level) value {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	return value{

@@ -222,6 +222,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":"call a {\"x\":1}"}],"tools":[{"function":{"name":"a"}}]}`))
 	f.Add(body(user("[omitted]\nWhat?"), assistant("x"), user("use fs.read {")))
 	f.Add(body(append(stepOf("1", "use get_time", "- a (string, one of \"x\", \"y\"): b\n- c (array)"), user("Go."), assistant(begins+"\n\nLLM_ERROR"), user("Go on."))...))
+	f.Add(body(system("CREW\n- you: A\n- others: B"), user("[NOTES]\nx\n[END NOTES]\n\nUser (C): use fs_read\n\nAssistant (B): x")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		answer := &model.Answer{}
 		var failure error

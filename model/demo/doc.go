@@ -30,6 +30,12 @@
 //     when the answer is asked for once more.
 //   - An answer that broke off is gone on with where it stands, if the request shows the same as before.
 //
+// A request with a system message that begins with CREW is for a role of a crew, whose name that message says. The
+// model speaks once after each message of the user: where the text that it is shown has a line "User: …" and no words
+// of its own behind it, it makes the calls that the user's newest message asks for, or tells what it was shown, what the
+// user says and what another role said last. Otherwise it has nothing to add, and answers "....." and nothing else.
+// So a cycle of roles for which it speaks ends by itself.
+//
 // The same body gives the same answer. Usage is a rough count, four characters a token. There are no
 // other words that it obeys.
 package demo

@@ -20,6 +20,9 @@ func (r *request) reply() (text string, calls []call) {
 	if r.step != nil {
 		return r.replyStep()
 	}
+	if r.seat != nil {
+		return r.replyCrew()
+	}
 	if results, names := r.results(); len(results) > 0 {
 		return r.tellResults(results, names), nil
 	}

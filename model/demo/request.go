@@ -15,6 +15,7 @@ import (
 type request struct {
 	systems  []string // the system messages
 	step     *step    // that the request is for; nil for none
+	seat     *seat    // in the crew that the request is of; nil for none
 	messages []message
 	tools    []string
 	marker   string // the line that says that messages were left out, empty when there is none
@@ -80,7 +81,7 @@ func parseRequest(body []byte) (*request, error) {
 			parsed.tools = append(parsed.tools, tool.Function.Name)
 		}
 	}
-	parsed.step = parseStep(parsed.systems)
+	parsed.step, parsed.seat = parseStep(parsed.systems), parseSeat(parsed.systems, parsed.messages)
 	return parsed, nil
 }
 

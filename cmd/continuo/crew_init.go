@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/internal/yamlform"
+)
+
+type crewInitCommand struct {
+	Name string `arg:"" optional:"" default:"example" help:"The crew's id, and the name of its file in the folder of crews. Default: example."`
+}
+
+func (crewInitCommand) Help() string {
+	return `Writes the example, which explains each key, as a crew of your own, to NAME.yaml in the folder crews.dir. A file that is there already is left alone. It works as it is, without a key: the built-in demo model speaks for its roles.
+
+Examples:
+
+    continuo crew init
+    continuo crew init garden`
+}
+
+// Run writes the file.
+func (i *crewInitCommand) Run(a *app) error {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !yamlform.IsID(i.Name):
+		return &usageError{fmt.Errorf("a crew cannot be called %s: ids are a small letter, then small letters, digits, _ and -, 64 at most, and not schema", yamlform.Quoted(i.Name))}
+	case settings.Crews.Dir == "":
+		return fmt.Errorf("%w: there is no folder of crews: set crews.dir", continuo.ErrInvalid)
+	}
+	file := filepath.Join(settings.Crews.Dir, i.Name+".yaml")
+	// The folder may have the id in a file of another name, and then neither could be used.
+	if one, err := (crewFolder{dir: settings.Crews.Dir, known: crew.Known{Any: true}}).Crew(i.Name); err == nil {
+		return fmt.Errorf("crew %s: %w in the folder %s; give another name", one.ID, continuo.ErrExists, settings.Crews.Dir)
+	} else if !errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("crew %s: %w in the folder %s, and is not right: continuo doctor says why", i.Name, continuo.ErrExists, settings.Crews.Dir)
+	}
+	text := exampleID.ReplaceAll(crew.Example(), []byte("id: "+i.Name))
+	if err := writeNew(file, bytes.ReplaceAll(text, []byte("crew run example"), []byte("crew run "+i.Name))); err != nil {
+		return err
+	}
+	a.print("%s", file)
+	a.note("Change it, check it with: continuo doctor, and run it with: continuo crew run %s \"Make a plan for a small garden.\"", i.Name)
+	return nil
+}

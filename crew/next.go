@@ -1,0 +1,118 @@
+package crew
+
+import (
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Step is what is to be done next in a cycle.
+type Step struct {
+	Kind StepKind
+	// Role, Visit and Attempt say of which turn: the one that is to begin, or the one that has begun. Visit counts the
+	// turns of the cycle from 1, Attempt those that were begun for the same word.
+	Role           *Role
+	Visit, Attempt int
+	// Retry says of an attempt that has begun that somebody resumed the cycle since: where it failed it is tried again.
+	Retry bool
+}
+
+// StepKind says what a Step does.
+type StepKind string
+
+// The kinds of steps; see those of workflows.
+const (
+	StepNone   StepKind = ""
+	StepBegin  StepKind = "begin"
+	StepAttend StepKind = "attend"
+	StepRecord StepKind = "record"
+)
+
+// After is the step behind an attempt that did not come to an answer.
+func (step Step) After() Step {
+	return Step{Kind: StepBegin, Role: step.Role, Visit: step.Visit, Attempt: step.Attempt + 1}
+}
+
+// Same reports whether two steps are of the same attempt.
+func (step Step) Same(other Step) bool {
+	return step.Role != nil && other.Role != nil && step.Role.Name == other.Role.Name && step.Visit == other.Visit && step.Attempt == other.Attempt
+}
+
+// maxBroken bounds how many attempts of a turn may break off one after another and be taken up by themselves.
+const maxBroken = 50
+
+// Next says what is to be done.
+func (s *State) Next() Step {
+	role := s.Crew.Role(s.Now.Next)
+	switch {
+	case s.Run != continuo.RunRunning:
+		return Step{}
+	case s.asked != nil && s.broken >= maxBroken:
+		return Step{Kind: StepRecord}
+	case s.asked != nil:
+		return *s.asked
+	case s.isOver(), !s.HasNews(role.Name):
+		return Step{Kind: StepRecord}
+	}
+	return Step{Kind: StepBegin, Role: role, Visit: s.turns + 1, Attempt: 1}
+}
+
+// isOver reports whether the cycle has come to one of its ends.
+func (s *State) isOver() bool {
+	return s.ended != "" || s.silent >= len(s.Crew.Roles) || s.turns >= s.limit()
+}
+
+// limit is how many turns a cycle may have.
+func (s *State) limit() int { return s.Crew.MaxRounds * len(s.Crew.Roles) }
+
+// Record makes the entries that follow of the log without a turn: that a role for which nothing is new has nothing to
+// add, or the end of the cycle. They are to be appended together; there are none where Next says something else.
+func (s *State) Record() []continuo.Entry {
+	if s.Next().Kind != StepRecord {
+		return nil
+	}
+	switch {
+	case s.asked != nil:
+		return []continuo.Entry{s.Fail(*s.asked, fmt.Sprintf("its turn broke off %d times in a row", s.broken))}
+	case s.isOver():
+		return []continuo.Entry{s.end()}
+	}
+	role := s.Crew.Role(s.Now.Next)
+	pass := continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder), Author: role.Author()}
+	s.Conclude(Step{Role: role, Visit: s.turns + 1, Attempt: 1}, &pass, Memory{})
+	return []continuo.Entry{pass}
+}
+
+// end makes the entry that ends the cycle.
+func (s *State) end() continuo.Entry {
+	kind, reason := continuo.RunEnded, s.ended
+	switch {
+	case reason != "":
+	case s.silent >= len(s.Crew.Roles) && s.failed >= len(s.Crew.Roles):
+		kind, reason = continuo.RunBrokeOff, "every role failed in a row: "+s.failures()
+	case s.silent >= len(s.Crew.Roles) && s.failed > 0:
+		reason = "nobody has anything to add; failed: " + s.failures()
+	case s.silent >= len(s.Crew.Roles):
+		reason = "nobody has anything to add"
+	default:
+		reason = fmt.Sprintf("the limit of %d turns in a cycle was reached (max_rounds %d)", s.limit(), s.Crew.MaxRounds)
+	}
+	return s.event("", continuo.RunEvent{Kind: kind, Reason: reason}, "The crew's cycle ended: "+reason)
+}
+
+// failures lists the roles that failed in their last turn.
+func (s *State) failures() string {
+	var failed []string
+	for i := range s.Crew.Roles {
+		if reason := s.errors[s.Crew.Roles[i].Name]; reason != "" {
+			failed = append(failed, s.Crew.Roles[i].DisplayName+" ("+reason+")")
+		}
+	}
+	return strings.Join(failed, "; ")
+}
+
+// Author is the role as the author of an entry.
+func (r *Role) Author() *continuo.Author {
+	return &continuo.Author{RoleName: r.Name, DisplayName: r.DisplayName, AgentName: r.AgentType}
+}

@@ -1,0 +1,103 @@
+package crew
+
+import (
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Summary is a row of a list of crews.
+type Summary struct {
+	ID          string        `json:"id"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	Roles       []SummaryRole `json:"roles"`
+}
+
+// SummaryRole is who a role is.
+type SummaryRole struct {
+	Name        string `json:"role_name"`
+	DisplayName string `json:"display_name"`
+	AgentType   string `json:"agent_type"`
+	Connector   string `json:"connector"`
+	IsModerator bool   `json:"is_moderator,omitempty"`
+}
+
+// Summary is what a list tells of the crew.
+func (c *Crew) Summary() Summary {
+	summary := Summary{ID: c.ID, Name: c.Name, Description: c.Description, Roles: []SummaryRole{}}
+	for i := range c.Roles {
+		summary.Roles = append(summary.Roles, c.Roles[i].summary())
+	}
+	return summary
+}
+
+func (r *Role) summary() SummaryRole {
+	return SummaryRole{r.Name, r.DisplayName, r.AgentType, r.Connector, r.IsModerator}
+}
+
+// Shown is a crew as the API and the command line show it in JSON.
+type Shown struct {
+	ID               string      `json:"id"`
+	Name             string      `json:"name"`
+	Description      string      `json:"description,omitempty"`
+	MaxRounds        int         `json:"max_rounds"`
+	ReminderInterval int         `json:"reminder_interval,omitempty"` // absent: as the settings say
+	Summarizer       string      `json:"summarizer,omitempty"`        // absent: the built-in one
+	Roles            []ShownRole `json:"roles"`
+	SHA256           string      `json:"sha256"`
+	Text             string      `json:"text"`
+}
+
+// ShownRole is a role.
+type ShownRole struct {
+	SummaryRole
+	Model        string       `json:"model,omitempty"` // of the connector "model"; absent: the default one
+	SystemPrompt string       `json:"system_prompt"`
+	View         *ShownView   `json:"view,omitempty"`
+	Tools        *ShownPolicy `json:"tools,omitempty"`   // of the connector "model"
+	Timeout      string       `json:"timeout,omitempty"` // such as 5m0s; absent: as the settings say
+	// BotToken is the name of the variable with the token of its bot. The token itself is nowhere in a crew.
+	BotToken string `json:"bot_token,omitempty"`
+}
+
+// ShownView is how much of the talk a role is shown; what is absent is as the settings say.
+type ShownView struct {
+	Kind   window.RoleKind `json:"kind,omitempty"`
+	Newest int             `json:"newest,omitempty"`
+	Chars  int             `json:"chars,omitempty"`
+	Tokens int             `json:"tokens,omitempty"`
+}
+
+// ShownPolicy are the patterns of a role's tools.
+type ShownPolicy struct {
+	Allow     []string      `json:"allow,omitempty"`
+	Ask       []string      `json:"ask,omitempty"`
+	Deny      []string      `json:"deny,omitempty"`
+	Otherwise tool.Decision `json:"otherwise"`
+}
+
+// Shown is the crew for a program to read.
+func (c *Crew) Shown() Shown {
+	shown := Shown{
+		ID: c.ID, Name: c.Name, Description: c.Description, MaxRounds: c.MaxRounds, ReminderInterval: c.ReminderInterval,
+		Summarizer: c.Summarizer, Roles: []ShownRole{}, SHA256: c.Hash(), Text: string(c.Text),
+	}
+	for i := range c.Roles {
+		shown.Roles = append(shown.Roles, c.Roles[i].shown())
+	}
+	return shown
+}
+
+func (r *Role) shown() ShownRole {
+	shown := ShownRole{SummaryRole: r.summary(), Model: r.Model, SystemPrompt: r.SystemPrompt, BotToken: r.BotToken}
+	if view := ShownView(r.View); view != (ShownView{}) {
+		shown.View = &view
+	}
+	if r.Connector == ConnectorModel {
+		shown.Tools = &ShownPolicy{r.Tools.Allow, r.Tools.Ask, r.Tools.Deny, r.Tools.Otherwise}
+	}
+	if r.Timeout > 0 {
+		shown.Timeout = r.Timeout.String()
+	}
+	return shown
+}

@@ -1,0 +1,188 @@
+package crew
+
+import (
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// State is what the entries since a cycle began come to. It is not safe for concurrent use.
+type State struct {
+	Crew  *Crew
+	RunID string
+	// Run is how far the cycle is, Reason why it ended, failed or was stopped.
+	Run    continuo.RunState
+	Reason string
+	// Now is how the crew stands, with the roles of its file.
+	Now continuo.CrewState
+	// Seq is the seq of the newest event.
+	Seq int64
+
+	turns  int              // that were concluded in the cycle
+	silent int              // turns in a row in which nothing was said: passes and failures
+	failed int              // of these
+	asked  *Step            // the turn that has begun and is not concluded
+	broken int              // attempts of it that broke off in a row
+	ended  string           // why the cycle is to end; "" while it goes on
+	newest map[string]int64 // the newest seq that each role has said something at, people's under ""
+	passed map[string]bool  // of roles that had nothing to add in their last turn
+	errors map[string]string
+}
+
+// NewState makes the state of a cycle of which nothing is known yet.
+func NewState(c *Crew, runID string) *State {
+	s := &State{Crew: c, RunID: runID, Run: continuo.RunRunning, newest: map[string]int64{}, passed: map[string]bool{}, errors: map[string]string{}}
+	s.stand(nil)
+	return s
+}
+
+// stand takes over how the crew stands: roles that the file has not are gone, new ones have seen nothing.
+func (s *State) stand(told *continuo.CrewState) {
+	var now continuo.CrewState
+	if told != nil {
+		now = *told
+	}
+	now.Roles = make([]continuo.CrewRole, len(s.Crew.Roles))
+	for i := range s.Crew.Roles {
+		now.Roles[i].Name = s.Crew.Roles[i].Name
+		if told == nil {
+			continue
+		}
+		if known := told.Role(now.Roles[i].Name); known != nil {
+			now.Roles[i] = *known
+		}
+	}
+	if s.Crew.Role(now.Next) == nil {
+		now.Next = s.Crew.Roles[0].Name
+	}
+	s.Now = now
+}
+
+// Apply follows an entry of the log, the cycle's first and then each. An event of the cycle that makes no sense is an
+// error: the cycle cannot go on.
+func (s *State) Apply(entry *continuo.Entry) error {
+	s.hear(entry)
+	event := entry.RunEvent
+	if event == nil || entry.RunID != s.RunID {
+		return nil
+	}
+	if err := s.follow(entry, event); err != nil {
+		return fmt.Errorf("cycle %s: entry %d: %w: %w", s.RunID, entry.Seq, continuo.ErrInvalid, err)
+	}
+	s.Seq = entry.Seq
+	return nil
+}
+
+// hear notes who has said something. A person's word lets everybody speak again.
+func (s *State) hear(entry *continuo.Entry) {
+	switch {
+	case entry.Hidden || entry.IsPlaceholder():
+	case entry.Role == continuo.User:
+		s.newest[""] = entry.Seq
+		s.silent, s.failed, s.ended = 0, 0, ""
+	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
+		s.newest[speaker(entry)] = entry.Seq
+	}
+}
+
+// speaker is the role that has said something; whoever is no role of a crew is nobody's own.
+func speaker(entry *continuo.Entry) string {
+	if entry.Author == nil {
+		return ""
+	}
+	return entry.Author.RoleName
+}
+
+// follow applies an event.
+func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
+	if event.Crew != nil {
+		s.stand(event.Crew)
+	}
+	switch event.Kind {
+	case continuo.RunBegan:
+	case continuo.RunNodeBegan, continuo.RunNodeFinished, continuo.CrewRoleFailed:
+		role := s.Crew.Role(entry.NodeID)
+		if role == nil {
+			return fmt.Errorf("%s is of the role %q, which the crew does not have", event.Kind, entry.NodeID)
+		}
+		s.take(role, entry, event)
+	case continuo.CrewNoted:
+		if noted := s.Now.Role(entry.NodeID); noted != nil && entry.Summary != nil && entry.Redacted == nil {
+			noted.Notes = entry.Seq
+		}
+	case continuo.CrewReset, continuo.CrewRestored:
+	case continuo.RunEnded:
+		s.Run, s.Reason = continuo.RunFinished, event.Reason
+	case continuo.RunBrokeOff:
+		s.Run, s.Reason = continuo.RunFailed, event.Reason
+	case continuo.RunHalted:
+		s.Run, s.Reason = continuo.RunStopped, event.Reason
+	case continuo.RunCalledOff:
+		s.Run, s.Reason = continuo.RunCancelled, event.Reason
+	case continuo.RunResumed:
+		s.Run, s.Reason = continuo.RunRunning, ""
+		s.silent, s.failed, s.broken, s.ended = 0, 0, 0, ""
+		if s.asked != nil {
+			s.asked.Retry = true
+		}
+	default:
+		return fmt.Errorf("there is no event %q", event.Kind)
+	}
+	return nil
+}
+
+// take follows a role's turn.
+func (s *State) take(role *Role, entry *continuo.Entry, event *continuo.RunEvent) {
+	if event.Kind == continuo.RunNodeBegan {
+		if s.asked != nil && s.asked.Visit == event.Visit {
+			s.broken++
+		} else {
+			s.broken = 0
+		}
+		s.asked = &Step{Kind: StepAttend, Role: role, Visit: event.Visit, Attempt: event.Attempt}
+		return
+	}
+	s.asked, s.broken = nil, 0
+	s.turns++
+	said := event.Kind == continuo.RunNodeFinished && !passes(event)
+	s.passed[role.Name] = event.Kind == continuo.RunNodeFinished && !said
+	delete(s.errors, role.Name)
+	switch {
+	case said:
+		s.silent, s.failed = 0, 0
+	case event.Kind == continuo.CrewRoleFailed:
+		s.errors[role.Name] = event.Reason
+		s.silent++
+		s.failed++
+	case s.HasNews(role.Name): // it has not heard everything yet, so that its word is no last one
+		s.silent, s.failed = 0, 0
+	default:
+		s.silent++
+		if role.IsModerator {
+			s.ended = fmt.Sprintf("%s, who moderates, has nothing to add", role.DisplayName)
+		}
+	}
+}
+
+// passReason marks a role's event where it had nothing to add.
+const passReason = "nothing to add"
+
+func passes(event *continuo.RunEvent) bool { return event.Reason == passReason }
+
+// HasNews reports whether somebody else has said something behind a role's cursor. What was said before the cycle
+// began counts through the word that it began with.
+func (s *State) HasNews(role string) bool {
+	cursor := s.Now.Role(role).Cursor
+	for speaker, seq := range s.newest {
+		if (speaker != role || speaker == "") && seq > cursor {
+			return true
+		}
+	}
+	return false
+}
+
+// Failed says why a role did not answer in its last turn of the cycle; "" where it did.
+func (s *State) Failed(role string) string { return s.errors[role] }
+
+// Broken is how many attempts of the turn under way broke off in a row.
+func (s *State) Broken() int { return s.broken }

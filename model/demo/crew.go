@@ -1,0 +1,112 @@
+package demo
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// seat is the model's place in a crew: what it is called there, and what it was shown of the talk.
+type seat struct {
+	name string
+	talk []said
+}
+
+// said is a message of a crew's talk.
+type said struct {
+	user bool
+	name string // of whoever said it; "" for a user without one
+	text string
+}
+
+// parseSeat reads the system message that begins with CREW, and the text of the talk; nil when there is no such message.
+func parseSeat(systems []string, messages []message) *seat {
+	for _, text := range systems {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		if len(lines) < 2 || strings.TrimSpace(lines[0]) != "CREW" {
+			continue
+		}
+		name, found := strings.CutPrefix(strings.TrimSpace(lines[1]), "- you: ")
+		if !found {
+			continue
+		}
+		place := &seat{name: name}
+		if first := slices.IndexFunc(messages, func(m message) bool { return m.role == "user" }); first >= 0 {
+			place.talk = parseTalk(messages[first].text)
+		}
+		return place
+	}
+	return nil
+}
+
+var (
+	label  = regexp.MustCompile(`^(User|Assistant)(?: \(([^()]+)\))?:(?: |$)`)
+	blocks = map[string]string{
+		"[SYSTEM REMINDER]": "[END REMINDER]", "[ORIGINAL REQUEST]": "[END REQUEST]", "[NOTES]": "[END NOTES]", "[CONTEXT SUMMARY]": "[RECENT]",
+	}
+)
+
+// parseTalk finds the messages in the text that a role is shown; what stands in blocks before and between them is
+// passed over. Lines of a message never look like a label or a block, because a backslash is put before those that do.
+func parseTalk(text string) []said {
+	var talk []said
+	end := "" // the line with which the block ends that a line stands in
+	for line := range strings.SplitSeq(text, "\n") {
+		found := label.FindStringSubmatch(line)
+		switch {
+		case end != "":
+			if line == end {
+				end = ""
+			}
+		case blocks[line] != "":
+			end = blocks[line]
+		case strings.HasPrefix(line, "[MORE"):
+		case found != nil:
+			talk = append(talk, said{found[1] == "User", found[2], line[len(found[0]):]})
+		case len(talk) > 0:
+			talk[len(talk)-1].text += "\n" + line
+		}
+	}
+	return talk
+}
+
+// replyCrew speaks in a crew: once after each message of the user.
+func (r *request) replyCrew() (text string, calls []call) {
+	if results, names := r.results(); len(results) > 0 {
+		return r.tellResults(results, names), nil
+	}
+	asked, answered := -1, false
+	for i, one := range r.seat.talk {
+		switch {
+		case one.user:
+			asked, answered = i, false
+		case one.name == r.seat.name:
+			answered = true
+		}
+	}
+	if asked < 0 || answered {
+		return continuo.Placeholder, nil
+	}
+	newest := r.seat.talk[asked].text
+	calls, unknown := r.callsIn(newest)
+	if len(calls) > 0 {
+		return "As the user asked, I call " + names(calls) + ".", calls
+	}
+	var words []string
+	if unknown != "" {
+		words = append(words, r.refuse(unknown))
+	}
+	return strings.Join(append(words, introduction, r.seat.tell(asked)), " "), nil
+}
+
+// tell says as whom the model speaks and what it was shown, and repeats what the user and the last of the others said.
+func (s *seat) tell(asked int) string {
+	text := fmt.Sprintf("Here I am %s. I was shown %s of the talk. The user says: %s", s.name, plural(len(s.talk), "message"), quote(s.talk[asked].text, maxQuote))
+	if last := s.talk[len(s.talk)-1]; !last.user {
+		text += fmt.Sprintf(" %s said last: %s", last.name, quote(last.text, maxQuote))
+	}
+	return text
+}
