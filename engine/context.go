@@ -37,8 +37,10 @@ type ContextRequest struct {
 	Model string
 	// AgentID names who would answer. Default: the conversation's active agent, where its mode has one.
 	AgentID string
-	// System adds the system messages of the conversation's mode.
+	// System adds the system messages of the conversation's mode, or of the role.
 	System bool
+	// Crew names the crew of the view role:NAME. Default: the one that spoke last at that place.
+	Crew string
 }
 
 // Context is what a reader of a conversation sees.
@@ -52,16 +54,15 @@ type Context struct {
 
 // Context builds what a reader sees, without a model and without changing anything.
 func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
-	mode, agent := stance(conversation, "", request.AgentID)
-	chosen, err := e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View})
+	at, err := placeIn(conversation, request.At)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := e.chooseReader(ctx, conversation, request, at)
 	if err != nil {
 		return nil, err
 	}
 	view, err := limited(chosen.view, request)
-	if err != nil {
-		return nil, err
-	}
-	at, err := placeIn(conversation, request.At)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +91,15 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	}
 	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
 	return result, nil
+}
+
+// chooseReader looks up who reads: a role of a crew, or whoever a message would go to.
+func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
+	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
+		return e.chooseRoleAt(ctx, conversation, request.Crew, role, at)
+	}
+	mode, agent := stance(conversation, "", request.AgentID)
+	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View})
 }
 
 // limited is a view with the limits that a request replaces.
@@ -257,7 +267,7 @@ func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation
 		}
 		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
 		if !same {
-			replayed.Redacted = redactedSince(request.Plan, &entry)
+			replayed.Redacted = append(e.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
 		}
 		return replayed, nil
 	}

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
@@ -27,6 +28,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
+	"github.com/continuo-log/continuo/workflow"
 )
 
 // Engine ties a log to models, views, prompts and tools. It is safe for concurrent use.
@@ -38,7 +40,10 @@ type Engine struct {
 	quota   quota
 	agents  quota // of those that were deployed
 	keeper  *turn.Keeper
-	texts   workflowTexts
+	// What texts in the log say that were parsed before.
+	workflowTexts texts[*workflow.Workflow]
+	crewTexts     texts[*crew.Crew]
+	speakers      speakers // the programs that speak for roles of crews
 
 	mu     sync.Mutex
 	closed bool           // no turn may begin any more
@@ -64,8 +69,14 @@ type Options struct {
 	Policy tool.Policy
 	// Agents are who may answer, by their ids. Default none.
 	Agents map[string]Agent
+	// Summarizer names the model that makes summaries of conversations, for views whose strategy is summarize. Default
+	// "": the built-in one, which picks sentences.
+	Summarizer string
 	// Workflows are what can be run. Default none.
 	Workflows Workflows
+	// Crews are who can speak in turn in one conversation, CrewDefaults what their files leave open. Default none.
+	Crews        Crews
+	CrewDefaults CrewOptions
 	// Handoff bounds tasks that are given away; MaxAgents their agents at work in a project and this process, default
 	// 8; AgentTimeout one agent's work, default 30 min.
 	Handoff      task.Limits
@@ -113,6 +124,9 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 			return nil, fmt.Errorf("engine: %w: the fallback of the model %s: there is no model %q", continuo.ErrInvalid, name, upstream.Fallback)
 		}
 	}
+	if _, ok := options.Models[options.Summarizer]; !ok && options.Summarizer != "" {
+		return nil, fmt.Errorf("engine: %w: the summarizer: there is no model %q", continuo.ErrInvalid, options.Summarizer)
+	}
 	if options.Views == nil {
 		settings := window.DefaultSettings()
 		options.Views = &settings
@@ -121,6 +135,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
 	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
+	options.CrewDefaults = options.CrewDefaults.orDefaults()
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -131,6 +146,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		options.Tracer = noop.Tracer{}
 	}
 	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}, runs: map[string]*driving{}}
+	e.speakers.options, e.speakers.logger, e.speakers.metrics = options.CrewDefaults, options.Logger, metrics
 	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
@@ -156,6 +172,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.turns.Wait()
 		close(done)
 	}()
+	defer e.speakers.close()
 	select {
 	case <-done:
 		e.close(turn.ErrInterrupted)

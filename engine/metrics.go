@@ -22,6 +22,7 @@ type Metrics struct {
 	driving      prometheus.Gauge
 	rests        *prometheus.CounterVec
 	agents       prometheus.Gauge
+	processes    prometheus.Gauge
 	leasesLost   prometheus.Counter
 	streams      prometheus.Gauge
 	flushed      prometheus.Counter
@@ -29,6 +30,7 @@ type Metrics struct {
 	rounds       *prometheus.CounterVec
 	tokens       *prometheus.CounterVec
 	windowMoves  *prometheus.CounterVec
+	summaries    *prometheus.CounterVec
 	entriesShown *prometheus.CounterVec
 	rowsRead     prometheus.Counter
 	retries      *prometheus.CounterVec
@@ -72,6 +74,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		recovered:    r.counter("continuo_turns_recovered_total", "Turns that another process had left behind and this one closed or took up."),
 		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process goes on with."),
 		rests:        r.counters("continuo_runs_rested_total", "How often this process had nothing left to do for a run, by the run's state then.", "state"),
+		processes:    r.gauge("continuo_crew_processes", "Programs that speak for roles of crews, in this process."),
 		agents:       r.gauge("continuo_agents_running", "Agents of tasks at work in this process."),
 		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
 		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn just now."),
@@ -80,6 +83,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		rounds:       r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
 		tokens:       r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
 		windowMoves:  r.counters("continuo_window_moves_total", "Requests for which a view's window moved, by view.", "view"),
+		summaries:    r.counters("continuo_summaries_total", "Summaries of conversations that were made, by who made them: a model, or the built-in summarizer.", "maker"),
 		entriesShown: r.counters("continuo_plan_entries_total", "Entries of plans, by what became of them.", "verdict"),
 		rowsRead:     r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
 		retries:      r.counters("continuo_retries_total", "Failed model requests that were tried again, by provider and reason.", "provider", "reason"),
@@ -176,9 +180,18 @@ func (m *Metrics) planned(plan *continuo.Plan) {
 	m.entriesShown.WithLabelValues("kept").Add(float64(totals.Kept - totals.Previewed - totals.Truncated))
 	m.entriesShown.WithLabelValues("previewed").Add(float64(totals.Previewed))
 	m.entriesShown.WithLabelValues("truncated").Add(float64(totals.Truncated))
+	m.entriesShown.WithLabelValues("summarized").Add(float64(totals.Summarized))
 	m.entriesShown.WithLabelValues("dropped").Add(float64(totals.Dropped))
 	m.entriesShown.WithLabelValues("excluded").Add(float64(totals.Excluded))
 	m.rowsRead.Add(float64(totals.RowsRead))
+}
+
+// summarized counts a summary by who made it: "extractive", or the name of a model.
+func (m *Metrics) summarized(by string) {
+	if by != extractive {
+		by = "model"
+	}
+	m.summaries.WithLabelValues(by).Inc()
 }
 
 func (m *Metrics) answered(entry *continuo.Entry) {
@@ -265,3 +278,6 @@ func (r registration) histograms(name, help string, buckets []float64, labels ..
 	r.add(series)
 	return series
 }
+
+// RoleProcess counts a program of a role that was started (+1) or has ended (-1).
+func (m *Metrics) RoleProcess(change int) { m.processes.Add(float64(change)) }

@@ -358,8 +358,16 @@ type RunProgress struct {
 // has failed or was stopped and nothing more is there, or with an error.
 func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
 	return func(yield func(RunProgress, error) bool) {
-		f := &runFollower{engine: e, ctx: ctx, tracker: newTracker(e, run), after: after, yield: yield}
-		if err := f.run(); err != nil {
+		t := newTracker(e, run)
+		f := &runFollower{engine: e, ctx: ctx, run: run, tracker: t, after: after}
+		f.tell = func(entry *continuo.Entry, _ *continuo.Turn, event *turn.Event) bool {
+			progress := RunProgress{Entry: entry, Turn: event}
+			if entry != nil && entry.RunEvent != nil {
+				progress.Status = t.statusAt(entry)
+			}
+			return yield(progress, nil)
+		}
+		if err := f.follow(); err != nil {
 			yield(RunProgress{}, err)
 		}
 	}

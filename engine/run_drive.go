@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -93,7 +93,7 @@ const drivePatience = time.Second
 func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 	logger := e.options.Logger.With("conversation_id", run.ConversationID, "run_id", run.ID)
 	for {
-		err := e.steps(ctx, run)
+		err := e.stepsOf(ctx, run)
 		passes := errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
 		switch {
 		case errors.Is(err, errNotHere):
@@ -109,12 +109,7 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 			return
 		case !passes:
 			logger.ErrorContext(ctx, "run_broke_off", "error", err.Error())
-			if err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
-				if s.Run != continuo.RunRunning {
-					return nil, nil
-				}
-				return []continuo.Entry{s.BreakOff(err.Error())}, nil
-			}); err != nil {
+			if err := e.breakOff(ctx, run, err); err != nil {
 				logger.ErrorContext(ctx, "run_left", "error", err.Error())
 			}
 			return
@@ -122,6 +117,32 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 		logger.WarnContext(ctx, "run_waits", "error", err.Error())
 		e.pause(ctx, drivePatience)
 	}
+}
+
+// stepsOf takes the steps of a run or of a crew's cycle.
+func (e *Engine) stepsOf(ctx context.Context, run continuo.Run) error {
+	if _, ok := continuo.CrewOf(run.WorkflowID); ok {
+		return e.crewSteps(ctx, run)
+	}
+	return e.steps(ctx, run)
+}
+
+// breakOff records that a run that is under way cannot go on.
+func (e *Engine) breakOff(ctx context.Context, run continuo.Run, reason error) error {
+	if _, ok := continuo.CrewOf(run.WorkflowID); ok {
+		return e.changeCrew(ctx, newCrewTracker(e, run), func(s *crew.State) ([]continuo.Entry, error) {
+			if s.Run != continuo.RunRunning {
+				return nil, nil
+			}
+			return []continuo.Entry{s.BreakOff(reason.Error())}, nil
+		})
+	}
+	return e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+		if s.Run != continuo.RunRunning {
+			return nil, nil
+		}
+		return []continuo.Entry{s.BreakOff(reason.Error())}, nil
+	})
 }
 
 // pause waits, unless the program is ending.
@@ -319,8 +340,7 @@ func leadsTo(now, step workflow.Step) bool {
 
 // stepTurnID is the id of an attempt's turn: whoever goes on with the run can begin it once.
 func stepTurnID(run continuo.Run, step workflow.Step) string {
-	name := fmt.Sprintf("%s/%s/%d/%d", run.ID, step.Node.ID, step.Visit, step.Attempt)
-	return "turn_" + strings.TrimPrefix(run.ConversationID, "conv_") + "_" + hashOf(name)[:12]
+	return keyedTurnID(run, fmt.Sprintf("%s/%s/%d/%d", run.ID, step.Node.ID, step.Visit, step.Attempt))
 }
 
 // ResumeRuns goes on with runs whose process is gone: those that run, of which nothing was heard for quiet, and
@@ -351,6 +371,11 @@ func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed i
 // carries reports whether this program has what a run's steps need; of one that cannot be read it takes it for
 // granted, so that it is ended.
 func (e *Engine) carries(ctx context.Context, run continuo.Run) bool {
+	if _, ok := continuo.CrewOf(run.WorkflowID); ok {
+		t := newCrewTracker(e, run)
+		err := t.read(ctx, run.FirstSeq, func(*continuo.Entry) bool { return true })
+		return err != nil || e.canStaff(t.state.Crew) == nil
+	}
 	t := newTracker(e, run)
 	return t.begin(ctx) != nil || e.canCarry(t.state.Workflow) == nil
 }

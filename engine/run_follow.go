@@ -5,27 +5,37 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
 )
 
-// runFollower is one reader of a run.
+// runFollower is one reader of a run, or of a crew's cycle.
 type runFollower struct {
 	engine  *Engine
 	ctx     context.Context
-	tracker *tracker
+	run     continuo.Run
+	tracker followed
 	after   int64
-	yield   func(RunProgress, error) bool
-	left    bool            // the reader has enough
-	heard   map[string]bool // turns that were followed to their end
+	// tell gives the reader an entry, or an event of a turn that is under way, and reports whether it wants more.
+	tell  func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool
+	left  bool            // the reader has enough
+	heard map[string]bool // turns that were followed to their end
+}
+
+// followed reads what is recorded of a run.
+type followed interface {
+	// read reads on through an entry (0: the end of the log), and gives each to a function, which may stop it.
+	read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error
+	at() continuo.RunState
 }
 
 // waitingPoll is how often a run is looked at that waits for a person, where nothing tells of a change.
 const waitingPoll = time.Second
 
-func (f *runFollower) run() error {
+func (f *runFollower) follow() error {
 	waits, cancel := context.WithCancelCause(f.ctx) // for what comes next; a turn under way is heard to its end
 	defer cancel(nil)
 	defer context.AfterFunc(f.engine.draining, func() { cancel(ErrClosing) })()
-	listener := f.engine.Log.Listen(f.tracker.run.ConversationID)
+	listener := f.engine.Log.Listen(f.run.ConversationID)
 	defer listener.Close()
 	f.heard = map[string]bool{}
 	for {
@@ -33,11 +43,11 @@ func (f *runFollower) run() error {
 		if err := f.entries(0); err != nil || f.left {
 			return err
 		}
-		running, err := f.engine.runningTurn(f.ctx, f.tracker.run.ConversationID)
+		running, err := f.engine.runningTurn(f.ctx, f.run.ConversationID)
 		if err != nil {
 			return err
 		}
-		if running != nil && running.RunID == f.tracker.run.ID && !f.heard[running.ID] {
+		if running != nil && running.RunID == f.run.ID && !f.heard[running.ID] {
 			f.turn(*running)
 			if f.left {
 				return nil
@@ -45,10 +55,10 @@ func (f *runFollower) run() error {
 			continue
 		}
 		poll := otherPoll
-		switch state := f.tracker.state.Run; {
+		switch state := f.tracker.at(); {
 		case state == continuo.RunWaiting:
 			poll = waitingPoll
-		case state != continuo.RunRunning && (running == nil || running.RunID != f.tracker.run.ID):
+		case state != continuo.RunRunning && (running == nil || running.RunID != f.run.ID):
 			return f.entries(0) // what its last turn wrote
 		}
 		if !listener.Wait(waits, changed, poll) {
@@ -64,11 +74,7 @@ func (f *runFollower) entries(through int64) error {
 			return true
 		}
 		f.after = entry.Seq
-		progress := RunProgress{Entry: entry}
-		if entry.RunEvent != nil {
-			progress.Status = f.tracker.statusAt(entry)
-		}
-		f.left = !f.yield(progress, nil)
+		f.left = !f.tell(entry, nil, nil)
 		return !f.left
 	})
 }
@@ -79,7 +85,7 @@ func (f *runFollower) turn(running continuo.Turn) {
 		if err != nil {
 			break
 		}
-		if f.left = !f.yield(RunProgress{Turn: &event}, nil); f.left {
+		if f.left = !f.tell(nil, &running, &event); f.left {
 			return
 		}
 		if event.Entry != nil && (f.entries(event.Entry.Seq) != nil || f.left) {

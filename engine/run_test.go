@@ -533,6 +533,14 @@ func (m *mortal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 	return m.Store.UpdateTurn(ctx, update)
 }
 
+// TakeTurn keeps a program that has ended from closing the turns of the one after it.
+func (m *mortal) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (continuo.Turn, error) {
+	if err := m.write(); err != nil {
+		return continuo.Turn{}, err
+	}
+	return m.Store.TakeTurn(ctx, seen, owner, lease)
+}
+
 // counted is a tool that remembers its calls.
 type counted struct {
 	name   string

@@ -27,6 +27,9 @@ func newTracker(e *Engine, run continuo.Run) *tracker {
 	return &tracker{engine: e, run: run, next: run.FirstSeq, pieces: map[string][]string{}, answers: map[string]string{}, failures: map[string]string{}}
 }
 
+// at is how far the run is by what was read.
+func (t *tracker) at() continuo.RunState { return t.state.Run }
+
 // begin reads the run's first entry.
 func (t *tracker) begin(ctx context.Context) error {
 	return t.read(ctx, t.run.FirstSeq, func(*continuo.Entry) bool { return true })
@@ -145,36 +148,48 @@ func (t *tracker) statusAt(event *continuo.Entry) *RunStatus {
 	return status
 }
 
-// workflowTexts are workflows by their ids and the hashes of their texts, so that a run's is not parsed at each look.
-type workflowTexts struct {
-	mu    sync.Mutex
-	texts map[string]*workflow.Workflow
-}
-
-// maxWorkflowTexts bounds how many are remembered.
-const maxWorkflowTexts = 256
-
 // workflowOf finds the workflow that a run was begun with, as it was then. A text may leave the id to its file's name.
 func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Workflow, error) {
-	key := id + " " + hash
-	e.texts.mu.Lock()
-	found := e.texts.texts[key]
-	e.texts.mu.Unlock()
-	if found != nil {
+	return e.workflowTexts.get(id+" "+hash, func() (*workflow.Workflow, error) {
+		text, err := e.Log.Text(ctx, hash)
+		if err != nil {
+			return nil, fmt.Errorf("its workflow: %w", err)
+		}
+		found, err := workflow.Parse(id+".yaml", text, workflow.Known{Any: true})
+		if err != nil {
+			return nil, fmt.Errorf("its workflow: %w", err)
+		}
+		return found, nil
+	})
+}
+
+// texts are what texts of the log say, by ids and hashes, so that one is not parsed at each look. It is safe for
+// concurrent use.
+type texts[T any] struct {
+	mu   sync.Mutex
+	read map[string]T
+}
+
+// maxTexts bounds how many are remembered.
+const maxTexts = 256
+
+// get finds one or reads it.
+func (t *texts[T]) get(key string, read func() (T, error)) (T, error) {
+	t.mu.Lock()
+	found, ok := t.read[key]
+	t.mu.Unlock()
+	if ok {
 		return found, nil
 	}
-	text, err := e.Log.Text(ctx, hash)
+	found, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("its workflow: %w", err)
+		return found, err
 	}
-	if found, err = workflow.Parse(id+".yaml", text, workflow.Known{Any: true}); err != nil {
-		return nil, fmt.Errorf("its workflow: %w", err)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.read == nil || len(t.read) >= maxTexts {
+		t.read = map[string]T{}
 	}
-	e.texts.mu.Lock()
-	defer e.texts.mu.Unlock()
-	if e.texts.texts == nil || len(e.texts.texts) >= maxWorkflowTexts {
-		e.texts.texts = map[string]*workflow.Workflow{}
-	}
-	e.texts.texts[key] = found
+	t.read[key] = found
 	return found, nil
 }

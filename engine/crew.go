@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// Crews is where an engine finds crews. It must be safe for concurrent use.
+type Crews interface {
+	// Crew finds one by id; continuo.ErrNotFound, or an error that lists the problems of one that is not right.
+	Crew(id string) (*crew.Crew, error)
+	// Crews lists those that there are by id. Problems of files that are not right are joined in the error, and the
+	// others are listed all the same.
+	Crews() ([]*crew.Crew, error)
+}
+
+// CrewOptions are what the roles of crews have where their files say nothing.
+type CrewOptions struct {
+	// Newest is how many messages the view "window" shows. Default 200.
+	Newest int
+	// ReminderInterval is after how many answers a role's system prompt comes back. Default 5.
+	ReminderInterval int
+	// Timeout bounds a role's turn. Default 600 s.
+	Timeout time.Duration
+	// RestartWait is how long is waited before a program that ended is started again, the first time; it doubles with
+	// each time up to 30 s. Default 500 ms.
+	RestartWait time.Duration
+	// Failures is after how many failed turns in a row a role is left alone, Cooldown for how long; that doubles while
+	// its turns go on failing, up to eight times. Default 3 and 30 s.
+	Failures int
+	Cooldown time.Duration
+	// Idle is how long the program of a role is kept that nobody asks. Default 30 min.
+	Idle time.Duration
+}
+
+func (o CrewOptions) orDefaults() CrewOptions {
+	o.Newest, o.ReminderInterval = cmp.Or(o.Newest, 200), cmp.Or(o.ReminderInterval, 5)
+	o.Timeout, o.RestartWait = cmp.Or(o.Timeout, 600*time.Second), cmp.Or(o.RestartWait, 500*time.Millisecond)
+	o.Failures, o.Cooldown, o.Idle = cmp.Or(o.Failures, 3), cmp.Or(o.Cooldown, 30*time.Second), cmp.Or(o.Idle, 30*time.Minute)
+	return o
+}
+
+// CrewSession names a crew and the conversation that it works in.
+type CrewSession struct {
+	ProjectID string
+	Crew      string // its id
+	// SessionID is a conversation's id or key, as in a ChatRequest. Default: "crew:" and the crew's id.
+	SessionID string
+}
+
+func (s CrewSession) session() string { return cmp.Or(s.SessionID, continuo.CrewWorkflow(s.Crew)) }
+
+// CrewMessage is what a person says to a crew.
+type CrewMessage struct {
+	CrewSession
+	Message continuo.Content
+	// Author says who speaks, where several people do; nil for nobody in particular.
+	Author *continuo.Author
+	Key    string // the idempotency key; "" for none
+	// Detached lets the crew go on when the caller's context ends.
+	Detached bool
+}
+
+// ErrNoCycle says that a crew has not done anything in a conversation yet, or has nothing to go on with.
+var ErrNoCycle = errors.New("the crew has nothing to go on with")
+
+// Crews lists the crews; see [Crews].
+func (e *Engine) Crews() ([]*crew.Crew, error) {
+	if e.options.Crews == nil {
+		return nil, nil
+	}
+	return e.options.Crews.Crews()
+}
+
+// Crew finds a crew by id; see [Crews].
+func (e *Engine) Crew(id string) (*crew.Crew, error) {
+	if e.options.Crews == nil {
+		return nil, fmt.Errorf("crew %q: %w: there are none", shorten(id, 60), continuo.ErrNotFound)
+	}
+	return e.options.Crews.Crew(id)
+}
+
+// Say hands in what a person says to a crew. It begins a cycle, or, while one is under way, is heard in it; either way
+// the cycle goes on in goroutines of its own. A key that was used before gives the cycle that its message went into.
+func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, error) {
+	found, err := e.Crew(request.Crew)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(request.Message.String()) == "" && !request.Message.IsParts() {
+		return nil, fmt.Errorf("%w: the message says nothing", continuo.ErrInvalid)
+	}
+	if err := e.canStaff(found); err != nil {
+		return nil, err
+	}
+	if e.isClosed() {
+		return nil, ErrClosing // before anything is said
+	}
+	conversation, err := e.session(ctx, ChatRequest{ProjectID: request.ProjectID, SessionID: request.session(), Message: request.Message})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.Log.PutText(ctx, found.Text); err != nil {
+		return nil, err
+	}
+	run, err := e.hear(ctx, conversation, found, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.drive(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
+		return nil, err // the message stands in the log: whoever is there next goes on with it
+	}
+	return e.crewStatus(ctx, conversation, found, run)
+}
+
+// hear appends a message, and returns the cycle that it went into. It waits no longer than a turn waits for its
+// conversation.
+func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
+	defer cancel()
+	options := continuo.AppendOptions{}
+	if request.Key != "" {
+		options.Key = "crew/" + found.ID + "/" + request.Key
+		options.Identity = hashOf(string(rawjson.MustMarshal(request.Message)))
+	}
+	for {
+		t, err := e.newestCycle(ctx, conversation, found.ID)
+		if err != nil {
+			return continuo.Run{}, err
+		}
+		var entry continuo.Entry
+		switch {
+		case t == nil:
+			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, nil)
+			options.ExpectSeq = conversation.LastSeq + 1
+		case t.state.Run == continuo.RunRunning:
+			entry = t.state.Says(request.Message, request.Author)
+			options.ExpectSeq = t.next
+		default:
+			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, &t.state.Now)
+			options.ExpectSeq = t.next
+		}
+		stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{entry}, options)
+		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
+			if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil {
+				return continuo.Run{}, err
+			}
+			continue
+		}
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return continuo.Run{}, err
+		}
+		return e.Log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
+	}
+}
+
+// newestCycle reads the newest cycle of a crew in a conversation, to its end; nil where there is none.
+func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewTracker, error) {
+	newest, err := e.Log.Runs().Runs(ctx, continuo.RunQuery{
+		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), Limit: 1,
+	})
+	if err != nil || len(newest) == 0 {
+		return nil, err
+	}
+	t := newCrewTracker(e, newest[0])
+	return t, t.catchUp(ctx)
+}
+
+// cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has not been there.
+func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewTracker, error) {
+	conversation, err := e.Log.Find(ctx, session.ProjectID, session.session())
+	if err != nil {
+		return conversation, nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
+	}
+	t, err := e.newestCycle(ctx, conversation, session.Crew)
+	if err == nil && t == nil {
+		err = fmt.Errorf("%w: crew %s has done nothing in session %s yet", continuo.ErrNotFound, shorten(session.Crew, 60), shorten(session.session(), 60))
+	}
+	return conversation, t, err
+}
+
+// ResumeCrew goes on with a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
+func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
+	conversation, t, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.canStaff(t.state.Crew); err != nil {
+		return nil, err
+	}
+	err = e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
+		switch s.Run {
+		case continuo.RunRunning:
+			return nil, nil
+		case continuo.RunFailed, continuo.RunStopped:
+			return []continuo.Entry{s.Resume()}, nil
+		}
+		return nil, fmt.Errorf("crew %s: %w: its newest cycle is %s; say something to it", s.Crew.ID, ErrNoCycle, s.Run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.drive(ctx, t.run, detached); err != nil && !errors.Is(err, ErrClosing) {
+		return nil, err
+	}
+	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+}
+
+// StopCrew stops a cycle that is under way, wherever it runs, until somebody resumes it or says something. One that
+// is not under way is left alone.
+func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
+	conversation, t, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.stopCycle(ctx, t, reason); err != nil {
+		return nil, err
+	}
+	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+}
+
+// stopCycle records that a cycle was stopped, and stops its turn: before, since nothing can be appended while it has
+// calls open, and after, since another one may have begun meanwhile.
+func (e *Engine) stopCycle(ctx context.Context, t *crewTracker, reason string) error {
+	if t.state.Run != continuo.RunRunning {
+		return nil
+	}
+	if err := e.stopTurnOf(ctx, t.run); err != nil {
+		return err
+	}
+	err := e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
+		if s.Run != continuo.RunRunning {
+			return nil, nil
+		}
+		return []continuo.Entry{s.Halt(reason)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return e.stopTurnOf(ctx, t.run)
+}
+
+// ResetCrew lets a crew begin anew in its conversation: a cycle that is under way is stopped, and no role sees what
+// stands there now. Nothing is deleted; RestoreCrew takes it back. A key that was used before resets nothing again.
+func (e *Engine) ResetCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+	return e.turnPage(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
+		return s.Reset(at), nil
+	})
+}
+
+// RestoreCrew takes the newest reset back that was not taken back yet; ErrNoCycle where there is none.
+func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+	return e.turnPage(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
+		entry, ok := s.Restore()
+		if !ok {
+			return entry, fmt.Errorf("crew %s: %w: it was not reset", s.Crew.ID, ErrNoCycle)
+		}
+		return entry, nil
+	})
+}
+
+// turnPage stops what is under way and appends one event.
+func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
+	conversation, t, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		key = "crew/" + session.Crew + "/" + what + "/" + key
+		if _, err := e.Log.Receipt(ctx, conversation.ID, key); err == nil {
+			return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+		}
+	}
+	if err := e.stopCycle(ctx, t, "the crew was asked to "+what); err != nil {
+		return nil, err
+	}
+	options := continuo.AppendOptions{Key: key, Identity: key}
+	err = e.changeCrewWith(ctx, t, options, func(s *crew.State) ([]continuo.Entry, error) {
+		entry, err := makes(s, t.next-1)
+		return []continuo.Entry{entry}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+}
+
+// OpenSession finds the conversation of a crew's session, or begins it.
+func (e *Engine) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
+	return e.session(ctx, ChatRequest{ProjectID: session.ProjectID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
+}

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// RoleRound is one request that a role was asked with, and what came of it.
+type RoleRound struct {
+	// Round counts the role's requests in the conversation from 1.
+	Round int `json:"round"`
+	// Seq is the entry with the answer: Engine.Request shows what the role was sent, byte for byte.
+	Seq    int64  `json:"seq"`
+	RunID  string `json:"run_id"`
+	TurnID string `json:"turn_id"`
+	// At is the newest seq that the request could see, Cursor where the role's cursor moved with the answer.
+	At     int64 `json:"at"`
+	Cursor int64 `json:"cursor"`
+	Bytes  int   `json:"request_bytes"`
+	// Placeholder says that it had nothing to add, Calls that it called tools, Failed why it is not whole.
+	Placeholder bool   `json:"placeholder,omitempty"`
+	Calls       int    `json:"calls,omitempty"`
+	Failed      string `json:"failed,omitempty"`
+}
+
+// RoleRounds lists the requests that a role of a crew was asked with in its session's conversation, the oldest first.
+// A role that passed because nothing was new was not asked.
+func (e *Engine) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
+	conversation, err := e.Log.Find(ctx, session.ProjectID, session.session())
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
+	}
+	rounds := []RoleRound{}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+		if err != nil {
+			return nil, err
+		}
+		crewID, ok := continuo.CrewOf(entry.WorkflowID)
+		if !ok || crewID != session.Crew || entry.NodeID != role || entry.Role != continuo.Assistant || entry.Round == nil {
+			continue
+		}
+		round := RoleRound{
+			Round: len(rounds) + 1, Seq: entry.Seq, RunID: entry.RunID, TurnID: entry.TurnID, At: entry.Round.At, Cursor: entry.Round.Cursor,
+			Bytes: entry.Round.RequestBytes, Placeholder: entry.IsPlaceholder(), Calls: len(entry.ToolCalls),
+		}
+		if entry.Error != nil {
+			round.Failed = entry.Error.Message
+		}
+		rounds = append(rounds, round)
+	}
+	return rounds, nil
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/linediff"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Sight names what a role of a crew sees, or saw.
+type Sight struct {
+	Role string
+	// At is the newest seq to consider; 0: the newest there is.
+	At int64
+	// Request is the seq of an answer of the role: what it saw when it gave it. 0: what it would see at At.
+	Request int64
+}
+
+// Sighted is what a role sees or saw.
+type Sighted struct {
+	Role    string `json:"role"`
+	At      int64  `json:"at"`
+	Request int64  `json:"request,omitempty"` // the seq of the answer; 0 for what it would see
+	// Text is its system messages and the text that it is shown, and behind them the calls of its own open turn.
+	Text string         `json:"text"`
+	Plan *continuo.Plan `json:"plan"`
+	// Redacted are the seqs of entries that the request showed and that were redacted since: Text lacks their words.
+	Redacted []int64 `json:"redacted,omitempty"`
+}
+
+// Comparison is what two roles see, or one at two places.
+type Comparison struct {
+	Left  Sighted    `json:"left"`
+	Right Sighted    `json:"right"`
+	Lines []DiffLine `json:"lines"`
+}
+
+// DiffLine is a line of the one text, the other, or both.
+type DiffLine = linediff.Line
+
+// SightError says which of two sights an error is about.
+type SightError struct {
+	Right bool
+	Err   error
+}
+
+func (e *SightError) Error() string { return e.Err.Error() }
+func (e *SightError) Unwrap() error { return e.Err }
+
+// CompareRoles shows what two roles of a crew see in its session's conversation, or one role at two places, and the
+// lines in which the texts differ. Nothing is changed, and no model is asked. ErrNotFound where the crew has not been
+// there; an error that one of the sights is to blame for is a *SightError.
+func (e *Engine) CompareRoles(ctx context.Context, session CrewSession, left, right Sight) (*Comparison, error) {
+	conversation, _, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	var comparison Comparison
+	if comparison.Left, err = e.sighted(ctx, conversation, session.Crew, left); err != nil {
+		return nil, &SightError{Right: false, Err: err}
+	}
+	if comparison.Right, err = e.sighted(ctx, conversation, session.Crew, right); err != nil {
+		return nil, &SightError{Right: true, Err: err}
+	}
+	comparison.Lines = linediff.Lines(comparison.Left.Text, comparison.Right.Text)
+	return &comparison, nil
+}
+
+// RoleRequest makes the request again that a role of a crew was asked with, by the seq of the answer that came of it;
+// ErrNotFound where the entry is none of the role's.
+func (e *Engine) RoleRequest(ctx context.Context, session CrewSession, role string, seq int64) (*Replayed, error) {
+	conversation, _, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return e.roleRequest(ctx, conversation, session.Crew, role, seq)
+}
+
+func (e *Engine) roleRequest(ctx context.Context, conversation continuo.Conversation, crewID, role string, seq int64) (*Replayed, error) {
+	if _, err := placeIn(conversation, seq); err != nil {
+		return nil, err
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.WorkflowID != continuo.CrewWorkflow(crewID) || entry.NodeID != role || entry.Round == nil {
+			return nil, fmt.Errorf("entry %d: %w: it is no answer that the role %s was asked for; its rounds name them", seq, continuo.ErrNotFound, shorten(role, 60))
+		}
+	}
+	return e.Request(ctx, conversation, seq)
+}
+
+// sighted shows what one role sees or saw.
+func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
+	if sight.Request != 0 {
+		return e.sightedThen(ctx, conversation, crewID, sight)
+	}
+	at, err := placeIn(conversation, sight.At)
+	if err != nil {
+		return Sighted{}, err
+	}
+	chosen, err := e.chooseRoleAt(ctx, conversation, crewID, sight.Role, at)
+	if err != nil {
+		return Sighted{}, err
+	}
+	plan, err := turn.Plan(ctx, e.Log, conversation, at, chosen.view, e.envelope(ctx, chosen), chosen.upstream.Model.Info())
+	if err != nil {
+		return Sighted{}, err
+	}
+	return Sighted{Role: sight.Role, At: at, Text: textFor(chosen.system, plan), Plan: plan}, nil
+}
+
+// sightedThen shows what a role saw when it gave an answer.
+func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
+	replayed, err := e.roleRequest(ctx, conversation, crewID, sight.Role, sight.Request)
+	if err != nil {
+		return Sighted{}, err
+	}
+	envelope, err := e.Log.Envelope(ctx, replayed.Round.Envelope)
+	if err != nil {
+		return Sighted{}, err
+	}
+	return Sighted{
+		Role: sight.Role, At: replayed.Round.At, Request: sight.Request, Redacted: replayed.Redacted,
+		Text: textFor(envelope.System, replayed.Plan), Plan: replayed.Plan,
+	}, nil
+}
+
+// textFor is what a role is shown as one text, without whatever is the protocol's.
+func textFor(system []string, plan *continuo.Plan) string {
+	texts := slices.Clone(system)
+	open := plan.Messages
+	if len(open) > 0 && open[0].Role == continuo.User {
+		texts = append(texts, open[0].Content.String())
+		open = open[1:]
+	}
+	for _, event := range render.TranscriptOf(&continuo.Plan{Messages: open}).History {
+		texts = append(texts, "["+string(event.Kind)+"] "+event.Text)
+	}
+	return strings.Join(texts, "\n\n")
+}

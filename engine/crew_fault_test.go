@@ -1,0 +1,242 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// A role that hangs loses its turn when its time is up, is not asked twice for it, and the others go on.
+func TestARoleThatHangsLosesItsTurn(t *testing.T) {
+	hand := &stagehand{answer: once(1), hangs: func(p prompted) bool { return p.role == "forgets" }}
+	text := strings.Replace(trio, "display_name: Bob,", "display_name: Bob, timeout: 1s,", 1)
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
+	say(t, e, "Hello")
+	status := played(t, e)
+	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 || status.Roles[1].Cursor != 0 {
+		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
+	}
+	if n := len(hand.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
+		t.Errorf("the one that hangs was asked %d times", n)
+	}
+}
+
+// An agent that ends is started again, told who it is, and shown the whole history, once.
+func TestAnAgentThatEndsIsShownTheWholeHistoryOnce(t *testing.T) {
+	answer := once(4)
+	hand := &stagehand{}
+	hand.answer = func(p prompted) (string, error) {
+		text, _ := answer(p)
+		if p.role == "forgets" && len(hand.prompts("forgets")) == 2 {
+			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "it crashed"}
+		}
+		return text, nil
+	}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello there.")
+	if status := played(t, e); status.State != continuo.RunFinished {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	prompts := hand.prompts("forgets")
+	sessions := map[string]int{}
+	for i, p := range prompts {
+		sessions[p.session]++
+		first := sessions[p.session] == 1
+		if whole := strings.Contains(p.text, "Assistant (Ann): loads says 1"); whole != first {
+			t.Errorf("prompt %d of Bob, in %s, shows the whole history: %t\n%s", i, p.session, whole, p.text)
+		}
+		if told := strings.Contains(p.text, "You are Bob."); told != first {
+			t.Errorf("prompt %d of Bob tells him who he is: %t", i, told)
+		}
+		if i == 2 && !strings.Contains(p.text, "Assistant (Bob): forgets says 1") {
+			t.Errorf("Bob, who has forgotten, was not shown his own words:\n%s", p.text)
+		}
+	}
+	if len(sessions) != 2 {
+		t.Errorf("Bob had the sessions %v", sessions)
+	}
+	// Whatever was shown, the request is in sight.
+	for _, p := range hand.heard {
+		if !strings.Contains(p.text, "Hello there.") {
+			t.Errorf("%s was asked without the request in sight:\n%s", p.role, p.text)
+		}
+	}
+}
+
+// Agents outlive their program where they can load a session, and see then only what is new.
+func TestASessionIsLoadedAfterARestart(t *testing.T) {
+	store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
+	first := theatre(t, store, hand, newBand(t, trio), nil)
+	say(t, first, "Hello")
+	played(t, first)
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range hand.open {
+		if (session{one}).Alive() {
+			t.Errorf("the agent of %s goes on after the program has ended", one.name)
+		}
+	}
+	second := theatre(t, store, hand, newBand(t, trio), nil)
+	before := len(hand.prompts("loads"))
+	say(t, second, "More?")
+	played(t, second)
+	loaded := hand.prompts("loads")[before]
+	if strings.Contains(loaded.text, "You are Ann.") || strings.Contains(loaded.text, "loads says 1") || !strings.Contains(loaded.text, "User: More?") {
+		t.Errorf("Ann, who remembers, was sent\n%s", loaded.text)
+	}
+	if whole := hand.prompts("forgets")[before]; !strings.Contains(whole.text, "You are Bob.") || !strings.Contains(whole.text, "forgets says 1") {
+		t.Errorf("Bob, who has forgotten, was sent\n%s", whole.text)
+	}
+}
+
+// A role whose agent cannot be started, or fails again and again, is left alone for a while.
+func TestARoleThatGoesOnFailingIsLeftAlone(t *testing.T) {
+	starts := 0
+	hand := &stagehand{answer: func(p prompted) (string, error) { return "on and on", nil }}
+	hand.down = func() error {
+		starts++
+		return errors.New("no such program")
+	}
+	text := strings.NewReplacer("connector: loads", "connector: plain", "roles:", "max_rounds: 20\nroles:").Replace(trio)
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
+	say(t, e, "Hello")
+	status := played(t, e)
+	if status.Roles[1].RestsUntil.IsZero() || !strings.Contains(status.Roles[1].Failed, "no such program") {
+		t.Errorf("Bob stands %+v", status.Roles[1])
+	}
+	if starts != 6 { // three turns, each with another try
+		t.Errorf("the program was started %d times", starts)
+	}
+	if status.Roles[0].Answers != 20 || status.Roles[2].Answers != 20 {
+		t.Errorf("the others did not go on: %+v", status.Roles)
+	}
+}
+
+// More than a role's view can hold comes between two of its turns: the cursor moves no further than what was shown.
+func TestTheCursorNeverPassesWhatWasNotShown(t *testing.T) {
+	for _, kind := range []string{"delta", "full", "{kind: window, newest: 3}", "{kind: summary, newest: 3}", "memory"} {
+		t.Run(kind, func(t *testing.T) {
+			view := strings.TrimSuffix(strings.TrimPrefix(kind, "{kind: "), "}")
+			text := strings.ReplaceAll(trio, "system_prompt", "view: {kind: "+view+", chars: 1000}, system_prompt")
+			hand := &stagehand{answer: once(1)}
+			e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
+			conversation, err := e.OpenSession(t.Context(), ofTrio)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var flood []continuo.Entry
+			for i := range 40 {
+				flood = append(flood, continuo.Entry{Role: continuo.User, Content: continuo.Text(fmt.Sprintf("This is message %d of a flood.", i))})
+			}
+			if _, err := e.Log.Append(t.Context(), conversation.ID, flood, continuo.AppendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			say(t, e, "What now?")
+			if status := played(t, e); status.State != continuo.RunFinished || status.Reason != "nobody has anything to add" {
+				t.Fatalf("it is %s: %s", status.State, status.Reason)
+			}
+			witness(t, e, []string{"ann", "bob", "cid"})
+			for _, p := range hand.heard {
+				if !strings.Contains(p.text, "This is message 0 of a flood.") || !strings.Contains(p.text, "What now?") {
+					t.Errorf("%s lost the request, or the newest message, out of sight:\n%s", p.role, p.text)
+				}
+			}
+		})
+	}
+}
+
+func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
+	hand := &stagehand{answer: once(2)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "The first thing.")
+	played(t, e)
+	before := script(t, e)
+	status, err := e.ResetCrew(t.Context(), ofTrio, "k")
+	if err != nil || status.Since == 0 || !status.Restorable {
+		t.Fatalf("after a reset: %+v, %v", status, err)
+	}
+	if again, err := e.ResetCrew(t.Context(), ofTrio, "k"); err != nil || again.Since != status.Since || again.LastSeq != status.LastSeq {
+		t.Errorf("the same reset again: %+v, %v", again, err)
+	}
+	asked := len(hand.heard)
+	hand.answer = once(1)
+	say(t, e, "The second thing.")
+	played(t, e)
+	for _, p := range hand.heard[asked:] {
+		if strings.Contains(p.text, "The first thing.") {
+			t.Errorf("after a reset %s was sent\n%s", p.role, p.text)
+		}
+	}
+	if got := script(t, e); !slices.Equal(got[:len(before)], before) {
+		t.Errorf("a reset changed the log: %q", got)
+	}
+	if status, err = e.RestoreCrew(t.Context(), ofTrio, ""); err != nil || status.Since != 0 || status.Restorable {
+		t.Fatalf("after it was taken back: %+v, %v", status, err)
+	}
+	asked = len(hand.heard)
+	hand.answer = once(1)
+	say(t, e, "The third thing.")
+	played(t, e)
+	for role := range map[string]bool{"loads": true, "forgets": true, "plain": true} {
+		first := slices.IndexFunc(hand.heard[asked:], func(p prompted) bool { return p.role == role })
+		if p := hand.heard[asked+first]; !strings.Contains(p.text, "The first thing.") || !strings.Contains(p.text, "The third thing.") {
+			t.Errorf("when it was taken back %s was sent\n%s", role, p.text)
+		}
+	}
+	if _, err := e.RestoreCrew(t.Context(), ofTrio, ""); !errors.Is(err, engine.ErrNoCycle) {
+		t.Errorf("it is taken back twice: %v", err)
+	}
+}
+
+func TestTheSystemPromptComesBack(t *testing.T) {
+	hand := &stagehand{answer: once(4)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "reminder_interval: 2\nroles:", 1)), nil)
+	say(t, e, "Hello")
+	played(t, e)
+	for i, p := range hand.prompts("loads") {
+		if reminded := strings.Contains(p.text, "[SYSTEM REMINDER]\nYou are Ann.\n[END REMINDER]"); reminded != (i == 2 || i == 4) {
+			t.Errorf("prompt %d of Ann reminds her: %t\n%s", i, reminded, p.text)
+		}
+	}
+}
+
+func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
+	hand := &stagehand{answer: once(1)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	asked := make(chan struct{})
+	hand.hangs = func(p prompted) bool {
+		if p.role == "forgets" {
+			close(asked)
+			return true
+		}
+		return false
+	}
+	say(t, e, "Hello")
+	<-asked
+	status, err := e.StopCrew(t.Context(), ofTrio, "enough")
+	if err != nil || status.State != continuo.RunStopped {
+		t.Fatalf("it is %+v, %v", status, err)
+	}
+	if status = played(t, e); status.State != continuo.RunStopped {
+		t.Errorf("it is %s: %s", status.State, status.Reason)
+	}
+	hand.mu.Lock()
+	hand.hangs = nil
+	hand.mu.Unlock()
+	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); err != nil {
+		t.Fatal(err)
+	}
+	if status = played(t, e); status.State != continuo.RunFinished {
+		t.Errorf("resumed, it is %s: %s", status.State, status.Reason)
+	}
+	witness(t, e, []string{"ann", "bob", "cid"})
+}

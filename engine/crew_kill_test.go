@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// kill ends all programs of agents.
+func (s *stagehand) kill() {
+	s.mu.Lock()
+	open := s.open
+	s.open = nil
+	s.mu.Unlock()
+	for _, one := range open {
+		one.kill()
+	}
+}
+
+// witness reads a session's log and checks the laws of crews: roles speak in turn, each sees what the others said once
+// and nothing is left out, placeholders are shown to nobody, and each request can be shown again.
+func witness(t *testing.T, e *engine.Engine, roles []string) {
+	t.Helper()
+	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spoke []string
+	talk := map[int64]string{} // what was said, by whom
+	seen := map[string][]int64{}
+	cursors := map[string]int64{}
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event := entry.RunEvent; event != nil && (event.Kind == continuo.RunNodeFinished || event.Kind == continuo.CrewRoleFailed) {
+			spoke = append(spoke, entry.NodeID)
+		}
+		switch {
+		case entry.Hidden || entry.IsPlaceholder():
+		case entry.Role == continuo.User:
+			talk[entry.Seq] = ""
+		case entry.Role == continuo.Assistant && !entry.Content.IsEmpty():
+			talk[entry.Seq] = entry.Author.RoleName
+		}
+		if entry.Round == nil || entry.Error != nil {
+			continue
+		}
+		role := entry.NodeID
+		shown, err := e.Request(t.Context(), conversation, entry.Seq)
+		if err != nil || !shown.Same {
+			t.Fatalf("the request of entry %d is not made again as it was: %v", entry.Seq, err)
+		}
+		if strings.Contains(string(shown.Body), continuo.Placeholder) && strings.Contains(string(shown.Body), "): "+continuo.Placeholder) {
+			t.Errorf("%s was shown a placeholder: %s", role, shown.Body)
+		}
+		if entry.Round.Cursor < cursors[role] {
+			t.Errorf("the cursor of %s goes back from %d to %d", role, cursors[role], entry.Round.Cursor)
+		}
+		for seq, who := range talk {
+			if who != role && seq > cursors[role] && seq <= entry.Round.Cursor {
+				seen[role] = append(seen[role], seq)
+				if !strings.Contains(string(shown.Body), textOfEntry(t, e, conversation, seq)) {
+					t.Errorf("the cursor of %s moved past entry %d, which it was not shown: %s", role, seq, shown.Body)
+				}
+			}
+		}
+		cursors[role] = entry.Round.Cursor
+	}
+	for i, role := range spoke {
+		if want := roles[i%len(roles)]; role != want {
+			t.Fatalf("turn %d was %s's, not %s's: %v", i, role, want, spoke)
+		}
+	}
+	for _, role := range roles {
+		slices.Sort(seen[role])
+		var want []int64
+		for seq, who := range talk {
+			if who != role {
+				want = append(want, seq)
+			}
+		}
+		slices.Sort(want)
+		if !slices.Equal(seen[role], want) {
+			t.Errorf("%s has seen %v, not %v", role, seen[role], want)
+		}
+	}
+}
+
+// textOfEntry is what an entry says, as far as it stands on one line.
+func textOfEntry(t *testing.T, e *engine.Engine, conversation continuo.Conversation, seq int64) string {
+	t.Helper()
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _, _ := strings.Cut(entry.Content.String(), "\n")
+		return line
+	}
+	return ""
+}
+
+// A crew whose program is killed after each of the writes that it makes goes on every time: nobody speaks out of turn,
+// misses an entry, or sees one twice.
+func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
+	for writes := 1; ; writes++ {
+		hand := &stagehand{answer: once(2)}
+		store := storetest.NewMemory()
+		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
+		first := theatre(t, dies, hand, newBand(t, trio), nil)
+		message := engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
+		ended := make(chan struct{})
+		if status, err := first.Say(t.Context(), message); err == nil {
+			go func() {
+				defer close(ended)
+				run, err := first.Log.Runs().Run(t.Context(), "default", status.RunID)
+				for range first.FollowCrew(t.Context(), run, 0) {
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+		whole := false
+		select {
+		case <-dies.dead:
+		case <-ended:
+			whole = true
+		}
+		hand.kill()
+		second := theatre(t, store, hand, newBand(t, trio), nil)
+		if _, err := second.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := second.Say(t.Context(), message); err != nil { // again: its sender has not heard of it
+			t.Fatalf("after %d writes: %v", writes, err)
+		}
+		if status := played(t, second); status.State != continuo.RunFinished {
+			t.Fatalf("after %d writes it is %s: %s", writes, status.State, status.Reason)
+		}
+		if lines := script(t, second); strings.Count(strings.Join(lines, "\n"), "user: Hello") != 1 {
+			t.Fatalf("after %d writes: %q", writes, lines)
+		}
+		witness(t, second, []string{"ann", "bob", "cid"})
+		if t.Failed() {
+			t.Fatalf("after %d writes: %q", writes, script(t, second))
+		}
+		if whole {
+			t.Logf("the cycle makes %d writes", writes)
+			break
+		}
+	}
+}
+
+// Two programs that go on with one crew at once carry out each turn once.
+func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
+	store := storetest.NewMemory()
+	hand := &stagehand{answer: once(3)}
+	alive := func(o *engine.Options) { o.Turns.Gone = func(string) bool { return false } }
+	engines := []*engine.Engine{theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)}
+	var saying sync.WaitGroup
+	for i := range 6 {
+		saying.Go(func() {
+			_, err := engines[i%2].Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	saying.Wait()
+	for _, e := range engines {
+		if status := played(t, e); status.State != continuo.RunFinished {
+			t.Errorf("it is %s: %s", status.State, status.Reason)
+		}
+	}
+	witness(t, engines[0], []string{"ann", "bob", "cid"})
+	runs, err := engines[0].Runs(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs {
+		if run.State != continuo.RunFinished {
+			t.Errorf("cycle %s is %s", run.ID, run.State)
+		}
+	}
+}

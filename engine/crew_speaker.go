@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// speakers keeps the programs that speak for the roles of crews, and how well each role does. It is safe for
+// concurrent use.
+type speakers struct {
+	options CrewOptions
+	logger  *slog.Logger
+	metrics *Metrics
+
+	mu     sync.Mutex
+	known  map[speakerKey]*roleSpeaker
+	closed bool
+}
+
+// speakerKey names a role of a conversation's crew.
+type speakerKey struct{ conversationID, role string }
+
+// roleSpeaker is how a role does in this process. One turn at a time uses it: the conversation's lease sees to that.
+type roleSpeaker struct {
+	using   sync.Mutex // held while a turn uses it, and while it is looked after
+	session model.Session
+	// cursor is the role's cursor by what the session remembers: where another process has spoken for the role since,
+	// the session is behind.
+	cursor int64
+	used   time.Time
+
+	failures int       // turns in a row that failed
+	why      string    // the newest one did
+	until    time.Time // the role is left alone until then; zero when it is not
+	restarts int       // of its program in a row, none of which has answered
+}
+
+// voice is a role's model for one turn.
+type voice struct {
+	model.Model
+	speaker *roleSpeaker
+	session model.Session // nil for a model that does not remember
+	whole   bool          // it has to be shown the whole history
+}
+
+// sessionID is the id of the voice's session; "" for a model that does not remember.
+func (v *voice) sessionID() string {
+	if v.session == nil {
+		return ""
+	}
+	return v.session.ID()
+}
+
+// voice gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
+// to its cursor. The caller calls heard when the turn is over. It fails while the role is left alone because too many
+// of its turns have failed, and where its program cannot be started, now and once more after a wait.
+func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, limit time.Duration) (v *voice, err error) {
+	sp, err := s.speaker(key)
+	if err != nil {
+		return nil, err
+	}
+	sp.using.Lock()
+	defer func() {
+		if err != nil {
+			sp.using.Unlock()
+		}
+	}()
+	if left := time.Until(sp.until); left > 0 {
+		return nil, fmt.Errorf("%d turns in a row have failed (%s); it is asked again in %s", sp.failures, sp.why, left.Round(time.Second))
+	}
+	if v, err = s.open(ctx, sp, key, m, role, limit); err != nil && ctx.Err() == nil {
+		s.count(sp, err.Error())
+	}
+	return v, err
+}
+
+// speaker finds a role's or makes it.
+func (s *speakers) speaker(key speakerKey) (*roleSpeaker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosing
+	}
+	if s.known == nil {
+		s.known = map[speakerKey]*roleSpeaker{}
+	}
+	sp := s.known[key]
+	if sp == nil {
+		sp = &roleSpeaker{}
+		s.known[key] = sp
+	}
+	return sp, nil
+}
+
+// open makes a speaker ready for a turn.
+func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, limit time.Duration) (*voice, error) {
+	agent, ok := m.(model.Sessions)
+	if !ok {
+		return &voice{Model: m, speaker: sp}, nil
+	}
+	if sp.session != nil && sp.session.Alive() && sp.session.ID() == role.Session && sp.cursor == role.Cursor {
+		return &voice{Model: sp.session, speaker: sp, session: sp.session}, nil
+	}
+	if sp.session != nil {
+		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "role", key.role, "alive", sp.session.Alive())
+		sp.session.Close()
+		sp.session = nil
+		s.metrics.RoleProcess(-1)
+	}
+	session, err := s.start(ctx, sp, agent, role.Session, limit)
+	if err != nil {
+		return nil, err
+	}
+	sp.session = session
+	s.metrics.RoleProcess(+1)
+	return &voice{Model: session, speaker: sp, session: session, whole: !session.Loaded()}, nil
+}
+
+// maxRestartWait bounds how long is waited before a role's program is started again.
+const maxRestartWait = 30 * time.Second
+
+// start starts a role's program, and once more where that fails. The longer it goes on failing, the longer it waits.
+func (s *speakers) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, limit time.Duration) (session model.Session, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for range maxRoleAttempts {
+		if sp.restarts > 0 {
+			wait := s.options.RestartWait
+			for range min(sp.restarts-1, 10) {
+				wait = min(2*wait, maxRestartWait)
+			}
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return nil, errors.Join(err, context.Cause(ctx))
+			}
+		}
+		sp.restarts++
+		if session, err = agent.Open(ctx, id); err == nil {
+			return session, nil
+		}
+	}
+	return nil, err
+}
+
+// heard says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a
+// reason of ours does not count.
+func (s *speakers) heard(v *voice, last turn.Event) {
+	sp := v.speaker
+	defer sp.using.Unlock()
+	sp.used = time.Now()
+	switch {
+	case last.Kind == turn.Finished:
+		sp.restarts = 0
+		sp.cursor = max(sp.cursor, cursorOf(last.Entry))
+		sp.failures, sp.until = 0, time.Time{}
+	case last.Kind == turn.Failed && !isOurs(last.Entry.Error.Reason):
+		s.count(sp, last.Entry.Error.Message)
+	}
+	if v.session != nil && !v.session.Alive() {
+		v.session.Close()
+		sp.session = nil
+		s.metrics.RoleProcess(-1)
+	}
+}
+
+// isOurs reports whether a turn failed because somebody stopped it, or a program of ours ended.
+func isOurs(reason continuo.FailureReason) bool {
+	return reason == continuo.ReasonInterrupted || reason == continuo.ReasonCancelled
+}
+
+// maxCooldowns bounds how often a role's cooldown doubles.
+const maxCooldowns = 3
+
+// count counts a turn that failed.
+func (s *speakers) count(sp *roleSpeaker, why string) {
+	sp.failures, sp.why = sp.failures+1, why
+	if over := sp.failures - s.options.Failures; over >= 0 {
+		sp.until = time.Now().Add(s.options.Cooldown << min(over, maxCooldowns))
+	}
+}
+
+// check looks after the programs that no turn uses now: one that has ended is forgotten, one that nobody has asked for
+// long is ended. It returns how many have ended by themselves.
+func (s *speakers) check(ctx context.Context) (ended int) {
+	s.mu.Lock()
+	known := make(map[speakerKey]*roleSpeaker, len(s.known))
+	for key, sp := range s.known {
+		known[key] = sp
+	}
+	s.mu.Unlock()
+	for key, sp := range known {
+		if !sp.using.TryLock() {
+			continue // its turn sees to it
+		}
+		if sp.session != nil {
+			alive := sp.session.Alive()
+			if !alive {
+				ended++
+				s.logger.WarnContext(ctx, "role_process_ended", "conversation_id", key.conversationID, "role", key.role)
+			}
+			if !alive || time.Since(sp.used) > s.options.Idle {
+				sp.session.Close()
+				sp.session = nil
+				s.metrics.RoleProcess(-1)
+			}
+		}
+		sp.using.Unlock()
+	}
+	return ended
+}
+
+// standing tells how a role does in this process: whether its program runs, and until when the role is left alone.
+func (s *speakers) standing(key speakerKey) (running bool, until time.Time) {
+	s.mu.Lock()
+	sp := s.known[key]
+	s.mu.Unlock()
+	if sp == nil {
+		return false, time.Time{}
+	}
+	if !sp.using.TryLock() {
+		return true, time.Time{} // its turn is under way
+	}
+	defer sp.using.Unlock()
+	return sp.session != nil && sp.session.Alive(), sp.until
+}
+
+// close ends all programs. No turn may be under way.
+func (s *speakers) close() {
+	s.mu.Lock()
+	known := s.known
+	s.known, s.closed = nil, true
+	s.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, sp := range known {
+		ending.Go(func() {
+			sp.using.Lock()
+			defer sp.using.Unlock()
+			if sp.session != nil {
+				sp.session.Close()
+				sp.session = nil
+				s.metrics.RoleProcess(-1)
+			}
+		})
+	}
+	ending.Wait()
+}

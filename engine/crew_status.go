@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// CrewStatus is how a crew stands in a conversation.
+type CrewStatus struct {
+	Crew           string            `json:"crew"` // its id
+	Name           string            `json:"name"`
+	ProjectID      string            `json:"project_id"`
+	ConversationID string            `json:"conversation_id"`
+	SessionID      string            `json:"session_id"` // the conversation's key, or its id where it has none
+	RunID          string            `json:"run_id"`     // the newest cycle
+	State          continuo.RunState `json:"state"`      // of the cycle
+	Reason         string            `json:"reason,omitempty"`
+	StartedAt      time.Time         `json:"started_at"`
+	UpdatedAt      time.Time         `json:"updated_at"`
+	FirstSeq       int64             `json:"first_seq"` // of the cycle
+	LastSeq        int64             `json:"last_seq"`  // of the conversation
+	// Since is the seq of the newest reset, 0 for none; Restorable says that it can be taken back.
+	Since      int64        `json:"since,omitempty"`
+	Restorable bool         `json:"restorable"`
+	Next       string       `json:"next"`               // the role whose turn is next
+	Speaking   string       `json:"speaking,omitempty"` // the role whose turn is under way, in whatever process
+	TurnID     string       `json:"turn_id,omitempty"`  // of that turn
+	Roles      []RoleStatus `json:"roles"`
+}
+
+// RoleStatus is how a role of a crew stands.
+type RoleStatus struct {
+	Name        string `json:"role_name"`
+	DisplayName string `json:"display_name"`
+	AgentType   string `json:"agent_type"`
+	Connector   string `json:"connector"`
+	IsModerator bool   `json:"is_moderator,omitempty"`
+	View        string `json:"view"`
+	Cursor      int64  `json:"cursor"` // the seq up to which everything was shown to it and answered
+	// CursorID is the id of the entry that the cursor stands at; "" for none.
+	CursorID string `json:"cursor_id,omitempty"`
+	Answers  int    `json:"answers"`
+	HasNews  bool   `json:"has_news"` // something stands behind the cursor that it has not been shown
+	Session  string `json:"session,omitempty"`
+	Notes    int64  `json:"notes,omitempty"` // the seq of its newest notes
+	// Running says that its program runs in this process.
+	Running bool `json:"running"`
+	// Failed says why it did not answer in its last turn of the cycle; RestsUntil until when it is left alone in this
+	// process because too many of its turns have failed.
+	Failed     string    `json:"failed,omitempty"`
+	RestsUntil time.Time `json:"rests_until,omitzero"`
+}
+
+// CrewStatus tells how a crew stands in its session's conversation; ErrNotFound where it has not been there.
+func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStatus, error) {
+	conversation, t, err := e.cycleOf(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return e.statusOfCrew(ctx, conversation, t)
+}
+
+// crewStatus reads how a cycle stands; of one that cannot be read what the index says.
+func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
+	t := newCrewTracker(e, run)
+	err := t.catchUp(ctx)
+	if errors.Is(err, errUnread) {
+		return &CrewStatus{
+			Crew: found.ID, Name: found.Name, ProjectID: run.ProjectID, ConversationID: run.ConversationID, SessionID: sessionOf(conversation),
+			RunID: run.ID, State: run.State, Reason: err.Error(), StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, FirstSeq: run.FirstSeq, Roles: []RoleStatus{},
+		}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.statusOfCrew(ctx, conversation, t)
+}
+
+// statusOfCrew tells how a cycle stands that was read to its end.
+func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Conversation, t *crewTracker) (*CrewStatus, error) {
+	status := t.status(conversation)
+	running, err := e.runningTurn(ctx, t.run.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	if running != nil && running.RunID == t.run.ID {
+		status.Speaking, status.TurnID = running.NodeID, running.ID
+	}
+	for i := range status.Roles {
+		if err := e.cursorID(ctx, conversation, &status.Roles[i]); err != nil {
+			return nil, err
+		}
+	}
+	return status, nil
+}
+
+// status tells how the crew stands by what was read.
+func (t *crewTracker) status(conversation continuo.Conversation) *CrewStatus {
+	state := t.state
+	status := &CrewStatus{
+		Crew: state.Crew.ID, Name: state.Crew.Name, ProjectID: t.run.ProjectID, ConversationID: t.run.ConversationID, SessionID: sessionOf(conversation),
+		RunID: t.run.ID, State: state.Run, Reason: state.Reason, StartedAt: t.run.StartedAt, UpdatedAt: t.updated, FirstSeq: t.run.FirstSeq, LastSeq: t.next - 1,
+		Since: state.Now.Since, Restorable: state.Now.Before != nil, Next: state.Now.Next, Roles: []RoleStatus{},
+	}
+	for i := range state.Crew.Roles {
+		role := &state.Crew.Roles[i]
+		stood := state.Now.Role(role.Name)
+		running, until := t.engine.speakers.standing(speakerKey{t.run.ConversationID, role.Name})
+		status.Roles = append(status.Roles, RoleStatus{
+			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
+			View: t.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,
+			Running: running, RestsUntil: until, Failed: state.Failed(role.Name),
+		})
+	}
+	return status
+}
+
+// kindOf is how much of the talk a role is shown, as its next turn would.
+func (e *Engine) kindOf(role *crew.Role) string {
+	chosen, err := e.chooseRole(role)
+	if err != nil {
+		return string(role.View.Kind)
+	}
+	return string(kindFor(role, chosen.upstream.Model))
+}
+
+// cursorID finds the id of the entry that a role's cursor stands at.
+func (e *Engine) cursorID(ctx context.Context, conversation continuo.Conversation, role *RoleStatus) error {
+	if role.Cursor < 1 {
+		return nil
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: role.Cursor, To: role.Cursor}) {
+		if err != nil {
+			return err
+		}
+		role.CursorID = entry.ID
+	}
+	return nil
+}
+
+func sessionOf(conversation continuo.Conversation) string {
+	if conversation.Key != "" {
+		return conversation.Key
+	}
+	return conversation.ID
+}
+
+// CrewProgress is one step of a cycle as its readers see it: an entry, or an event of the turn that is under way.
+type CrewProgress struct {
+	// Entry is an entry of the conversation since the cycle began, in the order of their seqs. Status is how the crew
+	// stands after it, where it has a RunEvent.
+	Entry  *continuo.Entry
+	Status *CrewStatus
+	// Turn is a live event of a role's turn, Role the role's name. These pass by, as those of RunProgress do.
+	Turn *turn.Event
+	Role string
+}
+
+// FollowCrew yields the entries of a conversation since a cycle began with seqs above after, each once and in order,
+// those that are there and then those that come, with the live events of its turns between them. It ends when the
+// cycle has ended, or with an error.
+func (e *Engine) FollowCrew(ctx context.Context, run continuo.Run, after int64) iter.Seq2[CrewProgress, error] {
+	return func(yield func(CrewProgress, error) bool) {
+		conversation, err := e.Log.Conversation(ctx, run.ConversationID)
+		if err != nil {
+			yield(CrewProgress{}, err)
+			return
+		}
+		t := newCrewTracker(e, run)
+		f := &runFollower{engine: e, ctx: ctx, run: run, tracker: t, after: after}
+		f.tell = func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+			if event != nil {
+				return yield(CrewProgress{Turn: event, Role: running.NodeID}, nil)
+			}
+			progress := CrewProgress{Entry: entry}
+			if entry.RunEvent != nil {
+				progress.Status = t.status(conversation)
+			}
+			return yield(progress, nil)
+		}
+		if err := f.follow(); err != nil {
+			yield(CrewProgress{}, err)
+		}
+	}
+}

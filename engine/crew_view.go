@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// RoleView stands before a role's name in the name of its view.
+const RoleView = "role:"
+
+// chooseRole looks up what a role's turns run with, but for its view.
+func (e *Engine) chooseRole(role *crew.Role) (chosen, error) {
+	name := role.Connector
+	if name == crew.ConnectorModel {
+		name = cmp.Or(role.Model, e.options.Default)
+	}
+	found := chosen{choice: choice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: e.options.Policy.Merge(role.Tools), tools: e.options.Tools}
+	var err error
+	if found.upstream, err = e.upstream(name); err != nil {
+		return chosen{}, err
+	}
+	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // it has tools of its own
+		found.tools = nil
+	}
+	return found, nil
+}
+
+// newestBehindSummary is how many messages stand whole behind a summary where the crew's file does not say.
+const newestBehindSummary = 20
+
+// roleView is the view of a role as it stands, for somebody who remembers what the role was shown, or does not.
+func (e *Engine) roleView(state *crew.State, role *crew.Role, remembers, whole bool) (window.View, error) {
+	view, err := e.options.Views.View(window.Codex)
+	if err != nil {
+		return window.View{}, err
+	}
+	stood := state.Now.Role(role.Name)
+	view.Name, view.Opener, view.Marker = RoleView+role.Name, window.OpenerNone, ""
+	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
+	kind := role.View.Kind
+	if kind == "" {
+		kind = usualKind(remembers)
+	}
+	view.Role = &window.RoleView{
+		Name: role.Name, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes, Remembers: remembers, Whole: whole && remembers,
+	}
+	switch kind {
+	case window.RoleWindow:
+		view.Role.Newest = cmp.Or(role.View.Newest, e.options.CrewDefaults.Newest)
+	case window.RoleSummary:
+		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
+	}
+	if every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval); stood.Answers > 0 && stood.Answers%every == 0 {
+		view.Role.Reminder = role.SystemPrompt
+	}
+	return view, nil
+}
+
+// usualKind is how much a role is shown whose crew's file does not say.
+func usualKind(remembers bool) window.RoleKind {
+	if remembers {
+		return window.RoleDelta
+	}
+	return window.RoleFull
+}
+
+// kindFor is how much a role is shown for which a model speaks.
+func kindFor(role *crew.Role, m model.Model) window.RoleKind {
+	_, remembers := m.(model.Sessions)
+	return cmp.Or(role.View.Kind, usualKind(remembers))
+}
+
+// roleSystem makes the system messages of a role.
+func (e *Engine) roleSystem(c *crew.Crew, role *crew.Role) ([]string, error) {
+	var others []prompt.Member
+	for i := range c.Roles {
+		if other := &c.Roles[i]; other.Name != role.Name {
+			others = append(others, member(other))
+		}
+	}
+	return e.options.Prompts.Crew(role.SystemPrompt, member(role), others)
+}
+
+// member is a role as the others know it.
+func member(role *crew.Role) prompt.Member {
+	return prompt.Member{DisplayName: role.DisplayName, IsModerator: role.IsModerator}
+}
+
+// roleRunner makes what runs a role's turn.
+func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, v *voice) (*turn.Runner, error) {
+	var err error
+	if c.view, err = e.roleView(state, role, v.session != nil, v.whole); err != nil {
+		return nil, err
+	}
+	if v.session == nil || v.whole || state.Now.Role(role.Name).Session == "" { // else it has them
+		if c.system, err = e.roleSystem(state.Crew, role); err != nil {
+			return nil, err
+		}
+	}
+	runner := e.runner(c)
+	runner.Model = v.Model
+	runner.Limits.Turn = e.roleTimeout(role)
+	return runner, nil
+}
+
+// chooseRoleAt is what a role of a conversation's crew would be asked with at a place of the log. The crew is the one
+// of the newest cycle that had begun there, or the one that is named; its state is the one of then.
+func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (chosen, error) {
+	state, err := e.crewAt(ctx, conversation, crewID, at)
+	if err != nil {
+		return chosen{}, err
+	}
+	role := state.Crew.Role(roleName)
+	if role == nil {
+		return chosen{}, fmt.Errorf("unknown role %q: %w: the crew %s has %s", shorten(roleName, 60), continuo.ErrInvalid, state.Crew.ID, strings.Join(roleNames(state.Crew), ", "))
+	}
+	found, err := e.chooseRole(role)
+	if err != nil {
+		return chosen{}, err
+	}
+	_, remembers := found.upstream.Model.(model.Sessions)
+	if found.view, err = e.roleView(state, role, remembers, remembers && state.Now.Role(role.Name).Session == ""); err != nil {
+		return chosen{}, err
+	}
+	found.system, err = e.roleSystem(state.Crew, role)
+	return found, err
+}
+
+func roleNames(c *crew.Crew) []string {
+	names := make([]string, len(c.Roles))
+	for i := range c.Roles {
+		names[i] = c.Roles[i].Name
+	}
+	return names
+}
+
+// crewAt is how a crew stood in a conversation at a seq: of the cycle that was the newest then.
+func (e *Engine) crewAt(ctx context.Context, conversation continuo.Conversation, crewID string, at int64) (*crew.State, error) {
+	query := continuo.RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: continuo.OfCrews, Limit: 100}
+	if crewID != "" {
+		query.WorkflowID = continuo.CrewWorkflow(crewID)
+	}
+	for {
+		page, err := e.Log.Runs().Runs(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range page {
+			query.Before = continuo.RunCursor{StartedAt: run.StartedAt, ID: run.ID}
+			if run.FirstSeq > at {
+				continue
+			}
+			t := newCrewTracker(e, run)
+			err := t.read(ctx, at, func(*continuo.Entry) bool { return true })
+			return t.state, err
+		}
+		if len(page) < query.Limit {
+			break
+		}
+	}
+	if crewID == "" {
+		return nil, fmt.Errorf("%w: no crew had spoken in the conversation at entry %d", continuo.ErrNotFound, at)
+	}
+	found, err := e.Crew(crewID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, fmt.Errorf("%w: crew %s had not spoken in the conversation at entry %d", continuo.ErrNotFound, shorten(crewID, 60), at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return crew.NewState(found, ""), nil
+}

@@ -1,0 +1,183 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+// refusal is the field that a refused request was refused for; "" where it was not.
+func refusal(err error) string {
+	var refused *task.ValidationError
+	if errors.As(err, &refused) && refused.Type == task.InvalidValue {
+		return refused.Field
+	}
+	return ""
+}
+
+// Whoever looks at a task reads all of its findings, so there is an end to them; the task stays what it is.
+func TestATaskHasAtMostAThousandFindings(t *testing.T) {
+	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
+	given := give(t, e, "Look", "")
+	kept := 0
+	var err error
+	for err == nil && kept <= 1000 {
+		if _, err = e.ReportFinding(t.Context(), "default", given.ID, engine.Finding{Message: fmt.Sprintf("No. %d", kept)}); err == nil {
+			kept++
+		}
+	}
+	if refusal(err) != "task_id" || kept < 900 {
+		t.Fatalf("after %d findings: %v", kept, err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || len(now.Findings) != kept || now.Findings[kept-1].Message != fmt.Sprintf("No. %d", kept-1) {
+		t.Errorf("of %d the task has %d, %v", kept, len(now.Findings), err)
+	}
+	if agent := ended(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
+		t.Errorf("an agent for it is %s: %s", agent.State, agent.Reason)
+	}
+}
+
+func TestATaskHasAtMostAHundredAgents(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.MaxAgents = 200 })
+	given := give(t, e, "Try", "")
+	first := ended(t, e, deploy(t, e, given.ID, ""))
+	for range 99 {
+		ended(t, e, deploy(t, e, given.ID, ""))
+	}
+	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID}); refusal(err) != "task_id" {
+		t.Errorf("one more agent: %v", err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || len(now.Agents) != 100 || now.Agents[0].ID != first.ID || now.State != engine.TaskCompleted {
+		t.Errorf("the task is %s with %d agents, %v", now.State, len(now.Agents), err)
+	}
+	if n := len(m.requests()); n != 100 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	deploy(t, e, give(t, e, "Try", "").ID, "") // another task is not concerned
+}
+
+// A task whose words were redacted can be looked at, but nobody is set to work on it.
+func TestARedactedTaskIsNotDeployed(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	given := give(t, e, "The secret work", `[{"role": "user", "content": "the secret word"}]`)
+	conversation, err := e.Log.Conversation(t.Context(), given.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Log.Redact(t.Context(), conversation, 1, 1, "private"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID, Prompt: "Do it."}); refusal(err) != "task_id" {
+		t.Errorf("an agent for it: %v", err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || now.State != engine.TaskQueued || now.Task.Description != "" || now.Task.Context.ConversationHistory != nil {
+		t.Errorf("the task is %+v, %v", now, err)
+	}
+	agents, err := e.Log.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "default", Kind: continuo.KindAgent, Limit: 1})
+	if err != nil || len(agents) > 0 || len(m.requests()) > 0 {
+		t.Errorf("there are %v, %v, and the model was asked %d times", agents, err, len(m.requests()))
+	}
+}
+
+// An agent in the archive is one whose work is over; brought back it is as it was.
+func TestAnArchivedAgentIsCompleted(t *testing.T) {
+	store := storetest.NewMemory()
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, store, m, func(o *engine.Options) {
+		o.Archivist = &upkeep.Archivist{Store: store, Objects: storetest.NewObjects()}
+	})
+	given := give(t, e, "Try", "")
+	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	conversation, err := e.Log.Conversation(t.Context(), agent.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archived, err := e.Archive(t.Context(), conversation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 {
+		t.Fatalf("the task is %+v, %v", now, err)
+	}
+	if a := now.Agents[0]; a.ID != agent.ID || a.State != engine.TaskCompleted || a.Reason != "archived" || !a.EndedAt.Equal(archived.ArchivedAt) {
+		t.Errorf("the agent is %+v", a)
+	}
+	if _, err := e.KillAgent(t.Context(), "default", agent.ID, ""); !errors.Is(err, continuo.ErrNotRunning) {
+		t.Errorf("killed: %v", err)
+	}
+	if _, err := e.Restore(t.Context(), archived); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := e.Agent(t.Context(), "default", agent.ID); err != nil || *back != *agent {
+		t.Errorf("brought back it is %+v, %v, and was %+v", back, err, agent)
+	}
+}
+
+// One idempotency key may begin a chat, a task and an agent, and even where their keys are made of the same letters
+// each retry gives what its own first try began.
+func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	ctx := context.WithoutCancel(t.Context())
+	begin := map[string]func() (string, error){}
+	for _, key := range []string{"abc", "task/abc", "agent/abc"} {
+		begin["the chat "+key] = func() (string, error) {
+			ask := request("", "Hello")
+			ask.Key = key
+			chat, err := e.Chat(ctx, ask)
+			if err != nil {
+				return "", err
+			}
+			for range chat.Events {
+			}
+			return chat.Conversation.ID, nil
+		}
+	}
+	begin["the task"] = func() (string, error) {
+		status, _, err := e.CreateTask(ctx, engine.TaskRequest{ProjectID: "default", Request: task.Request{Description: "Try"}, Key: "abc"})
+		if err != nil {
+			return "", err
+		}
+		return status.ConversationID, nil
+	}
+	given := give(t, e, "Try", "")
+	begin["the agent"] = func() (string, error) {
+		agent, err := e.DeployAgent(ctx, engine.DeployRequest{ProjectID: "default", TaskID: given.ID, Key: "abc"})
+		if err != nil {
+			return "", err
+		}
+		return ended(t, e, agent).ConversationID, nil
+	}
+	begun, owner := map[string]string{}, map[string]string{}
+	for range 2 {
+		for name, begin := range begin {
+			id, err := begin()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if other := owner[id]; other != "" && other != name {
+				t.Errorf("%s and %s are the same conversation", name, other)
+			}
+			if before := begun[name]; before != "" && before != id {
+				t.Errorf("%s was begun twice", name)
+			}
+			begun[name], owner[id] = id, name
+		}
+	}
+	if n := len(m.requests()); n != 4 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

@@ -1,0 +1,106 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// A project's place for an agent is free again when its work has ended, and when it did not begin.
+func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := newHoldTool()
+		m := &actor{answer: func(a asked) (string, error) {
+			if last := a.messages[len(a.messages)-1]; last == "user: Hold on." {
+				return "call hold {}", nil
+			}
+			return "done", nil
+		}}
+		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+			o.Tools, o.Policy, o.MaxAgents, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1, 1
+		})
+		given := give(t, e, "Try", "")
+		chat, err := e.Chat(t.Context(), request("", "Hold on."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-hold.entered
+		for range 2 {
+			if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+				t.Errorf("beyond the turns of a project: %v", err)
+			}
+		}
+		close(hold.letGo)
+		for range chat.Events {
+		}
+		for range 2 {
+			synctest.Wait() // who knows the end may be faster than who leaves the place
+			ended(t, e, deploy(t, e, given.ID, ""))
+		}
+	})
+}
+
+// An agent's work has a bound of its own, which is not that of turns, and whoever looks is told why it ended.
+func TestAnAgentsWorkIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 1)
+		m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+			o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
+			o.AgentTimeout, o.Limits.Tool, o.Limits.Turn = time.Hour, 5*time.Hour, time.Minute
+		})
+		began := time.Now()
+		agent := ended(t, e, deploy(t, e, give(t, e, "Wait", "").ID, ""))
+		if took := time.Since(began).Round(time.Minute); agent.State != engine.TaskFailed || agent.Reason == "" || took != time.Hour {
+			t.Errorf("after %s it is %s: %s", took, agent.State, agent.Reason)
+		}
+	})
+}
+
+// An agent whose call waits for a person is blocked, and so is its task, until somebody decides.
+func TestAnAgentThatAsksIsBlocked(t *testing.T) {
+	m := &actor{answer: func(a asked) (string, error) {
+		if len(a.messages) == 1 {
+			return "call buy {}", nil
+		}
+		return "done", nil
+	}}
+	buy := &counted{name: "buy"}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy = tool.Set{buy}, tool.Policy{Otherwise: tool.Ask}
+	})
+	given := give(t, e, "Buy", "")
+	agent := deploy(t, e, given.ID, "")
+	conversation, err := e.Log.Conversation(t.Context(), agent.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := e.Turn(t.Context(), conversation, agent.TurnID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for event, err := range e.Follow(t.Context(), work, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Kind != turn.Asked {
+			continue
+		}
+		now, err := e.Task(t.Context(), "default", given.ID)
+		if err != nil || now.State != engine.TaskBlocked || now.Agents[0].State != engine.TaskBlocked {
+			t.Errorf("while it asks the task is %+v, %v", now, err)
+		}
+		if err := e.Decide(t.Context(), work, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
+		t.Errorf("then it is %+v, %v, and %v were made", now, err, buy.ids)
+	}
+}
