@@ -14,10 +14,10 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/group/grouptest"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/model/internal/child/childtest"
 	"github.com/continuo-log/continuo/model/modeltest"
 )
 
@@ -40,7 +40,7 @@ type whole struct {
 	err                     error
 }
 
-func ask(ctx context.Context, m *Model, body []byte) (all whole) {
+func ask(ctx context.Context, m model.Model, body []byte) (all whole) {
 	for delta, err := range m.Stream(ctx, body) {
 		all.text, all.reasoning, all.finish = all.text+delta.Text, all.reasoning+delta.Reasoning, all.finish+delta.Finish
 		if all.err = err; delta.Usage != nil {
@@ -48,6 +48,11 @@ func ask(ctx context.Context, m *Model, body []byte) (all whole) {
 		}
 	}
 	return all
+}
+
+func noGoroutines(t *testing.T) {
+	t.Helper()
+	grouptest.NoGoroutines(t, "model/acp", "model/internal/child")
 }
 
 func reasonOf(err error) continuo.FailureReason {
@@ -59,8 +64,8 @@ func reasonOf(err error) continuo.FailureReason {
 }
 
 func TestModel(t *testing.T) {
-	modeltest.RunModel(t, of(childtest.Env("polite"), nil), body("hello"))
-	childtest.NoGoroutines(t)
+	modeltest.RunModel(t, of(grouptest.Env("polite"), nil), body("hello"))
+	noGoroutines(t)
 }
 
 func TestAnAnswer(t *testing.T) {
@@ -68,7 +73,7 @@ func TestAnAnswer(t *testing.T) {
 		false: {text: "You said be brief\n\nhello.\n\nIt was: no", reasoning: "Let me see.\ntool: Write a file\nnot permitted: Write a file\n", finish: "stop"},
 		true:  {text: "You said be brief\n\nhello.\n\nIt was: yes", reasoning: "Let me see.\ntool: Write a file\n", finish: "stop"},
 	} {
-		got := ask(t.Context(), of(childtest.Env("polite"), func(o *Options) { o.Allow = allow }), body("hello", "be brief"))
+		got := ask(t.Context(), of(grouptest.Env("polite"), func(o *Options) { o.Allow = allow }), body("hello", "be brief"))
 		if got != want { // what an agent counts is of all its own requests, and would mislead the window
 			t.Errorf("allow %v: got %+v\nwant %+v", allow, got, want)
 		}
@@ -77,22 +82,22 @@ func TestAnAnswer(t *testing.T) {
 
 func TestAnAgentWorksInItsFolder(t *testing.T) {
 	folder := t.TempDir()
-	if got := ask(t.Context(), of(childtest.Env("polite"), func(o *Options) { o.Dir = folder }), body("folder")); got.text != "session in "+folder {
+	if got := ask(t.Context(), of(grouptest.Env("polite"), func(o *Options) { o.Dir = folder }), body("folder")); got.text != "session in "+folder {
 		t.Errorf("got %+v", got)
 	}
 	here, _ := os.Getwd()
-	if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("folder")); got.text != "session in "+here {
+	if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("folder")); got.text != "session in "+here {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestWhyAnAgentStops(t *testing.T) {
 	for stop, want := range map[string]string{"max_tokens": "length", "refusal": "content_filter", "max_turn_requests": "max_turn_requests"} {
-		if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("stop "+stop)); got.finish != want || got.err != nil {
+		if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("stop "+stop)); got.finish != want || got.err != nil {
 			t.Errorf("%s: got %+v", stop, got)
 		}
 	}
-	if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("stop cancelled")); reasonOf(got.err) != continuo.ReasonCancelled {
+	if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("stop cancelled")); reasonOf(got.err) != continuo.ReasonCancelled {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -111,7 +116,7 @@ func TestHowAgentsMisbehave(t *testing.T) {
 		"endless":    {err: errors.New("agent could not answer: the agent sent a message of more than 33554432 bytes, which is all that is accepted of one")},
 		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent said more than 1000 bytes, which is all that it may")},
 	} {
-		got := ask(t.Context(), of(childtest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
+		got := ask(t.Context(), of(grouptest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
 		wrong := want.err
 		want.err, got.err = nil, errors.Join(got.err)
 		failure := got.err
@@ -123,12 +128,12 @@ func TestHowAgentsMisbehave(t *testing.T) {
 			t.Errorf("%s: got %v\nwant %v", role, failure, wrong)
 		}
 	}
-	childtest.NoGoroutines(t)
+	noGoroutines(t)
 }
 
 // An agent is told to cancel before it is ended.
 func TestAnAgentIsCancelled(t *testing.T) {
-	w := childtest.NewWitness(t)
+	w := grouptest.NewWitness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
@@ -145,11 +150,11 @@ func TestAnAgentIsCancelled(t *testing.T) {
 	if reasonOf(failed) != continuo.ReasonCancelled || !errors.Is(failed, context.Canceled) {
 		t.Errorf("got %v", failed)
 	}
-	childtest.NoGoroutines(t)
+	noGoroutines(t)
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	w := childtest.NewWitness(t)
+	w := grouptest.NewWitness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
@@ -167,18 +172,18 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		break
 	}
 	w.Gone(w.Running())
-	childtest.NoGoroutines(t)
+	noGoroutines(t)
 }
 
 func TestAnAgentHasATime(t *testing.T) {
 	for _, role := range []string{"deaf", "stubborn", "mute"} {
 		long := body(strings.Repeat("long ", 1<<18)) // more than a pipe holds
-		got := ask(t.Context(), of(childtest.NewWitness(t).Env(role), func(o *Options) { o.Timeout, o.Grace = 150*time.Millisecond, 300*time.Millisecond }), long)
+		got := ask(t.Context(), of(grouptest.NewWitness(t).Env(role), func(o *Options) { o.Timeout, o.Grace = 150*time.Millisecond, 300*time.Millisecond }), long)
 		if reasonOf(got.err) != continuo.ReasonTimeout || !errors.Is(got.err, context.DeadlineExceeded) || !strings.Contains(got.err.Error(), "agent did not end within 150ms") {
 			t.Errorf("%s: got %+v", role, got)
 		}
 	}
-	childtest.NoGoroutines(t)
+	noGoroutines(t)
 }
 
 func TestWhatCannotBeginIsSaid(t *testing.T) {
@@ -213,8 +218,9 @@ func TestPermissionsGoByKind(t *testing.T) {
 		{true, true, []acp.PermissionOption{once}, ""},
 		{false, true, []acp.PermissionOption{no}, ""},
 	} {
-		s := &session{options: Options{Allow: c.allow}, cancelled: c.cancelled}
-		got := s.decide(acp.RequestPermissionRequest{Options: c.options})
+		s := &session{options: Options{Allow: c.allow}}
+		s.cancelled.Store(c.cancelled)
+		got := s.decide(acp.RequestPermissionRequest{Options: c.options}, nil)
 		if c.want == "" && got.Cancelled == nil || c.want != "" && (got.Selected == nil || got.Selected.OptionId != c.want) {
 			t.Errorf("%+v: got %+v", c, got)
 		}

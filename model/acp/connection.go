@@ -13,17 +13,25 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// connection is the client's end of JSON-RPC over lines. It has no goroutine: whoever waits for an answer reads what
-// comes before it. Calls follow one another; notifications may be sent at any time.
+// connection is the client's end of JSON-RPC over lines. One goroutine reads it, see listen: while a call is under way,
+// whoever made it takes message after message, and a slow one slows the agent down; between calls the messages go to
+// idle. Calls follow one another; notifications may be sent at any time.
 type connection struct {
 	lines *bufio.Reader
 	out   io.Writer
-	// asked answers a request of the agent, heard takes a notification. An error of heard ends the call under way.
-	asked func(method string, params json.RawMessage) (any, *acp.RequestError)
-	heard func(method string, params json.RawMessage) error
+	// idle takes what comes while no call is under way, and is called by listen. An error of it ends the connection.
+	idle func(message) error
 
 	writing sync.Mutex
 	newest  int // id of the newest call
+
+	mu      sync.Mutex
+	waiting *pending // the call under way; nil
+	passed  int      // bytes that came since the last one
+
+	leave chan struct{} // closed when nobody takes anything any more
+	ended chan struct{} // closed when nothing is read any more
+	fault error         // why; read it after ended
 }
 
 // message is any message of JSON-RPC.
@@ -36,38 +44,164 @@ type message struct {
 	Error   *acp.RequestError `json:"error,omitempty"`
 }
 
-// maxLine bounds one message, in bytes: agents show whole files in what they tell of a tool's call.
-const maxLine = 32 << 20
+const (
+	// maxLine bounds one message, in bytes: agents show whole files in what they tell of a tool's call.
+	maxLine = 32 << 20
+	// maxIdle bounds what comes between two calls, in bytes: it is read and passed over, and takes time.
+	maxIdle = 64 << 20
+)
 
 var errClosed = errors.New("the agent closed its pipes")
 
-// call calls a method and reads its result into result. A *acp.RequestError is the agent's own.
-func (c *connection) call(method string, params, result any) error {
-	c.newest++
-	id := json.RawMessage(strconv.Itoa(c.newest))
-	if err := c.send(message{ID: id, Method: method}, params); err != nil {
+func newConnection(in io.Reader, out io.Writer, idle func(message) error) *connection {
+	return &connection{
+		lines: bufio.NewReaderSize(in, 64<<10), out: out, idle: idle, leave: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// listen reads until the pipe is closed, what comes breaks a rule, or leave is closed.
+func (c *connection) listen() {
+	defer close(c.ended)
+	for c.fault == nil {
+		c.fault = c.next()
+	}
+}
+
+// next reads one line and passes its message on; lines that are none are passed over.
+func (c *connection) next() error {
+	line, err := c.line()
+	if err != nil {
 		return err
 	}
+	waiting, err := c.admit(len(line))
+	if err != nil {
+		return err
+	}
+	var m message
+	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
+		return nil
+	}
+	if waiting == nil {
+		return c.idle(m)
+	}
+	select {
+	case waiting.messages <- m:
+		return nil
+	case <-waiting.over:
+		return c.idle(m)
+	case <-c.leave:
+		return errClosed
+	}
+}
+
+// admit finds the call under way, and counts what comes where there is none.
+func (c *connection) admit(size int) (*pending, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == nil {
+		c.passed += size
+	}
+	if c.passed > maxIdle {
+		return nil, fmt.Errorf("the agent sent more than %d bytes without being asked, which is all that is accepted", maxIdle)
+	}
+	return c.waiting, nil
+}
+
+// line reads up to a line's end.
+func (c *connection) line() ([]byte, error) {
+	var line []byte
 	for {
-		got, err := c.next()
+		part, err := c.lines.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, fmt.Errorf("the agent sent a message of more than %d bytes, which is all that is accepted of one", maxLine)
+		}
+		line = append(line, part...)
 		switch {
-		case err != nil:
-			return err
-		case got.Method != "" && len(got.ID) > 0:
-			err = c.answer(got)
+		case err == nil:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, errClosed
+		}
+	}
+}
+
+// pending is a call under way.
+type pending struct {
+	*connection
+	id       json.RawMessage
+	messages chan message
+	over     chan struct{}
+}
+
+// call calls a method and reads its result into result, which may be nil; the messages before it go to take. A *acp.RequestError is the
+// agent's own.
+func (c *connection) call(method string, params, result any, take func(message) error) error {
+	p := c.expect()
+	defer p.end()
+	if err := p.ask(method, params); err != nil {
+		return err
+	}
+	return p.result(result, take)
+}
+
+// expect takes what comes from now on. It has to be ended.
+func (c *connection) expect() *pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.newest++
+	c.passed = 0
+	c.waiting = &pending{
+		connection: c, id: json.RawMessage(strconv.Itoa(c.newest)), messages: make(chan message), over: make(chan struct{}),
+	}
+	return c.waiting
+}
+
+// isCalling reports whether a call is under way.
+func (c *connection) isCalling() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting != nil
+}
+
+func (p *pending) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = nil
+	close(p.over)
+}
+
+func (p *pending) ask(method string, params any) error {
+	if isClosed(p.ended) {
+		return p.fault
+	}
+	return p.send(message{ID: p.id, Method: method}, params)
+}
+
+// result waits for the result, nil where it does not matter, and gives take what comes before it. An error of take ends
+// the call.
+func (p *pending) result(result any, take func(message) error) error {
+	for {
+		var got message
+		select {
+		case got = <-p.messages:
+		case <-p.ended:
+			return p.fault
+		}
+		switch {
 		case got.Method != "":
-			err = c.heard(got.Method, got.Params)
-		case !bytes.Equal(got.ID, id): // of a call that nobody waits for
+			if err := take(got); err != nil {
+				return err
+			}
+		case !bytes.Equal(got.ID, p.id): // of a call that nobody waits for
 		case got.Error != nil:
 			return got.Error
+		case result == nil:
+			return nil
 		default:
 			if err := json.Unmarshal(got.Result, result); err != nil {
 				return fmt.Errorf("read the result: %w", err)
 			}
 			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }
@@ -77,17 +211,16 @@ func (c *connection) notify(method string, params any) error {
 	return c.send(message{Method: method}, params)
 }
 
-// answer answers a request of the agent.
-func (c *connection) answer(request message) error {
-	result, refused := c.asked(request.Method, request.Params)
-	reply := message{ID: request.ID, Error: refused}
+// reply answers a request of the agent.
+func (c *connection) reply(request message, result any, refused *acp.RequestError) error {
+	answer := message{ID: request.ID, Error: refused}
 	if refused == nil {
 		var err error
-		if reply.Result, err = json.Marshal(result); err != nil {
+		if answer.Result, err = json.Marshal(result); err != nil {
 			return fmt.Errorf("answer %s: %w", request.Method, err)
 		}
 	}
-	return c.send(reply, nil)
+	return c.send(answer, nil)
 }
 
 func (c *connection) send(m message, params any) error {
@@ -108,36 +241,4 @@ func (c *connection) send(m message, params any) error {
 		return fmt.Errorf("%w: %w", errClosed, err)
 	}
 	return nil
-}
-
-// next reads the next message; lines that are none are passed over.
-func (c *connection) next() (message, error) {
-	for {
-		line, err := c.line()
-		if err != nil {
-			return message{}, err
-		}
-		var m message
-		if json.Unmarshal(line, &m) == nil && m.Version == "2.0" {
-			return m, nil
-		}
-	}
-}
-
-// line reads up to a line's end.
-func (c *connection) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := c.lines.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			return nil, fmt.Errorf("the agent sent a message of more than %d bytes, which is all that is accepted of one", maxLine)
-		}
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, errClosed
-		}
-	}
 }

@@ -1,17 +1,19 @@
 // Package acp is a model that is an agent which speaks the Agent Client Protocol: JSON-RPC, one message a line, over
-// its stdin and stdout. It is started for each request, with a session of its own: initialize, session/new,
-// session/prompt.
+// its stdin and stdout. [Model.Stream] starts it for one request, with a session of its own: initialize, session/new,
+// session/prompt. [Model.Open] starts it for many: a session that remembers, until it is closed, and that another
+// process can go on with where the agent has session/load.
 //
 // The body is in the protocol "prompt" (internal/wire/prompt). What the agent says is the answer; what it thinks,
 // and one line for each tool that it calls, is reasoning. It has its own tools and works in its own folder: it is
 // offered neither files nor terminals, and when it asks for permission the settings answer. When the request ends
-// first, the session is cancelled, and then the agent ends with all that it has started.
+// first, the turn is cancelled; an agent that does not obey is ended with all that it has started.
 //
 // The messages are those of github.com/coder/acp-go-sdk; the connection is ours (connection.go), because a slow
 // reader must slow the agent down and nothing may be left behind: see docs/adr/0010-acp.md.
 //
 // Pitfalls: an agent that was started may have done things, so that no error is marked as worth a retry. Lines on
-// stdout that are no messages are passed over.
+// stdout that are no messages are passed over, and so is all that an agent tells between two prompts. What it tells of
+// an earlier turn once a prompt is under way cannot be told from the answer.
 package acp
 
 import (
@@ -29,7 +31,7 @@ type Options struct {
 	Env     []string // NAME=value, besides PATH, HOME, LANG and TMPDIR of this process
 	// Allow says that the agent gets every permission it asks for. Default: none of them.
 	Allow bool
-	// Timeout is how long the whole answer may take. Default 10 min.
+	// Timeout is how long an answer may take, its session's beginning with it where it has one of its own. Default 10 min.
 	Timeout time.Duration
 	// MaxOutput is how much text and reasoning the answer may have, in bytes. Default 1 MiB.
 	MaxOutput int
@@ -45,6 +47,8 @@ type Options struct {
 // Model is an agent that answers. It is safe for concurrent use.
 type Model struct{ options Options }
 
+var _ model.Sessions = (*Model)(nil)
+
 // New makes the model. Nothing is started yet.
 func New(options Options) *Model {
 	options.Timeout = cmp.Or(options.Timeout, 10*time.Minute)
@@ -56,6 +60,8 @@ func New(options Options) *Model {
 }
 
 // Info says what the model is. How much it takes is not known.
-func (m *Model) Info() model.Info {
-	return model.Info{Provider: "acp", Name: m.options.Name, Protocol: model.ProtocolPrompt}
+func (m *Model) Info() model.Info { return infoOf(m.options) }
+
+func infoOf(o Options) model.Info {
+	return model.Info{Provider: "acp", Name: o.Name, Protocol: model.ProtocolPrompt}
 }

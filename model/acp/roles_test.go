@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,25 +18,25 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"github.com/continuo-log/continuo/model/internal/child/childtest"
+	"github.com/continuo-log/continuo/internal/group/grouptest"
 )
 
 // The agents that the tests talk to: one over the SDK's own connection, which is not ours, and others that write
 // what no connection would.
 func TestMain(m *testing.M) {
-	childtest.Main(m, map[string]func(){
+	roles := map[string]func(){
 		"polite":  func() { serve(&polite{}) },
 		"patient": func() { serve(&polite{waits: true}) },
 		"stubborn": func() {
 			signal.Ignore(syscall.SIGTERM)
-			conn := childtest.Report()
+			conn := grouptest.Report()
 			raw(chunk, nil)
 			_, _ = io.Copy(io.Discard, conn)
 		},
-		"deaf":   childtest.Block,
+		"deaf":   grouptest.Block,
 		"crash":  func() { fmt.Fprintln(os.Stderr, "no key"); os.Exit(4) },
 		"leaves": func() { raw(chunk, func(string) { os.Exit(0) }) },
-		"mute":   func() { conn := childtest.Report(); _ = os.Stdout.Close(); _, _ = io.Copy(io.Discard, conn) },
+		"mute":   func() { conn := grouptest.Report(); _ = os.Stdout.Close(); _, _ = io.Copy(io.Discard, conn) },
 		"logged out": func() {
 			raw("", func(method string) {
 				if method == acp.AgentMethodSessionNew {
@@ -51,9 +52,18 @@ func TestMain(m *testing.M) {
 			raw("Loading…\n\n{}\n[1]\n{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"method\":\"_x/note\"}\n"+
 				`{"jsonrpc":"2.0","id":"a-1","method":"craft/drainMidTurnQueue","params":{}}`+"\n", nil)
 		},
-		"flood":   func() { raw(strings.Repeat(chunk, 100_000), nil) },
+		"flood": func() { raw(strings.Repeat(chunk, 100_000), nil) },
+		"late": func() { // it tells more right behind its result
+			raw("", func(method string) {
+				if method == acp.AgentMethodSessionPrompt {
+					fmt.Printf("%s"+`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`+"\n%s", chunk, asked.ID, reasoned+reasoned)
+				}
+			})
+		},
 		"endless": func() { raw(strings.Repeat("x", maxLine+1), nil) },
-	})
+	}
+	maps.Copy(roles, talkers)
+	grouptest.Main(m, roles)
 }
 
 const reasoned = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}}}` + "\n"
@@ -102,7 +112,7 @@ func raw(text string, other func(method string)) {
 		case acp.AgentMethodSessionPrompt:
 			prompt = got
 			fmt.Print(text)
-			if !strings.Contains(text, "craft/") && os.Getenv("CHILDTEST_ROLE") != "stubborn" {
+			if !strings.Contains(text, "craft/") && os.Getenv("GROUPTEST_ROLE") != "stubborn" {
 				reply(`"result":{"stopReason":"end_turn"}`)
 			}
 		}
@@ -148,7 +158,7 @@ func (p *polite) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	}
 	switch stop, ok := strings.CutPrefix(text, "stop "); {
 	case p.waits:
-		conn := childtest.Report()
+		conn := grouptest.Report()
 		tell(acp.UpdateAgentMessageText("begun"))
 		<-p.cancelled
 		_, _ = conn.Write([]byte("cancelled"))

@@ -1,218 +1,154 @@
 package acp
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 
+	"github.com/continuo-log/continuo/internal/wire/prompt"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/child"
 )
+
+// Open starts the agent and its session; see [model.Sessions]. An agent that has no such session, or does not survive
+// loading it, begins a new one, and Loaded says so. The time that an answer has bounds Open too.
+func (m *Model) Open(ctx context.Context, id string) (model.Session, error) {
+	var s *session
+	err := child.Within(ctx, m.options.Name, m.options.Timeout, func(ctx context.Context) (err error) {
+		s, err = m.open(ctx, id)
+		return err
+	})
+	switch {
+	case err == nil:
+		return s, nil
+	case s != nil: // the context ended when it was open
+		s.end()
+	}
+	return nil, err
+}
+
+// open starts the agent and its session. The caller ends it.
+func (m *Model) open(ctx context.Context, id string) (*session, error) {
+	s, err := m.launch(ctx, id)
+	var lost *loadError
+	if errors.As(err, &lost) && ctx.Err() == nil {
+		return m.launch(ctx, "")
+	}
+	return s, err
+}
+
+func (m *Model) launch(ctx context.Context, id string) (*session, error) {
+	s, err := start(m.options)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, s.process.Stop)()
+	if err := s.begin(id); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
 
 // session is an agent that runs, and its session. Prompts follow one another.
 type session struct {
 	*connection
 	options Options
 	process *child.Process
-	// heardUpdate takes what comes while a prompt is under way; nil before.
-	heardUpdate func(acp.SessionUpdate) error
-	// heardDenied is told of what the agent was not permitted; nil before.
-	heardDenied func(acp.ToolCallUpdate)
+	id      acp.SessionId
+	loaded  bool
 
-	mu        sync.Mutex
-	id        acp.SessionId // "" before it has begun
-	cancelled bool          // permissions that are asked for now are answered so
+	turn      chan struct{} // holds one token while a prompt is under way
+	cancelled atomic.Bool   // permissions that are asked for now are answered so
+	closed    atomic.Bool
+	leaving   sync.Once
+	running   sync.WaitGroup
 }
 
-// open starts the agent. The caller closes the session.
-func open(options Options) (*session, error) {
+// start starts the agent. The caller ends it.
+func start(options Options) (*session, error) {
 	process, err := child.Start(child.Options{Command: options.Command, Dir: options.Dir, Env: options.Env, Grace: options.Grace})
 	if err != nil {
 		return nil, fmt.Errorf("%w; install the program, or correct %s", err, options.Setting)
 	}
-	s := &session{options: options, process: process}
-	s.connection = &connection{lines: bufio.NewReaderSize(process, 64<<10), out: process, asked: s.asked, heard: s.heard}
+	s := &session{options: options, process: process, turn: make(chan struct{}, 1)}
+	s.connection = newConnection(process, process, func(m message) error { return s.take(m, nil) })
+	s.running.Go(s.read)
 	return s, nil
 }
 
-// close ends the agent and returns when all that it started is gone.
-func (s *session) close() {
+// read reads what the agent says to the end. Between two prompts nobody else would notice that end, and what the agent
+// has left is ended here.
+func (s *session) read() {
+	s.listen()
+	if !s.isCalling() {
+		s.process.Stop()
+	}
+}
+
+// Info says what the model is.
+func (s *session) Info() model.Info { return infoOf(s.options) }
+
+// ID is the agent's own name for the session.
+func (s *session) ID() string { return string(s.id) }
+
+// Loaded reports whether the session is the one that Open was asked for.
+func (s *session) Loaded() bool { return s.loaded }
+
+// Alive reports whether the session can be prompted: the agent runs, is heard, and has broken no rule.
+func (s *session) Alive() bool {
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return s.process.Runs() && !s.closed.Load()
+	}
+}
+
+// Stream prompts the agent with all of the body's text and yields what it says. It waits for the prompt before it. A
+// consumer that stops, or a context that ends, cancels the turn, and the agent has the grace to obey: then the session
+// goes on. Whatever else goes wrong ends it, unless it is the agent itself that says so.
+func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return child.Answer(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+		request, err := prompt.Parse(body)
+		if err != nil {
+			return "", err
+		}
+		select {
+		case s.turn <- struct{}{}:
+			defer func() { <-s.turn }()
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		return s.answer(ctx, request.Text(), tell)
+	})
+}
+
+// Close ends the agent and returns when all that it started is gone. It is told by the end of its stdin and has the grace
+// to go, because it may still have the session to keep; then it is asked, and then killed. It may be called at any time.
+func (s *session) Close() {
+	s.closed.Store(true)
 	s.process.CloseInput()
-	s.process.End()
-}
-
-// begin begins the session.
-func (s *session) begin() error {
-	var agent acp.InitializeResponse
-	err := s.call(acp.AgentMethodInitialize, acp.InitializeRequest{
-		ProtocolVersion: acp.ProtocolVersionNumber, ClientInfo: &acp.Implementation{Name: "continuo", Version: s.options.Version},
-	}, &agent)
-	if err != nil {
-		return s.explained("initialize", err)
-	}
-	if agent.ProtocolVersion != acp.ProtocolVersionNumber {
-		return fmt.Errorf("%s speaks version %d of the protocol, and Continuo version %d only", s.options.Name, agent.ProtocolVersion, acp.ProtocolVersionNumber)
-	}
-	folder, err := filepath.Abs(s.options.Dir)
-	if err != nil {
-		return fmt.Errorf("find the folder of %s: %w", s.options.Name, err)
-	}
-	var begun acp.NewSessionResponse
-	if err := s.call(acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: []acp.McpServer{}}, &begun); err != nil {
-		return s.explained("begin a session", err)
-	}
-	s.mu.Lock()
-	s.id = begun.SessionId
-	s.mu.Unlock()
-	return nil
-}
-
-// prompt sends a prompt and returns when its turn is over; what comes until then goes to the two functions.
-func (s *session) prompt(text string, update func(acp.SessionUpdate) error, denied func(acp.ToolCallUpdate)) (acp.PromptResponse, error) {
-	s.heardUpdate, s.heardDenied = update, denied
-	defer func() { s.heardUpdate, s.heardDenied = nil, nil }()
-	var done acp.PromptResponse
-	err := s.call(acp.AgentMethodSessionPrompt, acp.PromptRequest{SessionId: s.id, Prompt: []acp.ContentBlock{acp.TextBlock(text)}}, &done)
-	if err != nil {
-		return done, s.explained("answer", err)
-	}
-	return done, nil
-}
-
-// cancelWhen cancels the turn when ctx ends, and stops the agent if that does not help in time. It returns when
-// over is closed.
-func (s *session) cancelWhen(ctx context.Context, over <-chan struct{}) {
-	select {
-	case <-ctx.Done():
-	case <-over:
-		return
-	}
-	s.mu.Lock()
-	s.cancelled = true
-	id := s.id
-	s.mu.Unlock()
-	defer s.process.Stop()
-	s.process.LimitWrites(s.options.Grace) // also of whoever writes now
-	if id == "" || s.notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: id}) != nil {
-		return
-	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Grace)
-	defer cancel()
-	select {
-	case <-patience.Done():
-	case <-over:
-	}
-}
-
-// explained says what the agent could not do. How it ended says more than a broken pipe.
-func (s *session) explained(what string, err error) error {
-	var refused *acp.RequestError
-	var own *ownError
-	switch {
-	case errors.As(err, &own):
-		return own.error
-	case errors.As(err, &refused):
-		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, refusal(refused), s.process.Words())
-	case errors.Is(err, errClosed):
-		err = s.whyClosed(err)
-	}
-	return fmt.Errorf("%s could not %s: %w", s.options.Name, what, err)
-}
-
-// whyClosed says why the agent's pipes are closed. Its end is waited for, because it says more.
-func (s *session) whyClosed(err error) error {
 	patience := time.NewTimer(s.options.Grace)
 	defer patience.Stop()
 	select {
 	case <-s.process.Ended():
 	case <-patience.C:
-		return fmt.Errorf("%w and did not end%s", err, s.process.Words())
 	}
+	s.end()
+}
+
+// end is Close without the first grace.
+func (s *session) end() {
+	s.closed.Store(true)
+	s.process.CloseInput()
 	s.process.End()
-	if failure := s.process.Failure(); failure != nil {
-		return failure
-	}
-	return fmt.Errorf("it ended before it had answered%s", s.process.Words())
-}
-
-// authRequired is the code with which agents ask for a log-in.
-const authRequired = -32000
-
-// refusal is an agent's error in words; its data often say more than its message.
-func refusal(refused *acp.RequestError) string {
-	words := refused.Message
-	if data, err := json.Marshal(refused.Data); err == nil && refused.Data != nil {
-		words += " " + cut(string(data), 500)
-	}
-	if refused.Code == authRequired {
-		words += "; log in with the agent's own program first, or give it its key in the connector's env"
-	}
-	return words
-}
-
-// ownError ends a call for a reason of ours.
-type ownError struct{ error }
-
-// heard takes the agent's notifications.
-func (s *session) heard(method string, params json.RawMessage) error {
-	if method != acp.ClientMethodSessionUpdate || s.heardUpdate == nil {
-		return nil
-	}
-	var told acp.SessionNotification
-	if err := json.Unmarshal(params, &told); err != nil {
-		return unreadable(params, err)
-	}
-	return s.heardUpdate(told.Update)
-}
-
-// unreadable is the error of an update that cannot be read and would be a part of the answer; others are none.
-func unreadable(params json.RawMessage, err error) error {
-	var told struct {
-		Update struct {
-			Kind string `json:"sessionUpdate"`
-		} `json:"update"`
-	}
-	if json.Unmarshal(params, &told) != nil || told.Update.Kind != "agent_message_chunk" {
-		return nil
-	}
-	return &ownError{fmt.Errorf("the agent sent a piece of its answer that cannot be read: %w", err)}
-}
-
-// asked answers the agent's requests: there is only one that is known.
-func (s *session) asked(method string, params json.RawMessage) (any, *acp.RequestError) {
-	if method != acp.ClientMethodSessionRequestPermission {
-		return nil, acp.NewMethodNotFound(method)
-	}
-	var request acp.RequestPermissionRequest
-	if err := json.Unmarshal(params, &request); err != nil {
-		return nil, acp.NewInvalidParams(err.Error())
-	}
-	return acp.RequestPermissionResponse{Outcome: s.decide(request)}, nil
-}
-
-// decide finds the option that the settings choose, by its kind: ids are the agent's own words.
-func (s *session) decide(request acp.RequestPermissionRequest) acp.RequestPermissionOutcome {
-	s.mu.Lock()
-	cancelled := s.cancelled
-	s.mu.Unlock()
-	kinds := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}
-	if s.options.Allow {
-		kinds = []acp.PermissionOptionKind{acp.PermissionOptionKindAllowOnce, acp.PermissionOptionKindAllowAlways}
-	} else if s.heardDenied != nil && !cancelled {
-		s.heardDenied(request.ToolCall)
-	}
-	for _, kind := range kinds {
-		for _, option := range request.Options {
-			if option.Kind == kind && !cancelled {
-				return acp.RequestPermissionOutcome{Selected: &acp.RequestPermissionOutcomeSelected{OptionId: option.OptionId, Outcome: "selected"}}
-			}
-		}
-	}
-	return acp.RequestPermissionOutcome{Cancelled: &acp.RequestPermissionOutcomeCancelled{Outcome: "cancelled"}}
+	s.leaving.Do(func() { close(s.leave) })
+	s.running.Wait()
 }

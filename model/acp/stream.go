@@ -2,11 +2,9 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
-	"sync"
 	"unicode"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -14,92 +12,40 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/child"
 )
 
-// Stream starts the agent and yields what it says; see [model.Model].
+// Stream starts the agent, prompts it once and ends it; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		if err := model.ContextError(caller); err != nil {
-			yield(model.Delta{}, err)
-			return
-		}
-		ctx, cancel := context.WithTimeout(caller, m.options.Timeout)
-		defer cancel()
-		a := &answer{options: m.options, yield: yield}
-		finish, err := a.run(ctx, body)
-		switch {
-		case a.stopped:
-			return
-		case model.ContextError(caller) != nil:
-			err = model.ContextError(caller)
-		case ctx.Err() != nil:
-			err = timeout(m.options)
-		}
+	return child.Answer(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+		request, err := prompt.Parse(body)
 		if err != nil {
-			yield(model.Delta{}, asError(err))
-			return
+			return "", err
 		}
-		yield(model.Delta{Finish: finish}, nil)
-	}
+		s, err := m.open(ctx, "")
+		if err != nil {
+			return "", err
+		}
+		defer s.end()
+		return s.answer(ctx, request.Text(), tell)
+	})
 }
 
-func timeout(o Options) error {
-	return &model.Error{
-		Reason: continuo.ReasonTimeout, Err: context.DeadlineExceeded,
-		Message: fmt.Sprintf("%s did not end within %s, which is the time that it has", o.Name, o.Timeout),
-	}
-}
-
-// asError is what went wrong, as an upstream's fault where nobody said otherwise.
-func asError(err error) error {
-	var known *model.Error
-	if errors.As(err, &known) {
-		return known
-	}
-	return &model.Error{Reason: continuo.ReasonUpstream, Message: err.Error(), Err: err}
-}
-
-// answer is one answer under way.
-type answer struct {
-	options  Options
-	yield    func(model.Delta, error) bool
-	told     int    // bytes
-	said     bool   // there is text
-	apart    bool   // something came since the text, so that what follows is a paragraph of its own
-	lastText string // the newest piece of text, and of reasoning
-	lastLine string
-	stopped  bool // nobody listens any more
-}
-
-// run starts the agent, tells what it says, and returns why it finished when it and all that it started are gone.
-func (a *answer) run(ctx context.Context, body []byte) (finish string, err error) {
-	request, err := prompt.Parse(body)
-	if err != nil {
-		return "", err
-	}
-	s, err := open(a.options)
-	if err != nil {
-		return "", err
-	}
-	defer s.close()
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	over := make(chan struct{})
-	defer close(over)
-	watching.Go(func() { s.cancelWhen(ctx, over) })
-	if err := s.begin(); err != nil {
-		return "", err
-	}
-	done, err := s.prompt(request.Text(), a.update, a.denied)
+// answer prompts the agent, tells what it says, and returns why it finished.
+func (s *session) answer(ctx context.Context, text string, tell func(model.Delta) bool) (finish string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &answer{options: s.options, listener: tell, cancel: cancel}
+	done, err := s.prompt(ctx, text, a)
 	if err != nil || a.stopped {
 		return "", err
 	}
 	finish = finishOf(done.StopReason)
 	switch {
 	case done.StopReason == acp.StopReasonCancelled:
-		return "", &model.Error{Reason: continuo.ReasonCancelled, Message: a.options.Name + " says that its turn was cancelled"}
+		return "", &model.Error{Reason: continuo.ReasonCancelled, Message: s.options.Name + " says that its turn was cancelled"}
 	case finish == "stop" && !a.said:
-		return "", fmt.Errorf("%s ended its turn without an answer%s", a.options.Name, s.process.Words())
+		return "", fmt.Errorf("%s ended its turn without an answer%s", s.options.Name, s.process.Words())
 	}
 	return finish, nil
 }
@@ -115,6 +61,19 @@ func finishOf(reason acp.StopReason) string {
 		return "content_filter"
 	}
 	return string(reason)
+}
+
+// answer is one answer under way.
+type answer struct {
+	options  Options
+	listener func(model.Delta) bool
+	cancel   func() // the turn
+	told     int    // bytes
+	said     bool   // there is text
+	apart    bool   // something came since the text, so that what follows is a paragraph of its own
+	lastText string // the newest piece of text, and of reasoning
+	lastLine string
+	stopped  bool // nobody listens any more
 }
 
 // update tells what comes while the agent works.
@@ -168,15 +127,16 @@ func (a *answer) line(text string) error {
 	return a.reason(text + "\n")
 }
 
-// errStopped ends an answer that nobody listens to.
-var errStopped = errors.New("nobody listens")
-
+// tell tells a piece. When nobody listens any more the turn is cancelled, and what comes until it ends is passed over.
 func (a *answer) tell(delta model.Delta, bytes int) error {
+	if a.stopped {
+		return nil
+	}
 	if a.told += bytes; a.told > a.options.MaxOutput {
 		return &ownError{fmt.Errorf("%s said more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)}
 	}
-	if a.stopped = a.stopped || !a.yield(delta, nil); a.stopped {
-		return &ownError{errStopped}
+	if a.stopped = !a.listener(delta); a.stopped {
+		a.cancel()
 	}
 	return nil
 }

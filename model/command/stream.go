@@ -2,13 +2,11 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"sync"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/child"
@@ -16,55 +14,20 @@ import (
 
 // Stream starts the program and yields what it prints; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		if err := model.ContextError(caller); err != nil {
-			yield(model.Delta{}, err)
-			return
-		}
-		ctx, cancel := context.WithTimeout(caller, m.options.Timeout)
-		defer cancel()
-		a := &answer{options: m.options, yield: yield}
-		err := a.run(ctx, body)
-		switch {
-		case a.stopped:
-			return
-		case model.ContextError(caller) != nil:
-			err = model.ContextError(caller)
-		case ctx.Err() != nil:
-			err = timeout(m.options)
-		}
-		if err != nil {
-			yield(model.Delta{}, asError(err))
-			return
-		}
-		yield(model.Delta{Finish: "stop"}, nil)
-	}
-}
-
-func timeout(o Options) error {
-	return &model.Error{
-		Reason: continuo.ReasonTimeout, Err: context.DeadlineExceeded,
-		Message: fmt.Sprintf("%s did not end within %s, which is the time that it has", o.Name, o.Timeout),
-	}
-}
-
-// asError is what went wrong, as an upstream's fault where nobody said otherwise.
-func asError(err error) error {
-	var known *model.Error
-	if errors.As(err, &known) {
-		return known
-	}
-	return &model.Error{Reason: continuo.ReasonUpstream, Message: err.Error(), Err: err}
+	return child.Answer(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+		a := &answer{options: m.options, listener: tell}
+		return "stop", a.run(ctx, body)
+	})
 }
 
 // answer is one answer under way.
 type answer struct {
-	options Options
-	yield   func(model.Delta, error) bool
-	plain   child.Plain
-	printed int // bytes
-	said    bool
-	stopped bool // nobody listens any more
+	options  Options
+	listener func(model.Delta) bool
+	plain    child.Plain
+	printed  int // bytes
+	said     bool
+	stopped  bool // nobody listens any more
 }
 
 // run starts the program, tells what it prints, and returns when it and all that it started are gone.
@@ -128,5 +91,5 @@ func (a *answer) tell(text string) {
 		return
 	}
 	a.said = true
-	a.stopped = !a.yield(model.Delta{Text: text}, nil)
+	a.stopped = !a.listener(model.Delta{Text: text})
 }

@@ -41,12 +41,16 @@ type Model struct {
 	meters  *meters
 }
 
-// New wraps a model.
-func New(inner model.Model, options Options) *Model {
+// New wraps a model. One whose agent has sessions has them still.
+func New(inner model.Model, options Options) model.Model {
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	return &Model{Model: inner, options: options, meters: newMeters(options.Meter, inner.Info())}
+	traced := &Model{Model: inner, options: options, meters: newMeters(options.Meter, inner.Info())}
+	if agent, ok := inner.(model.Sessions); ok {
+		return &sessions{Model: traced, agent: agent}
+	}
+	return traced
 }
 
 // Stream sends body and yields the answer under a span; see [model.Model].

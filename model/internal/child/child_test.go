@@ -1,79 +1,48 @@
-//go:build linux
+//go:build unix
 
 package child
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/continuo-log/continuo/model/internal/child/childtest"
+	"github.com/continuo-log/continuo/internal/group/grouptest"
 )
 
 func TestMain(m *testing.M) {
-	childtest.Main(m, map[string]func(){
-		"block": childtest.Block,
-		"echo": func() {
-			conn := childtest.Report()
-			_, _ = io.Copy(conn, conn)
-		},
-		"stubborn": func() {
-			signal.Ignore(syscall.SIGTERM)
-			childtest.Block()
-		},
-		"family": func() {
-			start("stubborn", &syscall.SysProcAttr{})
-			signal.Ignore(syscall.SIGTERM)
-			childtest.Block()
-		},
+	grouptest.Main(m, map[string]func(){
+		"block": grouptest.Block,
 		"leaver": func() {
-			start("block", &syscall.SysProcAttr{Setsid: true})
+			grouptest.Start("block", &syscall.SysProcAttr{Setsid: true})
 			fmt.Println("last words")
 		},
-		"server": func() {
-			p, err := Start(Options{Command: []string{os.Args[0]}, Env: []string{"CHILDTEST_ROLE=stubborn", "CHILDTEST_WITNESS=" + os.Getenv("CHILDTEST_WITNESS")}})
-			if err != nil {
-				panic(err)
-			}
-			defer p.End()
-			childtest.Block()
-		},
 		"last":    func() { fmt.Print("out"); fmt.Fprint(os.Stderr, "why"); os.Exit(7) },
-		"flooder": func() { start("flood", &syscall.SysProcAttr{Setsid: true}) },
+		"flooder": func() { grouptest.Start("flood", &syscall.SysProcAttr{Setsid: true}) },
 		"flood": func() {
-			_ = childtest.Report()
+			_ = grouptest.Report()
 			for {
 				if _, err := fmt.Fprint(os.Stderr, strings.Repeat("flood ", 1000)); err != nil {
 					return
 				}
 			}
 		},
-		"environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
 		"stderr": func() {
 			fmt.Fprint(os.Stderr, strings.Repeat("noise ", 5000), "\x1b[31mlast words\x1b[0m\n")
 			os.Exit(7)
 		},
 		"suicide": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+		"reader": func() {
+			conn := grouptest.Report()
+			_, _ = io.ReadFull(conn, make([]byte, 1))
+			_, _ = io.CopyN(os.Stdout, os.Stdin, 1<<20)
+		},
 	})
-}
-
-// start starts a process of the same binary that shares this one's pipes.
-func start(role string, attributes *syscall.SysProcAttr) {
-	other := exec.Command(os.Args[0])
-	other.Env = append(os.Environ(), "CHILDTEST_ROLE="+role)
-	other.Stdout, other.Stderr, other.SysProcAttr = os.Stdout, os.Stderr, attributes
-	if err := other.Start(); err != nil {
-		panic(err)
-	}
 }
 
 func run(t *testing.T, env []string, grace time.Duration) *Process {
@@ -84,26 +53,13 @@ func run(t *testing.T, env []string, grace time.Duration) *Process {
 	}
 	t.Cleanup(func() {
 		p.End()
-		childtest.NoGoroutines(t)
+		grouptest.NoGoroutines(t, "model/internal/child")
 	})
 	return p
 }
 
-func TestEndEndsTheWholeGroup(t *testing.T) {
-	w := childtest.NewWitness(t)
-	p := run(t, w.Env("family"), 20*time.Millisecond)
-	one, other := w.Running(), w.Running()
-	p.End()
-	w.Gone(one)
-	w.Gone(other)
-	if err := p.Failure(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
-		t.Errorf("the failure is %v", err)
-	}
-	p.End()
-}
-
 func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
-	w := childtest.NewWitness(t)
+	w := grouptest.NewWitness(t)
 	p := run(t, w.Env("leaver"), time.Second)
 	defer w.Running().Close() // it left the group, and ends when the test says so
 	<-p.Ended()
@@ -118,7 +74,7 @@ func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
 }
 
 func TestEndComesAlthoughSomebodyElseWrites(t *testing.T) {
-	w := childtest.NewWitness(t)
+	w := grouptest.NewWitness(t)
 	p := run(t, w.Env("flooder"), time.Second)
 	flood := w.Running()
 	<-p.Ended()
@@ -126,93 +82,10 @@ func TestEndComesAlthoughSomebodyElseWrites(t *testing.T) {
 	w.Gone(flood) // nobody reads what it writes any more
 }
 
-func TestAKilledProgramLeavesNoChildren(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the kernel does not do that here: a program that is left ends when its pipes break")
-	}
-	w := childtest.NewWitness(t)
-	server := exec.Command(os.Args[0])
-	server.Env = w.Env("server")
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	one, other := w.Running(), w.Running()
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = server.Wait() // it was killed
-	w.Gone(one)
-	w.Gone(other)
-}
-
-// The kernel kills a program when the thread that forked it ends, and threads end at any time.
-func TestAChildOutlivesTheThreadOfItsCaller(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("threads do not matter here")
-	}
-	w := childtest.NewWitness(t)
-	begun := make(chan *Process)
-	threads := make(chan int, 1)
-	var caller func()
-	caller = func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		if syscall.Gettid() == os.Getpid() {
-			other := make(chan struct{})
-			go func() { defer close(other); caller() }()
-			<-other // the first thread never ends
-			runtime.UnlockOSThread()
-			return
-		}
-		threads <- syscall.Gettid()
-		p, err := Start(Options{Command: []string{os.Args[0]}, Env: w.Env("echo")})
-		if err != nil {
-			t.Error(err)
-		}
-		begun <- p
-	}
-	go caller()
-	thread := fmt.Sprintf("/proc/self/task/%d", <-threads)
-	p := <-begun
-	defer p.End()
-	for {
-		if _, err := os.Stat(thread); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		runtime.Gosched()
-	}
-	conn := w.Running()
-	if _, err := conn.Write([]byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(conn, make([]byte, 5)); err != nil {
-		t.Errorf("the program does not answer any more: %v", err)
-	}
-}
-
-func TestTheEnvironmentIsClean(t *testing.T) {
-	t.Setenv("SECRET", "canary")
-	p := run(t, append(childtest.Env("environment"), "GIVEN=a b"), 0)
-	text, _ := io.ReadAll(p)
-	for line := range strings.SplitSeq(string(text), "\n") {
-		switch name, value, _ := strings.Cut(line, "="); name {
-		case "PATH", "HOME", "LANG", "TMPDIR", "CHILDTEST_ROLE":
-		case "GIVEN":
-			if value != "a b" {
-				t.Errorf("got %s", line)
-			}
-		default:
-			t.Errorf("it has %s", line)
-		}
-	}
-	if !strings.Contains(string(text), "GIVEN=") {
-		t.Errorf("the environment is %q", text)
-	}
-}
-
 // The last words are what people need most.
 func TestNothingIsLostAtTheEnd(t *testing.T) {
 	for range 100 {
-		p := run(t, childtest.Env("last"), 0)
+		p := run(t, grouptest.Env("last"), 0)
 		text, _ := io.ReadAll(p)
 		<-p.Ended()
 		p.End()
@@ -223,7 +96,7 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 }
 
 func TestFailureSaysHowItEnded(t *testing.T) {
-	p := run(t, childtest.Env("stderr"), 0)
+	p := run(t, grouptest.Env("stderr"), 0)
 	if text, _ := io.ReadAll(p); len(text) > 0 {
 		t.Errorf("it printed %q", text)
 	}
@@ -233,7 +106,7 @@ func TestFailureSaysHowItEnded(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 7; its stderr ended with: …") || !strings.HasSuffix(err.Error(), "noise last words") || len(err.Error()) > maxTail+500 {
 		t.Errorf("got %v", err)
 	}
-	p = run(t, childtest.Env("suicide"), 0)
+	p = run(t, grouptest.Env("suicide"), 0)
 	<-p.Ended()
 	p.End()
 	if err := p.Failure(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
@@ -242,7 +115,7 @@ func TestFailureSaysHowItEnded(t *testing.T) {
 }
 
 func TestWritesEndWithTheProgram(t *testing.T) {
-	w := childtest.NewWitness(t)
+	w := grouptest.NewWitness(t)
 	p := run(t, w.Env("block"), time.Second)
 	conn := w.Running()
 	written := make(chan error)
@@ -258,25 +131,52 @@ func TestWritesEndWithTheProgram(t *testing.T) {
 	w.Gone(conn)
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
-	for _, name := range []string{"no-such-program-anywhere", "/no/such/program", t.TempDir()} {
-		if _, err := Start(Options{Command: []string{name}}); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("start %q: ", name)) {
-			t.Errorf("%s: got %v", name, err)
-		}
+// A bound on writes can be taken away again, for a program that is spoken to for long.
+func TestWritesAreBoundedForAWhile(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := run(t, w.Env("reader"), time.Second)
+	conn := w.Running()
+	p.LimitWrites(time.Nanosecond)
+	if _, err := p.Write(make([]byte, 1<<20)); err == nil {
+		t.Error("a program that reads nothing took all of it")
 	}
-	childtest.NoGoroutines(t)
-	before := descriptors()
-	for range 20 {
-		_, _ = Start(Options{Command: []string{"/no/such/program"}})
+	p.LimitWrites(0)
+	_, _ = conn.Write([]byte("x")) // it reads from now on
+	written := make(chan error)
+	go func() {
+		_, err := p.Write(make([]byte, 1<<20))
+		written <- err
+	}()
+	if n, err := io.CopyN(io.Discard, p, 1<<20); err != nil {
+		t.Errorf("after %d bytes: %v", n, err)
 	}
-	if after := descriptors(); after > before {
-		t.Errorf("%d files were open, and %d are", before, after)
+	p.Stop()
+	<-written // it may have had a part of the first write before
+}
+
+func TestRuns(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := run(t, w.Env("block"), time.Second)
+	conn := w.Running()
+	if !p.Runs() {
+		t.Error("a program that runs does not")
+	}
+	conn.Close()
+	<-p.Ended()
+	if p.Runs() {
+		t.Error("a program that has ended runs")
+	}
+	p = run(t, w.Env("block"), time.Second)
+	if p.Stop(); p.Runs() {
+		t.Error("a program that is to end counts as one that runs")
 	}
 }
 
-func descriptors() int {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	return len(entries)
+func TestAProgramThatIsNotThere(t *testing.T) {
+	if _, err := Start(Options{Command: []string{"no-such-program-anywhere"}}); err == nil || !strings.HasPrefix(err.Error(), `start "no-such-program-anywhere": `) {
+		t.Errorf("got %v", err)
+	}
+	grouptest.NoGoroutines(t, "model/internal/child")
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {

@@ -1,22 +1,25 @@
-// Package childtest is for tests of what starts programs: the test's own binary plays them, and tells the test over a
+// Package grouptest is for tests of what starts programs: the test's own binary plays them, and tells the test over a
 // connection that it runs. The connection breaks when the process is gone, whatever ended it, so that nothing has to
 // be waited for by the clock.
-package childtest
+package grouptest
 
 import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // The variables that say which part a process plays, and where the test listens.
 const (
-	rolePlace    = "CHILDTEST_ROLE"
-	witnessPlace = "CHILDTEST_WITNESS"
+	rolePlace    = "GROUPTEST_ROLE"
+	witnessPlace = "GROUPTEST_WITNESS"
 )
 
 // Main runs the tests, or in a process that was started with a role, the role.
@@ -34,6 +37,16 @@ func Main(m *testing.M, roles map[string]func()) {
 
 // Env is the environment of a process that plays a role.
 func Env(role string) []string { return []string{rolePlace + "=" + role} }
+
+// Start starts a process of the same binary with another role, which shares this one's stdout and stderr.
+func Start(role string, attributes *syscall.SysProcAttr) {
+	other := exec.Command(os.Args[0])
+	other.Env = append(os.Environ(), Env(role)...)
+	other.Stdout, other.Stderr, other.SysProcAttr = os.Stdout, os.Stderr, attributes
+	if err := other.Start(); err != nil {
+		panic(err)
+	}
+}
 
 // Report connects to the test: that the process runs is known then. Its exit, or its being killed, breaks the
 // connection.
@@ -94,24 +107,26 @@ func (w *Witness) Gone(process net.Conn) {
 	}
 }
 
-// NoGoroutines fails the test when goroutines of the packages below model are left, besides the test's own.
-func NoGoroutines(t *testing.T) {
+// NoGoroutines fails the test when goroutines of package group are left, or of the packages named here by the end of
+// their paths, besides the test's own.
+func NoGoroutines(t *testing.T, packages ...string) {
 	t.Helper()
+	packages = append(packages, "internal/group")
 	var left string
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		if left = goroutines(); left == "" {
+		if left = goroutines(packages); left == "" {
 			return
 		}
 	}
 	t.Errorf("goroutines are left:\n%s", left)
 }
 
-// goroutines are those that the packages under test began.
-func goroutines() string {
+// goroutines is the stack of one that the packages began, "" when there is none.
+func goroutines(packages []string) string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		inside := strings.Contains(stack, "/model/internal/child.") || strings.Contains(stack, "/model/acp.") || strings.Contains(stack, "/model/command.")
+		inside := slices.ContainsFunc(packages, func(name string) bool { return strings.Contains(stack, "/"+name+".") })
 		if inside && !strings.Contains(stack, "testing.tRunner") && !strings.Contains(stack, ".Test") {
 			return stack
 		}

@@ -1,0 +1,231 @@
+//go:build unix
+
+package group
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/group/grouptest"
+)
+
+func TestMain(m *testing.M) {
+	grouptest.Main(m, map[string]func(){
+		"block": grouptest.Block,
+		"echo": func() {
+			conn := grouptest.Report()
+			_, _ = io.Copy(conn, conn)
+		},
+		"stubborn": func() {
+			signal.Ignore(syscall.SIGTERM)
+			grouptest.Block()
+		},
+		"family": func() {
+			grouptest.Start("stubborn", nil)
+			signal.Ignore(syscall.SIGTERM)
+			grouptest.Block()
+		},
+		"orphan": func() { grouptest.Start("stubborn", nil) },
+		"leaver": func() { grouptest.Start("block", &syscall.SysProcAttr{Setsid: true}) },
+		"server": func() {
+			own := append(grouptest.Env("stubborn"), "GROUPTEST_WITNESS="+os.Getenv("GROUPTEST_WITNESS"))
+			p, err := Start(Options{Command: []string{os.Args[0]}, Env: own, Bound: true})
+			if err != nil {
+				panic(err)
+			}
+			defer p.End(0)
+			grouptest.Block()
+		},
+		"environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
+		"copy":        func() { _, _ = io.Copy(os.Stdout, os.Stdin); fmt.Fprint(os.Stderr, "done"); os.Exit(7) },
+	})
+}
+
+func start(t *testing.T, env []string) *Program {
+	t.Helper()
+	p, err := Start(Options{Command: []string{os.Args[0]}, Env: env, Bound: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.End(20 * time.Millisecond)
+		<-p.Exited()
+		closeAll([]*os.File{p.In, p.Out, p.Err})
+		grouptest.NoGoroutines(t)
+	})
+	return p
+}
+
+func TestEndEndsTheWholeGroup(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := start(t, w.Env("family"))
+	one, other := w.Running(), w.Running()
+	p.End(20 * time.Millisecond)
+	w.Gone(one)
+	w.Gone(other)
+	<-p.Exited()
+	if err := p.Status(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("it ended with %v", err)
+	}
+	p.End(time.Hour) // there is nothing to wait for any more
+}
+
+func TestAGroupOutlivesItsLeader(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := start(t, w.Env("orphan"))
+	orphan := w.Running()
+	<-p.Exited()
+	if err := syscall.Kill(-p.PID(), 0); err != nil {
+		t.Errorf("the group is gone already: %v", err)
+	}
+	p.End(20 * time.Millisecond)
+	w.Gone(orphan)
+}
+
+// Who is asked nicely and goes is not waited for any longer.
+func TestEndReturnsWhenTheGroupIsGone(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := start(t, w.Env("block"))
+	conn := w.Running()
+	p.End(time.Hour)
+	w.Gone(conn)
+	<-p.Exited()
+	if err := p.Status(); err == nil || err.Error() != "signal: terminated" {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestWhoLeavesTheGroupStays(t *testing.T) {
+	w := grouptest.NewWitness(t)
+	p := start(t, w.Env("leaver"))
+	left := w.Running()
+	p.End(20 * time.Millisecond)
+	if err := left.SetReadDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := left.Read(make([]byte, 1)); !os.IsTimeout(err) {
+		t.Errorf("a process that left the group is gone: %v", err)
+	}
+	left.Close() // which ends it
+}
+
+func TestTheThreePipes(t *testing.T) {
+	p := start(t, grouptest.Env("copy"))
+	if _, err := p.In.WriteString("said and heard"); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.In.Close()
+	said, _ := io.ReadAll(p.Out)
+	wrong, _ := io.ReadAll(p.Err)
+	<-p.Exited()
+	if string(said) != "said and heard" || string(wrong) != "done" || p.Status() == nil || p.Status().Error() != "exit status 7" {
+		t.Errorf("got %q and %q, %v", said, wrong, p.Status())
+	}
+}
+
+func TestAKilledProgramLeavesNoChildren(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel does not do that here: a program that is left ends when its pipes break")
+	}
+	w := grouptest.NewWitness(t)
+	server := exec.Command(os.Args[0])
+	server.Env = w.Env("server")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	one, other := w.Running(), w.Running()
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait() // it was killed
+	w.Gone(one)
+	w.Gone(other)
+}
+
+// The kernel kills a program when the thread that forked it ends, and threads end at any time.
+func TestAProgramOutlivesTheThreadOfItsCaller(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("threads do not matter here")
+	}
+	w := grouptest.NewWitness(t)
+	begun := make(chan *Program)
+	threads := make(chan int, 1)
+	go onAnotherThread(func(thread int) {
+		threads <- thread
+		p, err := Start(Options{Command: []string{os.Args[0]}, Env: w.Env("echo"), Bound: true})
+		if err != nil {
+			t.Error(err)
+		}
+		begun <- p
+	})
+	thread := fmt.Sprintf("/proc/self/task/%d", <-threads)
+	p := <-begun
+	if p == nil {
+		return
+	}
+	defer closeAll([]*os.File{p.In, p.Out, p.Err})
+	defer p.End(0)
+	for {
+		if _, err := os.Stat(thread); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		runtime.Gosched()
+	}
+	conn := w.Running()
+	if _, err := conn.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 5)); err != nil {
+		t.Errorf("the program does not answer any more: %v", err)
+	}
+}
+
+func TestTheEnvironmentIsClean(t *testing.T) {
+	t.Setenv("SECRET", "canary")
+	p := start(t, append(grouptest.Env("environment"), "GIVEN=first", "GIVEN=a b"))
+	text, _ := io.ReadAll(p.Out)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		switch name, value, _ := strings.Cut(line, "="); name {
+		case "PATH", "HOME", "LANG", "TMPDIR", "GROUPTEST_ROLE":
+		case "GIVEN":
+			if value != "a b" {
+				t.Errorf("got %s", line)
+			}
+		default:
+			t.Errorf("it has %s", line)
+		}
+	}
+	if !strings.Contains(string(text), "GIVEN=") {
+		t.Errorf("the environment is %q", text)
+	}
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	for _, name := range []string{"no-such-program-anywhere", "/no/such/program", t.TempDir()} {
+		if _, err := Start(Options{Command: []string{name}}); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("start %q: ", name)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	grouptest.NoGoroutines(t)
+	before := descriptors()
+	for range 20 {
+		_, _ = Start(Options{Command: []string{"/no/such/program"}})
+	}
+	if after := descriptors(); after > before {
+		t.Errorf("%d files were open, and %d are", before, after)
+	}
+}
+
+func descriptors() int {
+	entries, _ := os.ReadDir("/proc/self/fd") // elsewhere there are none to count
+	return len(entries)
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package group
+
+// onAnotherThread is for Linux only: elsewhere threads do not matter.
+func onAnotherThread(func(thread int)) {}

@@ -1,0 +1,59 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// explained says what the agent could not do. How it ended says more than a broken pipe.
+func (s *session) explained(what string, err error) error {
+	var refused *acp.RequestError
+	var own *ownError
+	switch {
+	case errors.As(err, &own):
+		return own.error
+	case errors.As(err, &refused):
+		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, refusal(refused), s.process.Words())
+	case errors.Is(err, errClosed):
+		err = s.whyClosed(err)
+	}
+	return fmt.Errorf("%s could not %s: %w", s.options.Name, what, err)
+}
+
+// whyClosed says why the agent's pipes are closed. Its end is waited for, because it says more.
+func (s *session) whyClosed(err error) error {
+	patience := time.NewTimer(s.options.Grace)
+	defer patience.Stop()
+	select {
+	case <-s.process.Ended():
+	case <-patience.C:
+		return fmt.Errorf("%w and did not end%s", err, s.process.Words())
+	}
+	s.process.End()
+	if failure := s.process.Failure(); failure != nil {
+		return failure
+	}
+	return fmt.Errorf("it ended before it had answered%s", s.process.Words())
+}
+
+// authRequired is the code with which agents ask for a log-in.
+const authRequired = -32000
+
+// refusal is an agent's error in words; its data often say more than its message.
+func refusal(refused *acp.RequestError) string {
+	words := refused.Message
+	if data, err := json.Marshal(refused.Data); err == nil && refused.Data != nil {
+		words += " " + cut(string(data), 500)
+	}
+	if refused.Code == authRequired {
+		words += "; log in with the agent's own program first, or give it its key in the connector's env"
+	}
+	return words
+}
+
+// ownError ends a call for a reason of ours.
+type ownError struct{ error }

@@ -1,0 +1,76 @@
+package acp
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// begin begins the session: the one of that id where the agent can load it, else a new one.
+func (s *session) begin(id string) error {
+	can, err := s.initialize()
+	if err != nil {
+		return err
+	}
+	folder, err := filepath.Abs(s.options.Dir)
+	if err != nil {
+		return fmt.Errorf("find the folder of %s: %w", s.options.Name, err)
+	}
+	if id != "" {
+		if s.loaded, err = s.load(can, id, folder); err != nil || s.loaded {
+			return err
+		}
+	}
+	var begun acp.NewSessionResponse
+	if err := s.call(acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: []acp.McpServer{}}, &begun, s.unheard); err != nil {
+		return s.explained("begin a session", err)
+	}
+	s.id = begun.SessionId
+	return nil
+}
+
+// initialize agrees with the agent on the protocol, and says what it can do.
+func (s *session) initialize() (acp.AgentCapabilities, error) {
+	var agent acp.InitializeResponse
+	err := s.call(acp.AgentMethodInitialize, acp.InitializeRequest{
+		ProtocolVersion: acp.ProtocolVersionNumber, ClientInfo: &acp.Implementation{Name: "continuo", Version: s.options.Version},
+	}, &agent, s.unheard)
+	switch {
+	case err != nil:
+		return acp.AgentCapabilities{}, s.explained("initialize", err)
+	case agent.ProtocolVersion != acp.ProtocolVersionNumber:
+		return acp.AgentCapabilities{}, fmt.Errorf("%s speaks version %d of the protocol, and Continuo version %d only", s.options.Name, agent.ProtocolVersion, acp.ProtocolVersionNumber)
+	}
+	return agent.AgentCapabilities, nil
+}
+
+// loadError is an agent that did not survive loading a session.
+type loadError struct{ error }
+
+// load loads a session, and reports whether it did: an agent that cannot, or refuses, begins a new one. What it repeats of
+// the session is passed over. Only what went wrong beyond that is an error.
+func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, error) {
+	var err error
+	switch wanted := acp.SessionId(id); {
+	case can.LoadSession:
+		err = s.call(acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.unheard)
+	case can.SessionCapabilities.Resume != nil:
+		err = s.call(acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.unheard)
+	default:
+		return false, nil
+	}
+	var refused *acp.RequestError
+	switch {
+	case errors.As(err, &refused):
+		return false, nil
+	case err != nil:
+		return false, &loadError{s.explained("load its session", err)}
+	}
+	s.id = acp.SessionId(id)
+	return true, nil
+}
+
+// unheard takes messages that nobody is to hear of.
+func (s *session) unheard(m message) error { return s.take(m, nil) }

@@ -1,0 +1,71 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+)
+
+// Answer is a stream that run tells of, until it says why it finished or what went wrong. The context of run ends with
+// caller, and after the time that the program of that name has. When tell returns false, nobody listens any more:
+// what is told then is dropped, and run should end.
+func Answer(caller context.Context, name string, timeout time.Duration,
+	run func(ctx context.Context, tell func(model.Delta) bool) (finish string, err error),
+) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		stopped, finish := false, ""
+		tell := func(delta model.Delta) bool {
+			stopped = stopped || !yield(delta, nil)
+			return !stopped
+		}
+		err := Within(caller, name, timeout, func(ctx context.Context) (err error) {
+			finish, err = run(ctx, tell)
+			return err
+		})
+		switch {
+		case stopped:
+		case err != nil:
+			yield(model.Delta{}, err)
+		default:
+			yield(model.Delta{Finish: finish}, nil)
+		}
+	}
+}
+
+// Within does what has a time, and says what went wrong, always as a *model.Error: who ended it early counts for more
+// than what came of that.
+func Within(caller context.Context, name string, timeout time.Duration, run func(ctx context.Context) error) error {
+	if ended := model.ContextError(caller); ended != nil {
+		return ended
+	}
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	err := run(ctx)
+	if ended := model.ContextError(caller); ended != nil {
+		return ended
+	}
+	if ctx.Err() != nil {
+		return &model.Error{
+			Reason: continuo.ReasonTimeout, Err: context.DeadlineExceeded,
+			Message: fmt.Sprintf("%s did not end within %s, which is the time that it has", name, timeout),
+		}
+	}
+	return asError(err)
+}
+
+// asError is what went wrong, as an upstream's fault where nobody said otherwise.
+func asError(err error) error {
+	var known *model.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	}
+	return &model.Error{Reason: continuo.ReasonUpstream, Message: err.Error(), Err: err}
+}
