@@ -44,6 +44,7 @@ type PlanTotals struct {
 	Kept       int64 `json:"kept"`    // shown, in whatever shape
 	Previewed  int64 `json:"previewed"`
 	Truncated  int64 `json:"truncated"`
+	Summarized int64 `json:"summarized,omitempty"` // not shown, and a summary that is shown stands for them
 	Dropped    int64 `json:"dropped"`
 	Excluded   int64 `json:"excluded"`
 	Messages   int   `json:"messages"`         // rendered, markers included
@@ -112,7 +113,7 @@ func (s Size) Add(other Size) Size {
 }
 
 // Message is one message of a plan: an entry in the shape in which it is shown, or, with Seq 0, a
-// marker that stands for a gap.
+// summary or a marker that stands for a gap.
 type Message struct {
 	Seq        int64
 	Role       Role
@@ -120,7 +121,7 @@ type Message struct {
 	ToolCalls  []ToolCall
 	ToolCallID string
 	Name       string
-	// Entry is what the message was made from; nil for markers and for results that the plan made up for
+	// Entry is what the message was made from, of a summary too; nil for markers and for results that the plan made up for
 	// a call that has none. It must not be changed.
 	Entry *Entry
 	Size  Size

@@ -55,6 +55,8 @@ type Window struct {
 	// Tool outputs before PreviewBefore are shown as previews, those before LineBefore as one line.
 	PreviewBefore int64 `json:"preview_before,omitempty"`
 	LineBefore    int64 `json:"line_before,omitempty"`
+	// Summary is the seq of the summary that stands in the place of what is not shown; 0 for none.
+	Summary int64 `json:"summary,omitempty"`
 	// Limit names the limit that moved the window here: messages, chars or tokens; empty in the first epoch.
 	Limit string `json:"limit,omitempty"`
 	// Markers says whether gaps are marked; false only where a budget has no room for it.

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"fmt"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -80,7 +81,7 @@ func (s *State) hear(entry *continuo.Entry) {
 	case entry.Role == continuo.User:
 		s.newest[""] = entry.Seq
 		s.silent, s.failed, s.ended = 0, 0, ""
-	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
+	case entry.Role == continuo.Assistant && (entry.HasCalls() || entry.Content.IsParts() || strings.TrimSpace(entry.Content.String()) != ""):
 		s.newest[speaker(entry)] = entry.Seq
 	}
 }

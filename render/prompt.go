@@ -42,7 +42,7 @@ func withCycle(plan *continuo.Plan) *continuo.Plan {
 	cycle := *plan
 	cycle.Cycle = 0
 	for i := range plan.Messages {
-		if m := &plan.Messages[i]; m.Role == continuo.User && m.Entry != nil {
+		if m := &plan.Messages[i]; m.Role == continuo.User && m.Seq > 0 {
 			cycle.Cycle = m.Seq
 		}
 	}

@@ -93,3 +93,22 @@ func TestPromptOfAnyPlan(t *testing.T) {
 		}
 	})
 }
+
+// What a role of a crew is shown is one text, and CURRENT where messages of its own turn stand behind it.
+func TestPromptOfARole(t *testing.T) {
+	call := continuo.Entry{Seq: 9, Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "c1", Name: "look", Arguments: "{}"}}}
+	result := continuo.Entry{Seq: 10, Role: continuo.Tool, ToolCallID: "c1", Content: continuo.Text("seen")}
+	text := continuo.Message{Seq: 7, Role: continuo.User, Content: continuo.Text("User: Look.")}
+	plan := &continuo.Plan{
+		Role: &continuo.RolePlan{Name: "a"}, Cycle: 7, At: 10, Messages: append([]continuo.Message{text}, wholeMessages([]continuo.Entry{call, result})...),
+		Items: []continuo.PlanItem{{Seq: 1, Through: 6, Verdict: continuo.Dropped, Reason: "over_chars"}},
+	}
+	got := promptOf(t, continuo.Envelope{}, plan).Prompt
+	if want := "=== CURRENT ===\n\n$user: User: Look.\n\n$call"; !strings.Contains(got, want) || strings.Contains(got, "HISTORY ===\n(showing") || strings.Contains(got, "HISTORY ===\n\n(showing") || strings.Contains(got, "HISTORY ===\n\n$user") {
+		t.Errorf("it got\n%s", got)
+	}
+	plan.Messages = plan.Messages[:1]
+	if got := promptOf(t, continuo.Envelope{}, plan).Prompt; got != "User: Look." {
+		t.Errorf("the text alone is %q", got)
+	}
+}

@@ -84,9 +84,13 @@ func storedResults(results []continuo.Message) int {
 	return n
 }
 
-// droppedBefore counts the entries of the history that the plan left out for want of room, read or unread.
+// droppedBefore counts the entries of the history that the plan left out for want of room, read or unread. The text
+// that a crew's role is shown says itself what it leaves out.
 func droppedBefore(plan *continuo.Plan) int64 {
 	var dropped int64
+	if plan.Role != nil {
+		return 0
+	}
 	for _, item := range plan.Items {
 		if item.Verdict != continuo.Dropped || item.Role == continuo.System {
 			continue

@@ -45,6 +45,9 @@ func Build(source Source, view View, in Input) (*continuo.Plan, error) {
 	if err := view.check(); err != nil {
 		return nil, err
 	}
+	if view.Role != nil {
+		return buildRole(source, view, in)
+	}
 	b := &build{
 		source: source, view: view, in: in, hash: view.Hash(), correction: 1,
 		shaper: shaper{view: view, counter: in.Counter, provider: in.Provider},
@@ -81,6 +84,8 @@ type build struct {
 	opener     *unit // nil when the view has none
 	pinned     map[int64]*unit
 
+	summaries []*continuo.Entry // that the view may show
+
 	window continuo.Window
 	moved  bool
 }
@@ -97,6 +102,7 @@ func (b *build) scan() error {
 		}
 		b.rowsRead++
 		b.learn(&entry)
+		b.learnSummary(&entry)
 		u := assemble.add(&entry)
 		if u == nil {
 			continue
@@ -147,7 +153,7 @@ func plausible(w continuo.Window) bool {
 		}
 		before = pin
 	}
-	return w.Start >= 1 && len(w.Pins) <= maxPins
+	return w.Start >= 1 && len(w.Pins) <= maxPins && w.Summary >= 0 && (w.Summary == 0 || w.Start > 1)
 }
 
 // maxPins is how many pins a window has at most: an opener and a user message.
@@ -206,6 +212,9 @@ func (b *build) findFixed() error {
 	}
 	if b.previous == nil {
 		return nil
+	}
+	if err := b.findSummary(); err != nil {
+		return err
 	}
 	for _, seq := range b.previous.Pins {
 		if b.pinned[seq] != nil {
@@ -342,6 +351,9 @@ func (l budget) lowered(share float64, fixed, needed continuo.Size) budget {
 // CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
 func CheckFits(view View, in Input, content continuo.Content) error {
 	b := &build{view: view, in: in, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
+	if view.Role != nil {
+		return b.checkRoleFits(content)
+	}
 	u := &unit{entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
 	size := u.at(b.shaper, whole).size
 	if limits := b.limits(); limits.exceeded(size) != "" {

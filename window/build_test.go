@@ -113,7 +113,7 @@ func check(t *testing.T, plan *continuo.Plan, view window.View) {
 	if limits.Messages > 0 && totals.Messages > limits.Messages || limits.Chars > 0 && totals.Chars > limits.Chars || limits.Tokens > 0 && totals.Tokens > limits.Tokens {
 		t.Errorf("the plan takes %d messages, %d chars, %d tokens; the limits are %+v", totals.Messages, totals.Chars, totals.Tokens, limits)
 	}
-	if totals.Kept+totals.Dropped+totals.Excluded != totals.Entries {
+	if totals.Kept+totals.Summarized+totals.Dropped+totals.Excluded != totals.Entries {
 		t.Errorf("totals do not add up: %+v", totals)
 	}
 	next := int64(1)

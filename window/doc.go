@@ -7,11 +7,17 @@
 // newest user message of a long cycle), and a marker in each gap. While the stretch fits the view's
 // limits, the window stays where the view's last request had it, so that requests only grow at the
 // end; when it does not fit, the window moves and makes room down to the low-water mark: tool outputs
-// become previews, previews one line, and then the oldest units go.
+// become previews, previews one line, and then the oldest units go. A view whose strategy is [Summarize]
+// shows a summary of them in the place of the marker: an entry of the log, chosen when the window moves.
 //
 // Where the window stood is read from the rounds that turns record on assistant entries: the plan asks
 // for a move, the turn carries it out by recording it. So a plan is a function of the log, the view and
 // the input alone.
+//
+// The view of a role of a crew ([RoleView]) is another matter: the talk as one text, in which every message begins with a
+// label and nothing in a message can pass for a label or for a line of the text's own. It has no window. What is new to
+// the role is shown in order and never left out; where it does not fit, the oldest is shown and the rest waits, and
+// [continuo.RolePlan].Through is as far as the role's cursor may move.
 //
 // Pitfalls: a Source must show a log that the rules of the root package accept; what breaks them all
 // the same (a result without its call) is left out with a reason. Sizes count what is shown, not what

@@ -10,8 +10,12 @@ import (
 // place decides where the window stands: where it stood, if that fits, else where a move puts it.
 func (b *build) place() error {
 	if b.previous != nil {
-		if b.allowed(*b.previous, b.limits()) {
-			b.window = *b.previous
+		w := *b.previous
+		if b.summaryAt(w.Summary) == nil {
+			w.Summary = 0 // it was redacted since
+		}
+		if b.allowed(w, b.limits()) {
+			b.window = w
 			return nil
 		}
 		return b.move(b.previous.Epoch + 1)
@@ -23,9 +27,10 @@ func (b *build) place() error {
 	return b.move(1)
 }
 
-// piece is one unit of a layout at its level, or, without a unit, a marker.
+// piece is one unit of a layout at its level, or, without a unit, a summary or a marker.
 type piece struct {
 	unit     *unit
+	summary  *continuo.Entry
 	level    level
 	messages []continuo.Message
 }
@@ -33,9 +38,10 @@ type piece struct {
 // layout lists what a window shows, in order. It reports false when a pin cannot be found.
 func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 	shown := int64(0) // the last seq that is shown or stands before a marked gap
+	gaps := gaps{build: b, markers: w.Markers, summary: b.summaryAt(w.Summary)}
 	add := func(u *unit, from int64) {
-		if from > shown+1 && w.Markers && b.view.Marker != "" {
-			pieces = append(pieces, piece{messages: []continuo.Message{b.marker()}})
+		if from > shown+1 {
+			pieces = append(pieces, gaps.between(shown+1, from-1)...)
 		}
 		if u != nil {
 			l := levelIn(w, u)
@@ -182,10 +188,13 @@ func (b *build) move(epoch int64) error {
 		return err
 	}
 	opener := b.openerWithin(limits, need)
-	for _, markers := range []bool{true, false} {
-		w, target, filled := b.fill(limits, need, opener, markers)
+	for _, filling := range b.fillings() {
+		w, target, filled := b.fill(limits, need, opener, filling)
 		w.Epoch = epoch
-		if markers && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
+		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
+			continue // nothing is left out that it covers
+		}
+		if filling.markers && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
 			continue // a marker is worth less than the newest message
 		}
 		b.cutDown(&w, target, need)
@@ -198,7 +207,7 @@ func (b *build) move(epoch int64) error {
 		}
 	}
 	// What is required was measured above; only an opener can still be in the way.
-	w, target, filled := b.fill(limits, need, nil, false)
+	w, target, filled := b.fill(limits, need, nil, filling{})
 	w.Epoch, w.Limit = epoch, filled
 	b.cutDown(&w, target, need)
 	b.window, b.moved = w, true
@@ -221,21 +230,35 @@ func (b *build) openerWithin(limits budget, need required) *unit {
 
 // fill finds how far back the window can reach with every tool output cut down, and up to which limits
 // it may be filled. It names the limit that ended it, "" when it reached the top.
-func (b *build) fill(limits budget, need required, opener *unit, markers bool) (w continuo.Window, target budget, ended string) {
-	for gaps := 1; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
+func (b *build) fill(limits budget, need required, opener *unit, put filling) (w continuo.Window, target budget, ended string) {
+	gaps := 1
+	if put.summary != nil {
+		gaps = 0 // it may stand for all that is left out
+	}
+	for ; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
 		var fixed continuo.Size
 		if opener != nil {
 			fixed = opener.at(b.shaper, line).size
 		}
+		if put.summary != nil {
+			fixed = fixed.Add(b.summaryMessage(put.summary).Size)
+		}
 		for range gaps {
-			if markers && b.view.Marker != "" {
+			if put.markers && b.view.Marker != "" {
 				fixed = fixed.Add(b.marker().Size)
 			}
 		}
 		target = limits.lowered(b.view.LowWater, fixed, fixed.Add(need.size))
 		start, limit := b.reach(target, need, opener, fixed.Add(need.size))
 		w, ended = b.windowFrom(start, opener), limit
-		w.Markers = markers
+		w.Markers = put.markers
+		if put.summary != nil {
+			w.Summary = put.summary.Seq
+			if b.markersIn(w) <= gaps {
+				break
+			}
+			continue
+		}
 		if b.newestUser == nil || !slices.Contains(w.Pins, b.newestUser.first()) {
 			break
 		}

@@ -18,7 +18,7 @@ func (b *build) plan() *continuo.Plan {
 	for _, piece := range pieces {
 		p.Messages = append(p.Messages, piece.messages...)
 	}
-	p.Items = fold(verdicts, b.in.At, b.dropReason())
+	p.Items = summarized(fold(verdicts, b.in.At, b.dropReason()), shownSummary(pieces))
 	p.Totals = totals(p)
 	limits := b.limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
@@ -154,6 +154,9 @@ func totals(p *continuo.Plan) continuo.PlanTotals {
 			continue
 		case continuo.Excluded:
 			totals.Excluded += count
+			continue
+		case continuo.Summarized:
+			totals.Summarized += count
 			continue
 		case continuo.Previewed:
 			totals.Previewed += count

@@ -37,6 +37,8 @@ type View struct {
 	ShowCollapsed bool `json:"show_collapsed,omitempty"`
 	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer.
 	Reserve int `json:"reserve,omitempty"`
+	// Strategy says what stands in the place of what the window has moved past. Default Truncate: the marker.
+	Strategy Strategy `json:"strategy,omitempty"`
 	// Role makes this the view of a role of a crew. Default nil: of anybody else.
 	Role *RoleView `json:"role,omitempty"`
 }
@@ -113,6 +115,8 @@ type Settings struct {
 	ToolOutputChars, PreviewChars    int
 	ChatMaxMessages, ChatMaxTokens   int
 	ChatReserve, ReplayHistory       int
+	// Strategy is of every view but the continuity view, whose own is ChatStrategy, and the replay view, which has none.
+	Strategy, ChatStrategy Strategy
 }
 
 // DefaultSettings returns the figures of the design documents.
@@ -136,11 +140,11 @@ func (s Settings) View(name string) (View, error) {
 	case Codex, string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun):
 		view.Limits = Limits{Messages: s.MaxMessages, Chars: s.MaxChars, Tokens: s.MaxTokens}
 		view.Opener = OpenerSystem
-		view.Reserve = s.ChatReserve
+		view.Reserve, view.Strategy = s.ChatReserve, s.Strategy
 	case Continuity:
 		view.Limits = Limits{Messages: s.ChatMaxMessages, Tokens: s.ChatMaxTokens}
 		view.Opener = OpenerFirst
-		view.Reserve = s.ChatReserve
+		view.Reserve, view.Strategy = s.ChatReserve, s.ChatStrategy
 	case Replay:
 		view.History, view.LowWater = s.ReplayHistory, 1
 		view.Marker, view.SkipSystem = "", true
@@ -166,5 +170,8 @@ func (v View) check() error {
 	if math.IsNaN(v.LowWater) || v.LowWater <= 0 || v.LowWater > 1 {
 		return fmt.Errorf("view %s: %w: the low-water mark must be above 0 and at most 1, not %v", v.Name, continuo.ErrInvalid, v.LowWater)
 	}
-	return nil
+	if v.Strategy != Truncate && v.Strategy != Summarize {
+		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.Name, continuo.ErrInvalid, v.Strategy)
+	}
+	return v.Role.check(v.Name)
 }

@@ -1,0 +1,200 @@
+package window
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escapeTalk puts a backslash before each line of a text that a reader could take for structure of a role's text: for
+// the label of a message, or for a line in brackets that begins or ends a block. Lines that were escaped before get
+// one more, so that unescapeTalk takes back exactly what was done.
+func escapeTalk(text string) string {
+	return mapTalkLines(text, func(line string) string { return `\` + line })
+}
+
+// unescapeTalk takes back what escapeTalk did.
+func unescapeTalk(text string) string {
+	return mapTalkLines(text, func(line string) string { return strings.TrimPrefix(line, `\`) })
+}
+
+// mapTalkLines replaces the lines that look like structure.
+func mapTalkLines(text string, replace func(line string) string) string {
+	var out strings.Builder
+	done := 0 // what stands before is in out
+	for start := 0; start < len(text); {
+		end, next := talkLine(text, start)
+		if line := text[start:end]; looksLikeTalk(line) {
+			out.WriteString(text[done:start])
+			out.WriteString(replace(line))
+			done = end
+		}
+		start = next
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// talkLine returns where the line that begins at start ends, and where the next one begins. Whatever ends a line for
+// some program does here: the mandatory breaks of Unicode (UAX #14) and the separators at which Python splits.
+func talkLine(text string, start int) (end, next int) {
+	at := strings.IndexFunc(text[start:], isTalkLineEnd)
+	if at < 0 {
+		return len(text), len(text)
+	}
+	_, width := utf8.DecodeRuneInString(text[start+at:])
+	return start + at, start + at + width
+}
+
+func isTalkLineEnd(r rune) bool {
+	return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == '\u2028' || r == '\u2029'
+}
+
+// The lines in brackets of a role's text.
+const (
+	reminderBegin = "[SYSTEM REMINDER]"
+	reminderEnd   = "[END REMINDER]"
+	requestBegin  = "[ORIGINAL REQUEST]"
+	requestEnd    = "[END REQUEST]"
+	notesBegin    = "[NOTES]"
+	notesEnd      = "[END NOTES]"
+	summaryBegin  = "[CONTEXT SUMMARY]"
+	summaryEnd    = "[RECENT]"
+	moreBegin     = "[MORE]" // and text behind it on the line
+)
+
+// talkHeads are the lines in brackets as plainHead gives them, without the closing bracket.
+var talkHeads = []string{
+	"[systemreminder", "[endreminder", "[originalrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
+}
+
+// looksLikeTalk reports whether a line could be taken for structure. It is generous, because models read generously:
+// what stands before it (blanks, signs that take no ink, backslashes, marks of emphasis, quotes and headings) does not
+// count, nor do blanks within, nor how letters, colons and brackets are written.
+func looksLikeTalk(line string) bool {
+	line = strings.TrimLeftFunc(line, func(r rune) bool { return strings.ContainsRune("\\*_#>~`", r) || isInkless(r) })
+	first, _ := utf8.DecodeRuneInString(line)
+	switch plainRune(first) {
+	case '[':
+		head := plainHead(line)
+		for _, known := range talkHeads {
+			if rest, ok := strings.CutPrefix(head, known); ok && strings.HasPrefix(rest, "]") {
+				return true
+			}
+		}
+		rest, ok := strings.CutPrefix(head, "[more")
+		return ok && (rest == "" || rest[0] < 'a' || rest[0] > 'z' || hasBlankAfter(line, len("[more")))
+	case 'u', 'a':
+		return looksLikeLabel(line)
+	}
+	return false
+}
+
+// looksLikeLabel reports whether a line begins with a word of ours and a colon, maybe with a name in brackets between.
+func looksLikeLabel(line string) bool {
+	head := plainHead(line)
+	rest, ok := strings.CutPrefix(head, "user")
+	if !ok {
+		if rest, ok = strings.CutPrefix(head, "assistant"); !ok {
+			return false
+		}
+	}
+	if strings.HasPrefix(rest, "(") || strings.HasPrefix(rest, "[") {
+		return closedName(line)
+	}
+	return strings.HasPrefix(strings.TrimLeft(rest, "*_`"), ":")
+}
+
+// closedName reports whether somewhere on the line a bracket closes and a colon follows.
+func closedName(line string) bool {
+	closed := false
+	for _, r := range line {
+		switch plain := plainRune(r); {
+		case plain == ')' || plain == ']':
+			closed = true
+		case plain == ':' && closed:
+			return true
+		case isInkless(r) || strings.ContainsRune("*_`", plain):
+		default:
+			closed = false
+		}
+	}
+	return false
+}
+
+// headChars is how much of a line plainHead looks at: more than the longest line in brackets has.
+const headChars = 32
+
+// plainHead is the beginning of a line as it looks at a glance: small plain letters, without what takes no ink.
+func plainHead(line string) string {
+	var head strings.Builder
+	for _, r := range line {
+		if isInkless(r) {
+			continue
+		}
+		if head.Len() >= headChars {
+			break
+		}
+		head.WriteRune(plainRune(r))
+	}
+	return head.String()
+}
+
+// hasBlankAfter reports whether a blank follows the first visible characters of a line, so many of them.
+func hasBlankAfter(line string, visible int) bool {
+	for _, r := range line {
+		switch {
+		case visible == 0:
+			return unicode.IsSpace(r)
+		case !isInkless(r):
+			visible--
+		}
+	}
+	return true
+}
+
+// isInkless reports whether a character takes no ink: white space, controls and formats, fillers and selectors.
+func isInkless(r rune) bool {
+	if r > ' ' && r < 0x7f {
+		return false
+	}
+	switch r {
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:
+		return true
+	}
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
+}
+
+func isVisible(r rune) bool { return !isInkless(r) }
+
+// plainRune is a character as it looks at a glance: a small letter of ASCII, a plain colon or bracket. Fullwidth,
+// mathematical and circled forms are taken for what they stand for, and so are the letters of other scripts that look
+// like the ones of our words.
+func plainRune(r rune) rune {
+	switch {
+	case r < 0x80:
+	case r >= 0xff01 && r <= 0xff5e:
+		r -= 0xfee0
+	case r >= 0x1d400 && r <= 0x1d6a3:
+		r = 'a' + (r-0x1d400)%26
+	case r >= 0x24b6 && r <= 0x24e9:
+		r = 'a' + (r-0x24b6)%26
+	default:
+		if at := strings.IndexRune(lookalikes, r); at >= 0 {
+			r = rune(lookalikePlain[utf8.RuneCountInString(lookalikes[:at])])
+		}
+	}
+	if r >= 'A' && r <= 'Z' {
+		r += 'a' - 'A'
+	}
+	return r
+}
+
+// Characters that look like one of ours, and which one.
+const (
+	lookalikes     = "︓﹕∶꞉ː։׃܃" + "﹙⁽❨⟮" + "﹚⁾❩⟯" + "【〔⟦〖⁅" + "】〕⟧〗⁆" + "аАαΑɑ" + "еЕεΕҽ" + "іІιΙıӏ" + "мМΜ" + "пηոΝ" + "оОοΟօ" + "рРρΡ" + "гᴦᴙ" + "ѕЅꜱʂ" + "тТτΤ" + "υսцՍ" + "сСϲϹ" + "ԁ" + "ԛ" + "уУγΥ" + "хХχΧ"
+	lookalikePlain = "::::::::" + "((((" + "))))" + "[[[[[" + "]]]]]" + "aaaaa" + "eeeee" + "iiiiii" + "mmm" + "nnnn" + "ooooo" + "pppp" + "rrr" + "ssss" + "tttt" + "uuuu" + "cccc" + "d" + "q" + "yyyy" + "xxxx"
+)

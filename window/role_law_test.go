@@ -1,0 +1,256 @@
+package window_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// crewOf is a crew that takes turns over one log, and what each role was shown of it.
+type crewOf struct {
+	*entries
+	t      *testing.T
+	random *rand.Rand
+	roles  []*member
+	turns  int
+
+	original string // mark of the first message of the user
+	// foreign are the marks of the talk, with who said it.
+	foreign map[string]string
+	order   []string
+
+	texts, chars, waits int // of all turns
+}
+
+type member struct {
+	window.View
+	news map[string]int // by mark, how often it was shown as new
+}
+
+// mark is a word that is in no other message.
+func (c *crewOf) mark(who string) string {
+	mark := fmt.Sprintf("m%d.", len(c.order))
+	c.foreign[mark] = who
+	c.order = append(c.order, mark)
+	return mark
+}
+
+func (c *crewOf) text(who string, most int) string {
+	return c.mark(who) + " " + strings.Repeat("wörd\n", c.random.IntN(most/5+1))
+}
+
+// happens appends what may stand in a log: talk, calls, failures, and what is never shown.
+func (c *crewOf) happens() {
+	switch c.random.IntN(12) {
+	case 0, 1, 2:
+		mark := c.text("", 200)
+		if c.original == "" {
+			c.original, _, _ = strings.Cut(mark, " ")
+		}
+		c.user(mark)
+	case 3, 4:
+		c.says("guest", c.text("guest", 150))
+	case 5:
+		c.assistant(c.text("", 4000))
+	case 6:
+		mark := c.mark("")
+		calls := []continuo.ToolCall{continuo.FunctionCall("c1", mark+"search", `{"q":1}`), continuo.FunctionCall("c2", "read", `{}`)}
+		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
+		for _, call := range calls {
+			c.add(continuo.Entry{Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(strings.Repeat("out\n", c.random.IntN(400)))})
+		}
+	case 7:
+		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(c.text("", 50)), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
+	case 8:
+		c.says("guest", continuo.Placeholder)
+	case 9:
+		c.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
+	case 10:
+		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
+	case 11:
+		if n := int64(len(c.list)); n > 4 {
+			c.summary(1, n-1-c.random.Int64N(3), "", "the summary")
+		}
+	}
+}
+
+// turn gives a role its turn: a cue, maybe tools, and an answer or a failure.
+func (c *crewOf) turn(m *member, quiet bool) *continuo.Plan {
+	c.turns++
+	turnID := fmt.Sprint("turn_", c.turns)
+	c.asks(m.Role.Name, turnID)
+	plan := c.look(m)
+	for range c.random.IntN(3) {
+		c.call(strings.Repeat("output\n", c.random.IntN(80)))
+		for i := len(c.list) - 2; i < len(c.list); i++ {
+			c.list[i].TurnID, c.list[i].Author = turnID, &continuo.Author{RoleName: m.Role.Name}
+		}
+		c.mark(m.Role.Name) // the others are told of the call
+		c.list[len(c.list)-2].ToolCalls[0].Name = c.order[len(c.order)-1] + "search"
+		again := c.look(m)
+		if len(plan.Messages) > 0 && (!reflect.DeepEqual(again.Role, plan.Role) || again.Messages[0].Content.String() != plan.Messages[0].Content.String()) {
+			if low := int(0.6 * float64(m.Limits.Chars)); m.LowWater == 0.6 && m.Limits.Tokens == 0 && plan.Messages[0].Size.Chars <= low {
+				c.t.Fatalf("the text changed although the turn had its room: %+v, then %+v", plan.Role, again.Role)
+			}
+		}
+		plan = again // what the answer will stand on
+	}
+	if !quiet && c.random.IntN(6) == 0 {
+		c.add(continuo.Entry{
+			Role: continuo.System, Hidden: true, NodeID: m.Role.Name, TurnID: turnID, WorkflowID: continuo.CrewWorkflow("team"),
+			Content: continuo.Text("failed"), RunEvent: &continuo.RunEvent{Kind: continuo.CrewRoleFailed},
+		})
+		return plan
+	}
+	answer := continuo.Placeholder
+	if !quiet && c.random.IntN(3) > 0 {
+		answer = c.text(m.Role.Name, 150)
+	}
+	c.concludes(m.Role.Name, turnID, answer)
+	c.answered(m, plan)
+	return plan
+}
+
+// look builds a role's plan and holds it to the laws that need no history.
+func (c *crewOf) look(m *member) *continuo.Plan {
+	c.t.Helper()
+	in := window.Input{At: int64(len(c.list)), Counter: chars{}}
+	plan, err := window.Build(c.entries, m.View, in)
+	if err != nil {
+		c.t.Fatalf("turn %d of %s: %v", c.turns, m.Name, err)
+	}
+	checkRole(c.t, plan, m.View)
+	if again, err := window.Build(c.entries, m.View, in); err != nil || !reflect.DeepEqual(again, plan) {
+		c.t.Fatalf("turn %d of %s: two builds differ (%v)", c.turns, m.Name, err)
+	}
+	if len(plan.Messages) > 0 && c.original != "" && !strings.Contains(plan.Messages[0].Content.String(), c.original) {
+		c.t.Fatalf("turn %d of %s: the original request is out of sight:\n%s", c.turns, m.Name, plan.Messages[0].Content.String())
+	}
+	if c.t.Failed() {
+		c.t.FailNow()
+	}
+	return plan
+}
+
+// answered counts what was new in an answered request, and moves the cursor.
+func (c *crewOf) answered(m *member, plan *continuo.Plan) {
+	text := ""
+	if len(plan.Messages) > 0 {
+		text = plan.Messages[0].Content.String()
+	}
+	c.texts, c.chars, c.waits = c.texts+1, c.chars+len(text), c.waits+plan.Role.Waiting
+	news := 0
+	for _, item := range plan.Items {
+		for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
+			e := &c.list[seq-1]
+			mark := markOf(e)
+			_, talk := c.foreign[mark]
+			switch {
+			case !talk || e.Role == continuo.Tool || seq <= m.Role.Cursor || c.foreign[mark] == m.Role.Name:
+			case item.Reason == "new" && strings.Contains(text, mark), item.Verdict == continuo.Summarized && strings.Contains(text, "the summary"),
+				item.Reason == "original_request" && seq <= plan.Role.Through && strings.Contains(text, mark):
+				m.news[mark]++
+				news++
+			case item.Reason == "new":
+				c.t.Fatalf("entry %d counts as new and is not in the text:\n%s", seq, text)
+			case seq <= plan.Role.Through:
+				c.t.Fatalf("turn %d of %s: the cursor goes from %d to %d, past entry %d (%s %s), which was not shown", c.turns, m.Name, m.Role.Cursor, plan.Role.Through, seq, item.Verdict, item.Reason)
+			}
+		}
+	}
+	if news != plan.Role.News {
+		c.t.Fatalf("turn %d of %s: %d messages are shown for the first time, the plan says %d: %v", c.turns, m.Name, news, plan.Role.News, verdicts(plan))
+	}
+	m.Role.Cursor = plan.Role.Through
+}
+
+func markOf(e *continuo.Entry) string {
+	text := e.Content.String()
+	if e.HasCalls() {
+		text = e.ToolCalls[0].Name
+	}
+	mark, _, _ := strings.Cut(text, ".")
+	return mark + "."
+}
+
+// finish lets the roles take turns until none has anything new, and counts what each was shown.
+func (c *crewOf) finish() (misses int) {
+	for _, m := range c.roles {
+		for {
+			plan := c.look(m)
+			if plan.Role.News == 0 && plan.Role.Waiting == 0 {
+				break
+			}
+			if plan.Role.Through == m.Role.Cursor {
+				c.t.Fatalf("%s does not get on: %+v", m.Name, plan.Role)
+			}
+			c.answered(m, plan)
+		}
+		for mark, who := range c.foreign {
+			if who != m.Role.Name && m.news[mark] != 1 {
+				c.t.Errorf("%s was shown %s of %q %d times as new", m.Name, mark, who, m.news[mark])
+				misses++
+			}
+		}
+	}
+	return misses
+}
+
+func newCrew(t *testing.T, random *rand.Rand, views ...window.View) *crewOf {
+	c := &crewOf{entries: &entries{}, t: t, random: random, foreign: map[string]string{}}
+	for i, view := range views {
+		name := fmt.Sprint("role", i)
+		role := *view.Role
+		role.Name = name
+		view.Name, view.Role = "role:"+name, &role
+		c.roles = append(c.roles, &member{View: view, news: map[string]int{}})
+	}
+	return c
+}
+
+// A role of a crew is shown every message of others exactly once as new, whatever the view and the budget, and its
+// cursor never moves back or past what was not shown.
+func TestEveryRoleIsShownEveryMessageOnce(t *testing.T) {
+	kinds := []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory}
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		var views []window.View
+		for range 3 {
+			view := roleView(kinds[random.IntN(len(kinds))], newest(random.IntN(6)))
+			view.Limits = []window.Limits{{}, {Chars: 1500 + random.IntN(3000)}, {Tokens: 500 + random.IntN(1000)}, {Chars: 4000, Tokens: 900}}[random.IntN(4)]
+			view.LowWater = []float64{1, 0.6}[random.IntN(2)]
+			view.PreviewChars, view.ToolOutputChars = 200, 400
+			view.Role.Remembers = random.IntN(2) == 0
+			views = append(views, view)
+		}
+		c := newCrew(t, random, views...)
+		for range 40 {
+			for range random.IntN(6) {
+				c.happens()
+			}
+			m := c.roles[random.IntN(len(c.roles))]
+			m.Role.Whole = m.Role.Remembers && random.IntN(10) == 0
+			m.Role.Reminder = ""
+			if random.IntN(5) == 0 {
+				m.Role.Reminder = strings.Repeat("remember. ", random.IntN(60))
+			}
+			if m.Role.Kind == window.RoleMemory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
+				c.summary(1, m.Role.Cursor, m.Role.Name, "my notes", "a decision")
+				m.Role.Notes = int64(len(c.list))
+			}
+			before := m.Role.Cursor
+			c.turn(m, false)
+			if m.Role.Cursor < before {
+				t.Fatalf("seed %d: the cursor of %s went back from %d to %d", seed, m.Name, before, m.Role.Cursor)
+			}
+		}
+		if c.finish(); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
