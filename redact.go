@@ -1,6 +1,7 @@
 package continuo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ const maxRedacted = 10_000
 // wish of a person; reason may be empty. The entries stay in their places with roles, calls and results,
 // so that the log can be shown as before; words, arguments, thinking, vendors' data and objects go, and so
 // do their turns' events, their words in the index, and titles that were made of them: of this conversation
-// and of those that the entries were written to, not of forks that took such a title over. Entries that the
+// and of those that the entries were written to, not of forks that took such a title over. So do the summaries and
+// notes that stand for one of the entries, but for those that were made in other forks. Entries that the
 // conversation inherited are redacted where they were written, so that all forks show it. It returns
 // the entries that were redacted, without those that had been before. It fails with a *BusyError
 // while one of their turns runs, with ErrBadRange, ErrArchived and ErrNotFound.
@@ -36,6 +38,9 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to})
 	if err == nil {
 		said, err = l.withOutputs(ctx, conversation, said)
+	}
+	if err == nil {
+		said, err = l.withSummaries(ctx, conversation, said)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
@@ -59,6 +64,7 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 		l.announce(owner)
 		first = last
 	}
+	slices.SortStableFunc(redacted, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	if _, err := l.Sweep(ctx); err != nil {
 		return redacted, fmt.Errorf("the entries are redacted, but objects of theirs are still there and will be tried again: %w", err)
 	}
@@ -86,6 +92,59 @@ func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said [
 		said = append(said, behind[i])
 	}
 	return said, nil
+}
+
+// withSummaries adds the summaries and notes whose range holds one of the entries: they repeat what it said. They
+// stand behind it, in the conversation itself or in those that it begins with, and come first: a redaction that breaks
+// off between them and the entries is found again by these.
+func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
+	if len(said) == 0 {
+		return said, nil
+	}
+	var summaries []Entry
+	known := map[string]bool{}
+	for i := range said {
+		known[said[i].ID] = true
+	}
+	find := func(in Conversation) error {
+		for entry, err := range l.Read(ctx, in, Range{From: said[0].Seq + 1}) {
+			if err != nil {
+				return err
+			}
+			if entry.Redacted == nil && !known[entry.ID] && standsForAny(&entry, in, said) {
+				known[entry.ID] = true
+				summaries = append(summaries, entry)
+			}
+		}
+		return nil
+	}
+	for _, segment := range conversation.Lineage {
+		if segment.Through < said[0].Seq {
+			continue // it ends before the entries
+		}
+		ancestor, err := l.Conversation(ctx, segment.ConversationID)
+		if errors.Is(err, ErrNotFound) {
+			continue // it was deleted: what is left of it is read with the conversation
+		}
+		if err == nil {
+			err = find(ancestor)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := find(conversation); err != nil {
+		return nil, err
+	}
+	return append(summaries, said...), nil
+}
+
+// standsForAny reports whether an entry that a conversation shows is a summary of one of some entries.
+func standsForAny(e *Entry, in Conversation, entries []Entry) bool {
+	s := e.Summary
+	return s != nil && slices.ContainsFunc(entries, func(said Entry) bool {
+		return s.From <= said.Seq && said.Seq <= s.Through && segmentOf(in, said.Seq).id == said.ConversationID
+	})
 }
 
 // maxBehind bounds how many events of a run stand behind a step's answer: one for it, one for each approval, one for

@@ -3,6 +3,7 @@ package continuo_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,5 +135,90 @@ func TestARedactionReachesTitlesMadeOfTheEntries(t *testing.T) {
 		if found, err := log.Conversation(t.Context(), id); err != nil || found.Title != want {
 			t.Errorf("the title is %q (%v), want %q", found.Title, err, want)
 		}
+	}
+}
+
+// summary is an entry that stands for the entries from and through.
+func summary(from, through int64, role, text string) continuo.Entry {
+	part := continuo.PartSummary
+	if role != "" {
+		part = continuo.PartNotes
+	}
+	return continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: part, Content: continuo.Text(text),
+		Summary: &continuo.Summary{From: from, Through: through, Role: role, By: "extractive", Decisions: []string{text}},
+	}
+}
+
+// TestARedactionTakesWhatSummariesRepeat redacts entries of a parent, of a fork, and of the parent through the fork.
+func TestARedactionTakesWhatSummariesRepeat(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	say := func(id string, entries ...continuo.Entry) continuo.Conversation {
+		t.Helper()
+		if _, err := log.Append(t.Context(), id, entries, continuo.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		conversation, err := log.Conversation(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conversation
+	}
+	user := func(text string) continuo.Entry {
+		return continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
+	}
+	parent, err := log.Create(t.Context(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent = say(parent.ID, user("p1"), user("p2"), user("p3"), summary(1, 2, "", "p1 p2"), summary(3, 3, "ann", "p3"))
+	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent = say(parent.ID, user("p6"), summary(1, 6, "", "p1 p2 p3 p6"))
+	fork = say(fork.ID, user("f6"), summary(1, 6, "", "p1 p2 p3 f6"), summary(6, 6, "ben", "f6"))
+
+	seqs := func(entries []continuo.Entry) (seqs []int64) {
+		for i := range entries {
+			if text := entries[i].Content.String(); text != continuo.RedactedText {
+				t.Errorf("entry %d says %q", entries[i].Seq, text)
+			}
+			if s := entries[i].Summary; s != nil && len(s.Decisions) > 0 {
+				t.Errorf("entry %d says what was decided: %q", entries[i].Seq, s.Decisions)
+			}
+			seqs = append(seqs, entries[i].Seq)
+		}
+		return seqs
+	}
+	redact := func(conversation continuo.Conversation, seq int64, want ...int64) {
+		t.Helper()
+		redacted, err := log.Redact(t.Context(), conversation, seq, seq, "")
+		if got := seqs(redacted); err != nil || !slices.Equal(got, want) {
+			t.Errorf("redacting entry %d: %v redacted, %v; want %v", seq, got, err, want)
+		}
+	}
+	redact(parent, 6, 6, 7)  // the fork's entry 6 is another one, and so is what its summaries say
+	redact(fork, 6, 6, 7, 8) // of the parent nothing
+	redact(fork, 3, 3, 5)    // the parent's, through the fork
+	redact(parent, 1, 1, 4)  // what was redacted before is not again
+	redact(parent, 2, 2)
+}
+
+func TestARedactionThroughAForkReachesTheParentsSummaries(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	parent, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("one")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), parent.ID, []continuo.Entry{summary(1, 1, "", "one")}, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if redacted, err := log.Redact(t.Context(), fork, 1, 1, ""); err != nil || len(redacted) != 2 {
+		t.Errorf("%d entries redacted, %v; want the entry and the parent's summary", len(redacted), err)
 	}
 }

@@ -161,6 +161,7 @@ func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
+	e.summarizeFirst(journal, runner, input)
 	err := runner.Run(journal, input)
 	switch {
 	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted

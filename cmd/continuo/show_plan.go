@@ -19,6 +19,9 @@ func contextLine(plan *continuo.Plan) string {
 	if left := totals.Dropped + totals.Excluded - forPeople; left > 0 {
 		parts = append(parts, number(left)+" left out")
 	}
+	if totals.Summarized > 0 {
+		parts = append(parts, number(totals.Summarized)+" summarized")
+	}
 	if totals.Previewed+totals.Truncated > 0 {
 		parts = append(parts, number(totals.Previewed+totals.Truncated)+" shortened")
 	}
@@ -88,6 +91,9 @@ func windowWords(plan *continuo.Plan) string {
 	}
 	if plan.Window.Limit != "" {
 		words += ", placed by the limit on " + plan.Window.Limit
+	}
+	if plan.Window.Summary > 0 {
+		words += ", behind the summary in entry " + number(plan.Window.Summary)
 	}
 	if plan.Moved {
 		words += ", moves with this request"
@@ -165,8 +171,11 @@ func (r *planRows) markersBefore(seq int64) {
 			continue
 		}
 		what := "marker"
-		if message.Role == continuo.Tool {
+		switch {
+		case message.Role == continuo.Tool:
 			what = "made up"
+		case message.Entry != nil && message.Entry.Summary != nil:
+			what = "summary"
 		}
 		r.table.add(
 			cell{"·", r.paint.dim}, r.roleCell(message.Role), plain(""), cell{what, r.paint.yellow}, plain(""),

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// The bounds of a summary's size, in characters: a tenth of the view's limits within them.
+const (
+	leastSummary = 400
+	mostSummary  = 4000
+)
+
+// summarizeFirst appends the summary that a turn's first request is to show, where its view shows summaries: when the
+// window moves with the turn's input, or has moved past entries that no summary stands for. The turn has the
+// conversation's lease, so that nobody else does so at the same time. A turn does not fail for want of a summary.
+func (e *Engine) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
+	if runner.View.Strategy != window.Summarize || runner.View.Role != nil {
+		return
+	}
+	ctx, logger := journal.Context(), e.turnLogger(journal.Turn())
+	defer func() {
+		if cause := recover(); cause != nil {
+			logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		}
+	}()
+	if err := e.summarizeAhead(ctx, journal.Turn().ConversationID, runner, input); err != nil && ctx.Err() == nil {
+		logger.WarnContext(ctx, "summary_failed", "error", err.Error())
+	}
+}
+
+// summarizeAhead plans the request that is to come and appends what it lacks.
+func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runner *turn.Runner, input turn.Input) error {
+	conversation, err := e.Log.Conversation(ctx, conversationID)
+	if err != nil {
+		return err
+	}
+	lacks, err := e.lacking(ctx, conversation, runner, input)
+	if err != nil || lacks == nil {
+		return err
+	}
+	if group, err := e.Log.OpenGroup(ctx, conversation); err != nil || len(group.Open) > 0 {
+		return err // the next turn finds the group closed
+	}
+	before, err := e.changes(ctx, conversation)
+	if err != nil {
+		return err
+	}
+	g, err := e.readGist(ctx, conversation, 1, lacks.through, "", lacks.known)
+	if err != nil || g.covered || len(g.entries) == 0 {
+		return err
+	}
+	entry, err := e.summaryOf(ctx, conversation, g, e.options.Summarizer, lacks.most.chars)
+	if err != nil {
+		return err
+	}
+	if after, err := e.changes(ctx, conversation); err != nil || !slices.EqualFunc(before, after, time.Time.Equal) {
+		return err // somebody may have redacted what the summary repeats
+	}
+	entry.Content = continuo.Text(lacks.most.cut(entry.Content.String()))
+	return e.keepSummary(ctx, conversationID, entry)
+}
+
+// changes tells when a conversation and those that it begins with were changed last.
+func (e *Engine) changes(ctx context.Context, conversation continuo.Conversation) ([]time.Time, error) {
+	var times []time.Time
+	ids := []string{conversation.ID}
+	for _, segment := range conversation.Lineage {
+		ids = append(ids, segment.ConversationID)
+	}
+	for _, id := range ids {
+		found, err := e.Log.Conversation(ctx, id)
+		if err != nil && id == conversation.ID {
+			return nil, err
+		}
+		times = append(times, found.UpdatedAt) // a deleted ancestor does not change
+	}
+	return times, nil
+}
+
+// maxSummaryKeys bounds how often a range is summarized anew because its summary was redacted.
+const maxSummaryKeys = 16
+
+// keepSummary appends a summary, once for its range: a redacted one can be followed by another.
+func (e *Engine) keepSummary(ctx context.Context, conversationID string, entry continuo.Entry) error {
+	key := fmt.Sprintf("summary/%d-%d", entry.Summary.From, entry.Summary.Through)
+	for range maxSummaryKeys {
+		stored, err := e.Log.Append(ctx, conversationID, []continuo.Entry{entry}, continuo.AppendOptions{Key: key, Identity: key})
+		if err != nil || stored[0].Redacted == nil {
+			return err
+		}
+		key = fmt.Sprintf("summary/%d-%d/%d", entry.Summary.From, entry.Summary.Through, stored[0].Seq)
+	}
+	return nil
+}
+
+// lack is a summary that a turn's first request lacks.
+type lack struct {
+	through int64 // the last seq that it is to stand for
+	known   int64 // the seq of the summary that is shown without it; 0 for none
+	most    summarySize
+}
+
+// lacking returns what a turn's first request lacks; nil for nothing.
+func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*lack, error) {
+	plan, err := planAhead(ctx, e.Log, conversation, runner, input)
+	var overflow *continuo.OverflowError
+	if errors.As(err, &overflow) { // the turn says so itself
+		return nil, nil
+	}
+	if err != nil || plan.Totals.Dropped == 0 {
+		return nil, err
+	}
+	most, known := sizeOfSummary(plan.Limits, runner), plan.Window.Summary
+	if plan.Moved {
+		tried := continuo.Entry{
+			Role: continuo.System, Hidden: true, PartType: continuo.PartSummary, Content: continuo.Text(most.filler()),
+			Summary: &continuo.Summary{From: 1, Through: max(conversation.LastSeq, 1), By: extractive},
+		}
+		if plan, err = planAhead(ctx, e.Log, conversation, runner, input, tried); err != nil || plan.Window.Summary == 0 {
+			return nil, err // there is no room for one
+		}
+	}
+	through := min(plan.Window.Start-1, conversation.LastSeq)
+	if through < 1 {
+		return nil, nil
+	}
+	return &lack{through: through, known: known, most: most}, nil
+}
+
+// summarySize is how long a summary may be.
+type summarySize struct {
+	chars   int
+	tokens  int // 0 for any number
+	counter continuo.Counter
+}
+
+func sizeOfSummary(limits continuo.Size, runner *turn.Runner) summarySize {
+	size := summarySize{chars: mostSummary}
+	size.counter, _ = token.ForModel(runner.Model.Info().Name)
+	const tokenChars = 4 // of English
+	for _, limit := range []int{limits.Chars, limits.Tokens * tokenChars} {
+		if limit > 0 {
+			size.chars = max(min(size.chars, limit/10), leastSummary)
+		}
+	}
+	if limits.Tokens > 0 {
+		size.tokens = size.counter.Count(size.filler())
+	}
+	return size
+}
+
+// filler is a text of the size, for a plan of a summary that is not made yet: a real one takes no more room.
+func (s summarySize) filler() string {
+	const word = "and "
+	return strings.TrimSpace(strings.Repeat(word, s.chars/len(word)))
+}
+
+// cut makes a text fit.
+func (s summarySize) cut(text string) string {
+	chars := s.chars
+	for text = shorten(text, chars); s.tokens > 0 && chars > 1; text = shorten(text, chars) {
+		tokens := s.counter.Count(text)
+		if tokens <= s.tokens {
+			break
+		}
+		chars = min(chars-1, chars*s.tokens/tokens)
+		chars = max(chars, 1)
+	}
+	return strings.TrimSpace(text)
+}
+
+// planAhead is the plan of a turn's first request before its input is appended, and more before it.
+func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, runner *turn.Runner, input turn.Input, more ...continuo.Entry) (*continuo.Plan, error) {
+	switch {
+	case input.Cue != nil:
+		more = append(more, *input.Cue)
+	case !input.Resume:
+		more = append(more, continuo.Entry{Role: continuo.User, Content: input.Message})
+	}
+	for i := range more {
+		more[i].Seq = conversation.LastSeq + 1 + int64(i)
+	}
+	source := ahead{turn.Source{Context: ctx, Log: log, Conversation: conversation}, more}
+	return runner.Plan(ctx, source, conversation.LastSeq+int64(len(more)))
+}
+
+// ahead is a conversation with entries behind it that are not appended yet.
+type ahead struct {
+	turn.Source
+	more []continuo.Entry
+}
+
+// Backward is part of [window.Source].
+func (a ahead) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for _, entry := range slices.Backward(a.more) {
+			if entry.Seq <= seq && !yield(entry, nil) {
+				return
+			}
+		}
+		for entry, err := range a.Source.Backward(min(seq, a.Conversation.LastSeq)) {
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// Forward is part of [window.Source].
+func (a ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		for entry, err := range a.Source.Forward(seq) {
+			if !yield(entry, err) {
+				return
+			}
+		}
+		for _, entry := range a.more {
+			if entry.Seq >= seq && !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// LatestUser is part of [window.Source].
+func (a ahead) LatestUser(seq int64) (continuo.Entry, error) {
+	for _, entry := range slices.Backward(a.more) {
+		if entry.Seq <= seq && entry.Role == continuo.User {
+			return entry, nil
+		}
+	}
+	return a.Source.LatestUser(min(seq, a.Conversation.LastSeq))
+}
+
+// redactedSummary lists the seq of the summary that the request of an answer showed, if it was redacted since.
+func (e *Engine) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
+	seq := answer.Round.Window.Summary
+	if seq < 1 || seq > conversation.LastSeq {
+		return nil
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err == nil && entry.Summary != nil && entry.Redacted != nil && !entry.Redacted.At.Before(answer.CreatedAt) {
+			return []int64{seq}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/task"
+)
+
+// extractive is the name of the built-in summarizer.
+const extractive = "extractive"
+
+// The rules tell a model what a summary of a conversation is, and what the notes of a role are.
+var (
+	//go:embed summary.md
+	conversationRules string
+	//go:embed notes.md
+	notesRules string
+)
+
+const (
+	// summaryPatience is how long a model may take for a summary.
+	summaryPatience = 30 * time.Second
+	// maxDecisions bounds the decisions of a role's notes, maxDecisionChars one of them.
+	maxDecisions     = 12
+	maxDecisionChars = 300
+)
+
+// summarized makes the entry, which is not appended, with the summary of what a conversation's entries from and
+// through say, or with a role's notes of it: at most so many characters. The newest summary or notes of before are
+// taken along. By names the model that makes it; "" is the built-in summarizer, which is asked as well where the model
+// fails or is late. It fails with ErrNotFound where the entries say nothing.
+func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through int64, role, by string, most int) (continuo.Entry, error) {
+	g, err := e.readGist(ctx, conversation, from, through, role, 0)
+	if err != nil {
+		return continuo.Entry{}, err
+	}
+	return e.summaryOf(ctx, conversation, g, by, most)
+}
+
+// summaryOf makes the entry of what was read.
+func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversation, g *gist, by string, most int) (continuo.Entry, error) {
+	if len(g.entries) == 0 && g.before == nil {
+		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
+	}
+	made, err := e.summaryByModel(ctx, g, by, most)
+	if made == nil && ctx.Err() != nil {
+		return continuo.Entry{}, context.Cause(ctx)
+	}
+	logger := e.options.Logger.With("conversation_id", conversation.ID, "from", g.from, "through", g.through)
+	if err != nil {
+		logger.WarnContext(ctx, "summary_fell_back", "model", by, "error", err.Error())
+	}
+	if made == nil {
+		made = g.extracted(most)
+	}
+	left := ""
+	if g.skipped > 0 {
+		left = fmt.Sprintf(skippedNote, g.skipped)
+	}
+	if made.text = cleaned(made.text, most-len(left)); made.text == "" {
+		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
+	}
+	logger.InfoContext(ctx, "summary_made", "by", made.by, "chars", utf8.RuneCountInString(made.text), "entries", len(g.entries), "skipped", g.skipped)
+	e.metrics.summarized(made.by)
+	part := continuo.PartSummary
+	if g.role != "" {
+		part = continuo.PartNotes
+	}
+	return continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: part, Content: continuo.Text(made.text + left),
+		Summary: &continuo.Summary{From: g.from, Through: g.through, Role: g.role, Decisions: made.decisions, By: made.by},
+	}, nil
+}
+
+// madeSummary is what a maker made.
+type madeSummary struct {
+	text      string
+	decisions []string // of a role's notes
+	by        string
+}
+
+// summaryByModel asks a model; nil where there is none to ask, or with the error for which it has none.
+func (e *Engine) summaryByModel(ctx context.Context, g *gist, by string, most int) (*madeSummary, error) {
+	if by == "" {
+		return nil, nil
+	}
+	upstream, err := e.upstream(by)
+	if err != nil {
+		return nil, err
+	}
+	info := upstream.Model.Info()
+	if info.Demo { // it cannot
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, summaryPatience)
+	defer cancel()
+	rules := conversationRules
+	if g.role != "" {
+		rules = notesRules
+	}
+	answer, err := summarizer{upstream}.ask(ctx, rules, g.text(true), most)
+	if err == nil && strings.TrimSpace(answer) == "" {
+		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := &madeSummary{text: answer, by: info.Name}
+	if g.role != "" {
+		made.readNotes(answer, g)
+	}
+	return made, nil
+}
+
+// readNotes takes notes out of a model's answer. One that is not in the form that was asked for is the summary, and
+// the decisions are picked from what was said.
+func (m *madeSummary) readNotes(answer string, g *gist) {
+	var notes struct {
+		Summary   string   `json:"summary"`
+		Decisions []string `json:"decisions"`
+	}
+	begin, end := strings.IndexByte(answer, '{'), strings.LastIndexByte(answer, '}')
+	if begin < 0 || end < begin || json.Unmarshal([]byte(answer[begin:end+1]), &notes) != nil || strings.TrimSpace(notes.Summary) == "" {
+		m.decisions = g.decisions()
+		return
+	}
+	m.text, m.decisions = notes.Summary, decisionsOf(notes.Decisions)
+}
+
+// decisionsOf bounds a list of decisions: each once, on one line, and the last of them.
+func decisionsOf(all []string) []string {
+	var decisions []string
+	for _, one := range all {
+		one = cleaned(strings.Join(strings.Fields(one), " "), maxDecisionChars)
+		if one != "" && !slices.Contains(decisions, one) {
+			decisions = append(decisions, one)
+		}
+	}
+	return decisions[max(0, len(decisions)-maxDecisions):]
+}
+
+// decisions are those of the notes before, and those that were told of since.
+func (h *gist) decisions() []string {
+	var decided []string
+	if h.before != nil {
+		decided = h.before.Summary.Decisions
+	}
+	return decisionsOf(append(slices.Clone(decided), task.Decisions(said(h.entries, false), maxDecisions)...))
+}
+
+// firstRequest stands before what the conversation began with, so that it never gets out of an extracted summary's
+// sight.
+const firstRequest = "First request: "
+
+// extracted makes a summary without a model. A quarter is for the first request, half of the rest at most for the
+// summary before, and half of what is left for what the user said since.
+func (h *gist) extracted(most int) *madeSummary {
+	pick := func(text string, most int) string {
+		text, _ = task.Extractive{}.Summarize(context.Background(), strings.TrimSpace(text), most) // it never fails
+		return text
+	}
+	made := &madeSummary{by: extractive}
+	var parts []string
+	left := most
+	add := func(label, text string, share int) {
+		if text = pick(text, share-utf8.RuneCountInString(label)-1); text != "" {
+			parts = append(parts, label+text)
+			left -= utf8.RuneCountInString(parts[len(parts)-1]) + 1
+		}
+	}
+	if h.first != nil {
+		add(firstRequest, strings.Join(strings.Fields(h.first.Content.String()), " "), cmp.Or(most/4, most))
+	}
+	if h.before != nil {
+		add("", withoutFirst(h.sofar()), left/2)
+	}
+	since := h.entries
+	if h.first != nil && len(since) > 0 && since[0].Seq == h.first.Seq {
+		since = since[1:]
+	}
+	asked, answered := apart(since)
+	add("", said(asked, false), left/2)
+	add("", said(answered, false), left)
+	made.text = strings.Join(parts, "\n")
+	if h.role != "" {
+		made.decisions = h.decisions()
+	}
+	return made
+}
+
+// apart parts messages into those of the user and the others.
+func apart(entries []continuo.Entry) (asked, answered []continuo.Entry) {
+	for _, entry := range entries {
+		if entry.Role == continuo.User {
+			asked = append(asked, entry)
+		} else {
+			answered = append(answered, entry)
+		}
+	}
+	return asked, answered
+}
+
+// withoutFirst is an extracted summary without its first request.
+func withoutFirst(summary string) string {
+	if !strings.HasPrefix(summary, firstRequest) {
+		return summary
+	}
+	_, rest, _ := strings.Cut(summary, "\n")
+	return rest
+}
+
+// cleaned is a text that can be kept, of so many characters at most.
+func cleaned(text string, most int) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
+	return shorten(text, max(most, 1))
+}
