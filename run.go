@@ -145,12 +145,15 @@ type RunStore interface {
 	RemakeRuns(ctx context.Context, conversationID string) error
 }
 
-// RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending.
+// RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending, or by their place in the log.
 type RunQuery struct {
 	ProjectID string
 	// ConversationID and WorkflowID and State narrow the list; "" does not.
 	ConversationID, WorkflowID string
 	State                      RunState
+	// BegunBy narrows it to the runs of ConversationID that began at or before a seq, and orders them by FirstSeq,
+	// descending: clocks of several machines differ, the log's order does not. Before is not looked at then. 0: by time.
+	BegunBy int64
 	// Of narrows it to the runs of workflows, or the cycles of crews. Default: both.
 	Of RunsOf
 	Limit                      int // at least 1

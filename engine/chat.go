@@ -186,8 +186,24 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// session finds the conversation of a request or begins it.
+// TakesMessages refuses messages in the conversations of tasks and agents: they are records of work.
+func TakesMessages(conversation continuo.Conversation) error {
+	if conversation.Kind == continuo.KindTalk {
+		return nil
+	}
+	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
+}
+
+// session finds the conversation of a request or begins it. It is one that takes messages.
 func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	conversation, err := e.findOrBegin(ctx, request)
+	if err == nil {
+		err = TakesMessages(conversation)
+	}
+	return conversation, err
+}
+
+func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
 	begin := continuo.Conversation{ProjectID: request.ProjectID, Key: request.SessionID, Title: titleOf(request.Message)}
 	if request.SessionID == "" {
 		if request.Key == "" {

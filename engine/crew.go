@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -168,7 +169,7 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 // newestCycle reads the newest cycle of a crew in a conversation, to its end; nil where there is none.
 func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewTracker, error) {
 	newest, err := e.Log.Runs().Runs(ctx, continuo.RunQuery{
-		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), Limit: 1,
+		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), BegunBy: math.MaxInt64, Limit: 1,
 	})
 	if err != nil || len(newest) == 0 {
 		return nil, err

@@ -146,27 +146,18 @@ func roleNames(c *crew.Crew) []string {
 
 // crewAt is how a crew stood in a conversation at a seq: of the cycle that was the newest then.
 func (e *Engine) crewAt(ctx context.Context, conversation continuo.Conversation, crewID string, at int64) (*crew.State, error) {
-	query := continuo.RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: continuo.OfCrews, Limit: 100}
+	query := continuo.RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: continuo.OfCrews, BegunBy: max(at, 1), Limit: 1}
 	if crewID != "" {
 		query.WorkflowID = continuo.CrewWorkflow(crewID)
 	}
-	for {
-		page, err := e.Log.Runs().Runs(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range page {
-			query.Before = continuo.RunCursor{StartedAt: run.StartedAt, ID: run.ID}
-			if run.FirstSeq > at {
-				continue
-			}
-			t := newCrewTracker(e, run)
-			err := t.read(ctx, at, func(*continuo.Entry) bool { return true })
-			return t.state, err
-		}
-		if len(page) < query.Limit {
-			break
-		}
+	newest, err := e.Log.Runs().Runs(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if len(newest) > 0 {
+		t := newCrewTracker(e, newest[0])
+		err := t.read(ctx, at, func(*continuo.Entry) bool { return true })
+		return t.state, err
 	}
 	if crewID == "" {
 		return nil, fmt.Errorf("%w: no crew had spoken in the conversation at entry %d", continuo.ErrNotFound, at)

@@ -58,7 +58,7 @@ type DeployedAgent struct {
 	ConversationID string    `json:"conversation_id"`
 	TurnID         string    `json:"turn_id"`
 	State          TaskState `json:"status"`
-	Reason         string    `json:"reason,omitempty"` // why it failed
+	Reason         string    `json:"reason,omitempty"` // why it failed or was killed
 	StartedAt      time.Time `json:"started_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`
 }

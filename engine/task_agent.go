@@ -19,10 +19,11 @@ import (
 // maxDeployed bounds how many agents work on one task, one after another or at once.
 const maxDeployed = 100
 
-// agentLink is the metadata of an agent's conversation: what it works on, and as what.
+// agentLink is the metadata of an agent's conversation: what it works on, as what, and why somebody ended it.
 type agentLink struct {
-	TaskID    string `json:"task_id"`
-	AgentType string `json:"agent_type"`
+	TaskID     string `json:"task_id"`
+	AgentType  string `json:"agent_type"`
+	KillReason string `json:"kill_reason,omitempty"`
 	// Asked is a hash of what was asked for, to tell a retry from another request with the same key.
 	Asked string `json:"asked,omitempty"`
 }
@@ -113,8 +114,8 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 	return found, err
 }
 
-// putToWork begins an agent's conversation, records the deployment, and begins the agent's turn. The agent leaves
-// the quota when its work has ended.
+// putToWork begins an agent's conversation and its turn, and records the deployment in between: what is refused leaves
+// nothing. The agent leaves the quota when its work has ended.
 func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink, message string) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that leaves must not leave half of it
 	working := false
@@ -131,25 +132,19 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		return "", err
 	}
 	id = agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
-	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: link.AgentType}
-	_, err = e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
-		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, link.AgentType)), TaskEvent: &event,
-	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
-	if err != nil {
-		return "", err
-	}
 	wanted := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout
-	begin := func(context.Context) (*turn.Runner, turn.Input, error) {
-		return runner, turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}, nil
+	begin := func(context.Context) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
+		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}
+		return runner, input, e.recordDeployment(ctx, status.ConversationID, id, link.AgentType)
 	}
 	chat, err := e.carryOut(ctx, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
 		return id, nil
 	}
-	if err != nil { // the task passes over an agent that is not there
+	if err != nil {
 		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
 	}
 	working = true
@@ -161,6 +156,15 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		}
 	}()
 	return id, nil
+}
+
+// recordDeployment keeps, as an entry of the task's conversation, that an agent was set to work; once for each agent.
+func (e *Engine) recordDeployment(ctx context.Context, conversationID, id, agentType string) error {
+	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType}
+	_, err := e.Log.Append(ctx, conversationID, []continuo.Entry{{
+		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, agentType)), TaskEvent: &event,
+	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
+	return err
 }
 
 // workTurnID is the id of the turn that is an agent's work; other turns of its conversation are not.
@@ -204,8 +208,12 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 	}
 	agent.TurnID, agent.StartedAt, agent.EndedAt = work.ID, work.StartedAt, work.EndedAt
 	agent.State, err = e.stateOfWork(ctx, work)
-	if err == nil && agent.State == TaskFailed {
+	switch {
+	case err != nil:
+	case agent.State == TaskFailed:
 		agent.Reason, err = e.whyFailed(ctx, work)
+	case agent.State == TaskKilled:
+		agent.Reason = link.KillReason
 	}
 	return agent, &work, err
 }
@@ -256,11 +264,7 @@ func (e *Engine) AgentOutput(ctx context.Context, projectID, id string, from, li
 	if err != nil {
 		return nil, err
 	}
-	agent, work, err := e.agentOf(ctx, conversation)
-	if err != nil {
-		return nil, err
-	}
-	said, err := e.saidBy(ctx, conversation, work)
+	agent, said, err := e.heard(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -273,9 +277,35 @@ func (e *Engine) AgentOutput(ctx context.Context, projectID, id string, from, li
 	return &AgentOutput{DeployedAgent: *agent, Output: string(all[from:to]), From: from, Total: len(all)}, nil
 }
 
-// saidBy is everything that an agent has said: its answers and what has come of the one under way, with a line for
-// each call.
-func (e *Engine) saidBy(ctx context.Context, conversation continuo.Conversation, work *continuo.Turn) (string, error) {
+// heard is how an agent stands, and everything that it has said by then: its answers and what has come of the one under
+// way. Where an entry came while the turn was looked at, which may be the answer that was under way, both are read again.
+func (e *Engine) heard(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
+	for {
+		agent, work, err := e.agentOf(ctx, conversation)
+		if err != nil {
+			return nil, "", err
+		}
+		partial := ""
+		if work != nil && work.State == continuo.TurnRunning {
+			if partial, err = e.keeper.Partial(ctx, *work); err != nil {
+				return nil, "", err
+			}
+		}
+		now, err := e.Log.Conversation(ctx, conversation.ID)
+		if err != nil {
+			return nil, "", err
+		}
+		if now.LastSeq == conversation.LastSeq {
+			said, err := e.saidIn(ctx, now, partial)
+			return agent, said, err
+		}
+		conversation = now
+	}
+}
+
+// saidIn is what the answers of an agent's conversation say, with a line for each call, and then what has come of the one
+// under way.
+func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
 	var pieces []string
 	say := func(text string, calls []continuo.ToolCall) {
 		if text != "" {
@@ -293,13 +323,7 @@ func (e *Engine) saidBy(ctx context.Context, conversation continuo.Conversation,
 			say(entry.Content.String(), entry.ToolCalls)
 		}
 	}
-	if work != nil && work.State == continuo.TurnRunning {
-		partial, err := e.keeper.Partial(ctx, *work)
-		if err != nil {
-			return "", err
-		}
-		say(partial, nil)
-	}
+	say(partial, nil)
 	return strings.Join(pieces, "\n\n"), nil
 }
 
@@ -316,6 +340,10 @@ func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*
 	if work == nil || work.State != continuo.TurnRunning {
 		return nil, fmt.Errorf("agent %s: %w: it is %s", id, continuo.ErrNotRunning, agent.State)
 	}
+	reason = shorten(strings.ToValidUTF8(reason, "\uFFFD"), maxKillReason)
+	if err := e.keepKillReason(ctx, conversation, reason); err != nil {
+		return nil, err
+	}
 	if err := e.Cancel(ctx, *work); err != nil {
 		return nil, err
 	}
@@ -325,6 +353,20 @@ func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*
 	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // it takes a moment to end
 	}
 	return e.Agent(ctx, projectID, id)
+}
+
+// maxKillReason bounds why an agent was killed, in characters.
+const maxKillReason = 500
+
+// keepKillReason keeps why an agent is killed, beside whatever else its conversation's metadata says.
+func (e *Engine) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
+	metadata, err := rawjson.ParseObject(conversation.Metadata)
+	if reason == "" || err != nil { // metadata is always an object
+		return err
+	}
+	metadata.Set("kill_reason", rawjson.MustMarshal(reason))
+	_, err = e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
+	return err
 }
 
 // killPatience is how long KillAgent waits for the end of the work.

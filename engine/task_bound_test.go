@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
@@ -179,5 +181,85 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 	}
 	if n := len(m.requests()); n != 4 {
 		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// What is refused leaves nothing: neither in the task's log, whose room is for findings, nor an agent's conversation.
+func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // refusals wait a moment for room
+		hold := newHoldTool()
+		m := &actor{answer: func(a asked) (string, error) {
+			if len(a.messages) == 1 {
+				return "call hold {}", nil
+			}
+			return "done", nil
+		}}
+		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+			o.Tools, o.Policy, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1
+		})
+		given := give(t, e, "Try", "")
+		chat, err := e.Chat(t.Context(), request("", "Hold on."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-hold.entered
+		for _, key := range []string{"", "k"} {
+			for range 10 {
+				if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID, Key: key}); !errors.Is(err, engine.ErrTooManyTurns) {
+					t.Fatalf("beyond the turns of a project: %v", err)
+				}
+			}
+		}
+		conversation, err := e.Log.Conversation(t.Context(), given.ConversationID)
+		if err != nil || conversation.LastSeq != 1 {
+			t.Errorf("the task's log has %d entries, %v", conversation.LastSeq, err)
+		}
+		agents, err := e.Log.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "default", Kind: continuo.KindAgent, Limit: 1})
+		if err != nil || len(agents) > 0 {
+			t.Errorf("there are %v, %v", agents, err)
+		}
+		close(hold.letGo)
+		for range chat.Events {
+		}
+		synctest.Wait() // who knows the end may be faster than who leaves the place
+		if agent := ended(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
+			t.Errorf("then one is %+v", agent)
+		}
+		if now, err := e.Task(t.Context(), "default", given.ID); err != nil || len(now.Agents) != 1 {
+			t.Errorf("and the task is %+v, %v", now, err)
+		}
+	})
+}
+
+// The conversations of tasks and agents are records of work: nobody talks there, and who wants to go on from one forks it.
+func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
+	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
+	e := stage(t, storetest.NewMemory(), m, nil)
+	given := give(t, e, "Try", "")
+	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	for kind, id := range map[string]string{"task": given.ConversationID, "agent": agent.ConversationID} {
+		before, err := e.Log.Conversation(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Chat(t.Context(), request(id, "And now?")); !errors.Is(err, continuo.ErrInvalid) {
+			t.Errorf("%s: a message: %v", kind, err)
+		}
+		if _, err := e.StartRun(t.Context(), engine.RunRequest{ProjectID: "default", SessionID: id, Workflow: "report"}); !errors.Is(err, continuo.ErrInvalid) {
+			t.Errorf("%s: a run: %v", kind, err)
+		}
+		if now, err := e.Log.Conversation(t.Context(), id); err != nil || now.LastSeq != before.LastSeq {
+			t.Errorf("%s: it has %d entries, and had %d, %v", kind, now.LastSeq, before.LastSeq, err)
+		}
+		fork, err := e.Log.Fork(t.Context(), id, 0, continuo.Conversation{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat, err := e.Chat(t.Context(), request(fork.ID, "And now?"))
+		if err != nil {
+			t.Fatalf("%s: in a fork: %v", kind, err)
+		}
+		for range chat.Events {
+		}
 	}
 }

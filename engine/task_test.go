@@ -119,14 +119,14 @@ func TestAnAgentIsKilled(t *testing.T) {
 	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyAgents) {
 		t.Errorf("a second agent: %v", err)
 	}
-	killed, err := e.KillAgent(t.Context(), "default", agent.ID, "enough")
-	if err != nil || killed.State != engine.TaskKilled {
+	killed, err := e.KillAgent(t.Context(), "default", agent.ID, "enough\nof it")
+	if err != nil || killed.State != engine.TaskKilled || killed.Reason != "enough\nof it" {
 		t.Errorf("it is %+v, %v", killed, err)
 	}
-	if _, err := e.KillAgent(t.Context(), "default", agent.ID, ""); !errors.Is(err, continuo.ErrNotRunning) {
+	if _, err := e.KillAgent(t.Context(), "default", agent.ID, "once more"); !errors.Is(err, continuo.ErrNotRunning) {
 		t.Errorf("killed again: %v", err)
 	}
-	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskKilled || len(now.Agents) != 1 {
+	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskKilled || len(now.Agents) != 1 || now.Agents[0].Reason != "enough\nof it" {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "agent_id", "system")
+	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "agent_id", "system", "crew")
 	if err != nil {
 		return err
 	}
@@ -25,14 +25,20 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	result, err := s.engine.Context(r.Context(), conversation, request)
-	if err != nil {
+	switch {
+	case err == nil:
+	case request.Crew != "" && errors.Is(err, continuo.ErrNotFound):
+		return at("crew", err)
+	case strings.HasPrefix(request.View, engine.RoleView):
+		return aboutSight(err, "view", "at", "")
+	default:
 		return atRange(err)
 	}
 	return writeJSON(w, http.StatusOK, result)
 }
 
 func (s *server) contextRequest(q query) (request engine.ContextRequest, err error) {
-	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model"), AgentID: q.text("agent_id")}
+	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model"), AgentID: q.text("agent_id"), Crew: q.text("crew")}
 	if request.System, err = q.flag("system"); err != nil {
 		return request, err
 	}
@@ -49,11 +55,32 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 		return request, err
 	}
 	return request, errors.Join(
-		oneOf("view", request.View, window.Names()...),
-		oneOf("format", request.Format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript),
+		s.checkView(q, request.View),
+		checkFormat(request.Format),
 		oneOf("model", request.Model, s.engine.Models()...),
 		s.checkAgent("agent_id", request.AgentID),
 	)
+}
+
+// checkView refuses a view that there is not, and what does not go with it: a role has a model of its own.
+func (s *server) checkView(q query, view string) error {
+	role, ok := strings.CutPrefix(view, engine.RoleView)
+	switch {
+	case !ok && q.has("crew"):
+		return refuse("crew", "crew is of the views of roles, such as role:reviewer")
+	case !ok:
+		return oneOf("view", view, window.Names()...)
+	case role == "":
+		return refuse("view", "behind role: stands the name of a role, such as role:reviewer")
+	case q.has("crew") && !workflowPattern.MatchString(q.text("crew")):
+		return at("crew", s.noCrew(q.text("crew")))
+	}
+	for _, param := range []string{"model", "agent_id"} {
+		if q.has(param) {
+			return refuse(param, "%s cannot be given with the view of a role, whose crew says who it is", param)
+		}
+	}
+	return nil
 }
 
 // atRange says that a seq out of range was the parameter at; all other parameters were checked before.

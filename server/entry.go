@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -118,6 +119,9 @@ func (s *server) appendEntries(w http.ResponseWriter, r *http.Request) error {
 	}
 	conversation, err := s.conversation(r)
 	if err != nil {
+		return err
+	}
+	if err := engine.TakesMessages(conversation); err != nil {
 		return err
 	}
 	stored, err := s.engine.Log.Append(r.Context(), conversation.ID, entries, options)

@@ -41,6 +41,7 @@ type victim struct {
 	turns           []string // of each of them
 	call            string   // that waits
 	run             continuo.Run
+	crew            engine.CrewStatus // of the session crews-xyzzy
 	task            engine.TaskStatus
 	agent           engine.DeployedAgent // that worked on it
 	marks           []string             // what no answer to the thief may have
@@ -73,6 +74,7 @@ func newVictim(t *testing.T, store continuo.Store) *victim {
 	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
 	options.Workflows = shelf{"testdata/workflows"}
+	options.Crews, options.StepPause = berths{"testdata/crews"}, time.Nanosecond
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
@@ -102,11 +104,12 @@ func (v *victim) fill(e *engine.Engine) {
 	ofFork := v.own("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
 	waiting := v.waits(e)
 	v.runs(e)
+	v.crews()
 	v.tasks(e, first.ConversationID)
 	v.session, v.call = first.ConversationID, "call_waits_"+mark
 	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
-	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
+	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.crew.RunID, v.crew.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
 	var own chatReply
 	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs = own.ConversationID
@@ -183,7 +186,7 @@ func (v *victim) all() string {
 		answer := v.own("GET", target, "")
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
-	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/tasks", "/api/tasks/" + v.task.ID, "/api/conversations/" + v.run.ConversationID + "/entries"} {
+	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/tasks", "/api/tasks/" + v.task.ID, "/api/conversations/" + v.run.ConversationID + "/entries", "/api/crews/pair/status?session_id=crews-" + mark, "/api/crews/pair/status", "/api/conversations/" + v.crew.ConversationID + "/entries"} {
 		read(target)
 	}
 	for i, id := range v.conversations {
@@ -260,6 +263,18 @@ var outside = map[string]func(v *victim){
 	"POST /api/runs/{run}/stop":                   hidesRun("POST", "/stop", `{"reason": "mine"}`),
 	"POST /api/runs/{run}/cancel":                 hidesRun("POST", "/cancel", ""),
 	"POST /api/runs/{run}/approvals":              hidesRun("POST", "/approvals", `{"decision": "approve"}`),
+	"GET /api/crews":                              func(v *victim) { v.steal("GET", "/api/crews", "") },
+	"GET /api/crews/{crew}":                       func(v *victim) { v.steal("GET", "/api/crews/pair", "") },
+	"POST /api/crews/{crew}/messages":             (*victim).speaksToCrews,
+	"GET /api/crews/{crew}/status":                hidesCrew("GET", "/status"),
+	"GET /api/crews/{crew}/events":                hidesCrew("GET", "/events"),
+	"POST /api/crews/{crew}/stop":                 hidesCrew("POST", "/stop"),
+	"POST /api/crews/{crew}/resume":               hidesCrew("POST", "/resume"),
+	"POST /api/crews/{crew}/reset":                hidesCrew("POST", "/reset"),
+	"POST /api/crews/{crew}/restore":              hidesCrew("POST", "/restore"),
+	"GET /api/crews/{crew}/context":               hidesCrew("GET", "/context"),
+	"GET /api/crews/{crew}/rounds":                hidesCrew("GET", "/rounds"),
+	"GET /api/crews/{crew}/compare":               hidesCrew("GET", "/compare"),
 	"GET /api/tasks":                              (*victim).listsTasks,
 	"POST /api/tasks":                             (*victim).givesTasks,
 	"GET /api/tasks/{task}":                       hidesTask("GET", "", ""),

@@ -89,6 +89,7 @@ var sentinels = []sentinel{
 	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
 	{engine.ErrRunOver, http.StatusConflict, conflict, "run_over", false},
 	{engine.ErrRunWaits, http.StatusConflict, conflict, "run_waiting", false},
+	{engine.ErrNoCycle, http.StatusConflict, conflict, "no_cycle", false},
 	{continuo.ErrLeaseLost, http.StatusServiceUnavailable, serverError, "lease_lost", true},
 	{continuo.ErrReadOnly, http.StatusServiceUnavailable, serverError, "read_only", true},
 	{continuo.ErrUnavailable, http.StatusServiceUnavailable, serverError, "store_unavailable", true},

@@ -19,6 +19,7 @@ type route struct {
 func (s *server) routes() []route {
 	const conversations, one = "/api/conversations", "/api/conversations/{id}"
 	const turns, runs, run = one + "/turns", "/api/runs", "/api/runs/{run}"
+	const crews, crew = "/api/crews", "/api/crews/{crew}"
 	const tasks, oneTask, agent = "/api/tasks", "/api/tasks/{task}", "/api/tasks/{task}/agents/{agent}"
 	return []route{
 		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
@@ -58,6 +59,18 @@ func (s *server) routes() []route {
 		{"POST", run + "/stop", "stop a run until it is resumed", s.stopRun},
 		{"POST", run + "/cancel", "end a run for good", s.cancelRun},
 		{"POST", run + "/approvals", "answer the question of an approval node", s.decideRun},
+		{"GET", crews, "list the crews", s.listCrews},
+		{"GET", crew, "show a crew", s.getCrew},
+		{"POST", crew + "/messages", "say something to a crew", s.sayToCrew},
+		{"GET", crew + "/status", "show how a crew stands in a session", s.getCrewStatus},
+		{"GET", crew + "/events", "follow a crew, or hear it again", s.crewEvents},
+		{"POST", crew + "/stop", "stop a crew until it is resumed or spoken to", s.stopCrew},
+		{"POST", crew + "/resume", "go on with a cycle that failed or was stopped", s.resumeCrew},
+		{"POST", crew + "/reset", "let a crew begin anew; nothing is deleted", s.resetCrew},
+		{"POST", crew + "/restore", "take a reset back", s.restoreCrew},
+		{"GET", crew + "/context", "show what a role sees, or saw", s.showRoleContext},
+		{"GET", crew + "/rounds", "list the requests that a role was asked with", s.listRounds},
+		{"GET", crew + "/compare", "show what two roles see, and where it differs", s.compareRoles},
 		{"GET", tasks, "list tasks, the newest change first", s.listTasks},
 		{"POST", tasks, "give a task away, with the history that explains it", s.createTask},
 		{"GET", oneTask, "show how a task stands", s.getTask},

@@ -106,8 +106,8 @@ func (s *server) run(r *http.Request) (continuo.Run, error) {
 		return continuo.Run{}, noRun(id)
 	}
 	found, err := s.engine.Log.Runs().Run(r.Context(), projectOf(r), id)
-	if errors.Is(err, continuo.ErrNotFound) {
-		err = noRun(id)
+	if _, cycle := continuo.CrewOf(found.WorkflowID); cycle || errors.Is(err, continuo.ErrNotFound) { // crews have calls of their own
+		return continuo.Run{}, noRun(id)
 	}
 	return found, err
 }
@@ -158,7 +158,7 @@ func (s *server) runQuery(r *http.Request) (query continuo.RunQuery, limit int64
 		return query, 0, err
 	}
 	query = continuo.RunQuery{
-		ProjectID: projectOf(r), WorkflowID: q.text("workflow_id"), State: continuo.RunState(q.text("state")), Limit: int(limit) + 1,
+		ProjectID: projectOf(r), WorkflowID: q.text("workflow_id"), State: continuo.RunState(q.text("state")), Of: continuo.OfWorkflows, Limit: int(limit) + 1,
 	}
 	if err := checkRunState(q.has("state"), query.State); err != nil {
 		return query, 0, err

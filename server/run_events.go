@@ -46,19 +46,25 @@ func newRunListener(r *http.Request) (*runListener, error) {
 		return nil, err
 	}
 	l := &runListener{}
-	if l.seq, err = q.whole("after", 0, maxSeq, 0); err != nil {
-		return nil, err
+	l.seq, l.ended, err = seen(r, q)
+	return l, err
+}
+
+// seen reads the seq of the newest entry that a client of a stream has, 0 for none, and whether it has heard the end
+// behind it. What the header says counts before the parameter after.
+func seen(r *http.Request, q query) (seq int64, ended bool, err error) {
+	if seq, err = q.whole("after", 0, maxSeq, 0); err != nil {
+		return 0, false, err
 	}
 	last := r.Header.Get("Last-Event-ID")
 	if last == "" {
-		return l, nil
+		return seq, false, nil
 	}
 	text, ended := strings.CutSuffix(last, endSuffix)
-	l.ended = ended
-	if l.seq, err = strconv.ParseInt(text, 10, 64); err != nil || l.seq < 0 || l.seq > maxSeq {
-		return nil, refuse("Last-Event-ID", "Last-Event-ID must be the id of an event of this run, not %q", bounded(last))
+	if seq, err = strconv.ParseInt(text, 10, 64); err != nil || seq < 0 || seq > maxSeq {
+		return 0, false, refuse("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream, not %q", bounded(last))
 	}
-	return l, nil
+	return seq, ended, nil
 }
 
 // streamRun sends a run's entries and what passes by between them, until the run does not go on. An error

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,12 @@ type runFrame struct {
 // runFrames splits a run's stream, and holds its form and its data against openapi.yaml.
 func runFrames(t *testing.T, stream []byte) []runFrame {
 	t.Helper()
+	return framesAs(t, stream, "RunStatus", nil)
+}
+
+// framesAs splits a stream whose status has a schema of its own, and perhaps some of the live events.
+func framesAs(t *testing.T, stream []byte, status string, own map[string]string) []runFrame {
+	t.Helper()
 	var all []runFrame
 	in := &frames{bufio.NewReaderSize(bytes.NewReader(stream), 1<<20)}
 	for {
@@ -47,7 +54,7 @@ func runFrames(t *testing.T, stream []byte) []runFrame {
 		}
 		all = append(all, newRunFrame(raw, id))
 	}
-	checkRunFrames(t, all)
+	checkFrames(t, all, status, own)
 	if n := len(all); n == 0 || all[n-1].kind != "end" && all[n-1].kind != "error" {
 		t.Fatalf("the stream has no last event: %s", stream)
 	}
@@ -68,9 +75,9 @@ func newRunFrame(raw []byte, id string) runFrame {
 	return frame
 }
 
-// checkRunFrames checks that events are described, that entries come once and in order under their seqs, and
+// checkFrames checks that events are described, that entries come once and in order under their seqs, and
 // that a turn's events come after its turn.
-func checkRunFrames(t *testing.T, all []runFrame) {
+func checkFrames(t *testing.T, all []runFrame, status string, own map[string]string) {
 	t.Helper()
 	d, err := description()
 	if err != nil {
@@ -79,7 +86,7 @@ func checkRunFrames(t *testing.T, all []runFrame) {
 	var seq int64
 	inTurn := false
 	for i, frame := range all {
-		schema := map[string]string{"entry": "Entry", "status": "RunStatus", "end": "RunStatus", "error": "Error"}[frame.kind]
+		schema := map[string]string{"entry": "Entry", "status": status, "end": status, "error": "Error"}[frame.kind]
 		var entry continuo.Entry
 		switch frame.kind {
 		case "entry":
@@ -97,7 +104,7 @@ func checkRunFrames(t *testing.T, all []runFrame) {
 			}
 		default:
 			inTurn = inTurn || frame.kind == "turn"
-			if schema = schemaOf[frame.kind]; frame.id != "" || !inTurn || frame.kind == "done" {
+			if schema = cmp.Or(own[frame.kind], schemaOf[frame.kind]); frame.id != "" || !inTurn || frame.kind == "done" {
 				t.Errorf("event %d is %s", i+1, frame.raw)
 			}
 		}
@@ -122,10 +129,10 @@ func lasting(stream []byte) []byte {
 	return kept.Bytes()
 }
 
-// steadyRunStream leaves out of an answer, where it is a run's stream, what passes by and what depends on the
+// steadyRunStream leaves out of an answer, where it is a run's or a crew's stream, what passes by and what depends on the
 // run's id, which its requests have.
 func steadyRunStream(target string, answer *reply) {
-	if strings.HasPrefix(target, "/api/runs") && answer.header.Get("Content-Type") == "text/event-stream" {
+	if (strings.HasPrefix(target, "/api/runs") || strings.HasPrefix(target, "/api/crews")) && answer.header.Get("Content-Type") == "text/event-stream" {
 		answer.body = roundSizes.ReplaceAll(lasting(answer.body), nil)
 	}
 }

@@ -107,7 +107,7 @@ func TestAnAgentWorksAndIsKilled(t *testing.T) {
 
 	var killed engine.DeployedAgent
 	ask(t, handler, "POST", path+"/kill", `{"reason": "enough"}`).into(202, &killed)
-	if killed.State != engine.TaskKilled || killed.ID != agent.ID {
+	if killed.State != engine.TaskKilled || killed.ID != agent.ID || killed.Reason != "enough" {
 		t.Errorf("killed is %+v", killed)
 	}
 	ask(t, handler, "POST", path+"/kill", "").failed(409, "not_running", "")
@@ -196,6 +196,9 @@ func TestTasksRefuse(t *testing.T) {
 		{"POST", of + "/findings", `{"message": "x", "data": [1]}`, 400, "invalid_value", "data"},
 		{"POST", of + "/findings", `{"message": "x", "agent_id": "` + agent.ID + `"}`, 400, "invalid_request", "agent_id"},
 		{"POST", "/api/tasks/task_1/findings", `{"message": "x"}`, 404, "not_found", ""},
+		{"POST", "/chat", `{"session_id": "` + given.ConversationID + `", "message": "x"}`, 400, "invalid_request", "session_id"},
+		{"POST", "/chat", `{"session_id": "` + agent.ConversationID + `", "message": "x"}`, 400, "invalid_request", "session_id"},
+		{"POST", "/api/conversations/" + given.ConversationID + "/entries", `{"role": "user", "content": "x"}`, 400, "invalid_request", ""},
 	} {
 		ask(t, handler, test.method, test.target, test.body).failed(test.status, test.code, test.param)
 	}

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the answers in testdata/transcr
 // followed by the answer that must come. After a "request left open" the dialogue goes on as soon as its
 // stream asks for approval or its run waits; what it came to is the "answer of the open request". In files named
 // approvals… tools run only after approval, in those named attachments… every part that is no text is an
-// attachment, in those named agents… there are agents, in those named runs… there are workflows; streams of runs are shown without what passes by. Ids, times and other things that differ from run to run stand there as labels, which later
+// attachment, in those named agents… there are agents, in those named runs… there are workflows, in those named crews… crews; streams of runs and crews are shown without what passes by. Ids, times and other things that differ from run to run stand there as labels, which later
 // requests may use.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
@@ -38,6 +38,7 @@ func TestTranscripts(t *testing.T) {
 	ask(t, newServer(t), "GET", "/metrics", "")              // its figures differ from run to run
 	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // a file of its own
 	goOnWithRuns(t)                                          // how they stand then depends on who is faster
+	goOnWithCrews(t)                                         // likewise
 	goOnWithTasks(t)                                         // likewise
 	speakMCP(t)
 	if !t.Failed() {
@@ -56,6 +57,9 @@ func runTranscript(t *testing.T, file string) {
 	}
 	if strings.HasPrefix(filepath.Base(file), "runs") {
 		_, d.handler = newRunServer(t)
+	}
+	if strings.HasPrefix(filepath.Base(file), "crews") {
+		_, d.handler = newCrewServer(t)
 	}
 	if strings.HasPrefix(filepath.Base(file), "approvals") {
 		d.handler = New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}, Policy: tool.Policy{Otherwise: tool.Ask}}), Options{})
@@ -181,6 +185,7 @@ var (
 	}{
 		{regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`), `"TIME"`},
 		{regexp.MustCompile(`,"(latency_ms|first_delta_ms|duration_ms)":\d+`), ``},
+		{regexp.MustCompile(`,"running":(true|false)`), ``}, // of roles
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), `SHA256`},
 		{regexp.MustCompile(`"view_hash":"[0-9a-f]{16}"`), `"view_hash":"HASH"`},
 		{regexp.MustCompile(`("state":"running".*?"last_event":)\d+`), `${1}0`}, // streamed events are stored a little later

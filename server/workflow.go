@@ -14,13 +14,13 @@ import (
 // workflowPattern is what the ids of workflows look like. What does not match is never looked up.
 var workflowPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// brokenWorkflow is a row for a file that is not right.
-type brokenWorkflow struct {
+// brokenFile is a row for the file of a workflow or a crew that is not right.
+type brokenFile struct {
 	File     string         `json:"file"`
 	Problems []shownProblem `json:"problems"`
 }
 
-// shownProblem is one thing that is wrong with a workflow's file. The folder is nobody's business.
+// shownProblem is one thing that is wrong with a file. The folder is nobody's business.
 type shownProblem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -38,11 +38,13 @@ func shownProblems(problems *workflow.Problems) []shownProblem {
 
 // workflowInvalid is the problem of a workflow whose file is not right.
 func workflowInvalid(problems *workflow.Problems) *problem {
+	return fileInvalid("workflow_invalid", "the workflow's file is not right", problems)
+}
+
+// fileInvalid is the problem of a file that is not right.
+func fileInvalid(code, message string, problems *workflow.Problems) *problem {
 	shown := shownProblems(problems)
-	p := &problem{
-		status: http.StatusUnprocessableEntity, kind: invalidRequest, code: "workflow_invalid",
-		message: "the workflow's file is not right", details: members("problems", shown),
-	}
+	p := &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: code, message: message, details: members("problems", shown)}
 	if len(shown) > 0 {
 		first := shown[0]
 		p.message += fmt.Sprintf(": %s:%d:%d: %s", first.File, first.Line, first.Column, first.Message)
@@ -53,7 +55,7 @@ func workflowInvalid(problems *workflow.Problems) *problem {
 	return p
 }
 
-// splitProblems takes joined errors apart: the problems of workflows, and what else there is.
+// splitProblems takes joined errors apart: the problems of files, and what else there is.
 func splitProblems(err error) (found []*workflow.Problems, rest error) {
 	if problems, ok := err.(*workflow.Problems); ok {
 		return []*workflow.Problems{problems}, nil
@@ -78,17 +80,22 @@ func (s *server) listWorkflows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	found, err := s.engine.Workflows()
-	broken, err := splitProblems(err)
-	if err != nil {
-		return err
-	}
 	rows := []any{}
 	for _, one := range found {
 		rows = append(rows, one.Summary())
 	}
+	return listFiles(w, rows, err)
+}
+
+// listFiles answers with the rows of files that are right, and behind them those that are not, by the joined error.
+func listFiles(w http.ResponseWriter, rows []any, err error) error {
+	broken, err := splitProblems(err)
+	if err != nil {
+		return err
+	}
 	for _, problems := range broken {
 		if shown := shownProblems(problems); len(shown) > 0 {
-			rows = append(rows, brokenWorkflow{shown[0].File, shown})
+			rows = append(rows, brokenFile{shown[0].File, shown})
 		}
 	}
 	return writeJSON(w, http.StatusOK, list[any]{Data: rows})

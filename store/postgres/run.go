@@ -233,6 +233,10 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	if query.State != "" {
 		statement += ` AND state = ` + place(string(query.State))
 	}
+	if query.BegunBy > 0 {
+		statement += ` AND first_seq <= ` + place(query.BegunBy) + ` ORDER BY first_seq DESC LIMIT ` + place(query.Limit)
+		return statement, args
+	}
 	if query.Before != (continuo.RunCursor{}) {
 		statement += ` AND (started_at, id) < (` + place(stamp(query.Before.StartedAt)) + `, ` + place(query.Before.ID) + `)`
 	}

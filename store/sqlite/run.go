@@ -49,6 +49,7 @@ SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_a
 	runsOfCrews        = ` AND workflow_id LIKE 'crew:%'`
 	runsOfState        = ` AND state = ?`
 	runsBefore         = ` AND (started_at, id) < (?, ?)`
+	runsBegunBy        = ` AND first_seq <= ? ORDER BY first_seq DESC LIMIT ?`
 	newestRuns         = ` ORDER BY started_at DESC, id DESC LIMIT ?`
 
 	runningRuns = selectRun + `INDEXED BY runs_running
@@ -184,6 +185,9 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	}
 	if query.State != "" {
 		statement, args = statement+runsOfState, append(args, string(query.State))
+	}
+	if query.BegunBy > 0 {
+		return statement + runsBegunBy, append(args, query.BegunBy, query.Limit)
 	}
 	if query.Before != (continuo.RunCursor{}) {
 		statement, args = statement+runsBefore, append(args, stamp(query.Before.StartedAt), query.Before.ID)

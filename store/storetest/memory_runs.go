@@ -77,9 +77,13 @@ func (m *memory) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.
 	wanted := func(r continuo.Run) bool {
 		return r.ProjectID == query.ProjectID && (query.ConversationID == "" || r.ConversationID == query.ConversationID) &&
 			(query.WorkflowID == "" || r.WorkflowID == query.WorkflowID) && query.Of.Has(r.WorkflowID) && (query.State == "" || r.State == query.State) &&
-			(query.Before == (continuo.RunCursor{}) || newestRunFirst(r, before) > 0)
+			(query.BegunBy > 0 && r.FirstSeq <= query.BegunBy || query.BegunBy == 0 && (query.Before == (continuo.RunCursor{}) || newestRunFirst(r, before) > 0))
 	}
-	return m.selectRuns(ctx, wanted, newestRunFirst, query.Limit)
+	order := newestRunFirst
+	if query.BegunBy > 0 {
+		order = func(a, b continuo.Run) int { return cmp.Compare(b.FirstSeq, a.FirstSeq) }
+	}
+	return m.selectRuns(ctx, wanted, order, query.Limit)
 }
 
 func newestRunFirst(a, b continuo.Run) int {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ func testRunList(t *testing.T, opener Opener) {
 		}
 	}
 	testRunsOfCrews(t, store)
+	testRunsByPlace(t, store)
 	expectError(t, "a limit of 0", second(store.Runs(ctx, continuo.RunQuery{ProjectID: "p"})), continuo.ErrInvalid)
 }
 
@@ -90,6 +92,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	noError(t, store.Delete(ctx, "b"))
 	expect(at(100), 9, "c1", "a1", "a3")
 	testRunsOfCrews(t, store)
+	testRunsByPlace(t, store)
 	expectError(t, "a limit of 0", second(store.RunningRuns(ctx, at(9), 0)), continuo.ErrInvalid)
 }
 
@@ -102,5 +105,24 @@ func testRunsOfCrews(t *testing.T, store continuo.Store) {
 	for of, want := range map[continuo.RunsOf][]string{"": {"y", "x", "w"}, continuo.OfWorkflows: {"y", "w"}, continuo.OfCrews: {"x"}} {
 		query := continuo.RunQuery{ProjectID: "p", ConversationID: "crewed", Of: of, Limit: 2}
 		same(t, "runs of "+string(of), listRuns(t, store, query), want)
+	}
+}
+
+// testRunsByPlace has runs of which the later ones began earlier, by another machine's clock.
+func testRunsByPlace(t *testing.T, store continuo.Store) {
+	create(t, store, "skewed", 0)
+	made := eventEntries("skewed", 1, told{"late", continuo.RunBegan}, told{"early", continuo.RunBegan}, told{"earliest", continuo.RunBegan})
+	for i := range made {
+		made[i].CreatedAt = at(100 - i)
+	}
+	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: "skewed", Entries: made, Runs: continuo.RunChanges(made)}))
+	for through, want := range map[int64][]string{math.MaxInt64: {"earliest", "early"}, 2: {"early", "late"}, 1: {"late"}} {
+		found, err := store.Runs(t.Context(), continuo.RunQuery{ProjectID: "p", ConversationID: "skewed", BegunBy: through, Limit: 2})
+		noError(t, err)
+		var ids []string
+		for _, run := range found {
+			ids = append(ids, run.ID)
+		}
+		same(t, fmt.Sprintf("runs that began by entry %d", through), ids, want)
 	}
 }

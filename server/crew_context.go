@@ -1,0 +1,166 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// showRoleContext shows what a role of a crew sees, or what it saw in an earlier round.
+func (s *server) showRoleContext(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "session_id", "role", "at", "format", "request")
+	if err != nil {
+		return err
+	}
+	sight, err := readSight(q, "role", "at", "request", "")
+	if err != nil {
+		return err
+	}
+	format := engine.Format(q.text("format"))
+	switch err := checkFormat(format); {
+	case err != nil:
+		return err
+	case sight.Request != 0 && q.has("format"):
+		return refuse("format", "format is of what a role sees now or at a place; a request is shown as it was sent")
+	}
+	session, conversation, err := s.inSession(r, q.text("session_id"))
+	if err != nil {
+		return err
+	}
+	if sight.Request != 0 {
+		request, err := s.engine.RoleRequest(r.Context(), session, sight.Role, sight.Request)
+		if err != nil {
+			return at("request", err)
+		}
+		return writeJSON(w, http.StatusOK, request)
+	}
+	result, err := s.engine.Context(r.Context(), conversation, engine.ContextRequest{
+		View: engine.RoleView + sight.Role, Crew: session.Crew, At: sight.At, Format: format, System: true,
+	})
+	if err != nil {
+		return aboutSight(err, "role", "at", "")
+	}
+	return writeJSON(w, http.StatusOK, result)
+}
+
+func checkFormat(format engine.Format) error {
+	return oneOf("format", format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript)
+}
+
+// listRounds lists the requests that a role was asked with.
+func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "session_id", "role")
+	if err != nil {
+		return err
+	}
+	role := q.text("role")
+	if role == "" {
+		return needsRole("role")
+	}
+	session, _, err := s.inSession(r, q.text("session_id"))
+	if err != nil {
+		return err
+	}
+	rounds, err := s.engine.RoleRounds(r.Context(), session, role)
+	if err != nil {
+		return aboutSession(err)
+	}
+	if len(rounds) == 0 { // a role that is gone has its rounds still
+		if err := s.checkRole(r, session, role); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, list[engine.RoleRound]{Data: rounds})
+}
+
+func needsRole(param string) error {
+	return refuse(param, "%s must name the role; GET /api/crews/{crew} lists them", param)
+}
+
+// checkRole refuses a name that no role of a crew has in its session.
+func (s *server) checkRole(r *http.Request, session engine.CrewSession, name string) error {
+	status, err := s.engine.CrewStatus(r.Context(), session)
+	if err != nil {
+		return aboutSession(err)
+	}
+	names := make([]string, len(status.Roles))
+	for i := range status.Roles {
+		names[i] = status.Roles[i].Name
+	}
+	return oneOf("role", name, names...)
+}
+
+// compareRoles shows what two roles see, or one at two places, side by side.
+func (s *server) compareRoles(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "session_id", "role", "at", "request", "other_role", "other_at", "other_request")
+	if err != nil {
+		return err
+	}
+	left, err := readSight(q, "role", "at", "request", "")
+	if err != nil {
+		return err
+	}
+	right, err := readSight(q, "other_role", "other_at", "other_request", left.Role)
+	if err != nil {
+		return err
+	}
+	session, _, err := s.inSession(r, q.text("session_id"))
+	if err != nil {
+		return err
+	}
+	comparison, err := s.engine.CompareRoles(r.Context(), session, left, right)
+	var wrong *engine.SightError
+	switch {
+	case errors.As(err, &wrong) && wrong.Right:
+		return aboutSight(wrong.Err, "other_role", "other_at", requestParam("other_request", right))
+	case errors.As(err, &wrong):
+		return aboutSight(wrong.Err, "role", "at", requestParam("request", left))
+	case err != nil:
+		return aboutSession(err)
+	}
+	return writeJSON(w, http.StatusOK, comparison)
+}
+
+// readSight reads what is to be shown of which role, by the names of its parameters; role is the one without.
+func readSight(q query, roleParam, atParam, requestParam, role string) (sight engine.Sight, err error) {
+	if sight.Role = role; q.has(roleParam) || role == "" {
+		sight.Role = q.text(roleParam)
+	}
+	if sight.Role == "" {
+		return sight, needsRole(roleParam)
+	}
+	if sight.At, err = q.whole(atParam, 1, maxSeq, 0); err != nil {
+		return sight, err
+	}
+	if sight.Request, err = q.whole(requestParam, 1, maxSeq, 0); err != nil {
+		return sight, err
+	}
+	if q.has(atParam) && q.has(requestParam) {
+		return sight, refuse(requestParam, "give %s or %s, not both: a request saw what there was when it was sent", atParam, requestParam)
+	}
+	return sight, nil
+}
+
+// requestParam is the parameter of a sight that is of a request; "" for others.
+func requestParam(param string, sight engine.Sight) string {
+	if sight.Request == 0 {
+		return ""
+	}
+	return param
+}
+
+// aboutSight says which parameter of a sight an error is about: the request's where it is one, else the place's or
+// the role's.
+func aboutSight(err error, roleParam, atParam, requestParam string) error {
+	switch {
+	case requestParam != "":
+		return at(requestParam, err)
+	case errors.Is(err, continuo.ErrBadRange):
+		return at(atParam, err)
+	case errors.Is(err, continuo.ErrInvalid), errors.Is(err, continuo.ErrNotFound):
+		return at(roleParam, err)
+	}
+	return err
+}
