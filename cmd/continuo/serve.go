@@ -67,6 +67,10 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if _, err := w.engine.ResumeRuns(ctx, 0); err != nil { // likewise
 		logger.Error("runs_not_resumed", "error", err.Error())
 	}
+	frontEnd, err := telegramFrontEnd(w, a.env, logger)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(ctx, settings.Listen)
 	if err != nil {
 		return err
@@ -76,6 +80,13 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
 	watch.Go(func() { w.log.Heed(watching) })
 	watch.Go(func() { w.engine.WatchIndex(watching, time.Second) })
+	if frontEnd != nil {
+		watch.Go(func() {
+			if err := frontEnd.Run(watching); err != nil {
+				logger.Error("telegram_ended", "error", err.Error())
+			}
+		})
+	}
 	defer watch.Wait()
 	defer stopWatching()
 	handler := server.New(w.engine, server.Options{
@@ -84,7 +95,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		MCP: mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
-	return serve(ctx, listener, handler, w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+	return serve(ctx, listener, withWebhook(handler, settings.Telegram, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
 }
 
 // serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Turns
@@ -163,6 +174,9 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	}
 	keys, demanded := w.keyWords(ctx, policy)
 	t.add(cell{"  keys", p.dim}, plain(keys))
+	if telegram := w.settings.Telegram; telegram.Crew != "" {
+		t.add(cell{"  telegram", p.dim}, plain(fmt.Sprintf("crew %s in chat %d", telegram.Crew, telegram.ChatID)))
+	}
 	if w.settings.File != "" {
 		t.add(cell{"  settings", p.dim}, plain(w.settings.File))
 	}

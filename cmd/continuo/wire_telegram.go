@@ -1,0 +1,293 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/telegram"
+)
+
+// telegramFrontEnd makes the front end of the settings; nil where there is none.
+func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.FrontEnd, error) {
+	settings := w.settings.Telegram
+	if settings.Crew == "" {
+		return nil, nil
+	}
+	found, err := w.engine.Crew(settings.Crew)
+	if err != nil {
+		return nil, fmt.Errorf("telegram.crew: %w", err)
+	}
+	tokens, unset := botTokens(found, env)
+	if len(unset) > 0 {
+		logger.Warn("telegram_tokens_unset", "variables", unset, "note", "the crew's own bot speaks for these roles")
+	}
+	options := telegram.Options{
+		Token: settings.BotToken, RoleTokens: tokens, ChatID: settings.ChatID, MaxMessageLength: settings.MaxMessageLength, URL: settings.APIURL, Log: logger,
+	}
+	if settings.WebhookURL != "" {
+		options.Webhook = &telegram.Webhook{URL: settings.WebhookURL, Secret: settings.WebhookSecret}
+	}
+	chat := &crewChat{engine: w.engine, session: engine.CrewSession{
+		ProjectID: settings.Project, Crew: found.ID, SessionID: "telegram:" + strconv.FormatInt(settings.ChatID, 10),
+	}}
+	frontEnd, err := telegram.New(chat, options)
+	if err != nil {
+		return nil, fmt.Errorf("telegram: %w", err)
+	}
+	return frontEnd, nil
+}
+
+// withWebhook serves the front end's path besides everything else.
+func withWebhook(rest http.Handler, settings config.TelegramConfig, frontEnd *telegram.FrontEnd) http.Handler {
+	hook, err := url.Parse(settings.WebhookURL)
+	if frontEnd == nil || settings.WebhookURL == "" || err != nil {
+		return rest
+	}
+	own := frontEnd.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == hook.Path {
+			own.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// crewChat is a crew's conversation as a front end sees it. How far that is stands in the conversation's metadata.
+type crewChat struct {
+	engine  *engine.Engine
+	session engine.CrewSession
+}
+
+// Say implements [telegram.Crew].
+func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
+	_, err := c.engine.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
+	if errors.Is(err, continuo.ErrKeyReused) { // it was edited, or means nothing else any more: the first counts
+		return nil
+	}
+	return refusal(err)
+}
+
+// refusal tells errors that stay from those that pass.
+func refusal(err error) error {
+	if errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, engine.ErrNoCycle) {
+		return &telegram.RefusedError{Reason: err.Error()}
+	}
+	return err
+}
+
+// Reset implements [telegram.Crew].
+func (c *crewChat) Reset(ctx context.Context, key string) (string, error) {
+	_, err := c.engine.ResetCrew(ctx, c.session, key)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return "There is nothing to forget yet.", nil
+	}
+	if err != nil {
+		return "", refusal(err)
+	}
+	return "We begin anew. What was said is kept: /restore brings it back.", nil
+}
+
+// Restore implements [telegram.Crew].
+func (c *crewChat) Restore(ctx context.Context, key string) (string, error) {
+	_, err := c.engine.RestoreCrew(ctx, c.session, key)
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
+		return "There is nothing to restore.", nil
+	}
+	if err != nil {
+		return "", refusal(err)
+	}
+	return "Everybody sees again what was said before.", nil
+}
+
+// Status implements [telegram.Crew].
+func (c *crewChat) Status(ctx context.Context) (string, error) {
+	status, err := c.engine.CrewStatus(ctx, c.session)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return "Nothing was said yet.", nil
+	}
+	if err != nil {
+		return "", refusal(err)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s", status.Name, status.State)
+	if status.Reason != "" {
+		fmt.Fprintf(&text, " (%s)", status.Reason)
+	}
+	names := map[string]string{}
+	for _, role := range status.Roles {
+		names[role.Name] = role.DisplayName
+	}
+	switch {
+	case status.Speaking != "":
+		fmt.Fprintf(&text, "\n%s is speaking.", names[status.Speaking])
+	default:
+		fmt.Fprintf(&text, "\nNext: %s", names[status.Next])
+	}
+	for _, role := range status.Roles {
+		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, count(role.Answers, "answer"))
+		if role.Failed != "" {
+			fmt.Fprintf(&text, ", failed: %s", oneLine(role.Failed, 200))
+		}
+	}
+	return text.String(), nil
+}
+
+// Roles implements [telegram.Crew].
+func (c *crewChat) Roles(context.Context) (string, error) {
+	found, err := c.engine.Crew(c.session.Crew)
+	if err != nil {
+		return "", refusal(err)
+	}
+	var lines []string
+	for _, role := range found.Roles {
+		line := fmt.Sprintf("%s (%s): %s", role.DisplayName, role.Name, role.AgentType)
+		if role.IsModerator {
+			line += ", moderates"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// Context implements [telegram.Crew].
+func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
+	conversation, err := c.engine.Log.Find(ctx, c.session.ProjectID, c.session.SessionID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return "Nothing was said yet.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	shown, err := c.engine.Context(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role, Crew: c.session.Crew})
+	if err != nil {
+		return "", refusal(err)
+	}
+	var text strings.Builder
+	for _, message := range shown.Plan.Messages {
+		text.WriteString(message.Content.String() + "\n")
+	}
+	if strings.TrimSpace(text.String()) == "" {
+		return "Nothing: there is nothing new to it.", nil
+	}
+	return text.String(), nil
+}
+
+// Events implements [telegram.Crew].
+func (c *crewChat) Events(ctx context.Context, after int64) iter.Seq2[telegram.Event, error] {
+	return func(yield func(telegram.Event, error) bool) {
+		conversation, err := c.engine.OpenSession(ctx, c.session)
+		if err != nil {
+			yield(telegram.Event{}, err)
+			return
+		}
+		for entry, err := range c.engine.Log.Tail(ctx, conversation.ID, after) {
+			if err != nil {
+				yield(telegram.Event{}, err)
+				return
+			}
+			if event, ok := c.event(&entry); ok && !yield(event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// event is what a front end may show of an entry.
+func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
+	event := telegram.Event{Seq: entry.Seq, Role: entry.NodeID}
+	if id, ok := continuo.CrewOf(entry.WorkflowID); !ok || id != c.session.Crew {
+		return event, false
+	}
+	if entry.Author != nil {
+		event.DisplayName = entry.Author.DisplayName
+	}
+	if entry.Role == continuo.Assistant {
+		switch {
+		case entry.IsPlaceholder():
+			event.Kind = telegram.EventPassed
+		case entry.HasCalls() || entry.Error != nil || entry.Content.IsEmpty(): // its last word comes, or why there is none
+			return event, false
+		default:
+			event.Kind, event.Text = telegram.EventAnswer, entry.Content.String()
+		}
+		return event, true
+	}
+	if entry.RunEvent == nil {
+		return event, false
+	}
+	switch entry.RunEvent.Kind {
+	case continuo.RunNodeBegan:
+		event.Kind = telegram.EventSpeaking
+	case continuo.CrewRoleFailed:
+		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, entry.RunEvent.Reason, c.displayName(entry.NodeID)
+	case continuo.RunEnded:
+		event.Kind = telegram.EventEnded
+	case continuo.RunBrokeOff, continuo.RunHalted:
+		event.Kind, event.Text = telegram.EventEnded, entry.Content.String()
+	default:
+		return event, false
+	}
+	return event, true
+}
+
+// displayName is what people call a role.
+func (c *crewChat) displayName(role string) string {
+	if found, err := c.engine.Crew(c.session.Crew); err == nil && found.Role(role) != nil {
+		return found.Role(role).DisplayName
+	}
+	return role
+}
+
+// deliveryKey is the key of the metadata that holds the [telegram.Delivery].
+const deliveryKey = "telegram"
+
+// Delivered implements [telegram.Crew]. A conversation that was there before the front end begins with what comes.
+func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
+	conversation, err := c.engine.OpenSession(ctx, c.session)
+	if err != nil {
+		return telegram.Delivery{}, err
+	}
+	var kept map[string]json.RawMessage
+	var delivery telegram.Delivery
+	if json.Unmarshal(conversation.Metadata, &kept) == nil && kept[deliveryKey] != nil && json.Unmarshal(kept[deliveryKey], &delivery) == nil {
+		return delivery, nil
+	}
+	delivery.Seq = conversation.LastSeq
+	return delivery, c.SetDelivered(ctx, delivery)
+}
+
+// SetDelivered implements [telegram.Crew]. What is behind the one that is kept changes nothing: another process may
+// have taken over.
+func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery) error {
+	conversation, err := c.engine.OpenSession(ctx, c.session)
+	if err != nil {
+		return err
+	}
+	kept := map[string]json.RawMessage{}
+	if len(conversation.Metadata) > 0 {
+		if err := json.Unmarshal(conversation.Metadata, &kept); err != nil {
+			return fmt.Errorf("read the metadata of conversation %s: %w", conversation.ID, err)
+		}
+	}
+	var newest telegram.Delivery
+	if json.Unmarshal(kept[deliveryKey], &newest) == nil && cmp.Or(cmp.Compare(newest.Seq, delivery.Seq), cmp.Compare(newest.Parts, delivery.Parts)) > 0 {
+		return nil
+	}
+	kept[deliveryKey] = rawjson.MustMarshal(delivery)
+	_, err = c.engine.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: rawjson.MustMarshal(kept)})
+	return err
+}

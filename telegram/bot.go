@@ -1,0 +1,142 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bot is a bot that sends. It makes no call before the time that Telegram asked it to wait for.
+type bot struct {
+	client
+	name string // for the log: the role's, or "listener"
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	until time.Time // no call before
+}
+
+// insist makes a call until Telegram has taken or refused it, or ctx is done: what failed for a passing reason is
+// tried again. The error is then an apiError, or ctx's.
+func (b *bot) insist(ctx context.Context, call func(context.Context) error) error {
+	for failures := 0; ; failures++ {
+		if err := b.pace(ctx); err != nil {
+			return err
+		}
+		err := lingering(ctx, call)
+		if err == nil || !isPassing(err) {
+			return err
+		}
+		b.heed(err)
+		b.log.WarnContext(ctx, "telegram_call_failed", "bot", b.name, "error", err.Error(), "failures", failures+1)
+		if retryAfter(err) > 0 {
+			continue // pace waits
+		}
+		if err := pause(ctx, backoff(failures)); err != nil {
+			return err
+		}
+	}
+}
+
+// pace waits for the time that Telegram asked for.
+func (b *bot) pace(ctx context.Context) error {
+	b.mu.Lock()
+	wait := time.Until(b.until)
+	b.mu.Unlock()
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	return pause(ctx, wait)
+}
+
+// heed keeps the time that Telegram asks for in an error.
+func (b *bot) heed(err error) {
+	wait := retryAfter(err)
+	if wait <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if until := time.Now().Add(wait); until.After(b.until) {
+		b.until = until
+	}
+}
+
+// lingerTime is how long a call that is under way may still take when the program is to end: one that is broken off
+// would be made again by the next program, and a message stand twice in the chat.
+const lingerTime = 3 * time.Second
+
+// lingering makes a call that outlives ctx by a little.
+func lingering(ctx context.Context, call func(context.Context) error) error {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lingerTime, cancel) })
+	defer stop()
+	err := call(own)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// isPassing reports whether the same call may succeed later: it was not answered, Telegram is not well, or asks to wait.
+func isPassing(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false
+	}
+	refused, ok := errors.AsType[*apiError](err)
+	return !ok || refused.Code >= http.StatusInternalServerError || refused.Code == http.StatusTooManyRequests || refused.Code < http.StatusBadRequest
+}
+
+func retryAfter(err error) time.Duration {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == http.StatusTooManyRequests {
+		return refused.RetryAfter
+	}
+	return 0
+}
+
+// isRefusedToken reports whether Telegram knows no bot by the token: 404 is for what has not a token's form.
+func isRefusedToken(err error) bool {
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound)
+}
+
+// isConflict reports whether another program gets the bot's updates.
+func isConflict(err error) bool {
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && refused.Code == http.StatusConflict
+}
+
+// isUnreadable reports whether the message's Markdown was refused.
+func isUnreadable(err error) bool {
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && refused.Code == http.StatusBadRequest && strings.Contains(refused.Description, "can't parse entities")
+}
+
+const (
+	firstWait = 500 * time.Millisecond
+	maxWait   = 30 * time.Second
+)
+
+// backoff is how long to wait after so many failures before: it doubles up to maxWait, and a half of it is drawn.
+func backoff(failures int) time.Duration {
+	whole := min(firstWait<<min(failures, 10), maxWait)
+	return whole/2 + rand.N(whole/2) //nolint:gosec // spreads callers, hides nothing
+}
+
+// pause waits; the error is ctx's.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,117 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// command is a message that is meant for the bot itself.
+type command struct {
+	name     string // in small letters, without the slash
+	bot      string // whose name stood behind it; "" for none
+	argument string
+}
+
+// offeredCommand is a command as Telegram offers it to people.
+type offeredCommand struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
+}
+
+func offeredCommands() []offeredCommand {
+	return []offeredCommand{
+		{"status", "how the crew stands"},
+		{"roles", "who is in the crew"},
+		{"context", "what a role sees now: /context ROLE"},
+		{"reset", "all roles begin anew; nothing is deleted"},
+		{"restore", "take the newest reset back"},
+		{"help", "what there is"},
+	}
+}
+
+var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+|$)`)
+
+// parseCommand reads a command; ok is false for any other text, such as a path.
+func parseCommand(text string) (c command, ok bool) {
+	found := commandForm.FindStringSubmatch(text)
+	if found == nil {
+		return command{}, false
+	}
+	return command{name: strings.ToLower(found[1]), bot: found[2], argument: strings.TrimSpace(text[len(found[0]):])}, true
+}
+
+// command carries a command out. Those of other bots are ignored.
+func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
+	if c.bot != "" && !strings.EqualFold(c.bot, f.username) {
+		return nil
+	}
+	switch c.name {
+	case "reset":
+		return f.change(ctx, u, f.crew.Reset)
+	case "restore":
+		return f.change(ctx, u, f.crew.Restore)
+	case "status":
+		return f.show(ctx, f.crew.Status)
+	case "roles":
+		return f.show(ctx, f.crew.Roles)
+	case "context":
+		return f.showContext(ctx, c.argument)
+	case "start", "help":
+		return f.tell(ctx, help(""))
+	default:
+		return f.tell(ctx, help("There is no command /"+c.name+"."))
+	}
+}
+
+// change does what a command asks for, once for its update, and says what came of it.
+func (f *FrontEnd) change(ctx context.Context, u update, do func(context.Context, string) (string, error)) error {
+	said, err := do(ctx, f.key(u))
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return f.tell(ctx, refused.Reason)
+	}
+	if err != nil {
+		return fmt.Errorf("carry the command out: %w", err)
+	}
+	return f.tell(ctx, said)
+}
+
+// show tells what a command reads. A failure is told too: the person asks again if it matters.
+func (f *FrontEnd) show(ctx context.Context, read func(context.Context) (string, error)) error {
+	bounded, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	said, err := read(bounded)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return f.tell(ctx, refused.Reason)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f.log.ErrorContext(ctx, "telegram_command_failed", "error", err.Error())
+		return f.tell(ctx, "That could not be read. Please try again.")
+	}
+	return f.tell(ctx, said)
+}
+
+func (f *FrontEnd) showContext(ctx context.Context, role string) error {
+	if role == "" || strings.ContainsAny(role, " \n\t") {
+		return f.tell(ctx, "Which role? Write /context ROLE; /roles lists them.")
+	}
+	return f.show(ctx, func(ctx context.Context) (string, error) { return f.crew.Context(ctx, role) })
+}
+
+// help lists the commands, behind a complaint if there is one.
+func help(complaint string) string {
+	var b strings.Builder
+	if complaint != "" {
+		b.WriteString(complaint + "\n\n")
+	}
+	b.WriteString("Whatever you write here goes to the crew, whose roles answer in turn.\n")
+	for _, c := range offeredCommands() {
+		b.WriteString("\n/" + c.Command + ": " + c.Description)
+	}
+	return b.String()
+}

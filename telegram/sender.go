@@ -1,0 +1,194 @@
+package telegram
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// delivering sends answers in the background.
+type delivering struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// startDelivering sends answers until it is stopped. fail is told when Telegram refuses the listener's token.
+func (f *FrontEnd) startDelivering(ctx context.Context, fail context.CancelCauseFunc) *delivering {
+	ctx, cancel := context.WithCancel(ctx)
+	d := &delivering{cancel, make(chan struct{})}
+	go func() {
+		defer close(d.done)
+		if err := f.deliver(ctx); ctx.Err() == nil {
+			fail(err)
+		}
+	}()
+	return d
+}
+
+// stop ends it, and returns when it has ended; nil is no delivering.
+func (d *delivering) stop() {
+	if d != nil {
+		d.cancel()
+		<-d.done
+	}
+}
+
+// deliver sends what the crew says, from where it was left, until ctx is done or Telegram refuses the listener's token.
+func (f *FrontEnd) deliver(ctx context.Context) error {
+	for failures := 0; ; failures++ {
+		began := time.Now()
+		err := f.follow(ctx)
+		if ctx.Err() != nil || isRefusedToken(err) {
+			return err
+		}
+		if time.Since(began) > maxWait {
+			failures = 0
+		}
+		if err != nil {
+			f.log.ErrorContext(ctx, "telegram_delivery_failed", "error", err.Error(), "failures", failures+1)
+		}
+		if err := pause(ctx, backoff(failures)); err != nil {
+			return err
+		}
+	}
+}
+
+// follow sends the crew's events until they end.
+func (f *FrontEnd) follow(ctx context.Context) error {
+	delivered, err := f.crew.Delivered(ctx)
+	if err != nil {
+		return err
+	}
+	var busy *typing
+	defer func() { busy.stop() }()
+	for event, err := range f.crew.Events(ctx, delivered.Seq) {
+		if err != nil {
+			return err
+		}
+		busy.stop()
+		busy = nil
+		if event.Kind == EventSpeaking {
+			busy = f.startTyping(ctx, event.Role)
+			continue
+		}
+		if delivered, err = f.sendEvent(ctx, event, delivered); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// sendEvent sends what is left of an event, one part after the other, and returns how far that is.
+func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Delivery) (Delivery, error) {
+	parts := f.parts(event)
+	if len(parts) == 0 {
+		return delivered, nil
+	}
+	by := f.voice(event)
+	for i := delivered.Parts; i < len(parts)-1; i++ {
+		var err error
+		if by, err = f.speak(ctx, by, parts[i]); err != nil {
+			return delivered, err
+		}
+		delivered.Parts = i + 1
+		if err := f.note(ctx, delivered); err != nil {
+			return delivered, err
+		}
+	}
+	if delivered.Parts < len(parts) { // it has more where the limit has changed
+		if _, err := f.speak(ctx, by, parts[len(parts)-1]); err != nil {
+			return delivered, err
+		}
+	}
+	delivered = Delivery{Seq: event.Seq}
+	return delivered, f.note(ctx, delivered)
+}
+
+// parts are the messages of an event; none for what is not shown.
+func (f *FrontEnd) parts(event Event) []part {
+	name := cmp.Or(event.DisplayName, event.Role)
+	switch event.Kind {
+	case EventAnswer:
+		return split(name, event.Text, f.options.MaxMessageLength)
+	case EventFailed:
+		line := oneLine(name, 64) + " did not answer."
+		if reason := oneLine(event.Text, 300); reason != "" {
+			line = oneLine(name, 64) + " did not answer: " + reason
+		}
+		return split("", line, f.options.MaxMessageLength)
+	case EventEnded:
+		return split("", event.Text, f.options.MaxMessageLength)
+	default:
+		return nil
+	}
+}
+
+// voice is the bot that says an event: a role's own says nothing but its answers.
+func (f *FrontEnd) voice(event Event) *bot {
+	if event.Kind == EventAnswer || event.Kind == EventSpeaking {
+		return cmp.Or(f.roles[event.Role], f.listener)
+	}
+	return f.listener
+}
+
+// note keeps how far the front end is, until it is stored or ctx is done.
+func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
+	for failures := 0; ; failures++ {
+		err := lingering(ctx, func(ctx context.Context) error { return f.crew.SetDelivered(ctx, delivered) })
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		f.log.ErrorContext(ctx, "telegram_delivery_not_noted", "seq", delivered.Seq, "error", err.Error(), "failures", failures+1)
+		if err := pause(ctx, backoff(failures)); err != nil {
+			return err
+		}
+	}
+}
+
+// speak sends a part by a bot, or by the listener where Telegram refuses it that bot, and returns who says the rest.
+func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
+	if by == f.listener {
+		return by, f.speakAsListener(ctx, p)
+	}
+	err := f.send(ctx, by, p)
+	if err == nil || ctx.Err() != nil {
+		return by, err
+	}
+	f.log.WarnContext(ctx, "telegram_role_bot_refused", "role", by.name, "error", err.Error(), "instead", "the listener speaks")
+	return f.listener, f.speakAsListener(ctx, p)
+}
+
+// saidUnsent stands for a part that Telegram does not take, as a chat that is not there would not take it either.
+const saidUnsent = "(A part of this answer cannot be shown here. It stands in the log.)"
+
+// speakAsListener sends a part until Telegram takes it or something that stands for it. Nothing is left out, so that a
+// chat that the listener is not in holds the answers up until it is.
+func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
+	for failures := 0; ; failures++ {
+		err := f.send(ctx, f.listener, p)
+		if err == nil || ctx.Err() != nil || isRefusedToken(err) {
+			return err
+		}
+		refused, _ := errors.AsType[*apiError](err)
+		if refused.Code == http.StatusBadRequest && refused.MigrateTo == 0 && f.send(ctx, f.listener, split("", saidUnsent, maxUnits)[0]) == nil {
+			f.log.ErrorContext(ctx, "telegram_part_refused", "error", err.Error())
+			return nil
+		}
+		f.log.ErrorContext(ctx, "telegram_chat_refused", "chat_id", f.options.ChatID, "new_chat_id", refused.MigrateTo, "error", err.Error(), "failures", failures+1)
+		if err := pause(ctx, backoff(failures+4)); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends a part, as plain text where Telegram cannot read its Markdown.
+func (f *FrontEnd) send(ctx context.Context, by *bot, p part) error {
+	err := by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, f.options.ChatID, p.Markdown, "MarkdownV2") })
+	if !isUnreadable(err) {
+		return err
+	}
+	f.log.WarnContext(ctx, "telegram_markdown_refused", "bot", by.name, "error", err.Error())
+	return by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, f.options.ChatID, p.Plain, "") })
+}

@@ -1,0 +1,79 @@
+package telegram
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxUnits is how many UTF-16 code units a message of Telegram has at most.
+const maxUnits = 4096
+
+// units counts the UTF-16 code units of a rune.
+func units(r rune) int {
+	if r > 0xFFFF {
+		return 2
+	}
+	return 1
+}
+
+func countUnits(text string) (count int) {
+	for _, r := range text {
+		count += units(r)
+	}
+	return count
+}
+
+// clean makes text what Telegram takes and gives back unchanged: valid UTF-8 without control characters but tabs and
+// line feeds.
+func clean(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, string(utf8.RuneError)), "\r\n", "\n")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r):
+			return -1
+		default:
+			return r
+		}
+	}, text)
+}
+
+// isVisible reports whether something of text is seen. A message without it is refused.
+func isVisible(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		switch r {
+		case '\u034F', '\u115F', '\u1160', '\u17B4', '\u17B5', '\u2800', '\u3164', '\uFFA0': // blank, though no white space
+			return false
+		}
+		return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Variation_Selector)
+	})
+}
+
+// oneLine makes text one line of at most so many characters.
+func oneLine(text string, most int) string {
+	text = strings.Join(strings.Fields(clean(text)), " ")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// joins reports whether two runes are parts of what people take for one character. It errs to the side of joining.
+func joins(before, after rune) bool {
+	const joiner = '\u200D'
+	switch {
+	case before == joiner || after == joiner || unicode.In(after, unicode.M):
+		return true
+	case after >= 0x1F3FB && after <= 0x1F3FF, after >= 0xE0020 && after <= 0xE007F: // skin tones, tags of flags
+		return true
+	default:
+		return isRegional(before) && isRegional(after)
+	}
+}
+
+// isRegional reports whether two of the rune make a flag.
+func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }

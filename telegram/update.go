@@ -1,0 +1,267 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo"
+)
+
+// update is what Telegram tells a bot of, as far as it is looked at.
+type update struct {
+	ID      int64    `json:"update_id"`
+	Message *message `json:"message"`
+	Edited  *message `json:"edited_message"`
+	broken  bool     // what it tells cannot be read
+}
+
+// readUpdate reads an update. One that has other types than are known is only known by its id: it must be confirmed all
+// the same, or it would come again before all others.
+func readUpdate(data []byte) (update, error) {
+	var u update
+	err := json.Unmarshal(data, &u)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && u.ID != 0 {
+		return update{ID: u.ID, broken: true}, nil
+	}
+	if err != nil || u.ID == 0 {
+		return update{}, errors.New("an update cannot be read")
+	}
+	return u, nil
+}
+
+type message struct {
+	From       *account `json:"from"`
+	SenderChat *chat    `json:"sender_chat"` // of an administrator without a name, and of a channel
+	Chat       chat     `json:"chat"`
+	Text       string   `json:"text"`
+	Caption    string   `json:"caption"`
+	Album      string   `json:"media_group_id"`
+	MigrateTo  int64    `json:"migrate_to_chat_id"`
+	media
+}
+
+type account struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Username  string `json:"username"`
+}
+
+type chat struct {
+	ID    int64  `json:"id"`
+	Type  string `json:"type"`
+	Title string `json:"title"`
+}
+
+// media are the things that a person can send besides text. A message with neither is Telegram's own.
+type media struct {
+	Animation json.RawMessage `json:"animation"`
+	Audio     json.RawMessage `json:"audio"`
+	Checklist json.RawMessage `json:"checklist"`
+	Contact   json.RawMessage `json:"contact"`
+	Dice      json.RawMessage `json:"dice"`
+	Document  json.RawMessage `json:"document"`
+	Game      json.RawMessage `json:"game"`
+	Location  json.RawMessage `json:"location"`
+	PaidMedia json.RawMessage `json:"paid_media"`
+	Photo     json.RawMessage `json:"photo"`
+	Poll      json.RawMessage `json:"poll"`
+	Sticker   json.RawMessage `json:"sticker"`
+	Story     json.RawMessage `json:"story"`
+	Venue     json.RawMessage `json:"venue"`
+	Video     json.RawMessage `json:"video"`
+	VideoNote json.RawMessage `json:"video_note"`
+	Voice     json.RawMessage `json:"voice"`
+}
+
+// has reports whether there is one.
+func (m media) has() bool {
+	for _, one := range []json.RawMessage{
+		m.Animation, m.Audio, m.Checklist, m.Contact, m.Dice, m.Document, m.Game, m.Location, m.PaidMedia, m.Photo, m.Poll,
+		m.Sticker, m.Story, m.Venue, m.Video, m.VideoNote, m.Voice,
+	} {
+		if len(one) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// What people are told of messages that are not taken, or not whole.
+const (
+	saidEdited  = "An edited message is not read again. Please send what you mean as a new message."
+	saidMedia   = "Only text is taken: pictures, files and voice messages are not read."
+	saidCaption = "Only the text below it was taken: pictures, files and voice messages are not read."
+	saidLong    = "The message is too long: at most 4096 characters are taken. Please send it in parts."
+	saidEmpty   = "There is nothing to read in the message."
+	saidBroken  = "The message is not valid text."
+)
+
+// handle does what an update asks for. An error means that it is to be handled again: all that is done for it bears its
+// key, and only replies may come twice.
+func (f *FrontEnd) handle(ctx context.Context, u update) error {
+	m := u.Message
+	if m == nil {
+		m = u.Edited
+	}
+	switch {
+	case u.broken:
+		f.log.ErrorContext(ctx, "telegram_update_unreadable", "update_id", u.ID)
+		return nil
+	case m == nil || m.isBots():
+		return nil
+	case m.Chat.ID != f.options.ChatID:
+		f.ignore(ctx, m.Chat)
+		return nil
+	case u.Edited != nil:
+		return f.tell(ctx, saidEdited)
+	case m.MigrateTo != 0:
+		f.log.ErrorContext(ctx, "telegram_chat_moved", "chat_id", m.Chat.ID, "new_chat_id", m.MigrateTo, "do", "set the chat's id to the new one")
+		return nil
+	case m.Text != "":
+		return f.read(ctx, u, m, m.Text)
+	case !m.has():
+		return nil
+	case m.Caption == "":
+		return f.refuseMedia(ctx, m)
+	}
+	if err := f.say(ctx, u, m, m.Caption); err != nil {
+		return err
+	}
+	return f.tell(ctx, saidCaption)
+}
+
+// isBots reports whether a bot has written the message: roles are not to hear themselves. Administrators without a name
+// and channels write in the name of a bot of Telegram's.
+func (m *message) isBots() bool { return m.From != nil && m.From.IsBot && m.SenderChat == nil }
+
+// refuseMedia says that media are not taken, once for an album.
+func (f *FrontEnd) refuseMedia(ctx context.Context, m *message) error {
+	if m.Album != "" && m.Album == f.album {
+		return nil
+	}
+	if err := f.tell(ctx, saidMedia); err != nil {
+		return err
+	}
+	f.album = m.Album
+	return nil
+}
+
+// read takes a text: a command, or a message to the crew.
+func (f *FrontEnd) read(ctx context.Context, u update, m *message, text string) error {
+	if c, ok := parseCommand(text); ok {
+		return f.command(ctx, u, c)
+	}
+	return f.say(ctx, u, m, text)
+}
+
+// say hands a message to the crew.
+func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) error {
+	text, complaint := checkText(text)
+	if complaint != "" {
+		return f.tell(ctx, complaint)
+	}
+	err := f.crew.Say(ctx, f.key(u), continuo.Text(text), m.author())
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return f.tell(ctx, refused.Reason)
+	}
+	if err != nil {
+		return fmt.Errorf("hand the message in: %w", err)
+	}
+	return nil
+}
+
+// checkText returns what is taken of a text, or why it is not.
+func checkText(text string) (taken, complaint string) {
+	switch {
+	case strings.ToValidUTF8(text, "") != text:
+		return "", saidBroken
+	case countUnits(text) > maxUnits:
+		return "", saidLong
+	}
+	if text = clean(text); !isVisible(text) {
+		return "", saidEmpty
+	}
+	return text, ""
+}
+
+// author names who wrote the message, in a group; nil in the chat of one person.
+func (m *message) author() *continuo.Author {
+	if m.Chat.Type == "private" {
+		return nil
+	}
+	var name string
+	switch {
+	case m.SenderChat != nil:
+		name = m.SenderChat.Title
+	case m.From != nil:
+		name = m.From.FirstName + " " + m.From.LastName
+		if !isVisible(name) {
+			name = m.From.Username
+		}
+	}
+	if name = oneLine(name, 64); name == "" {
+		return nil
+	}
+	return &continuo.Author{DisplayName: name}
+}
+
+// key is the name under which an update is taken once.
+func (f *FrontEnd) key(u update) string { return fmt.Sprintf("telegram/%s/%d", f.botID, u.ID) }
+
+// ignore notes that somebody else has written to the listener; of each chat once.
+func (f *FrontEnd) ignore(ctx context.Context, c chat) {
+	const most = 100 // chats that are remembered
+	if f.ignored[c.ID] || len(f.ignored) >= most {
+		return
+	}
+	f.ignored[c.ID] = true
+	f.log.WarnContext(ctx, "telegram_chat_ignored", "chat_id", c.ID, "chat_type", c.Type, "reason", "it is not the chat of the crew")
+}
+
+// tell sends the chat a reply of the listener's. What Telegram will never take is left out.
+func (f *FrontEnd) tell(ctx context.Context, text string) error {
+	for _, p := range split("", text, f.options.MaxMessageLength) {
+		if err := f.send(ctx, f.listener, p); err != nil {
+			if ctx.Err() != nil || isPassing(err) {
+				return err
+			}
+			f.log.ErrorContext(ctx, "telegram_reply_refused", "error", err.Error())
+			return nil
+		}
+	}
+	return nil
+}
+
+// take handles an update until that is done, or ctx is.
+func (f *FrontEnd) take(ctx context.Context, u update) error {
+	for failures := 0; ; failures++ {
+		err := f.one(ctx, u)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", err.Error(), "failures", failures+1)
+		if err := pause(ctx, backoff(failures)); err != nil {
+			return err
+		}
+	}
+}
+
+// one handles an update while no other one is.
+func (f *FrontEnd) one(ctx context.Context, u update) error {
+	select {
+	case f.handling <- struct{}{}:
+		defer func() { <-f.handling }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return f.handle(ctx, u)
+}
+
+// readTime bounds what a command reads.
+const readTime = 30 * time.Second
