@@ -70,8 +70,8 @@ type CrewMessage struct {
 	Detached bool
 }
 
-// ErrNoCycle says that a crew has not done anything in a conversation yet, or has nothing to go on with.
-var ErrNoCycle = errors.New("the crew has nothing to go on with")
+// ErrNoCycle says that a crew has no cycle to go on with, or no reset to take back.
+var ErrNoCycle = errors.New("there is nothing to do")
 
 // Crews lists the crews; see [Crews].
 func (e *Engine) Crews() ([]*crew.Crew, error) {
@@ -134,11 +134,17 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 	}
 	for {
 		t, err := e.newestCycle(ctx, conversation, found.ID)
-		if err != nil {
-			return continuo.Run{}, err
-		}
 		var entry continuo.Entry
 		switch {
+		case errors.Is(err, errUnread): // whoever drives it ends it
+			before, err := e.stoodLast(ctx, conversation, t.run)
+			if err != nil {
+				return continuo.Run{}, err
+			}
+			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, before)
+			options.ExpectSeq = conversation.LastSeq + 1
+		case err != nil:
+			return continuo.Run{}, err
 		case t == nil:
 			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, nil)
 			options.ExpectSeq = conversation.LastSeq + 1
@@ -176,6 +182,19 @@ func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversa
 	}
 	t := newCrewTracker(e, newest[0])
 	return t, t.catchUp(ctx)
+}
+
+// stoodLast is how a crew stood after the newest event of a cycle that cannot be followed any more; nil where none says.
+func (e *Engine) stoodLast(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.RunID == run.ID && entry.RunEvent != nil && entry.RunEvent.Crew != nil {
+			last = entry.RunEvent.Crew
+		}
+	}
+	return last, nil
 }
 
 // cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has not been there.

@@ -21,6 +21,7 @@ type cli struct {
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
+	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init."`
 	Task          taskCommand          `cmd:"" help:"Give tasks to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
@@ -111,6 +112,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo chat                       talk in the terminal; works without any key
   continuo serve                      run the server on http://127.0.0.1:8787
   continuo run start example          run a workflow, step by step
+  continuo crew run                   talk with a crew of agents that speak in turn
   continuo import FILE…               add conversations that you have
   continuo conversations list         see what there is
   continuo search WORDS…              find what was said

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/continuo-log/continuo/window"
 )
 
 type completionCommand struct {
@@ -41,7 +43,7 @@ func (c *completionCommand) Run(a *app) error {
 
 // namesCommand writes names for completion scripts, one per line, which ask while a person types.
 type namesCommand struct {
-	Of string `arg:"" enum:"agents,workflows,runs,tasks,deployed"`
+	Of string `arg:"" enum:"agents,workflows,runs,tasks,deployed,crews,roles"`
 }
 
 // Run writes the names.
@@ -55,6 +57,10 @@ func (n *namesCommand) Run(ctx context.Context, a *app) error {
 		return a.taskNames(ctx)
 	case "deployed":
 		return a.deployedNames(ctx)
+	case "crews":
+		return a.crewNames()
+	case "roles":
+		return a.roleNames()
 	}
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -68,7 +74,9 @@ func (n *namesCommand) Run(ctx context.Context, a *app) error {
 
 // namesOf tells which names are the values of a flag or an argument, by what stands for it in the help.
 func namesOf(placeholder string) string {
-	return map[string]string{"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs", "TASK": "tasks", "AGENT-ID": "deployed"}[placeholder]
+	return map[string]string{
+		"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs", "TASK": "tasks", "AGENT-ID": "deployed", "CREW": "crews", "ROLE": "roles",
+	}[placeholder]
 }
 
 // asked is what a shell runs for names.
@@ -101,7 +109,7 @@ func completions(node *kong.Node, path string) []completionOf {
 			own.flags = append(own.flags, completionFlag{
 				completionWord: completionWord{flag.Name, flag.Help},
 				takesValue:     !flag.IsBool() && flag.Name != "help" && flag.Name != "version",
-				values:         strings.Join(enumOf(flag.Value), " "),
+				values:         strings.Join(valuesOf(flag), " "),
 				names:          namesOf(flag.PlaceHolder),
 				files:          slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder),
 			})
@@ -123,6 +131,14 @@ func completions(node *kong.Node, path string) []completionOf {
 		all = append(all, completions(child, strings.TrimSpace(path+" "+child.Name))...)
 	}
 	return all
+}
+
+// valuesOf lists the values of a flag that are known. A view can be that of a role too, which only a crew tells.
+func valuesOf(flag *kong.Flag) []string {
+	if flag.PlaceHolder == "VIEW" {
+		return window.Names()
+	}
+	return enumOf(flag.Value)
 }
 
 func enumOf(value *kong.Value) []string {

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
 
 type contextCommand struct {
@@ -15,7 +17,8 @@ type contextCommand struct {
 
 type contextShowCommand struct {
 	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
-	View         *string `enum:"${views}" help:"Which view to build: ${allviews}. Default: the agent's, else continuity."`
+	View         *string `placeholder:"VIEW" help:"Which view to build: ${allviews}, or role:NAME for what a role of a crew is shown. Default: the agent's, else continuity."`
+	Crew         string  `placeholder:"CREW" help:"Of which crew the role is. Default: the one that spoke last at that place."`
 	Format       *string `enum:"openai,anthropic,transcript" help:"Show the rendering too, in this form: openai, anthropic or transcript."`
 	At           int64   `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
@@ -41,6 +44,7 @@ Examples:
     continuo context show s1 --at 40 --format anthropic --system
     continuo context show s1 --agent reviewer --system --rendering
     continuo context show s1 --request 12
+    continuo context show crew:example --view role:builder --system --rendering
     continuo context show s1 --json | jq .plan.totals`
 }
 
@@ -62,10 +66,13 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	request := engine.ContextRequest{
-		AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System,
+		AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
 	}
 	if c.View != nil {
 		request.View = *c.View
+	}
+	if err := c.checkView(); err != nil {
+		return err
 	}
 	if c.Format != nil {
 		request.Format = engine.Format(*c.Format)
@@ -83,10 +90,33 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	return c.show(ctx, a, w, conversation, shown)
 }
 
+// checkView refuses a view that there is not, and what a role's view has no use for.
+func (c *contextShowCommand) checkView() error {
+	view := ""
+	if c.View != nil {
+		view = *c.View
+	}
+	role, ofRole := strings.CutPrefix(view, engine.RoleView)
+	switch {
+	case ofRole && role == "":
+		return usage("--view %s: name a role, such as %sbuilder; continuo crew list shows them", view, engine.RoleView)
+	case ofRole && (c.Agent != "" || c.Model != ""):
+		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", oneLine(view, 60))
+	case !ofRole && c.Crew != "":
+		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleView)
+	case view != "" && !ofRole && !slices.Contains(window.Names(), view):
+		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(window.Names(), ","), engine.RoleView, oneLine(view, 60))
+	}
+	return nil
+}
+
 // show prints the summary, the plan, and the rendering when it was asked for.
 func (c *contextShowCommand) show(ctx context.Context, a *app, w *wired, conversation continuo.Conversation, shown *engine.Context) error {
 	a.print("%s", a.paint.bold(titleOf(conversation)))
-	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", shown.View, number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
+	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", oneLine(shown.View, 80), number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
+	if shown.Plan.Role != nil {
+		a.print("%s", a.paint.dim(planWords(shown.Plan)))
+	}
 	a.print("")
 	a.showUse(shown.Plan)
 	a.print("")

@@ -30,7 +30,7 @@ func exitTable() []exitRule {
 		}},
 		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
 		{code: 4, meaning: "conflict: busy, already there, archived, over, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, continuo.ErrNotRunning, engine.ErrRunOver, engine.ErrTooManyAgents)(err)
+			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, continuo.ErrNotRunning, engine.ErrRunOver, engine.ErrNoCycle, engine.ErrTooManyAgents)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
 		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},

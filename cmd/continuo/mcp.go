@@ -53,9 +53,8 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	defer watch.Wait()
 	defer stopWatching()
 	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
-	longest := int(settings.Server.MaxBodyBytes)
-	pipe := newMCPPipe(a.in, a.out, longest, settings.Server.ShutdownTimeout)
-	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: longest})
+	pipe := newMCPPipe(a.in, a.out, int(settings.Server.MaxBodyBytes), settings.Server.ShutdownTimeout)
+	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: -1})
 	ending, cancel := context.WithTimeout(ctx, hangUpPatience) // a signal ends it at once
 	defer cancel()
 	w.engine.Drain()

@@ -1,62 +1,139 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// mcpPipe is a client's end of an MCP session over pipes. A client that closes its end right behind a request still
-// gets the answer: the SDK drops what is under way when the input ends, so that the end is held back until all
-// requests are answered, or for patience.
+// mcpPipe is a client's end of an MCP session over pipes. The SDK ends the session where a line is no message, and drops
+// what is under way when the input ends. So lines that are no message are answered here, with an error, and passed over;
+// and a client that closes its end right behind a request still gets the answer: the end is held back until all requests
+// are answered, or for patience. Batches are refused: the protocol has had none since 2025-06-18.
 type mcpPipe struct {
-	in       io.Reader
-	out      io.Writer
-	longest  int // bytes of a line that are looked at; the SDK refuses longer ones
+	in       *bufio.Reader
+	longest  int // bytes of a line
 	patience time.Duration
+	message  []byte // what is still to be read of a message that came
 
-	asking, answering lines // of what comes in and what goes out
+	writing sync.Mutex // of out: a line is written whole
+	out     io.Writer
 
 	mu       sync.Mutex
-	open     map[string]bool // ids of requests without an answer
-	answered chan struct{}   // closed, and replaced, with each answer
+	open     map[jsonrpc.ID]bool // requests without an answer
+	answered chan struct{}       // closed, and replaced, with each answer
 }
 
 func newMCPPipe(in io.Reader, out io.Writer, longest int, patience time.Duration) *mcpPipe {
-	return &mcpPipe{in: in, out: out, longest: longest, patience: patience, open: map[string]bool{}, answered: make(chan struct{})}
+	return &mcpPipe{in: bufio.NewReader(in), out: out, longest: longest, patience: patience, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{})}
 }
 
 // Read is part of io.Reader.
 func (p *mcpPipe) Read(into []byte) (int, error) {
-	n, err := p.in.Read(into)
-	p.asking.take(into[:n], p.longest, func(id string, isRequest bool) {
-		if isRequest {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.open[id] = true
+	for len(p.message) == 0 {
+		line, err := p.readLine()
+		if errors.Is(err, errLongLine) {
+			err = p.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", p.longest))
+		} else if len(line) > 0 {
+			p.message, err = p.check(line)
+		} else if err != nil {
+			p.await()
 		}
-	})
-	if n > 0 || err == nil {
-		return n, nil // an error comes again
+		if err != nil {
+			return 0, err
+		}
 	}
-	p.await()
-	return 0, err
+	n := copy(into, p.message)
+	p.message = p.message[n:]
+	return n, nil
 }
 
-// Write is part of io.Writer.
+// errLongLine says that a line is longer than those that are read.
+var errLongLine = errors.New("the line is too long")
+
+// readLine reads a line to its end, without white space around it; one that the input ends with, together with the error.
+func (p *mcpPipe) readLine() ([]byte, error) {
+	var line []byte
+	tooLong := false
+	for {
+		piece, err := p.in.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(bytes.TrimRight(piece, "\r\n")) > p.longest; !tooLong {
+			line = append(line, piece...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case tooLong:
+			return nil, errLongLine
+		default:
+			return bytes.TrimSpace(line), err
+		}
+	}
+}
+
+// check returns a message with its line end; nil, and the client has its answer, where the line is none.
+func (p *mcpPipe) check(line []byte) ([]byte, error) {
+	switch {
+	case !json.Valid(line):
+		return nil, p.refuse(nil, jsonrpc.CodeParseError, "the line is no JSON: a message is one line")
+	case line[0] == '[':
+		return nil, p.refuse(nil, jsonrpc.CodeInvalidRequest, "batches are not taken: send each message as a line of its own")
+	case line[0] != '{':
+		return nil, p.refuse(nil, jsonrpc.CodeInvalidRequest, "a message must be a JSON object")
+	}
+	message, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil, p.refuse(line, jsonrpc.CodeInvalidRequest, `no message of JSON-RPC 2.0: that has "jsonrpc": "2.0", a "method" or the "id" that it answers, and ids are strings or numbers`)
+	}
+	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.open[request.ID] = true
+	}
+	return append(line, '\n'), nil
+}
+
+// refuse answers what is no message, under the id that it has, if any.
+func (p *mcpPipe) refuse(object []byte, code int64, message string) error {
+	var said struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   jsonrpc.Error   `json:"error"`
+	}
+	_ = json.Unmarshal(object, &said) // what cannot be read has no id
+	if isID := len(said.ID) > 0 && strings.ContainsRune(`"-0123456789`, rune(said.ID[0])); !isID {
+		said.ID = json.RawMessage("null")
+	}
+	said.Version, said.Error = "2.0", jsonrpc.Error{Code: code, Message: message}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_, err := p.out.Write(append(rawjson.MustMarshal(said), '\n'))
+	return err
+}
+
+// Write is part of io.Writer. The SDK writes each message at once.
 func (p *mcpPipe) Write(from []byte) (int, error) {
+	p.writing.Lock()
 	n, err := p.out.Write(from)
-	p.answering.take(from[:n], p.longest, func(id string, isRequest bool) {
-		if !isRequest {
+	p.writing.Unlock()
+	if message, failed := jsonrpc.DecodeMessage(from); failed == nil {
+		if answer, ok := message.(*jsonrpc.Response); ok {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			delete(p.open, id)
+			delete(p.open, answer.ID)
 			close(p.answered)
 			p.answered = make(chan struct{})
 		}
-	})
+	}
 	return n, err
 }
 
@@ -79,33 +156,5 @@ func (p *mcpPipe) await() {
 		case <-timer.C:
 			return
 		}
-	}
-}
-
-// lines puts the lines of a stream together.
-type lines struct {
-	rest []byte
-	skip bool // the line is too long
-}
-
-// take gives the id of each message with an id to a function, and whether it is a request.
-func (l *lines) take(data []byte, longest int, each func(id string, isRequest bool)) {
-	for len(data) > 0 {
-		piece, rest, ended := bytes.Cut(data, []byte{'\n'})
-		data = rest
-		if l.skip = l.skip || len(l.rest)+len(piece) > longest; !l.skip {
-			l.rest = append(l.rest, piece...)
-		}
-		if !ended {
-			return
-		}
-		var message struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		if !l.skip && json.Unmarshal(l.rest, &message) == nil && message.ID != nil {
-			each(string(message.ID), message.Method != "")
-		}
-		l.rest, l.skip = nil, false
 	}
 }

@@ -30,7 +30,7 @@ const (
 // runs lists runs, the newest first, at most limit (0: all), and says whether there are more.
 func (w *wired) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
 	found = []continuo.Run{}
-	query.ProjectID, query.Limit = w.settings.Project, runPage
+	query.ProjectID, query.Of, query.Limit = w.settings.Project, continuo.OfWorkflows, runPage
 	for {
 		page, err := w.engine.Runs(ctx, query)
 		if err != nil {
@@ -65,6 +65,9 @@ func (w *wired) findRun(ctx context.Context, name string, choice runChoice) (con
 	}
 	status, err := w.engine.Run(ctx, w.settings.Project, name)
 	if err == nil {
+		if crewID, ok := continuo.CrewOf(status.WorkflowID); ok {
+			return continuo.Run{}, usage("run %s is a cycle of the crew %s: see continuo crew status %s", name, crewID, crewID)
+		}
 		return status.Run, nil
 	}
 	if !errors.Is(err, continuo.ErrNotFound) {

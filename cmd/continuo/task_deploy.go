@@ -198,7 +198,7 @@ func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
 
 type taskKillCommand struct {
 	ID     string `arg:"" optional:"" name:"agent-id" help:"Which agent: id or the beginning of an id. Default: the only one at work."`
-	Reason string `placeholder:"TEXT" help:"Why, for the log of the program."`
+	Reason string `placeholder:"TEXT" help:"Why; it is kept with the agent."`
 	JSON   bool   `help:"Write the agent as JSON."`
 }
 
@@ -228,6 +228,6 @@ func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
 	if k.JSON {
 		return a.json(agent)
 	}
-	a.print("%s is %s", agent.ID, agent.State)
+	a.print("%s", deployedWords(*agent))
 	return nil
 }

@@ -128,9 +128,9 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
-		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
+		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
 		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, AgentTimeout: settings.Handoff.AgentTimeout, Archivist: &archivist,
-		Agents: agents, Workflows: w.workflows,
+		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease},
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
 	}, metrics)
@@ -151,11 +151,24 @@ func viewSettings(settings *config.Config) *window.Settings {
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
+		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy),
 	}
+}
+
+// strategyOf is the strategy that a setting names.
+func strategyOf(name string) window.Strategy {
+	if name == string(window.Summarize) {
+		return window.Summarize
+	}
+	return window.Truncate
 }
 
 func handoffLimits(settings config.HandoffConfig) task.Limits {
 	return task.Limits{MaxMessages: settings.MaxMessages, UserMaxChars: settings.UserMaxChars, AssistantMaxChars: settings.AssistantMaxChars}
+}
+
+func crewDefaults(settings config.CrewConfig) engine.CrewOptions {
+	return engine.CrewOptions{Newest: settings.MaxConversationLength, ReminderInterval: settings.SystemReminderInterval, Timeout: settings.AgentTimeout}
 }
 
 func turnLimits(settings *config.Config) turn.Limits {

@@ -49,6 +49,9 @@ var (
 	}
 )
 
+// brokeOff is the line with which words end that are not whole.
+var brokeOff = regexp.MustCompile(`\n\[broke off: [a-z_]+\]\s*$`)
+
 // parseTalk finds the messages in the text that a role is shown; what stands in blocks before and between them is
 // passed over. Lines of a message never look like a label or a block, because a backslash is put before those that do.
 func parseTalk(text string) []said {
@@ -84,7 +87,7 @@ func (r *request) replyCrew() (text string, calls []call) {
 		case one.user:
 			asked, answered = i, false
 		case one.name == r.seat.name:
-			answered = true
+			answered = !brokeOff.MatchString(one.text)
 		}
 	}
 	if asked < 0 || answered {

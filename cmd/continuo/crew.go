@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/engine"
+)
+
+type crewCommand struct {
+	List    crewListCommand    `cmd:"" help:"List crews and their roles."`
+	Run     crewRunCommand     `cmd:"" help:"Say something to a crew, and show how its roles speak in turn."`
+	Status  crewStatusCommand  `cmd:"" help:"Show how a crew and each of its roles stand."`
+	Stop    crewStopCommand    `cmd:"" help:"Stop a cycle until somebody resumes it or says something."`
+	Resume  crewResumeCommand  `cmd:"" help:"Go on with a cycle that failed, was stopped, or was left behind."`
+	Reset   crewResetCommand   `cmd:"" help:"Let a crew begin anew; what was said is kept."`
+	Restore crewRestoreCommand `cmd:"" help:"Take the newest reset back."`
+	Context crewContextCommand `cmd:"" help:"Show what a role sees, or saw, and why."`
+	Init    crewInitCommand    `cmd:"" help:"Write a commented crew to begin with."`
+}
+
+// crewChoice says which crew is meant, and where.
+type crewChoice struct {
+	Crew    string `arg:"" optional:"" help:"Which crew, by its id. Default: the only one in the folder of crews, or the example where there is none."`
+	Session string `placeholder:"ID" help:"The conversation that it works in: id, key or @1. Default: the crew's own."`
+}
+
+// crewSession finds what is meant. Where begin is true the conversation need not be there yet.
+func (w *wired) crewSession(ctx context.Context, choice crewChoice, begin bool) (session engine.CrewSession, err error) {
+	session = engine.CrewSession{ProjectID: w.settings.Project}
+	if session.Crew, err = w.crewNamed(choice.Crew); err != nil || choice.Session == "" {
+		return session, err
+	}
+	if begin {
+		session.SessionID, err = w.sessionOf(ctx, choice.Session)
+		return session, err
+	}
+	conversation, err := w.find(ctx, choice.Session)
+	session.SessionID = conversation.ID
+	return session, err
+}
+
+// crewNamed is the id of the crew that is meant. One that is named may be gone from the folder: what it did is not.
+func (w *wired) crewNamed(name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	folder := newCrewFolder(w.settings)
+	builtIn := folder.builtIn
+	folder.builtIn = nil
+	own, problems := folder.Crews()
+	switch {
+	case problems != nil:
+		return "", usage("which crew is meant cannot be told; name one, or mend the files:\n%s", problems)
+	case len(own) == 1:
+		return own[0].ID, nil
+	case len(own) > 1:
+		return "", usage("%s can be meant: name one of %s", count(len(own), "crew"), strings.Join(crewIDs(own), ", "))
+	}
+	example, err := crew.Parse("(built in)", builtIn, folder.known)
+	if err != nil {
+		return "", err
+	}
+	return example.ID, nil
+}
+
+func crewIDs(crews []*crew.Crew) (ids []string) {
+	for _, one := range crews {
+		ids = append(ids, one.ID)
+	}
+	return ids
+}
+
+// explained adds to an error of a crew that was not found why, or what to do.
+func (w *wired) explained(session engine.CrewSession, err error) error {
+	if !errors.Is(err, continuo.ErrNotFound) {
+		return err
+	}
+	if _, unknown := w.engine.Crew(session.Crew); unknown != nil {
+		return unknown
+	}
+	return fmt.Errorf("crew %s: %w; it has done nothing in this conversation yet: say something with continuo crew run %s, or name another one with --session", session.Crew, continuo.ErrNotFound, session.Crew)
+}
+
+// crewArgs are the arguments by which a command finds a crew and its conversation again.
+func crewArgs(status *engine.CrewStatus) string {
+	if status.SessionID == continuo.CrewWorkflow(status.Crew) {
+		return status.Crew
+	}
+	return status.Crew + " --session " + shellWord(status.SessionID)
+}
+
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellWord is a text as a person can give it to a shell, without quotes where it needs none.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return quote(harmless(text))
+}
+
+// crewNames writes the ids of the crews, roleNames the names of all their roles.
+func (a *app) crewNames() error {
+	crews, err := a.crews()
+	for _, id := range crewIDs(crews) {
+		a.print("%s", id)
+	}
+	return err
+}
+
+func (a *app) roleNames() error {
+	crews, err := a.crews()
+	written := map[string]bool{}
+	for _, one := range crews {
+		for _, role := range one.Roles {
+			if !written[role.Name] {
+				a.print("%s", role.Name)
+			}
+			written[role.Name] = true
+		}
+	}
+	return err
+}
+
+// crews lists the crews that are right; what is wrong with others is told elsewhere. No store is opened for it.
+func (a *app) crews() ([]*crew.Crew, error) {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return nil, err
+	}
+	found, _ := newCrewFolder(settings).Crews()
+	return found, nil
+}

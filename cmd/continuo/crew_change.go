@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+
+	"github.com/continuo-log/continuo/engine"
+)
+
+type crewStopCommand struct {
+	crewChoice
+	JSON bool `help:"Write the status as JSON."`
+}
+
+func (crewStopCommand) Help() string {
+	return `Stops a cycle, in whatever program it goes on, until somebody resumes it or says something. What the role under way has said is kept.
+
+Examples:
+
+    continuo crew stop
+    continuo crew stop garden --session s1`
+}
+
+// Run stops the cycle.
+func (s *crewStopCommand) Run(ctx context.Context, a *app) error {
+	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+		return w.engine.StopCrew(ctx, session, "a person stopped it")
+	}, func(status *engine.CrewStatus) {
+		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, oneLine(status.Reason, 300))
+		if next := nextForCrew(status); next != "" {
+			a.note("%s", next)
+		}
+	})
+}
+
+type crewResetCommand struct {
+	crewChoice
+	JSON bool `help:"Write the status as JSON."`
+}
+
+func (crewResetCommand) Help() string {
+	return `Lets a crew begin anew in its conversation: a cycle under way is stopped, and no role is shown what stands there now. Nothing is deleted, and continuo crew restore takes it back.
+
+Examples:
+
+    continuo crew reset
+    continuo crew reset garden --session s1`
+}
+
+// Run resets the crew.
+func (r *crewResetCommand) Run(ctx context.Context, a *app) error {
+	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+		return w.engine.ResetCrew(ctx, session, "")
+	}, func(status *engine.CrewStatus) {
+		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, number(status.Since))
+		a.note("Take it back with: continuo crew restore %s", crewArgs(status))
+	})
+}
+
+type crewRestoreCommand struct {
+	crewChoice
+	JSON bool `help:"Write the status as JSON."`
+}
+
+func (crewRestoreCommand) Help() string {
+	return `Takes the newest reset back that was not taken back yet: the roles see again what was said before it. What they have said since stays.
+
+Examples:
+
+    continuo crew restore
+    continuo crew restore garden --session s1`
+}
+
+// Run restores the crew.
+func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
+	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+		return w.engine.RestoreCrew(ctx, session, "")
+	}, func(status *engine.CrewStatus) {
+		seen := "everything that was said"
+		if status.Since > 0 {
+			seen = "what was said since entry " + number(status.Since)
+		}
+		a.print("%s sees %s again.", status.Crew, seen)
+		if status.Restorable {
+			a.note("There was a reset before it: continuo crew restore %s takes that back too", crewArgs(status))
+		}
+	})
+}
+
+// changeCrew finds a crew, changes how it stands, and tells how it stands then.
+func (a *app) changeCrew(ctx context.Context, choice crewChoice, asJSON bool, change func(*wired, engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	session, err := w.crewSession(ctx, choice, false)
+	if err != nil {
+		return err
+	}
+	status, err := change(w, session)
+	if err != nil {
+		return w.explained(session, err)
+	}
+	if asJSON {
+		return a.json(status)
+	}
+	tell(status)
+	return nil
+}

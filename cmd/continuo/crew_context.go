@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/render"
+)
+
+type crewContextCommand struct {
+	Role string `arg:"" help:"Whose context, by its role_name."`
+	crewChoice
+	At     int64     `placeholder:"SEQ" help:"What it would have been shown when this entry was the newest. Default: now."`
+	Round  int       `placeholder:"N" help:"What it was sent in its Nth request of the conversation, from 1; -1 is the newest."`
+	Rounds bool      `help:"List its requests."`
+	Beside string    `placeholder:"ROLE" help:"Show this role's context beside it, line by line."`
+	At2    int64     `name:"at2" placeholder:"SEQ" help:"As --at, of the role beside it. Default: as --at."`
+	Round2 int       `name:"round2" placeholder:"N" help:"As --round, of the role beside it."`
+	Diff   roundPair `placeholder:"N M" help:"Show the lines that differ between two of its rounds."`
+	Plan   bool      `help:"Show for every entry why it is in or out."`
+	System bool      `help:"Put the system messages before the text: its system prompt, the crew's rules, who is in the crew."`
+	Raw    bool      `help:"Write the text alone."`
+	JSON   bool      `help:"Write JSON, as the API does: the context, with --round {body, sha256, same, plan, …}, with --beside and --diff {left, right, lines}, with --rounds {data}."`
+}
+
+func (crewContextCommand) Help() string {
+	return `The context audit of a crew: the text that a role would be shown now, or when an entry was the newest, or was sent in one of its rounds, made again from the log. No model is asked and nothing is changed.
+
+Beside another role, or between two rounds, lines stand in the order in which they were shown: │ is in both, < only on the left, > only on the right, and ≠ has other words on either side.
+
+Examples:
+
+    continuo crew context builder
+    continuo crew context builder garden --session s1 --plan
+    continuo crew context builder --rounds
+    continuo crew context builder --round 2 --system
+    continuo crew context builder --beside reviewer
+    continuo crew context builder --diff 1 2`
+}
+
+// check refuses what does not go together.
+func (c *crewContextCommand) check() error {
+	given := func(flag bool, name string) []string {
+		if flag {
+			return []string{name}
+		}
+		return nil
+	}
+	compares := c.Diff != roundPair{}
+	var shows []string
+	for _, one := range [][]string{given(c.Rounds, "--rounds"), given(c.Beside != "", "--beside"), given(compares, "--diff"), given(c.Raw, "--raw")} {
+		shows = append(shows, one...)
+	}
+	switch {
+	case len(shows) > 1:
+		return usage("%s do not go together: choose one", strings.Join(shows, " and "))
+	case c.At != 0 && c.Round != 0 || c.At2 != 0 && c.Round2 != 0:
+		return usage("a place of the log and a round do not go together: choose one")
+	case (c.At2 != 0 || c.Round2 != 0) && c.Beside == "":
+		return usage("--at2 and --round2 are of the role beside it: give --beside ROLE")
+	case compares && (c.At != 0 || c.Round != 0):
+		return usage("--diff names its two rounds itself: leave --at and --round out")
+	case c.Plan && (c.Rounds || compares || c.Beside != "" || c.Raw):
+		return usage("--plan goes with one role's context: leave --rounds, --beside, --diff and --raw out")
+	}
+	return nil
+}
+
+// Run shows what a role sees or saw.
+func (c *crewContextCommand) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	w, err := a.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	look, err := a.crewLook(ctx, w, c.crewChoice)
+	if err != nil {
+		return err
+	}
+	look.plan, look.system, look.raw, look.json = c.Plan, c.System, c.Raw, c.JSON
+	if c.Rounds {
+		return look.list(ctx, c.Role)
+	}
+	if c.Diff != (roundPair{}) {
+		return look.difference(ctx, c.Role, c.Diff)
+	}
+	left, err := look.sight(ctx, c.Role, c.At, c.Round)
+	if err != nil {
+		return err
+	}
+	if c.Beside == "" {
+		return look.show(ctx, left)
+	}
+	if c.At2 == 0 && c.Round2 == 0 && c.Round == 0 {
+		c.At2 = c.At
+	}
+	right, err := look.sight(ctx, c.Beside, c.At2, c.Round2)
+	if err != nil {
+		return err
+	}
+	return look.beside(ctx, left, right)
+}
+
+// crewLook shows what the roles of a crew see.
+type crewLook struct {
+	*app
+	*wired
+	session                 engine.CrewSession
+	conversation            continuo.Conversation
+	plan, system, raw, json bool
+}
+
+// crewLook finds a crew and its conversation.
+func (a *app) crewLook(ctx context.Context, w *wired, choice crewChoice) (*crewLook, error) {
+	session, err := w.crewSession(ctx, choice, false)
+	if err != nil {
+		return nil, err
+	}
+	if session.SessionID == "" {
+		session.SessionID = continuo.CrewWorkflow(session.Crew)
+	}
+	conversation, err := w.log.Find(ctx, session.ProjectID, session.SessionID)
+	if err != nil {
+		return nil, w.explained(session, err)
+	}
+	return &crewLook{app: a, wired: w, session: session, conversation: conversation}, nil
+}
+
+// show shows one sight.
+func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
+	if sight.Request != 0 {
+		return l.showRequest(ctx, sight)
+	}
+	shown, err := l.engine.Context(ctx, l.conversation, engine.ContextRequest{
+		View: engine.RoleView + sight.Role, Crew: l.session.Crew, At: sight.At, System: l.system,
+	})
+	if err != nil {
+		return l.explained(l.session, err)
+	}
+	if l.json {
+		return l.app.json(shown)
+	}
+	where := fmt.Sprintf("now, at entry %s", number(shown.Plan.At))
+	if sight.At != 0 {
+		where = fmt.Sprintf("as it was at entry %s of %s", number(shown.Plan.At), number(l.conversation.LastSeq))
+	}
+	return l.print(ctx, sight, where, shown.Plan)
+}
+
+// showRequest shows what a role was sent, and whether it can still be made again.
+func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
+	replayed, err := l.engine.RoleRequest(ctx, l.session, sight.Role, sight.Request)
+	if err != nil {
+		return l.explained(l.session, err)
+	}
+	if l.json {
+		err = l.app.json(replayed)
+	} else {
+		where := fmt.Sprintf("as it was sent for entry %s, up to entry %s · %s", number(sight.Request), number(replayed.Round.At), byteSize(int64(replayed.Round.RequestBytes)))
+		if replayed.Same {
+			where += ", the same bytes now"
+		}
+		err = l.print(ctx, sight, where, replayed.Plan)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(replayed.Redacted) > 0:
+		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
+			sight.Request, count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+	case !replayed.Same:
+		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent", sight.Request)
+	}
+	return nil
+}
+
+// print prints what a role sees.
+func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *continuo.Plan) error {
+	text := roleText(plan)
+	if l.system {
+		both, err := l.engine.CompareRoles(ctx, l.session, sight, sight)
+		if err != nil {
+			return l.explained(l.session, err)
+		}
+		text = both.Left.Text
+	}
+	if l.raw {
+		l.text(text)
+		return nil
+	}
+	l.app.print("%s  %s", l.paint.bold(oneLine(sight.Role, 60)), l.paint.dim("of "+l.session.Crew+" · "+where))
+	l.app.print("%s", l.paint.dim(planWords(plan)))
+	l.app.print("")
+	if l.plan {
+		l.showUse(plan)
+		l.app.print("")
+		if err := l.showPlan(ctx, l.wired, l.conversation, plan); err != nil {
+			return err
+		}
+		l.app.print("")
+	}
+	if text == "" {
+		l.app.print("%s", l.paint.dim("It would be shown nothing."))
+		return nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		l.app.print("%s", l.line(line))
+	}
+	return nil
+}
+
+// line is a line of a role's text, the words of its structure painted: no line of a message can look like them.
+func (l *crewLook) line(line string) string {
+	line = l.shown(line)
+	if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") || strings.HasPrefix(line, "[MORE]") {
+		return l.paint.dim(line)
+	}
+	if !strings.HasPrefix(line, "User: ") && !strings.HasPrefix(line, "User (") && !strings.HasPrefix(line, "Assistant: ") && !strings.HasPrefix(line, "Assistant (") {
+		return line
+	}
+	label, rest, _ := strings.Cut(line, ": ")
+	return l.paint.bold(label+":") + " " + rest
+}
+
+// planWords sums up what a role sees.
+func planWords(plan *continuo.Plan) string {
+	words := contextLine(plan)
+	if role := plan.Role; role != nil {
+		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, number(role.Cursor), number(role.Through), number(role.News))
+		if role.Waiting > 0 {
+			words += fmt.Sprintf(", %s wait for its next turns", number(role.Waiting))
+		}
+		words += " · " + ofLimit(plan.Totals.Tokens, plan.Limits.Tokens, "token")
+	}
+	return words
+}
+
+// roleText is the text that a role is shown, and behind it the calls of its own open turn.
+func roleText(plan *continuo.Plan) string {
+	var texts []string
+	open := plan.Messages
+	if len(open) > 0 && open[0].Role == continuo.User {
+		texts, open = append(texts, open[0].Content.String()), open[1:]
+	}
+	for _, event := range render.TranscriptOf(&continuo.Plan{Messages: open}).History {
+		texts = append(texts, "["+string(event.Kind)+"] "+event.Text)
+	}
+	return strings.Join(texts, "\n\n")
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/yamlform"
+)
+
+type crewRunCommand struct {
+	Crew    string `arg:"" optional:"" help:"Which crew, by its id. Default: the only one in the folder of crews, or the example where there is none."`
+	Message string `arg:"" optional:"" help:"What you say; - reads it from standard input. Default: a talk in a terminal, else standard input."`
+	Session string `placeholder:"ID" help:"The conversation: id, key or @1, or the session id of a new one. Default: the crew's own."`
+	Follow  bool   `short:"f" help:"Say nothing, and look on at the crew's newest cycle from its beginning until it ends; Ctrl-C leaves it alone."`
+	JSON    bool   `help:"Write JSON, one object per line: {type: entry, entry}, {type: status, status}, at the end {type: end, status}."`
+}
+
+func (crewRunCommand) Help() string {
+	return `Says something to a crew, and shows its cycle: the roles speak in turn, each below its name, until they have nothing to add, the moderator has not, all of them failed, or the crew's limit is reached. Ctrl-C stops the cycle, and says how it goes on; a second one leaves at once.
+
+Without a message it is a talk in a terminal: /help lists its commands, Ctrl-D leaves. What is said while a cycle goes on in another program is heard in it.
+
+When standard output is no terminal, what the roles say goes there, and everything else to standard error.
+
+Examples:
+
+    continuo crew run
+    continuo crew run example "Make a plan for a small garden."
+    continuo crew run garden "Which herbs?" --session s1
+    git diff | continuo crew run review -
+    continuo crew run garden --follow`
+}
+
+// Run says the message, or talks until the input ends.
+func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
+	if r.Message == "" && r.Crew != "" && !yamlform.IsID(r.Crew) { // continuo crew run "Hello"
+		r.Crew, r.Message = "", r.Crew
+	}
+	talks := r.Message == "" && !r.Follow && a.inTerminal && a.outTerminal
+	switch {
+	case r.Follow && r.Message != "":
+		return usage("--follow only looks on: leave the message out")
+	case r.JSON && talks:
+		return usage("--json needs a message: a talk is no document")
+	}
+	t, leave, err := a.beginCrewTalk(ctx, crewChoice{r.Crew, r.Session}, true)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t.asJSON, t.quiet = r.JSON, r.JSON
+	if r.Follow {
+		return t.lookOn(ctx)
+	}
+	found, err := t.engine.Crew(t.session.Crew)
+	if errors.Is(err, continuo.ErrNotFound) && r.Message == "" {
+		err = fmt.Errorf("%w; to say %q to a crew, name the crew before it", err, r.Crew)
+	}
+	if err != nil {
+		return err
+	}
+	if talks {
+		return t.run(ctx, found)
+	}
+	message, err := r.message(a)
+	if err != nil {
+		return err
+	}
+	t.ownLines(ctx)
+	return t.sayTo(ctx, message)
+}
+
+// message is what was given, or stands on standard input.
+func (r *crewRunCommand) message(a *app) (string, error) {
+	if r.Message != "" && r.Message != "-" {
+		return r.Message, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(a.in, maxLine+1))
+	if err != nil {
+		return "", fmt.Errorf("read the message: %w", err)
+	}
+	if len(text) > maxLine {
+		return "", usage("the message on standard input is longer than %s", byteSize(maxLine))
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return "", usage("there is nothing to say: give a message, or write one to standard input")
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// beginCrewTalk puts together what a command needs that stays with a crew; leave ends it.
+func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) (t *crewTalk, leave func(), err error) {
+	w, err := a.wireTurns(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := w.crewSession(ctx, choice, begin)
+	if err != nil {
+		w.Close()
+		return nil, nil, err
+	}
+	t = &crewTalk{
+		talk: &talk{app: a, wired: w, plain: !a.outTerminal}, session: session, engine: w.engine,
+	}
+	t.signals = make(chan os.Signal, 2)
+	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
+	if err := t.refresh(ctx); err != nil {
+		signal.Stop(t.signals)
+		w.Close()
+		return nil, nil, err
+	}
+	return t, t.end, nil
+}
+
+// ownLines gets ready to ask the person about calls, where there is one.
+func (t *crewTalk) ownLines(ctx context.Context) {
+	if t.plain || !t.inTerminal || t.asJSON {
+		return
+	}
+	t.lines = t.newLines(ctx)
+	if edited, ok := t.lines.(*editedLines); ok {
+		edited.editor.AutoCompleteCallback = t.completeSlash
+	}
+}
+
+func (t *crewTalk) end() {
+	if t.lines != nil {
+		t.lines.close()
+	}
+	signal.Stop(t.signals)
+	t.wired.Close()
+}
+
+// crewTalk is a talk with a crew.
+type crewTalk struct {
+	*talk
+	session engine.CrewSession
+	engine  crewEngine
+	asJSON  bool
+}
+
+// refresh reads how the conversation stands now; one that is not there yet has said nothing.
+func (t *crewTalk) refresh(ctx context.Context) error {
+	name := t.session.SessionID
+	if name == "" {
+		name = continuo.CrewWorkflow(t.session.Crew)
+	}
+	conversation, err := t.log.Find(ctx, t.session.ProjectID, name)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	t.conversation = conversation
+	return err
+}
+
+// sayTo says something and shows what comes of it.
+func (t *crewTalk) sayTo(ctx context.Context, message string) error {
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
+	return t.watch(ctx, crewWatched{own: message, after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
+		return t.engine.Say(ctx, engine.CrewMessage{CrewSession: t.session, Message: continuo.Text(message)})
+	})
+}
+
+// goOn goes on with a cycle that broke off, and shows what comes of it.
+func (t *crewTalk) goOn(ctx context.Context) error {
+	if err := t.refresh(ctx); err != nil {
+		return err
+	}
+	return t.watch(ctx, crewWatched{after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
+		return t.engine.ResumeCrew(ctx, t.session, false)
+	})
+}
+
+// lookOn shows the newest cycle from its beginning, and goes on with nothing.
+func (t *crewTalk) lookOn(ctx context.Context) error {
+	return t.watch(ctx, crewWatched{looksOn: true}, func(ctx context.Context) (*engine.CrewStatus, error) {
+		return t.engine.CrewStatus(ctx, t.session)
+	})
+}
+
+type crewResumeCommand struct {
+	crewChoice
+	JSON bool `help:"Write JSON, one object per line, as continuo crew run does."`
+}
+
+func (crewResumeCommand) Help() string {
+	return `Goes on with a cycle that failed, was stopped, or whose program was killed, from where it stands: what was said is kept, and no role is shown anything twice. One that another program carries out is only shown.
+
+Examples:
+
+    continuo crew resume
+    continuo crew resume garden --session s1`
+}
+
+// Run goes on with the cycle and follows it.
+func (r *crewResumeCommand) Run(ctx context.Context, a *app) error {
+	t, leave, err := a.beginCrewTalk(ctx, r.crewChoice, false)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t.asJSON, t.quiet = r.JSON, r.JSON
+	t.ownLines(ctx)
+	return t.goOn(ctx)
+}

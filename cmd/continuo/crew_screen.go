@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// crewScreen shows how a cycle goes on.
+type crewScreen interface {
+	// took shows a step of the cycle. It may wait for the person's decision on a call.
+	took(ctx context.Context, progress engine.CrewProgress) error
+	// beat shows that time passes.
+	beat(now time.Time)
+	// end ends what stands on the screen; the crew stands as status says.
+	end(status *engine.CrewStatus)
+}
+
+// newCrewScreen chooses how a cycle is shown. Own is what the person has just said.
+func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScreen {
+	if t.asJSON {
+		return &crewLines{app: t.app}
+	}
+	s := &crewSpeech{crew: t, stream: &stream{talk: t.talk}, members: map[string]member{}, shown: map[int64]bool{}, own: own}
+	edge := &margin{out: t.out}
+	s.wrap = &wrapper{out: edge}
+	if !t.plain {
+		t.measure()
+		s.wrap.width = max(t.width-len(indentBy)-1, 20)
+	}
+	for i, role := range status.Roles {
+		s.members[role.Name] = member{oneLine(role.DisplayName, 64), t.rolePaint(i)}
+	}
+	return s
+}
+
+// crewLines writes a JSON object per line: {type: entry, entry}, {type: status, status}, and at last {type: end, status}.
+type crewLines struct{ *app }
+
+func (l *crewLines) took(_ context.Context, progress engine.CrewProgress) error {
+	if progress.Entry != nil {
+		l.line(map[string]any{"type": "entry", "entry": progress.Entry})
+	}
+	if progress.Status != nil {
+		l.line(map[string]any{"type": "status", "status": progress.Status})
+	}
+	return nil
+}
+
+func (l *crewLines) beat(time.Time) {}
+
+func (l *crewLines) end(status *engine.CrewStatus) {
+	l.line(map[string]any{"type": "end", "status": status})
+}
+
+func (l *crewLines) line(value any) {
+	data, err := rawjson.Marshal(value)
+	if err != nil {
+		l.note("%s write JSON: %s", l.notePaint.yellow("note:"), err)
+		return
+	}
+	_, _ = l.out.Write(append(bytes.TrimSpace(data), '\n')) // the console remembers a failure
+}
+
+// indentBy stands before each line of what a role says, so that no line of it can be taken for a name.
+const indentBy = "  "
+
+// margin puts spaces before each line that is not empty.
+type margin struct {
+	out    io.Writer
+	inLine bool
+}
+
+// Write is part of io.Writer.
+func (m *margin) Write(text []byte) (int, error) {
+	var moved bytes.Buffer
+	for _, b := range text {
+		if b != '\n' && !m.inLine {
+			moved.WriteString(indentBy)
+		}
+		m.inLine = b != '\n'
+		moved.WriteByte(b)
+	}
+	_, err := m.out.Write(moved.Bytes())
+	return len(text), err
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// run talks with the crew until the input ends.
+func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
+	t.ownLines(ctx)
+	if err := t.welcome(ctx, found); err != nil {
+		return err
+	}
+	for !t.leaving {
+		line, err := t.next(t.lines)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
+			t.print("") // the prompt stands there
+			return t.goodbye(ctx)
+		case err != nil:
+			return err
+		case strings.TrimSpace(line) == "":
+			continue
+		}
+		if err := t.take(ctx, line); errors.Is(err, errLeave) {
+			break
+		} else if stopped := new(crewStopped); errors.As(err, &stopped) {
+			t.remark("Stopped. /resume goes on with it, and so does whatever you say.")
+		} else if err != nil {
+			report(t.console, err)
+		}
+	}
+	return t.goodbye(ctx)
+}
+
+// welcome says who is in the crew and how it stands.
+func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
+	names := row{}
+	for i := range found.Roles {
+		if i > 0 {
+			names = append(names, plain(" · "))
+		}
+		names = append(names, cell{oneLine(found.Roles[i].DisplayName, 40), t.rolePaint(i)})
+	}
+	t.print("%s  %s", t.paint.bold(oneLine(found.Name, 60)), names.fit(max(t.width-cells(oneLine(found.Name, 60))-3, 20)).painted())
+	if t.conversation.ID == "" {
+		t.remark("Nothing has been said yet. /help lists commands, Ctrl-D leaves.")
+		return nil
+	}
+	t.remark("%s · %s. /help lists commands, Ctrl-D leaves.", oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"))
+	status, err := t.engine.CrewStatus(ctx, t.session)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	if err == nil && status.State != continuo.RunFinished {
+		t.remark("%s", t.cycleWords(status))
+	}
+	return err
+}
+
+// cycleWords says how the newest cycle stands, and how it goes on.
+func (t *crewTalk) cycleWords(status *engine.CrewStatus) string {
+	switch {
+	case status.State == continuo.RunRunning && status.Speaking != "":
+		return fmt.Sprintf("A cycle is under way: %s is speaking.", displayName(status, status.Speaking))
+	case status.State == continuo.RunRunning:
+		return fmt.Sprintf("A cycle is under way, and it is the turn of %s. /resume goes on with it.", displayName(status, status.Next))
+	}
+	return fmt.Sprintf("The newest cycle is %s (%s). /resume goes on with it.", status.State, oneLine(status.Reason, 200))
+}
+
+// displayName is what people call a role.
+func displayName(status *engine.CrewStatus, role string) string {
+	for i := range status.Roles {
+		if status.Roles[i].Name == role {
+			return oneLine(status.Roles[i].DisplayName, 64)
+		}
+	}
+	return oneLine(role, 64)
+}
+
+// goodbye says how to go on.
+func (t *crewTalk) goodbye(ctx context.Context) error {
+	status, err := t.engine.CrewStatus(context.WithoutCancel(ctx), t.session)
+	if err == nil {
+		t.remark("Go on with: continuo crew run %s", crewArgs(status))
+	}
+	return nil
+}
+
+// crewSlash is a command of a talk with a crew.
+type crewSlash struct {
+	name, argument, help string
+	after                bool // there is nothing to do where nothing has been said yet
+	run                  func(*crewTalk, context.Context, string) error
+}
+
+// crewSlashes lists them as /help does.
+func crewSlashes() []crewSlash {
+	return []crewSlash{
+		{"/status", "", "how each role stands: its cursor, what is new to it, what it has said", true, (*crewTalk).showStatus},
+		{"/roles", "", "who is in the crew, and who speaks for them", false, (*crewTalk).showRoles},
+		{"/context", "ROLE", "the text that a role would be shown now", true, (*crewTalk).showContext},
+		{"/history", "[N]", "the newest N entries of the log (default 20)", true, func(t *crewTalk, ctx context.Context, argument string) error { return t.showHistory(ctx, argument) }},
+		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewTalk, ctx context.Context, _ string) error { return t.goOn(ctx) }},
+		{"/stop", "", "stop a cycle that goes on in another program", true, (*crewTalk).stop},
+		{"/reset", "", "begin anew: the roles see nothing of what was said so far", true, (*crewTalk).reset},
+		{"/restore", "", "take the newest reset back", true, (*crewTalk).restore},
+		{"/help", "", "this list", false, (*crewTalk).help},
+		{"/quit", "", "leave; Ctrl-D does too", false, func(*crewTalk, context.Context, string) error { return errLeave }},
+	}
+}
+
+// take carries out a command or says a message.
+func (t *crewTalk) take(ctx context.Context, line string) error {
+	trimmed := strings.TrimSpace(line)
+	switch {
+	case strings.HasPrefix(trimmed, "//"):
+		return t.sayTo(ctx, trimmed[1:])
+	case !strings.HasPrefix(trimmed, "/"):
+		return t.sayTo(ctx, line)
+	}
+	name, argument, _ := strings.Cut(trimmed, " ")
+	for _, command := range crewSlashes() {
+		if command.name == name {
+			return t.carryOut(ctx, command, strings.TrimSpace(argument))
+		}
+	}
+	return usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", oneLine(name, 40))
+}
+
+func (t *crewTalk) carryOut(ctx context.Context, command crewSlash, argument string) error {
+	if command.after {
+		if err := t.refresh(ctx); err != nil {
+			return err
+		}
+		if t.conversation.ID == "" {
+			t.remark("Nothing has been said yet.")
+			return nil
+		}
+	}
+	return command.run(t, ctx, argument)
+}
+
+func (t *crewTalk) help(context.Context, string) error {
+	list := table{}
+	for _, command := range crewSlashes() {
+		list.add(cell{command.name + " " + command.argument, t.paint.cyan}, plain(command.help))
+	}
+	for _, line := range list.lines(t.tableWidth()) {
+		t.print("%s", line)
+	}
+	t.remark("Ctrl-C stops a cycle. Pasted lines stay together until Enter. // begins a message with a slash.")
+	return nil
+}
+
+func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
+	status, err := t.engine.CrewStatus(ctx, t.session)
+	if err != nil {
+		return t.explained(t.session, err)
+	}
+	t.measure()
+	t.printCrewStatus(status, t.newsOf(ctx, status))
+	return nil
+}
+
+func (t *crewTalk) showRoles(context.Context, string) error {
+	found, err := t.engine.Crew(t.session.Crew)
+	if err != nil {
+		return err
+	}
+	t.measure()
+	t.printCrewFile(found, t.settings.DefaultModel)
+	return nil
+}
+
+func (t *crewTalk) showContext(ctx context.Context, role string) error {
+	if role == "" {
+		return usage("/context needs a role: /roles lists them")
+	}
+	t.measure()
+	look := crewLook{app: t.app, wired: t.wired, session: t.session, conversation: t.conversation}
+	return look.show(ctx, engine.Sight{Role: role})
+}
+
+func (t *crewTalk) stop(ctx context.Context, _ string) error {
+	status, err := t.engine.StopCrew(ctx, t.session, "a person stopped it")
+	if err != nil {
+		return t.explained(t.session, err)
+	}
+	t.remark("The newest cycle is %s (%s).", status.State, oneLine(status.Reason, 200))
+	return nil
+}
+
+func (t *crewTalk) reset(ctx context.Context, _ string) error {
+	status, err := t.engine.ResetCrew(ctx, t.session, "")
+	if err != nil {
+		return t.explained(t.session, err)
+	}
+	t.remark("The crew begins anew. What was said up to entry %s is kept; /restore takes this back.", number(status.Since))
+	return nil
+}
+
+func (t *crewTalk) restore(ctx context.Context, _ string) error {
+	if _, err := t.engine.RestoreCrew(ctx, t.session, ""); err != nil {
+		return t.explained(t.session, err)
+	}
+	t.remark("The crew sees again what was said before it began anew.")
+	return nil
+}
+
+// completeSlash completes the name of a command when Tab is pressed, and then a role.
+func (t *crewTalk) completeSlash(line string, position int, key rune) (string, int, bool) {
+	if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
+		return "", 0, false
+	}
+	found := ""
+	for _, whole := range t.slashLines(strings.Contains(line, " ")) {
+		if strings.HasPrefix(whole, line) {
+			if found != "" {
+				return line, position, true // more than one: say nothing
+			}
+			found = whole
+		}
+	}
+	if found == "" {
+		return line, position, true
+	}
+	return found, len(found), true
+}
+
+// slashLines are what can be completed: commands, or those that have a role with them.
+func (t *crewTalk) slashLines(arguments bool) (lines []string) {
+	if !arguments {
+		for _, command := range crewSlashes() {
+			lines = append(lines, command.name+" ")
+		}
+		return lines
+	}
+	if found, err := t.engine.Crew(t.session.Crew); err == nil {
+		for _, role := range found.Roles {
+			lines = append(lines, "/context "+role.Name)
+		}
+	}
+	return lines
+}

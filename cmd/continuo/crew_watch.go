@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// crewEngine is what of an engine a crew that is followed needs.
+type crewEngine interface {
+	Crew(id string) (*crew.Crew, error)
+	Say(ctx context.Context, message engine.CrewMessage) (*engine.CrewStatus, error)
+	CrewStatus(ctx context.Context, session engine.CrewSession) (*engine.CrewStatus, error)
+	FollowCrew(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.CrewProgress, error]
+	StopCrew(ctx context.Context, session engine.CrewSession, reason string) (*engine.CrewStatus, error)
+	ResetCrew(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
+	RestoreCrew(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
+	ResumeCrew(ctx context.Context, session engine.CrewSession, detached bool) (*engine.CrewStatus, error)
+	Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
+	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
+}
+
+// crewWatched says what of a cycle is shown.
+type crewWatched struct {
+	after   int64  // the seq behind which it is shown
+	own     string // what the person has just said, which is not shown again; "" for nothing
+	looksOn bool   // another program carries it out, if any does
+}
+
+// crewWatch follows one cycle until it rests.
+type crewWatch struct {
+	*crewTalk
+	crewWatched
+	screen   crewScreen
+	stopping atomic.Bool        // a person has stopped the cycle
+	leave    context.CancelFunc // ends the cycle's own context
+	stops    sync.WaitGroup
+}
+
+// watch begins or takes up a cycle and follows it. begin gets the context in which the cycle goes on.
+func (t *crewTalk) watch(ctx context.Context, what crewWatched, begin func(context.Context) (*engine.CrewStatus, error)) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	status, err := begin(ctx)
+	if err != nil {
+		return t.explained(t.session, err)
+	}
+	if what.looksOn {
+		what.after = status.FirstSeq - 1
+	}
+	if t.conversation, err = t.log.Conversation(ctx, status.ConversationID); err != nil {
+		return err
+	}
+	w := &crewWatch{crewTalk: t, crewWatched: what, leave: leave}
+	w.screen = t.newCrewScreen(status, what.own)
+	return w.follow(ctx, status)
+}
+
+// crewStep is a step of the cycle, or why there are no more.
+type crewStep struct {
+	progress engine.CrewProgress
+	err      error
+}
+
+// follow shows the cycle until nothing more comes of it here.
+func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error {
+	followed, cancel := context.WithCancel(ctx)
+	steps, done := make(chan crewStep), make(chan struct{})
+	var under sync.WaitGroup
+	under.Go(func() { w.read(followed, status, steps) })
+	under.Go(func() { w.heed(ctx, done) })
+	defer func() {
+		cancel()
+		close(done)
+		under.Wait()
+		w.stops.Wait()
+	}()
+	beat := time.NewTicker(pictureEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case step, ok := <-steps:
+			if !ok {
+				return w.ended(ctx, nil)
+			}
+			err := step.err
+			if err == nil {
+				err = w.screen.took(ctx, step.progress)
+			}
+			if err != nil {
+				return w.ended(ctx, err)
+			}
+		case now := <-beat.C:
+			w.screen.beat(now)
+		}
+	}
+}
+
+// read hands the steps of the cycle over until the last one.
+func (w *crewWatch) read(ctx context.Context, status *engine.CrewStatus, steps chan<- crewStep) {
+	defer close(steps)
+	run := continuo.Run{
+		ID: status.RunID, ConversationID: status.ConversationID, ProjectID: status.ProjectID, WorkflowID: continuo.CrewWorkflow(status.Crew),
+		State: status.State, FirstSeq: status.FirstSeq, StartedAt: status.StartedAt, UpdatedAt: status.UpdatedAt,
+	}
+	for progress, err := range w.engine.FollowCrew(ctx, run, w.after) {
+		select {
+		case steps <- crewStep{progress, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// heed takes up signals: the first one stops the cycle, the second one leaves. What another process carries out is
+// left alone.
+func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-w.signals:
+		}
+		switch {
+		case w.stopping.Load():
+			w.leaving = true
+			w.leave()
+			return
+		case w.looksOn || w.isElsewhere(ctx):
+			w.looksOn, w.leaving = true, true
+			w.leave()
+			return
+		}
+		w.stopping.Store(true)
+		w.stops.Go(func() {
+			if _, err := w.engine.StopCrew(ctx, w.session, "a person stopped it in the terminal"); err != nil {
+				w.leave() // a cycle that cannot be stopped ends with its context
+			}
+		})
+	}
+}
+
+// isElsewhere reports whether another process, as far as can be told a live one, carries out the turn under way.
+func (w *crewWatch) isElsewhere(ctx context.Context) bool {
+	status, err := w.engine.CrewStatus(ctx, w.session)
+	if err != nil || status.TurnID == "" {
+		return false
+	}
+	found, err := w.engine.Turn(ctx, w.conversation, status.TurnID)
+	if err != nil || found.State != continuo.TurnRunning {
+		return false
+	}
+	owner, _, _ := strings.Cut(found.Owner, "#")
+	return owner != "" && owner != process.Self() && !process.Ended(owner)
+}
+
+// isOurs reports whether this process carries out a turn.
+func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
+	found, err := t.engine.Turn(ctx, t.conversation, turnID)
+	return err == nil && strings.HasPrefix(found.Owner, process.Self())
+}
+
+// decide asks the person whether a call may run, and tells its turn. Ctrl-C at the question stops the cycle.
+func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) error {
+	call := *event.Call
+	found, err := t.engine.Turn(ctx, t.conversation, event.TurnID)
+	if err != nil {
+		return err
+	}
+	answer := allowed
+	if !t.always[call.Name] {
+		answer = s.ask(ctx, found, call)
+	}
+	switch {
+	case answer.stop:
+		t.lines.close()
+		t.ownLines(ctx) // those before say for ever that their input has ended
+		select {
+		case t.signals <- os.Interrupt:
+		default: // one waits already
+		}
+		return nil
+	case answer.elsewhere:
+		t.remark("That has been decided without you, or nobody had decided in time.")
+		return nil
+	}
+	err = t.engine.Decide(ctx, found, call.ID, answer.Decision)
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
+		t.remark("That came too late.")
+		return nil
+	}
+	return err
+}
+
+// ended says how the crew stands now that nothing more comes, or why nothing more is heard of it.
+func (w *crewWatch) ended(ctx context.Context, failure error) error {
+	w.leave()
+	w.stops.Wait()
+	status, err := w.engine.CrewStatus(context.WithoutCancel(ctx), w.session)
+	if err != nil {
+		w.screen.end(nil)
+		return w.explained(w.session, err)
+	}
+	w.screen.end(status)
+	if failure != nil && context.Cause(ctx) == nil {
+		return failure
+	}
+	return w.outcome(status)
+}
+
+// outcome is what the command ends with.
+func (w *crewWatch) outcome(status *engine.CrewStatus) error {
+	args := crewArgs(status)
+	switch status.State {
+	case continuo.RunFinished:
+		return nil
+	case continuo.RunStopped:
+		if w.stopping.Load() {
+			return &crewStopped{args}
+		}
+		return fmt.Errorf("the crew was stopped: %s; go on with: continuo crew resume %s", status.Reason, args)
+	case continuo.RunFailed:
+		return fmt.Errorf("the cycle failed: %s; try again with: continuo crew resume %s", status.Reason, args)
+	default:
+		if w.stopping.Load() {
+			return fmt.Errorf("left the crew before it had stopped; go on with: continuo crew resume %s: %w", args, context.Canceled)
+		}
+		return &crewElsewhere{args}
+	}
+}
+
+// crewStopped says that the person has stopped the cycle.
+type crewStopped struct{ args string }
+
+func (e *crewStopped) Error() string {
+	return "stopped; go on with: continuo crew resume " + e.args
+}
+
+func (e *crewStopped) Is(target error) bool { return target == context.Canceled }
+
+// crewElsewhere says that a cycle goes on without this program, which only looked on.
+type crewElsewhere struct{ args string }
+
+func (e *crewElsewhere) Error() string {
+	return "the cycle goes on without this program; look on with: continuo crew run --follow " + e.args
+}
+
+func (e *crewElsewhere) Is(target error) bool { return target == context.Canceled }

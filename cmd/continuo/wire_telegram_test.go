@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/model/demo"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/telegram"
+	"github.com/continuo-log/continuo/telegram/telegramtest"
+)
+
+// chatOfTest is a chat in which a bot speaks for the example crew, over a store that outlives the program.
+type chatOfTest struct {
+	t     *testing.T
+	api   *telegramtest.Server
+	token string
+	store continuo.Store
+}
+
+// hear runs a program with the front end until a role has answered so often in all, and ends it.
+func (c *chatOfTest) hear(role string, answers int) []telegramtest.Sent {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
+	defer cancel()
+	e, err := engine.New(continuo.NewLog(c.store, continuo.LogOptions{}), engine.Options{
+		Models: map[string]engine.Upstream{"demo": {Model: demo.New(demo.Options{})}}, Default: "demo", Crews: newCrewFolder(&config.Config{DefaultModel: "demo"}),
+	}, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer e.Close(context.WithoutCancel(ctx)) //nolint:errcheck // never fails
+	chat := &crewChat{engine: e, session: engine.CrewSession{ProjectID: "default", Crew: "example", SessionID: "telegram:-7"}}
+	frontEnd, err := telegram.New(chat, telegram.Options{Token: c.token, ChatID: -7, HTTP: c.api.Client()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- frontEnd.Run(ctx) }()
+	for {
+		changed := c.api.Changed()
+		answered := 0
+		for _, message := range c.api.Sent() {
+			if strings.HasPrefix(message.Text, role+"\n") {
+				answered++
+			}
+		}
+		if answered >= answers {
+			break
+		}
+		select {
+		case <-changed:
+		case err := <-ended:
+			c.t.Fatalf("the front end ended: %v", err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		c.t.Error(err)
+	}
+	return c.api.Sent()
+}
+
+func TestACrewTalksOnTelegram(t *testing.T) {
+	api := telegramtest.New()
+	c := &chatOfTest{t: t, api: api, token: api.AddBot(1, "crew_bot"), store: storetest.NewMemory()}
+	api.AddChat(-7, "group", "Garden", c.token)
+	api.Say(-7, "Ada", "Make a plan for a garden.")
+	sent := c.hear("Reviewer", 1)
+	for i, role := range []string{"Planner", "Builder", "Reviewer"} {
+		if !strings.HasPrefix(sent[i].Text, role+"\n") {
+			t.Errorf("message %d is %q", i, sent[i].Text)
+		}
+	}
+	api.Say(-7, "Ada", "/status")
+	api.Say(-7, "Ada", "/context planner")
+	api.Say(-7, "Ada", "/context nobody")
+	api.Say(-7, "Ada", "/reset")
+	api.Say(-7, "Ada", "/restore")
+	api.Say(-7, "Ada", "And now?")
+	sent = c.hear("Reviewer", 2)
+	var all []string
+	for _, message := range sent[3:] {
+		all = append(all, message.Text)
+	}
+	said := strings.Join(all, "\n---\n")
+	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner, builder, reviewer", "/restore brings it back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nothing says %q in\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, continuo.Placeholder) {
+		t.Errorf("a placeholder was sent:\n%s", said)
+	}
+	if problems := api.Problems(); len(problems) > 0 {
+		t.Errorf("the Bot API was used wrongly: %q", problems)
+	}
+}
