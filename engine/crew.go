@@ -133,28 +133,11 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 		options.Identity = hashOf(string(rawjson.MustMarshal(request.Message)))
 	}
 	for {
-		t, err := e.newestCycle(ctx, conversation, found.ID)
-		var entry continuo.Entry
-		switch {
-		case errors.Is(err, errUnread): // whoever drives it ends it
-			before, err := e.stoodLast(ctx, conversation, t.run)
-			if err != nil {
-				return continuo.Run{}, err
-			}
-			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, before)
-			options.ExpectSeq = conversation.LastSeq + 1
-		case err != nil:
+		entry, at, err := e.word(ctx, conversation, found, request)
+		if err != nil {
 			return continuo.Run{}, err
-		case t == nil:
-			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, nil)
-			options.ExpectSeq = conversation.LastSeq + 1
-		case t.state.Run == continuo.RunRunning:
-			entry = t.state.Says(request.Message, request.Author)
-			options.ExpectSeq = t.next
-		default:
-			entry = found.Begin(e.Log.NewID("run"), request.Message, request.Author, &t.state.Now)
-			options.ExpectSeq = t.next
 		}
+		options.ExpectSeq = at
 		stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{entry}, options)
 		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
 			if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil {
@@ -170,6 +153,29 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 		}
 		return e.Log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
 	}
+}
+
+// word makes the entry of a message, and the seq that it is right for: it begins a cycle, or goes into the one that is
+// under way.
+func (e *Engine) word(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
+	t, err := e.newestCycle(ctx, conversation, found.ID)
+	var before *continuo.CrewState
+	switch {
+	case errors.Is(err, errUnread): // whoever drives it ends it
+		if before, err = e.stoodLast(ctx, conversation, t.run); err != nil {
+			return entry, 0, err
+		}
+		at = conversation.LastSeq + 1
+	case err != nil:
+		return entry, 0, err
+	case t == nil:
+		at = conversation.LastSeq + 1
+	case t.state.Run == continuo.RunRunning:
+		return t.state.Says(request.Message, request.Author), t.next, nil
+	default:
+		before, at = &t.state.Now, t.next
+	}
+	return found.Begin(e.Log.NewID("run"), request.Message, request.Author, before), at, nil
 }
 
 // newestCycle reads the newest cycle of a crew in a conversation, to its end; nil where there is none.

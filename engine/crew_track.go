@@ -38,32 +38,11 @@ func (t *crewTracker) catchUp(ctx context.Context) error {
 
 // read reads on through an entry (0: the end of the log), and gives each to a function, which may stop it.
 func (t *crewTracker) read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error {
-	conversation, err := t.engine.Log.Conversation(ctx, t.run.ConversationID)
-	if err != nil {
-		return err
+	err := t.engine.readOn(ctx, t.run, &t.next, through, func(entry *continuo.Entry) error { return t.take(ctx, entry) }, each)
+	if err == nil && t.state == nil {
+		err = fmt.Errorf("cycle %s: %w: its entries are gone", t.run.ID, errUnread)
 	}
-	if through == 0 || through > conversation.LastSeq {
-		through = conversation.LastSeq
-	}
-	if t.next > through {
-		if t.state == nil {
-			return fmt.Errorf("cycle %s: %w: its entries are gone", t.run.ID, errUnread)
-		}
-		return nil
-	}
-	for entry, err := range t.engine.Log.Read(ctx, conversation, continuo.Range{From: t.next, To: through}) {
-		if err != nil {
-			return err
-		}
-		if err := t.take(ctx, &entry); err != nil {
-			return err
-		}
-		t.next = entry.Seq + 1
-		if !each(&entry) {
-			return nil
-		}
-	}
-	return nil
+	return err
 }
 
 // take follows an entry.

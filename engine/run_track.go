@@ -43,32 +43,43 @@ func (t *tracker) catchUp(ctx context.Context) error {
 // read reads on through an entry (0: the end of the log), and gives each entry of the run to a function, which may
 // stop it.
 func (t *tracker) read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error {
-	conversation, err := t.engine.Log.Conversation(ctx, t.run.ConversationID)
+	err := t.engine.readOn(ctx, t.run, &t.next, through, func(entry *continuo.Entry) error {
+		if entry.RunID == t.run.ID {
+			return t.take(ctx, entry)
+		}
+		if t.state == nil {
+			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, errUnread, entry.Seq)
+		}
+		return nil
+	}, func(entry *continuo.Entry) bool { return entry.RunID != t.run.ID || each(entry) })
+	if err == nil && t.state == nil {
+		err = fmt.Errorf("run %s: %w: its entries are gone", t.run.ID, errUnread)
+	}
+	return err
+}
+
+// readOn reads a run's conversation from next through an entry (0: the end of the log), and moves next along. Each entry
+// is taken, and then given to a function, which may stop it.
+func (e *Engine) readOn(ctx context.Context, run continuo.Run, next *int64, through int64, take func(*continuo.Entry) error, each func(*continuo.Entry) bool) error {
+	conversation, err := e.Log.Conversation(ctx, run.ConversationID)
 	if err != nil {
 		return err
 	}
 	if through == 0 || through > conversation.LastSeq {
 		through = conversation.LastSeq
 	}
-	if t.next > through {
-		if t.state == nil {
-			return fmt.Errorf("run %s: %w: its entries are gone", t.run.ID, errUnread)
-		}
+	if *next > through {
 		return nil
 	}
-	for entry, err := range t.engine.Log.Read(ctx, conversation, continuo.Range{From: t.next, To: through}) {
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: *next, To: through}) {
+		if err == nil {
+			err = take(&entry)
+		}
 		if err != nil {
 			return err
 		}
-		if entry.RunID == t.run.ID {
-			if err := t.take(ctx, &entry); err != nil {
-				return err
-			}
-		} else if t.state == nil {
-			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, errUnread, entry.Seq)
-		}
-		t.next = entry.Seq + 1
-		if entry.RunID == t.run.ID && !each(&entry) {
+		*next = entry.Seq + 1
+		if !each(&entry) {
 			return nil
 		}
 	}

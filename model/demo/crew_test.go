@@ -29,6 +29,10 @@ func TestARoleSpeaksOnceAfterEachMessageOfTheUser(t *testing.T) {
 		"asked":      {"User: Make tea.\nHot.", here + "I was shown 1 message of the talk. The user says: “Make tea. Hot.”"},
 		"behind one": {"User: Make tea.\n\nAssistant (Builder): Done.", here + "I was shown 2 messages of the talk. The user says: “Make tea.” Builder said last: “Done.”"},
 		"answered":   {"User: Make tea.\n\nAssistant (Planner): Boil water.\n\nAssistant (Builder): Done.", continuo.Placeholder},
+		"own words that broke off": {
+			"User: Make tea.\n\nAssistant (Planner): Boil\n[broke off: cancelled]",
+			here + "I was shown 2 messages of the talk. The user says: “Make tea.” Planner said last: “Boil [broke off: cancelled]”",
+		},
 		"asked again": {
 			"User: Make tea.\n\nAssistant (Planner): Boil water.\n\nUser (Ada): And cake.",
 			here + "I was shown 3 messages of the talk. The user says: “And cake.”",
