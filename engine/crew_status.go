@@ -60,6 +60,9 @@ type RoleStatus struct {
 // CrewStatus tells how a crew stands in its session's conversation; ErrNotFound where it has not been there.
 func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStatus, error) {
 	conversation, t, err := e.cycleOf(ctx, session)
+	if errors.Is(err, errUnread) {
+		return e.crewStatus(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, t.run)
+	}
 	if err != nil {
 		return nil, err
 	}

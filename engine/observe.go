@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -46,7 +47,7 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	case turn.FellBack:
 		failed := event.Attempt
 		e.metrics.fellBack(failed)
-		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", failed.Error.Message)
+		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", e.loggable(failed.Round, failed.Error))
 	case turn.Answered:
 		e.metrics.answered(event.Entry)
 	case turn.Finished:
@@ -59,12 +60,26 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	case turn.Failed:
 		e.metrics.turnEnded(string(event.Entry.Error.Reason), took, event.Usage)
 		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
-		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", event.Entry.Error.Message, "provider_status", event.Entry.Error.ProviderStatus)
+		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", e.loggable(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:
 		if e.options.LogText && event.Entry != nil {
 			logger.InfoContext(ctx, "turn_started", "message", event.Entry.Content.String())
 		}
 	}
+}
+
+// loggable is what a log event says of a failure: all but the words of a program that answers in the place of a model.
+// These may be anything, secrets too, and are the text of messages.
+func (e *Engine) loggable(round *continuo.Round, failure *continuo.TurnError) string {
+	if e.options.LogText || round == nil || isOurs(failure.Reason) {
+		return failure.Message
+	}
+	for _, upstream := range e.options.Models {
+		if info := upstream.Model.Info(); info.Provider == round.Provider && info.Protocol == model.ProtocolPrompt {
+			return "what the program said stands in the conversation"
+		}
+	}
+	return failure.Message
 }
 
 // logContext logs what a request shows, in the words of the continuity service.

@@ -169,9 +169,9 @@ func (e *Engine) leaveRoom(ctx context.Context, broke int) {
 	e.pause(ctx, wait)
 }
 
-// errNotHere says that a run needs an agent, a model or a view that the settings of this program do not have.
+// errNotHere says that a run or a crew needs an agent, a model or a view that the settings of this program do not have.
 // Perhaps those of another one do: the run is left as it is.
-var errNotHere = errors.New("the run cannot go on with these settings")
+var errNotHere = errors.New("it cannot be carried on with these settings")
 
 // canCarry looks up what all steps of a workflow need; errNotHere.
 func (e *Engine) canCarry(w *workflow.Workflow) error {

@@ -347,7 +347,11 @@ func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*
 	if err := e.Cancel(ctx, *work); err != nil {
 		return nil, err
 	}
-	e.options.Logger.InfoContext(ctx, "agent_killed", "agent_id", id, "task_id", agent.TaskID, "reason", reason)
+	attributes := []any{"agent_id", id, "task_id", agent.TaskID}
+	if e.options.LogText {
+		attributes = append(attributes, "reason", reason)
+	}
+	e.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
 	waiting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // it takes a moment to end
@@ -360,12 +364,12 @@ const maxKillReason = 500
 
 // keepKillReason keeps why an agent is killed, beside whatever else its conversation's metadata says.
 func (e *Engine) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
-	metadata, err := rawjson.ParseObject(conversation.Metadata)
-	if reason == "" || err != nil { // metadata is always an object
-		return err
+	if reason == "" {
+		return nil
 	}
+	metadata, _ := rawjson.ParseObject(conversation.Metadata) // the log keeps nothing but objects
 	metadata.Set("kill_reason", rawjson.MustMarshal(reason))
-	_, err = e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
+	_, err := e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
 	return err
 }
 

@@ -1,12 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
+	"iter"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
@@ -102,5 +108,46 @@ func TestAnAgentThatAsksIsBlocked(t *testing.T) {
 	}
 	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
 		t.Errorf("then it is %+v, %v, and %v were made", now, err, buy.ids)
+	}
+}
+
+// printer is a connector that fails, and says a secret on its stderr.
+type printer struct{}
+
+func (printer) Info() model.Info {
+	return model.Info{Provider: "command", Name: "printer", Protocol: model.ProtocolPrompt}
+}
+
+func (printer) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		yield(model.Delta{}, &model.Error{Reason: continuo.ReasonUpstream, Message: "printer ended with exit status 1; its stderr: token=hush-hush"})
+	}
+}
+
+// Whatever a connector's program says stands with its work; the log of this program has it only where it may hold the text
+// of messages. So with the reason for which a person kills an agent.
+func TestAProgramsWordsAreNotLogged(t *testing.T) {
+	for _, logText := range []bool{false, true} {
+		logged := &lockedWriter{}
+		entered := make(chan struct{}, 1)
+		m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+			o.Models["printer"] = engine.Upstream{Model: printer{}}
+			o.Logger, o.LogText = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})), logText
+			o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
+		})
+		given := give(t, e, "Try", "")
+		if agent := ended(t, e, deploy(t, e, given.ID, "printer")); agent.State != engine.TaskFailed || !strings.Contains(agent.Reason, "hush-hush") {
+			t.Errorf("it is %s: %s", agent.State, agent.Reason)
+		}
+		agent := deploy(t, e, given.ID, "")
+		<-entered
+		if _, err := e.KillAgent(t.Context(), "default", agent.ID, "it told hush-money"); err != nil {
+			t.Error(err)
+		}
+		line := logged.String()
+		if strings.Contains(line, "hush-hush") != logText || strings.Contains(line, "hush-money") != logText || !strings.Contains(line, "msg=turn_failed") || !strings.Contains(line, "reason=upstream") || !strings.Contains(line, "msg=agent_killed") {
+			t.Errorf("text %v: logged\n%s", logText, line)
+		}
 	}
 }

@@ -127,7 +127,7 @@ func (t *crewTalk) ownLines(ctx context.Context) {
 	}
 	t.lines = t.newLines(ctx)
 	if edited, ok := t.lines.(*editedLines); ok {
-		edited.editor.AutoCompleteCallback = t.completeSlash
+		edited.editor.AutoCompleteCallback = completeSlash(t.slashLines)
 	}
 }
 

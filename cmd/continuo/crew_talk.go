@@ -216,26 +216,6 @@ func (t *crewTalk) restore(ctx context.Context, _ string) error {
 	return nil
 }
 
-// completeSlash completes the name of a command when Tab is pressed, and then a role.
-func (t *crewTalk) completeSlash(line string, position int, key rune) (string, int, bool) {
-	if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
-		return "", 0, false
-	}
-	found := ""
-	for _, whole := range t.slashLines(strings.Contains(line, " ")) {
-		if strings.HasPrefix(whole, line) {
-			if found != "" {
-				return line, position, true // more than one: say nothing
-			}
-			found = whole
-		}
-	}
-	if found == "" {
-		return line, position, true
-	}
-	return found, len(found), true
-}
-
 // slashLines are what can be completed: commands, or those that have a role with them.
 func (t *crewTalk) slashLines(arguments bool) (lines []string) {
 	if !arguments {

@@ -192,11 +192,11 @@ func TestTabCompletesModesAndAgents(t *testing.T) {
 	for line, want := range map[string]string{
 		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/mode ",
 	} {
-		if got, at, ok := of.completeSlash(line, len(line), '\t'); got != want || at != len(want) || !ok {
+		if got, at, ok := completeSlash(of.slashLines)(line, len(line), '\t'); got != want || at != len(want) || !ok {
 			t.Errorf("%q became %q at %d (%v), want %q", line, got, at, ok, want)
 		}
 	}
-	if _, _, ok := of.completeSlash("hello", 5, '\t'); ok {
+	if _, _, ok := completeSlash(of.slashLines)("hello", 5, '\t'); ok {
 		t.Error("a message was completed")
 	}
 }

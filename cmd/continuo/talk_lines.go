@@ -43,7 +43,7 @@ func (t *talk) newLines(ctx context.Context) lineReader {
 		io.Reader
 		io.Writer
 	}{file, screen}, t.prompt())
-	editor.AutoCompleteCallback = t.completeSlash
+	editor.AutoCompleteCallback = completeSlash(t.slashLines)
 	for _, line := range t.said(ctx) {
 		editor.History.Add(line)
 	}
@@ -154,24 +154,27 @@ func (e *editedLines) close() {
 	e.closed = true
 }
 
-// completeSlash completes the name of a command when Tab is pressed, and then a mode or an agent.
-func (t *talk) completeSlash(line string, position int, key rune) (string, int, bool) {
-	if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
-		return "", 0, false
-	}
-	var found string
-	for _, whole := range t.slashLines(strings.Contains(line, " ")) {
-		if strings.HasPrefix(whole, line) {
-			if found != "" {
-				return line, position, true // more than one: say nothing
-			}
-			found = whole
+// completeSlash completes the name of a command when Tab is pressed, and then its argument, where only one of the lines
+// that there are begins so. Lines gives them: those of commands, or those with arguments.
+func completeSlash(lines func(arguments bool) []string) func(line string, position int, key rune) (string, int, bool) {
+	return func(line string, position int, key rune) (string, int, bool) {
+		if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
+			return "", 0, false
 		}
+		var found string
+		for _, whole := range lines(strings.Contains(line, " ")) {
+			if strings.HasPrefix(whole, line) {
+				if found != "" {
+					return line, position, true // more than one: say nothing
+				}
+				found = whole
+			}
+		}
+		if found == "" {
+			return line, position, true
+		}
+		return found, len(found), true
 	}
-	if found == "" {
-		return line, position, true
-	}
-	return found, len(found), true
 }
 
 // slashLines are what can be completed: commands, or those that have a known argument with it.

@@ -120,6 +120,7 @@ func (s *stream) reasoning(text string) {
 		}
 	}
 	s.wrap.write(harmless(text))
+	s.wrap.show()
 	s.inLine, s.thinking = !strings.HasSuffix(text, "\n"), true
 }
 
@@ -135,6 +136,7 @@ func (s *stream) answerText(text string) {
 	s.text.WriteString(text)
 	if !s.quiet {
 		s.wrap.write(s.shown(text))
+		s.wrap.show()
 	}
 	s.inLine = !strings.HasSuffix(text, "\n")
 }

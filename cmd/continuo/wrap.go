@@ -3,15 +3,19 @@ package main
 import (
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
-// wrapper breaks streamed text into lines of a width between words. It holds back a word until its end.
+// wrapper breaks streamed text into lines of a width between words. It holds back a word until its end, or shows what has
+// come of it and takes that back where the word then has no room.
 type wrapper struct {
 	out    io.Writer
 	width  int // in columns; 0 breaks nothing
 	column int // where the next character goes
 	word   strings.Builder
 	length int // of the word, in columns
+	// What show has shown of the word, in bytes and in columns; column is still where the word begins.
+	shownBytes, shownColumns int
 }
 
 // write takes a piece of text, which may begin and end anywhere.
@@ -42,18 +46,35 @@ func (w *wrapper) write(text string) {
 	}
 }
 
-// flush writes the word that is held back, on a new line when it has no room on this one.
+// show shows what has come of a word, for terminals: it may be taken back. In the last column it shows nothing, since a
+// terminal's cursor does not stand behind what is written there.
+func (w *wrapper) show() {
+	w.place()
+	text, length := w.word.String(), w.length
+	if w.width > 0 && w.column+length == w.width {
+		last, size := utf8.DecodeLastRuneInString(text)
+		text, length = text[:len(text)-size], length-runeCells(last)
+	}
+	if len(text) > w.shownBytes {
+		_, _ = io.WriteString(w.out, text[w.shownBytes:])
+		w.shownBytes, w.shownColumns = len(text), length
+	}
+}
+
+// flush writes the word that is held back.
 func (w *wrapper) flush() {
-	if w.length == 0 && w.word.Len() == 0 {
-		return
-	}
-	if w.column > 0 && w.column+w.length > w.width {
-		w.emit("\n", 0)
-		w.column = 0
-	}
-	w.emit(w.word.String(), w.length)
+	w.place()
+	w.emit(w.word.String()[w.shownBytes:], w.length)
 	w.word.Reset()
-	w.length = 0
+	w.length, w.shownBytes, w.shownColumns = 0, 0, 0
+}
+
+// place begins a new line where the word has no room on this one.
+func (w *wrapper) place() {
+	if w.column > 0 && w.length > 0 && w.column+w.length > w.width {
+		w.emit(strings.Repeat("\b \b", w.shownColumns)+"\n", 0)
+		w.column, w.shownBytes, w.shownColumns = 0, 0, 0
+	}
 }
 
 // emit writes text and moves the column; a failure is kept by the console's writer.
