@@ -115,7 +115,7 @@ type part struct {
 	name  string
 	loads bool
 
-	role, id string // of a session
+	id     string // of a session
 	loaded   bool
 	mu       sync.Mutex
 	dead     bool
