@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 # Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
 # them there. Without them those tests are skipped.
-NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 \
+NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 @google/gemini-cli@0.61.0 \
   @modelcontextprotocol/conformance@0.1.16 mcp-conformance-next@npm:@modelcontextprotocol/conformance@0.2.0-alpha.11 \
   @modelcontextprotocol/inspector@2.12.0 @qwen-code/qwen-code@0.24.4
 # The last four want a newer Node.js than many machines have.

@@ -1,0 +1,222 @@
+//go:build linux
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// duoRoles are the roles of the crew of CLI agents, which are called like their agents.
+var duoRoles = []string{"qwen", "gemini"}
+
+const duoFile = `id: duo
+roles:
+  - {role_name: qwen, display_name: Qin, connector: qwen, system_prompt: You are the one who is quick.}
+  - {role_name: gemini, display_name: Gem, connector: gemini, system_prompt: You are the one who glitters.}
+`
+
+// duo is a crew of two CLI agents that nobody of this project wrote, and their models.
+type duo struct {
+	*person
+	home  *home
+	minds *minds
+}
+
+// newDuo makes it, or skips the test, loudly.
+func newDuo(t *testing.T) *duo {
+	t.Helper()
+	qwen, gemini := npmFile(t, "@qwen-code", "qwen-code", "cli-entry.js"), npmFile(t, "@google", "gemini-cli", "bundle", "gemini.js")
+	node := newNode(t)
+	d := &duo{home: &home{dir: t.TempDir()}, minds: startMinds(t)}
+	qwenHome, geminiHome := t.TempDir(), t.TempDir()
+	settings, err := os.ReadFile(filepath.Join("testdata", "task", "qwen.json"))
+	err = errors.Join(err, os.Mkdir(filepath.Join(qwenHome, ".qwen"), 0o700), os.Mkdir(filepath.Join(geminiHome, ".gemini"), 0o700))
+	err = errors.Join(err, os.WriteFile(filepath.Join(qwenHome, ".qwen", "settings.json"), settings, 0o600))
+	err = errors.Join(err, os.WriteFile(filepath.Join(geminiHome, ".gemini", "settings.json"), []byte(`{
+  "security": {"auth": {"selectedType": "gemini-api-key"}},
+  "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false}
+}`), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeCrews(t, d.home.dir, fmt.Sprintf(`log: {level: warn}
+crew: {agent_timeout: 90s}
+connectors:
+  qwen:
+    acp: [%q, %q, --acp, --auth-type, openai]
+    dir: %q
+    env: {HOME: %q, OPENAI_BASE_URL: "%s/v1", OPENAI_MODEL: scripted, OPENAI_API_KEY: "${SCRIPT_KEY}", NO_COLOR: "1", %s: %q}
+  gemini:
+    acp: [%q, %q, --acp, -m, gemini-2.5-flash, --skip-trust]
+    dir: %q
+    env: {HOME: %q, GOOGLE_GEMINI_BASE_URL: %q, GEMINI_API_KEY: "${SCRIPT_KEY}", NO_COLOR: "1", %s: %q}
+`, node, qwen, t.TempDir(), qwenHome, d.minds.url, castPlace, d.minds.url, node, gemini, t.TempDir(), geminiHome, d.minds.url, castPlace, d.minds.url), map[string]string{"duo": duoFile})
+	d.person = &person{talk: newTalk(t, nil, nil, rand.New(rand.NewPCG(1, 1)), "s"), crew: "duo", stage: &crewStage{stage: &stage{t: t, home: d.home, places: make([]*killable, 1)}}}
+	return d
+}
+
+// TestCLIAgentsInACrew has two CLI agents talk over ACP. Each remembers what it was told and is sent only what is new;
+// when the program was killed it loads its session, or is shown the whole history once.
+func TestCLIAgentsInACrew(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIPPED: agents take their time to start")
+	}
+	d := newDuo(t)
+	first := d.launch()
+	d.hear()
+	d.hear()
+	for _, role := range duoRoles {
+		d.checkDeltas(role)
+	}
+	before := d.sessions()
+	groups := d.groups(first)
+	first.kill(t)
+	checkNoParts(t, d.minds.url, groups) // whoever was not killed with it goes when its pipes break
+	told := map[string]int{}
+	for _, role := range duoRoles {
+		told[role] = len(d.minds.told(role))
+	}
+	second := d.launch()
+	d.hear()
+	after := d.sessions()
+	for _, role := range duoRoles {
+		d.checkTakenUp(role, d.minds.told(role)[told[role]:], before[role] == after[role])
+	}
+	groups = d.groups(second)
+	endProgram(t, second)
+	checkNoParts(t, d.minds.url, groups)
+}
+
+func (d *duo) launch() *killable {
+	d.t.Helper()
+	k := d.home.launch(d.t)
+	k.ready(d.t)
+	d.stage.places[0] = k
+	return k
+}
+
+// hear says something, and waits until both agents have answered it.
+func (d *duo) hear() {
+	d.t.Helper()
+	d.say(d.t.Context())
+	d.awaitRest(d.t.Context())
+	entries, err := d.readLog(d.t.Context(), d.stage.any())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.checkRules(entries)
+	said := map[string]bool{}
+	for i := range entries {
+		said[entries[i].Content.String()] = true
+		if event := entries[i].RunEvent; event != nil && event.Kind == continuo.CrewRoleFailed {
+			d.errorf("%s failed: %s", entries[i].NodeID, event.Reason)
+		}
+	}
+	for _, role := range duoRoles {
+		if want := fmt.Sprintf("%s heard Message %d.", role, len(d.words)-1); !said[want] {
+			d.errorf("nobody said %q", want)
+		}
+	}
+	if d.t.Failed() {
+		d.tell(entries)
+		d.t.Logf("the program said:\n%s", d.stage.any().said)
+		d.t.FailNow()
+	}
+}
+
+// sessions are the ids of the agents' sessions.
+func (d *duo) sessions() map[string]string {
+	d.t.Helper()
+	var status engine.CrewStatus
+	if code, err := d.stage.any().get(d.t.Context(), "/api/crews/duo/status?session_id=s", &status); err != nil || code != http.StatusOK {
+		d.t.Fatalf("status %d, %v", code, err)
+	}
+	sessions := map[string]string{}
+	for _, role := range status.Roles {
+		sessions[role.Name] = role.Session
+		if role.HasNews || role.Answers != len(d.words) {
+			d.errorf("the role stands as %+v", role)
+		}
+	}
+	return sessions
+}
+
+// checkDeltas checks that an agent was told everything once, and who it is in the beginning only.
+func (d *duo) checkDeltas(role string) {
+	d.t.Helper()
+	requests := d.minds.told(role)
+	if len(requests) < 2 {
+		d.errorf("%s asked its model %d times", role, len(requests))
+	}
+	for i, request := range requests {
+		if first := strings.Contains(request.prompt, "You are the one who"); first != (i == 0) {
+			d.errorf("request %d of %s tells it who it is: %t\n%s", i, role, first, request.prompt)
+		}
+		if i > 0 && request.original != "User: "+d.words[0] {
+			d.errorf("request %d of %s has the original request %q", i, role, request.original)
+		}
+		whole := request.before + request.prompt
+		for n := range d.words[:1+strings.Count(whole, "User: Message 1")] {
+			if times := strings.Count(whole, fmt.Sprintf("User: Message %d", n)); times != 1 {
+				d.errorf("in request %d of %s message %d stands %d times:\n%s", i, role, n, times, whole)
+			}
+		}
+	}
+}
+
+// checkTakenUp checks the first request of an agent after its program was killed: either it remembers all, and was
+// told only what is new, or it was told all, once.
+func (d *duo) checkTakenUp(role string, requests []mindRequest, loaded bool) {
+	d.t.Helper()
+	if len(requests) == 0 {
+		d.t.Fatalf("%s did not ask its model", role)
+	}
+	d.t.Logf("%s has loaded its session: %t", role, loaded)
+	request := requests[0]
+	for n := range d.words {
+		message := fmt.Sprintf("User: Message %d", n)
+		before, now := strings.Count(request.before, message), strings.Count(request.prompt, message)
+		isNew := n == len(d.words)-1
+		wantBefore, wantNow := 0, 1
+		if loaded && !isNew {
+			wantBefore, wantNow = 1, 0
+		}
+		if before != wantBefore || now != wantNow {
+			d.errorf("%s (loaded: %t) was told %q %d times before and %d times now:\n%s\n\nand before\n%s", role, loaded, message, before, now, request.prompt, request.before)
+		}
+	}
+}
+
+// groups are the process groups of the agents: none is the program's, or the tests'.
+func (d *duo) groups(k *killable) map[int]bool {
+	d.t.Helper()
+	server, err := syscall.Getpgid(k.command.Process.Pid)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	groups := map[int]bool{}
+	processes := processesWith(d.t, castPlace+"="+d.minds.url, nil)
+	for _, process := range processes {
+		groups[process.group] = true
+		if process.group == server || process.group == syscall.Getpgrp() {
+			d.errorf("the agent's process %+v is in a group that is not its own", process)
+		}
+	}
+	d.t.Logf("the agents have the processes %+v", processes)
+	if len(groups) < len(duoRoles) {
+		d.errorf("the agents have the processes %+v", processes)
+	}
+	return groups
+}

@@ -1,0 +1,276 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/wire/prompt"
+)
+
+// check checks everything that was left of the crew.
+func (s *crewStage) check(ctx context.Context) (found evidence) {
+	s.t.Helper()
+	rounds, begun := 0, map[string]int{}
+	for _, p := range s.people {
+		entries, err := p.readLog(ctx, s.any())
+		if err != nil {
+			p.errorf("%v", err)
+			continue
+		}
+		failed := s.t.Failed()
+		p.checkRules(entries)
+		p.checkAllClosed(ctx, s.any())
+		p.checkWords(entries)
+		p.checkTurns(entries)
+		w := newWitness(p, entries)
+		for i := range entries {
+			if entries[i].Error != nil && !entries[i].Content.IsEmpty() {
+				found.cut++
+			}
+			if event := entries[i].RunEvent; event != nil && event.Kind == continuo.RunNodeBegan {
+				begun[entries[i].NodeID]++
+			}
+			if entries[i].Round != nil {
+				rounds++
+				w.hear(ctx, &entries[i])
+			}
+		}
+		w.checkEnd(ctx)
+		if !failed && s.t.Failed() {
+			p.tell(entries)
+		}
+	}
+	asked := 0
+	for role, times := range s.cast.asked {
+		asked += times
+		if times > begun[role] {
+			s.t.Errorf("%s was asked %d times, and its turns began %d times", role, times, begun[role])
+		}
+	}
+	s.t.Logf("%d kills, %d people, %d requests of which %d are recorded; %d answers were cut; %d sessions were loaded, %d lost",
+		s.kills, len(s.people), asked, rounds, found.cut, s.cast.loads, s.cast.lost)
+	return found
+}
+
+// tell logs what the conversation looks like.
+func (p *person) tell(entries []continuo.Entry) {
+	(&journey{talk: p.talk}).tell(entries)
+}
+
+// checkWords checks that everything that the person said stands in the log once.
+func (p *person) checkWords(entries []continuo.Entry) {
+	var said []string
+	for i := range entries {
+		if entries[i].Role == continuo.User {
+			said = append(said, entries[i].Content.String())
+		}
+	}
+	if !slices.Equal(said, p.words) {
+		p.errorf("the log has the messages %q, and what was said is %q", said, p.words)
+	}
+}
+
+// checkTurns checks that the roles had their turns in the order of the crew's file, from the first to the last cycle,
+// and that none failed: that a program was killed is not the role's fault.
+func (p *person) checkTurns(entries []continuo.Entry) {
+	turns := 0
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.RunEvent == nil:
+			continue
+		case e.RunEvent.Kind == continuo.CrewRoleFailed:
+			p.errorf("entry %d: a turn of %s failed: %s", e.Seq, e.NodeID, e.RunEvent.Reason)
+		case e.RunEvent.Kind != continuo.RunNodeFinished:
+			continue
+		}
+		if want := trioRoles[turns%len(trioRoles)]; e.NodeID != want {
+			p.errorf("entry %d: turn %d was %s's, not %s's", e.Seq, turns, e.NodeID, want)
+			return
+		}
+		turns++
+	}
+}
+
+// crewWitness follows what each role was shown of a conversation.
+type crewWitness struct {
+	*person
+	talk  map[int64]*continuo.Entry // what was said, by seq
+	first int64                     // of them: the request that is never out of sight
+	heard []cue
+
+	cursors map[string]int64
+	news    map[string]map[int64]int64 // by role and seq: the answer behind which it was news
+	shown   map[string][]string        // by session: the prompts of its answers
+}
+
+func newWitness(p *person, entries []continuo.Entry) *crewWitness {
+	w := &crewWitness{
+		person: p, talk: map[int64]*continuo.Entry{}, heard: p.stage.cast.told(),
+		cursors: map[string]int64{}, news: map[string]map[int64]int64{}, shown: map[string][]string{},
+	}
+	for _, role := range trioRoles {
+		w.news[role] = map[int64]int64{}
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Role == continuo.User || e.Role == continuo.Assistant && !e.Hidden && !e.IsPlaceholder() && e.Error == nil {
+			w.talk[e.Seq] = e
+			if w.first == 0 {
+				w.first = e.Seq
+			}
+		}
+	}
+	return w
+}
+
+// firstLine is what tells an entry of the talk from all others.
+func firstLine(e *continuo.Entry) string {
+	line, _, _ := strings.Cut(e.Content.String(), "\n")
+	return line
+}
+
+// others are the seqs of what everybody but a role said up to a seq.
+func (w *crewWitness) others(role string, through int64) (seqs []int64) {
+	for seq, e := range w.talk {
+		if seq <= through && e.NodeID != role {
+			seqs = append(seqs, seq)
+		}
+	}
+	slices.Sort(seqs)
+	return seqs
+}
+
+// shownRequest is a request that is made again.
+type shownRequest struct {
+	Same   bool            `json:"same"`
+	Body   json.RawMessage `json:"body"`
+	SHA256 string          `json:"sha256"`
+	Plan   continuo.Plan   `json:"plan"`
+}
+
+// hear checks the request that an answer came of.
+func (w *crewWitness) hear(ctx context.Context, e *continuo.Entry) {
+	var again shownRequest
+	path := fmt.Sprintf("/api/crews/trio/context?session_id=%s&role=%s&request=%d", url.QueryEscape(w.key), e.NodeID, e.Seq)
+	if code, err := w.stage.any().get(ctx, path, &again); err != nil || code != http.StatusOK || !again.Same {
+		w.errorf("the request of entry %d is made again with status %d, %v, same: %t", e.Seq, code, err, again.Same)
+		return
+	}
+	if e.Error != nil {
+		return // its cursor stays: whatever was shown is shown again
+	}
+	asked := w.cueOf(e, &again)
+	if asked < 0 {
+		w.errorf("entry %d came of a request that %s did not get:\n%s", e.Seq, e.NodeID, again.Body)
+		return
+	}
+	if e.Round.Cursor < w.cursors[e.NodeID] {
+		w.errorf("entry %d: the cursor of %s goes back from %d to %d", e.Seq, e.NodeID, w.cursors[e.NodeID], e.Round.Cursor)
+	}
+	w.cursors[e.NodeID] = e.Round.Cursor
+	w.checkNews(e, &again.Plan)
+	w.checkKnown(e, asked)
+}
+
+// cueOf finds what a role was told when it gave an answer.
+func (w *crewWitness) cueOf(e *continuo.Entry, request *shownRequest) int {
+	session, same := "", func(text string) bool { return sha256Of([]byte(text)) == request.SHA256 }
+	if e.NodeID != castModel {
+		asked, err := prompt.Parse(request.Body)
+		if err != nil {
+			w.errorf("entry %d: %v", e.Seq, err)
+			return -1
+		}
+		same = func(text string) bool { return text == asked.Text() }
+	}
+	if e.NodeID == trioRoles[0] && e.RunEvent != nil && e.RunEvent.Crew != nil {
+		session = e.RunEvent.Crew.Role(e.NodeID).Session
+	}
+	for i := len(w.heard) - 1; i >= 0; i-- { // the newest: what it was told before was not answered
+		if c := w.heard[i]; c.role == e.NodeID && c.session == session && same(c.text) {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkNews checks by the plan that nothing is news to a role twice.
+func (w *crewWitness) checkNews(e *continuo.Entry, plan *continuo.Plan) {
+	for _, item := range plan.Items {
+		if item.Reason != "new" {
+			continue
+		}
+		for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
+			said := w.talk[seq]
+			if said == nil || said.NodeID == e.NodeID {
+				continue
+			}
+			if before := w.news[e.NodeID][seq]; before != 0 {
+				w.errorf("entry %d was news to %s in the requests of the entries %d and %d", seq, e.NodeID, before, e.Seq)
+			}
+			w.news[e.NodeID][seq] = e.Seq
+		}
+	}
+}
+
+// checkKnown checks by what a role was really told that it knows everything up to its cursor, one that remembers in the
+// process that has answered, and that a session that remembers was told it once.
+func (w *crewWitness) checkKnown(e *continuo.Entry, asked int) {
+	c := w.heard[asked]
+	known := c.text
+	if c.session != "" {
+		var all []string
+		for _, before := range w.heard[:asked+1] {
+			if before.process == c.process {
+				all = append(all, before.text)
+			}
+		}
+		known = strings.Join(all, "\n")
+	}
+	for _, seq := range w.others(e.NodeID, e.Round.Cursor) {
+		if line := firstLine(w.talk[seq]); !strings.Contains(known, line) {
+			w.errorf("entry %d: the cursor of %s stands at %d, and it was not shown entry %d, %q:\n%s", e.Seq, e.NodeID, e.Round.Cursor, seq, line, c.text)
+		}
+	}
+	if c.session == "" {
+		return
+	}
+	for _, seq := range w.others(e.NodeID, e.Round.Cursor) {
+		line := firstLine(w.talk[seq])
+		again := slices.IndexFunc(w.shown[c.session], func(text string) bool { return strings.Contains(text, line) })
+		if seq != w.first && again >= 0 && strings.Contains(c.text, line) {
+			w.errorf("entry %d: %s, which remembers, was shown %q again:\n%s\n\nand before\n%s", e.Seq, e.NodeID, line, c.text, w.shown[c.session][again])
+		}
+	}
+	w.shown[c.session] = append(w.shown[c.session], c.text)
+}
+
+// checkEnd checks that in the end everybody has heard everything.
+func (w *crewWitness) checkEnd(ctx context.Context) {
+	var status engine.CrewStatus
+	if code, err := w.stage.any().get(ctx, "/api/crews/trio/status?session_id="+url.QueryEscape(w.key), &status); err != nil || code != http.StatusOK {
+		w.errorf("status %d, %v", code, err)
+		return
+	}
+	for i := range status.Roles {
+		role := &status.Roles[i]
+		var heard []int64
+		for seq := range w.news[role.Name] {
+			heard = append(heard, seq)
+		}
+		slices.Sort(heard)
+		if want := w.others(role.Name, status.LastSeq); role.HasNews || !slices.Equal(heard, want) {
+			w.errorf("to %s, whose cursor stands at %d of %d (news: %t), the entries %v were news, and others said %v", role.Name, role.Cursor, status.LastSeq, role.HasNews, heard, want)
+		}
+	}
+}
