@@ -155,8 +155,8 @@ type RunQuery struct {
 	// descending: clocks of several machines differ, the log's order does not. Before is not looked at then. 0: by time.
 	BegunBy int64
 	// Of narrows it to the runs of workflows, or the cycles of crews. Default: both.
-	Of RunsOf
-	Limit                      int // at least 1
+	Of    RunsOf
+	Limit int // at least 1
 	// Before continues after the last run of the page before; zero for the first page.
 	Before RunCursor
 }

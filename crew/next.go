@@ -78,10 +78,14 @@ func (s *State) Record() []continuo.Entry {
 	case s.isOver():
 		return []continuo.Entry{s.end()}
 	}
-	role := s.Crew.Role(s.Now.Next)
-	pass := continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder), Author: role.Author()}
-	s.Conclude(Step{Role: role, Visit: s.turns + 1, Attempt: 1}, &pass, Memory{})
-	return []continuo.Entry{pass}
+	return []continuo.Entry{s.Pass(Step{Role: s.Crew.Role(s.Now.Next), Visit: s.turns + 1, Attempt: 1}, 0)}
+}
+
+// Pass makes the answer of a role that is not asked, because nothing is new to it up to a seq.
+func (s *State) Pass(step Step, through int64) continuo.Entry {
+	pass := continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder)}
+	s.Conclude(step, &pass, Memory{Cursor: through})
+	return pass
 }
 
 // end makes the entry that ends the cycle.

@@ -65,6 +65,7 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	s.hear(entry)
 	event := entry.RunEvent
 	if event == nil || entry.RunID != s.RunID {
+		s.catchUp(entry)
 		return nil
 	}
 	if err := s.follow(entry, event); err != nil {
@@ -72,6 +73,18 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	}
 	s.Seq = entry.Seq
 	return nil
+}
+
+// catchUp takes over where a role stands that has answered in the cycle before, which was stopped meanwhile.
+func (s *State) catchUp(entry *continuo.Entry) {
+	event := entry.RunEvent
+	if event == nil || event.Kind != continuo.RunNodeFinished || event.Crew == nil || event.Crew.Since != s.Now.Since || entry.WorkflowID != continuo.CrewWorkflow(s.Crew.ID) {
+		return
+	}
+	stood, told := s.Now.Role(entry.NodeID), event.Crew.Role(entry.NodeID)
+	if stood != nil && told != nil && told.Cursor > stood.Cursor {
+		stood.Cursor, stood.Answers, stood.Session = told.Cursor, told.Answers, told.Session
+	}
 }
 
 // hear notes who has said something. A person's word lets everybody speak again.
@@ -112,6 +125,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 			noted.Notes = entry.Seq
 		}
 	case continuo.CrewReset, continuo.CrewRestored:
+		s.asked, s.broken = nil, 0
 	case continuo.RunEnded:
 		s.Run, s.Reason = continuo.RunFinished, event.Reason
 	case continuo.RunBrokeOff:
@@ -180,6 +194,16 @@ func (s *State) HasNews(role string) bool {
 		}
 	}
 	return false
+}
+
+// IsIdle reports whether nothing stands there that a role has not answered: nobody would be asked.
+func (s *State) IsIdle() bool {
+	for i := range s.Crew.Roles {
+		if s.HasNews(s.Crew.Roles[i].Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Failed says why a role did not answer in its last turn of the cycle; "" where it did.

@@ -230,6 +230,9 @@ func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached b
 		case continuo.RunRunning:
 			return nil, nil
 		case continuo.RunFailed, continuo.RunStopped:
+			if s.IsIdle() {
+				return nil, fmt.Errorf("crew %s: %w: nothing was said that a role has not answered; say something to it", s.Crew.ID, ErrNoCycle)
+			}
 			return []continuo.Entry{s.Resume()}, nil
 		}
 		return nil, fmt.Errorf("crew %s: %w: its newest cycle is %s; say something to it", s.Crew.ID, ErrNoCycle, s.Run)
@@ -277,6 +280,28 @@ func (e *Engine) stopCycle(ctx context.Context, t *crewTracker, reason string) e
 	return e.stopTurnOf(ctx, t.run)
 }
 
+// awaitRole waits until the turn of a cycle that was stopped is closed: what it still says stands before what comes. It
+// waits no longer than a turn waits for its conversation.
+func (e *Engine) awaitRole(ctx context.Context, run continuo.Run) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role's turn has not ended yet; try again", continuo.ErrBusy))
+	defer cancel()
+	for {
+		running, err := e.runningTurn(ctx, run.ConversationID)
+		if err == nil && (running == nil || running.RunID != run.ID) {
+			return nil
+		}
+		if err == nil {
+			err = e.awaitTurn(ctx, running.ConversationID, running.ID)
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // ResetCrew lets a crew begin anew in its conversation: a cycle that is under way is stopped, and no role sees what
 // stands there now. Nothing is deleted; RestoreCrew takes it back. A key that was used before resets nothing again.
 func (e *Engine) ResetCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
@@ -309,6 +334,9 @@ func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what st
 		}
 	}
 	if err := e.stopCycle(ctx, t, "the crew was asked to "+what); err != nil {
+		return nil, err
+	}
+	if err := e.awaitRole(ctx, t.run); err != nil {
 		return nil, err
 	}
 	options := continuo.AppendOptions{Key: key, Identity: key}

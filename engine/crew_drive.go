@@ -94,6 +94,9 @@ func cursorOf(answer *continuo.Entry) int64 {
 // errRoleDown says that a role's program cannot be asked now.
 type errRoleDown struct{ error }
 
+// errNoNews says that there is nothing to show to a role that it has not seen.
+var errNoNews = errors.New("nothing is new to the role")
+
 // roleTurn carries out a role's turn: from the cue to the answer.
 func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) error {
 	chosen, err := e.chooseRole(step.Role)
@@ -107,6 +110,7 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	wanted.Mode, wanted.View, wanted.Model = chosen.mode, chosen.viewName, chosen.model
 	wanted.RunID, wanted.WorkflowID, wanted.NodeID = t.run.ID, t.run.WorkflowID, step.Role.Name
 	var voice *voice
+	var shown *continuo.RolePlan
 	var last turn.Event
 	defer func() {
 		if voice != nil {
@@ -121,6 +125,12 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 			return nil, turn.Input{}, errMoved
 		}
 		stood := *t.state.Now.Role(step.Role.Name)
+		if shown, err = e.newsFor(ctx, t, step.Role, chosen); err != nil {
+			return nil, turn.Input{}, err
+		}
+		if shown.News == 0 {
+			return nil, turn.Input{}, errNoNews
+		}
 		if voice, err = e.speakers.voice(ctx, speakerKey{t.run.ConversationID, step.Role.Name}, chosen.upstream.Model, stood, e.roleTimeout(step.Role)); err != nil {
 			return nil, turn.Input{}, errRoleDown{err}
 		}
@@ -131,7 +141,9 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 		cue := t.state.Cue(step)
 		return runner, turn.Input{
 			Mode: chosen.mode, Cue: &cue, Author: step.Role.Author(),
-			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) { return nil, t.concludes(ctx, step, answer, voice) },
+			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) {
+				return nil, t.concludes(ctx, step, answer, voice)
+			},
 		}, nil
 	}
 	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, begin)
@@ -139,6 +151,9 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	switch {
 	case errors.Is(err, continuo.ErrExists): // another process carries it out
 		return e.awaitTurn(ctx, wanted.ConversationID, wanted.ID)
+	case errors.Is(err, errNoNews):
+		pass := t.state.Pass(step, shown.Through)
+		return t.record(ctx, []continuo.Entry{pass}, continuo.AppendOptions{})
 	case errors.As(err, &down) && ctx.Err() == nil:
 		return e.roleIsDown(ctx, t, step, down.error)
 	case err != nil:
@@ -154,6 +169,26 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	return lost
 }
 
+// newsFor says what a role's view would show it for the first time.
+func (e *Engine) newsFor(ctx context.Context, t *crewTracker, role *crew.Role, chosen chosen) (*continuo.RolePlan, error) {
+	conversation, err := e.Log.Conversation(ctx, t.run.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	view, err := e.roleView(t.state, role, false, false)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := turn.Plan(ctx, e.Log, conversation, conversation.LastSeq, view, continuo.Envelope{}, chosen.upstream.Model.Info())
+	if over := new(continuo.OverflowError); errors.As(err, &over) {
+		return nil, errRoleDown{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan.Role, nil
+}
+
 // roleIsDown records that a role could not be asked, unless the cycle has gone on meanwhile.
 func (e *Engine) roleIsDown(ctx context.Context, t *crewTracker, step crew.Step, reason error) error {
 	if err := t.catchUp(ctx); err != nil {
@@ -162,7 +197,11 @@ func (e *Engine) roleIsDown(ctx context.Context, t *crewTracker, step crew.Step,
 	if !leadsToTurn(t.state.Next(), step) {
 		return nil
 	}
-	e.options.Logger.WarnContext(ctx, "role_down", "conversation_id", t.run.ConversationID, "run_id", t.run.ID, "role", step.Role.Name, "error", reason.Error())
+	said := "what its program said stands in the conversation"
+	if e.options.LogText {
+		said = reason.Error()
+	}
+	e.options.Logger.WarnContext(ctx, "role_down", "conversation_id", t.run.ConversationID, "run_id", t.run.ID, "role", step.Role.Name, "error", said)
 	return t.record(ctx, []continuo.Entry{t.state.Fail(step, reason.Error())}, continuo.AppendOptions{})
 }
 

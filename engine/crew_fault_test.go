@@ -240,3 +240,77 @@ func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
 	}
 	witness(t, e, []string{"ann", "bob", "cid"})
 }
+
+// What a role still says when the crew is reset in its turn stands before the reset, and there is nothing to resume.
+func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
+	hand := &stagehand{answer: once(1)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	asked := make(chan struct{})
+	hand.hangs = func(p prompted) bool {
+		if p.role == "forgets" {
+			close(asked)
+			return true
+		}
+		return false
+	}
+	say(t, e, "The secret plan.")
+	<-asked
+	status, err := e.ResetCrew(t.Context(), ofTrio, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{From: status.Since + 1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !entry.Hidden {
+			t.Errorf("entry %d, %s, stands behind the reset: %s", entry.Seq, entry.Role, entry.Content)
+		}
+	}
+	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); !errors.Is(err, engine.ErrNoCycle) {
+		t.Errorf("there is something to resume: %v", err)
+	}
+	hand.mu.Lock()
+	hand.hangs, hand.heard = nil, nil
+	hand.mu.Unlock()
+	say(t, e, "Something else.")
+	if status := played(t, e); status.State != continuo.RunFinished {
+		t.Errorf("it is %s: %s", status.State, status.Reason)
+	}
+	for _, p := range hand.heard {
+		if strings.Contains(p.text, "secret") || strings.Contains(p.text, "broke off") {
+			t.Errorf("%s was shown\n%s", p.role, p.text)
+		}
+	}
+}
+
+// What a role said in an attempt that failed is shown to nobody else when it was asked again.
+func TestAnAttemptThatFailedIsNotShownToOthers(t *testing.T) {
+	answer, attempts := once(1), 0
+	hand := &stagehand{}
+	hand.answer = func(p prompted) (string, error) {
+		if p.role == "forgets" {
+			if attempts++; attempts == 1 {
+				return "half of an ans", &model.Error{Reason: continuo.ReasonUpstream, Message: "it crashed"}
+			}
+		}
+		return answer(p)
+	}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	played(t, e)
+	for _, role := range []string{"loads", "plain"} {
+		for _, p := range hand.prompts(role) {
+			if strings.Contains(p.text, "half of") {
+				t.Errorf("%s was shown\n%s", role, p.text)
+			}
+		}
+	}
+	if again := hand.prompts("forgets")[1]; !strings.Contains(again.text, "half of an ans") {
+		t.Errorf("Bob, who is asked again, was not shown how far he had come:\n%s", again.text)
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,30 +128,55 @@ func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m 
 // maxRestartWait bounds how long is waited before a role's program is started again.
 const maxRestartWait = 30 * time.Second
 
-// start starts a role's program, and once more where that fails. The longer it goes on failing, the longer it waits.
+// start starts a role's program, and once more where that fails, then without the session that it may not get over. The
+// longer it goes on failing, the longer it waits.
 func (s *speakers) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, limit time.Duration) (session model.Session, err error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for range maxRoleAttempts {
-		if sp.restarts > 0 {
-			wait := s.options.RestartWait
-			for range min(sp.restarts-1, 10) {
-				wait = min(2*wait, maxRestartWait)
-			}
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return nil, errors.Join(err, context.Cause(ctx))
-			}
+	until := time.Now().Add(limit)
+	for attempt := range maxRoleAttempts {
+		if !s.restartWait(ctx, sp.restarts) {
+			return nil, cmp.Or(err, context.Cause(ctx))
 		}
 		sp.restarts++
-		if session, err = agent.Open(ctx, id); err == nil {
-			return session, nil
+		left := time.Until(until)
+		if attempt == 0 {
+			left /= 2 // so that a session that cannot be loaded leaves time for another
 		}
+		if session, err = opened(ctx, agent, id, left); err == nil || ctx.Err() != nil {
+			return session, err
+		}
+		id = ""
 	}
 	return nil, err
+}
+
+// opened opens a session within a time.
+func opened(ctx context.Context, agent model.Sessions, id string, limit time.Duration) (model.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	session, err := agent.Open(ctx, id)
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%s did not begin a session within %s", agent.Info().Name, limit.Round(time.Millisecond))
+	}
+	return session, err
+}
+
+// restartWait waits before a program is started that has ended so many times in a row; it reports whether ctx goes on.
+func (s *speakers) restartWait(ctx context.Context, restarts int) bool {
+	if restarts == 0 {
+		return ctx.Err() == nil
+	}
+	wait := s.options.RestartWait
+	for range min(restarts-1, 10) {
+		wait = min(2*wait, maxRestartWait)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // heard says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a

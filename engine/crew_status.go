@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -32,6 +33,12 @@ type CrewStatus struct {
 	Speaking   string       `json:"speaking,omitempty"` // the role whose turn is under way, in whatever process
 	TurnID     string       `json:"turn_id,omitempty"`  // of that turn
 	Roles      []RoleStatus `json:"roles"`
+}
+
+// IsIdle reports whether there is nothing that a role has not been shown: the crew has nothing to go on with before
+// somebody says something.
+func (s *CrewStatus) IsIdle() bool {
+	return !slices.ContainsFunc(s.Roles, func(role RoleStatus) bool { return role.HasNews })
 }
 
 // RoleStatus is how a role of a crew stands.

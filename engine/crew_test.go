@@ -116,9 +116,9 @@ type part struct {
 	loads bool
 
 	id     string // of a session
-	loaded   bool
-	mu       sync.Mutex
-	dead     bool
+	loaded bool
+	mu     sync.Mutex
+	dead   bool
 }
 
 func (p *part) Info() model.Info {

@@ -31,13 +31,14 @@ type TaskStatus struct {
 	State          TaskState       `json:"status"`
 	Task           task.Task       `json:"task"`
 	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at"`
+	UpdatedAt      time.Time       `json:"updated_at"` // of its newest entry, or when an agent of it ended
+	ListedAt       time.Time       `json:"-"`          // its place in the list of tasks
 	Agents         []DeployedAgent `json:"agents"`
 	Findings       []Finding       `json:"findings"`
 }
 
 // TaskState says how far a task or an agent is. A task that nobody was deployed for is queued; otherwise it is as
-// its agents are, the newest counting where none is at work.
+// its agents are, the newest counting where none is at work; but one whose words were redacted is redacted then.
 type TaskState string
 
 // The states of tasks and of agents.
@@ -48,6 +49,8 @@ const (
 	TaskCompleted TaskState = "completed"
 	TaskFailed    TaskState = "failed"
 	TaskKilled    TaskState = "killed"
+	TaskGone      TaskState = "gone"     // the agent's conversation was deleted
+	TaskRedacted  TaskState = "redacted" // of tasks only
 )
 
 // DeployedAgent is an agent that works on a task. Its work is a turn of its own conversation.
@@ -58,7 +61,7 @@ type DeployedAgent struct {
 	ConversationID string    `json:"conversation_id"`
 	TurnID         string    `json:"turn_id"`
 	State          TaskState `json:"status"`
-	Reason         string    `json:"reason,omitempty"` // why it failed or was killed
+	Reason         string    `json:"reason,omitempty"` // why it failed, was killed or is gone; or that its task was deleted
 	StartedAt      time.Time `json:"started_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`
 }
@@ -220,9 +223,9 @@ var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
 	status := &TaskStatus{
 		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
-		State: TaskQueued, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, Agents: []DeployedAgent{}, Findings: []Finding{},
+		State: TaskQueued, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt, Agents: []DeployedAgent{}, Findings: []Finding{},
 	}
-	recorded := false
+	recorded, redacted := false, false
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
@@ -233,17 +236,16 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 		}
 		switch event.Kind {
 		case continuo.TaskCreated:
-			recorded = true
-			if entry.Redacted == nil {
+			recorded, redacted = true, entry.Redacted != nil
+			if !redacted {
 				err = json.Unmarshal(event.Task, &status.Task)
 			}
 		case continuo.TaskDeployed:
-			var agent *DeployedAgent
-			if agent, err = e.Agent(ctx, conversation.ProjectID, event.AgentID); err == nil {
-				agent.TaskID, agent.Type = status.ID, event.AgentType
-				status.Agents = append(status.Agents, *agent)
-			} else if errors.Is(err, continuo.ErrNotFound) {
-				err = nil // somebody deleted its conversation
+			var agent DeployedAgent
+			agent, err = e.deployed(ctx, status, entry)
+			status.Agents = append(status.Agents, agent)
+			if agent.EndedAt.After(status.UpdatedAt) {
+				status.UpdatedAt = agent.EndedAt
 			}
 		case continuo.TaskFound:
 			finding := Finding{}
@@ -261,8 +263,42 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
 	}
 	status.State = stateOf(status.Agents)
+	if redacted && !isAtWork(status.State) {
+		status.State = TaskRedacted
+	}
 	return status, nil
 }
+
+// deployed is the agent that an entry of a task's conversation says was set to work.
+func (e *Engine) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
+	id := entry.TaskEvent.AgentID
+	conversation, err := e.ofKind(ctx, status.ProjectID, id, agentPrefix, continuo.KindAgent)
+	var agent *DeployedAgent
+	if err == nil {
+		agent, _, err = e.agentOf(ctx, conversation)
+	}
+	if errors.Is(err, continuo.ErrNotFound) {
+		agent, err = &DeployedAgent{
+			ID: id, ConversationID: conversationPrefix + strings.TrimPrefix(id, agentPrefix),
+			State: TaskGone, Reason: "its conversation was deleted", StartedAt: entry.CreatedAt,
+		}, nil
+	}
+	if err != nil {
+		return DeployedAgent{}, err
+	}
+	agent.TaskID, agent.Type = status.ID, entry.TaskEvent.AgentType
+	return *agent, nil
+}
+
+// Prompt is what an agent is told of the task. A *task.ValidationError says that nothing is left to tell.
+func (s *TaskStatus) Prompt() (string, error) {
+	if strings.TrimSpace(s.Task.Description) == "" {
+		return "", &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: "the task was redacted: there is nothing left to do"}
+	}
+	return task.Prompt(s.Task), nil
+}
+
+func isAtWork(state TaskState) bool { return state == TaskRunning || state == TaskBlocked }
 
 // stateOf is the state of a task whose agents are these, the newest last.
 func stateOf(agents []DeployedAgent) TaskState {
@@ -281,7 +317,7 @@ func stateOf(agents []DeployedAgent) TaskState {
 type TaskQuery struct {
 	ProjectID string
 	Limit     int                         // at least 1
-	Before    continuo.ConversationCursor // by UpdatedAt
+	Before    continuo.ConversationCursor // by ListedAt
 }
 
 // Tasks lists tasks, the newest change first, without their findings.
@@ -298,7 +334,7 @@ func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, erro
 		if errors.Is(err, errNoRecord) {
 			status = &TaskStatus{ // kept, so that pages go on behind it
 				ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
-				State: TaskFailed, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, Agents: []DeployedAgent{},
+				State: TaskFailed, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt, Agents: []DeployedAgent{},
 			}
 			err = nil
 		}
@@ -323,7 +359,7 @@ func (e *Engine) ReportFinding(ctx context.Context, projectID, taskID string, fi
 	if finding.AgentID != "" {
 		agent, err := e.Agent(ctx, projectID, finding.AgentID)
 		if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != taskID {
-			return nil, fmt.Errorf("finding: %w: no agent %q works on task %s", continuo.ErrInvalid, shorten(finding.AgentID, 60), taskID)
+			return nil, &task.ValidationError{Type: task.InvalidValue, Field: "agent_id", Index: -1, Message: fmt.Sprintf("no agent '%s' works on task %s", shorten(finding.AgentID, 60), taskID)}
 		}
 		if err != nil {
 			return nil, err

@@ -35,8 +35,9 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(status.Task.Description) == "" {
-		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: "the task was redacted: there is nothing left to do"}
+	message, err := status.Prompt()
+	if err != nil {
+		return nil, err
 	}
 	if len(status.Agents) >= maxDeployed {
 		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: fmt.Sprintf("%d agents were set to work on the task already, as many as a task may have", maxDeployed)}
@@ -48,7 +49,6 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	if e.isClosed() {
 		return nil, ErrClosing
 	}
-	message := task.Prompt(status.Task)
 	if more := strings.TrimSpace(request.Prompt); more != "" {
 		message += "\n" + more + "\n"
 	}
@@ -179,6 +179,13 @@ func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgen
 		return nil, err
 	}
 	agent, _, err := e.agentOf(ctx, conversation)
+	if err != nil || !isAtWork(agent.State) {
+		return agent, err
+	}
+	_, err = e.ofKind(ctx, projectID, agent.TaskID, taskPrefix, continuo.KindTask)
+	if errors.Is(err, continuo.ErrNotFound) { // nothing else tells of it any more
+		agent.Reason, err = "its task was deleted", nil
+	}
 	return agent, err
 }
 

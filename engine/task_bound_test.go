@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
@@ -84,8 +86,11 @@ func TestARedactedTaskIsNotDeployed(t *testing.T) {
 		t.Errorf("an agent for it: %v", err)
 	}
 	now, err := e.Task(t.Context(), "default", given.ID)
-	if err != nil || now.State != engine.TaskQueued || now.Task.Description != "" || now.Task.Context.ConversationHistory != nil {
+	if err != nil || now.State != engine.TaskRedacted || now.Task.Description != "" || now.Task.Context.ConversationHistory != nil {
 		t.Errorf("the task is %+v, %v", now, err)
+	}
+	if prompt, err := now.Prompt(); refusal(err) != "task_id" {
+		t.Errorf("its prompt: %q, %v", prompt, err)
 	}
 	agents, err := e.Log.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "default", Kind: continuo.KindAgent, Limit: 1})
 	if err != nil || len(agents) > 0 || len(m.requests()) > 0 {
@@ -262,4 +267,70 @@ func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
 		for range chat.Events {
 		}
 	}
+}
+
+// An agent whose conversation was deleted is told of as gone, not as one that never was; and one whose task was deleted
+// works on, and says so.
+func TestWhatWasDeletedIsTold(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	m := &actor{answer: func(a asked) (string, error) {
+		if strings.Contains(a.messages[0], "Wait") {
+			return "call wait {}", nil
+		}
+		return "done", nil
+	}}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
+	})
+	given := give(t, e, "Try", "")
+	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	if err := e.Log.Delete(t.Context(), agent.ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	now, err := e.Task(t.Context(), "default", given.ID)
+	if err != nil || now.State != engine.TaskGone || len(now.Agents) != 1 {
+		t.Fatalf("the task is %+v, %v", now, err)
+	}
+	if a := now.Agents[0]; a.ID != agent.ID || a.Type != agent.Type || a.TaskID != given.ID || a.State != engine.TaskGone || a.Reason == "" || a.StartedAt.IsZero() {
+		t.Errorf("its agent is %+v", a)
+	}
+	if _, err := e.KillAgent(t.Context(), "default", agent.ID, ""); !errors.Is(err, continuo.ErrNotFound) {
+		t.Errorf("killed: %v", err)
+	}
+	if again := ended(t, e, deploy(t, e, given.ID, "")); again.State != engine.TaskCompleted {
+		t.Errorf("another one is %+v", again)
+	}
+	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 2 {
+		t.Errorf("then the task is %+v, %v", now, err)
+	}
+
+	waits := give(t, e, "Wait", "")
+	works := deploy(t, e, waits.ID, "")
+	<-entered
+	if err := e.Log.Delete(t.Context(), waits.ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := e.Agent(t.Context(), "default", works.ID); err != nil || now.State != engine.TaskRunning || now.Reason != "its task was deleted" {
+		t.Errorf("without its task it is %+v, %v", now, err)
+	}
+	if killed, err := e.KillAgent(t.Context(), "default", works.ID, ""); err != nil || killed.State != engine.TaskKilled {
+		t.Errorf("killed it is %+v, %v", killed, err)
+	}
+}
+
+// A task has changed when an agent of it has ended.
+func TestATaskIsAsNewAsItsAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		says := fed{make(chan model.Delta)}
+		e := stage(t, storetest.NewMemory(), nil, func(o *engine.Options) { o.Models = map[string]engine.Upstream{"actor": {Model: says}} })
+		given := give(t, e, "Try", "")
+		agent := deploy(t, e, given.ID, "")
+		says.say(model.Delta{Text: "Done."}) // which takes its time
+		says.say(model.Delta{Finish: "stop"})
+		agent = ended(t, e, agent)
+		now, err := e.Task(t.Context(), "default", given.ID)
+		if err != nil || agent.EndedAt.IsZero() || !now.UpdatedAt.Equal(agent.EndedAt) || !agent.EndedAt.After(agent.StartedAt) {
+			t.Errorf("the agent is %+v, and the task %+v, %v", agent, now, err)
+		}
+	})
 }

@@ -177,6 +177,9 @@ func TestFindingsAreKept(t *testing.T) {
 	if err != nil || len(now.Findings) != 1 || now.Findings[0].Message != "It leaks." || now.Findings[0].Seq != 2 {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
+	if _, err := e.ReportFinding(t.Context(), "default", given.ID, engine.Finding{Message: "x", AgentID: "agent_1"}); refusal(err) != "agent_id" {
+		t.Errorf("of nobody: %v", err)
+	}
 	for _, bad := range []engine.Finding{{}, {Message: "x", Type: "joke"}, {Message: "x", Severity: "none"}, {Message: "x", Data: json.RawMessage(`[]`)}, {Message: "x", AgentID: "agent_1"}} {
 		if _, err := e.ReportFinding(t.Context(), "default", given.ID, bad); err == nil {
 			t.Errorf("%+v is kept", bad)

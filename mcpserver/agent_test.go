@@ -75,7 +75,7 @@ func TestAgentIsKilled(t *testing.T) {
 	c.outputOf(agent.ID, 0, 20)
 	var killed output
 	c.call("kill_real_agent", fmt.Sprintf(`{"agent_id": %q, "reason": "enough"}`, agent.ID), &killed)
-	if end := c.outputOf(agent.ID, 0, 20); killed.Status != "killed" || end.Status != "killed" || end.Output != "I begin" {
+	if end := c.outputOf(agent.ID, 0, 20); killed.Reason != "enough" || end.Reason != "enough" || killed.Status != "killed" || end.Status != "killed" || end.Output != "I begin" {
 		t.Errorf("killed it was %+v, then %+v", killed, end)
 	}
 }

@@ -31,7 +31,7 @@ func (f *face) conversation(ctx context.Context, id string) (continuo.Conversati
 
 func (f *face) searchConversations(c *call) (answer, error) {
 	request := index.Request{
-		Query: c.required("query"), Role: continuo.Role(c.choice("role", "", names(continuo.User, continuo.Assistant, continuo.Tool, continuo.System)...)),
+		Query: c.required("query"), Kinds: index.KindsOf(c.choice("kind", "", index.KindNames()...)), Role: continuo.Role(c.choice("role", "", names(continuo.User, continuo.Assistant, continuo.Tool, continuo.System)...)),
 		From: c.whole("from", 1, maxExact, 0), To: c.whole("to", 1, maxExact, 0),
 		Limit: int(c.whole("limit", 1, index.MaxLimit, index.DefaultLimit)), Cursor: c.text("cursor"),
 	}
@@ -109,8 +109,8 @@ func (f *face) appendMessage(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if conversation.Kind != continuo.KindTalk {
-		return answer{}, refused(task.InvalidValue, "conversation", fmt.Sprintf("conversation %s is of the kind %s: messages go to conversations of people only", conversation.ID, conversation.Kind))
+	if err := engine.TakesMessages(conversation); err != nil {
+		return answer{}, refused(task.InvalidValue, "conversation", err.Error())
 	}
 	stored, err := f.engine.Log.Append(c.ctx, conversation.ID, []continuo.Entry{entry}, options)
 	if err != nil {

@@ -338,6 +338,7 @@ func (c *client) given(description string) string {
 type output struct {
 	ID       string `json:"agent_id"`
 	Status   string
+	Reason   string
 	Output   string
 	From     int
 	NextFrom int `json:"next_from"`

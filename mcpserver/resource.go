@@ -13,7 +13,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
-	"github.com/continuo-log/continuo/task"
 )
 
 const (
@@ -159,7 +158,7 @@ func (f *face) readPrompt(ctx context.Context, values []string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return task.Prompt(status.Task), nil
+	return status.Prompt()
 }
 
 // maxResult is how many bytes of a tool's output its resource shows.

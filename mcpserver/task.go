@@ -126,7 +126,10 @@ func (f *face) taskPrompt(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	prompt := task.Prompt(status.Task)
+	prompt, err := status.Prompt()
+	if err != nil {
+		return answer{}, err
+	}
 	return answer{text: prompt, value: struct {
 		ID     string `json:"task_id"`
 		Prompt string `json:"prompt"`
@@ -150,7 +153,7 @@ const (
 
 func (f *face) listTasks(c *call) (answer, error) {
 	state := engine.TaskState(c.choice("status", "", names(
-		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled,
+		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted,
 	)...))
 	limit := int(c.whole("limit", 1, maxTasks, 20))
 	query := engine.TaskQuery{ProjectID: f.project}
@@ -175,7 +178,7 @@ func (f *face) listTasks(c *call) (answer, error) {
 			if examined++; len(found) == limit || examined > maxExamined {
 				return listOf(found, &query.Before), nil
 			}
-			query.Before = continuo.ConversationCursor{UpdatedAt: page[i].UpdatedAt, ID: page[i].ConversationID}
+			query.Before = continuo.ConversationCursor{UpdatedAt: page[i].ListedAt, ID: page[i].ConversationID}
 			if state == "" || page[i].State == state {
 				found = append(found, listedTask{showTask(&page[i], descriptionChars), len(page[i].Agents)})
 			}

@@ -44,7 +44,7 @@ func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 
 // searchRequest reads the query of a search.
 func (s *server) searchRequest(r *http.Request) (request index.Request, err error) {
-	q, err := parseQuery(r, "q", "conversation", "role", "from", "to", "limit", "cursor")
+	q, err := parseQuery(r, "q", "conversation", "kind", "role", "from", "to", "limit", "cursor")
 	if err != nil {
 		return request, err
 	}
@@ -54,7 +54,12 @@ func (s *server) searchRequest(r *http.Request) (request index.Request, err erro
 	case q.has("cursor") && q.text("cursor") == "":
 		return request, refuse("cursor", "the cursor is empty: leave it out for the first page")
 	}
-	request = index.Request{Query: q.text("q"), Role: continuo.Role(q.text("role")), Cursor: q.text("cursor")}
+	request = index.Request{Query: q.text("q"), Kinds: index.KindsOf(q.text("kind")), Role: continuo.Role(q.text("role")), Cursor: q.text("cursor")}
+	if q.has("kind") {
+		if err := oneOf("kind", q.text("kind"), index.KindNames()...); err != nil {
+			return request, err
+		}
+	}
 	if q.has("role") {
 		if err := oneOf("role", request.Role, continuo.User, continuo.Assistant, continuo.Tool, continuo.System); err != nil {
 			return request, err

@@ -97,7 +97,7 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
 				status.Task.Context = task.Context{}
 				page.Data = append(page.Data, listedTask{TaskStatus: status})
 			}
-			query.Before = continuo.ConversationCursor{UpdatedAt: status.UpdatedAt, ID: status.ConversationID}
+			query.Before = continuo.ConversationCursor{UpdatedAt: status.ListedAt, ID: status.ConversationID}
 		}
 		read += len(found)
 		page.HasMore = page.HasMore || len(found) == query.Limit && read >= maxTasksRead
@@ -124,7 +124,7 @@ func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskSt
 	if state = engine.TaskState(q.text("status")); q.has("status") && state == "" {
 		return query, "", 0, refuse("status", "status is empty: leave it out for all tasks")
 	}
-	err = oneOf("status", state, engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled)
+	err = oneOf("status", state, engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted)
 	if err == nil && q.has("cursor") {
 		var place conversationPlace
 		err = q.cursor(&place)
@@ -158,7 +158,11 @@ func (s *server) showTaskPrompt(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeText(w, []byte(task.Prompt(status.Task)))
+	prompt, err := status.Prompt()
+	if err != nil {
+		return err
+	}
+	return writeText(w, []byte(prompt))
 }
 
 // deployAgent sets an agent to work on a task. It goes on when the client goes away.
@@ -269,9 +273,6 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 		finding.Data = request.Data
 	}
 	kept, err := s.engine.ReportFinding(r.Context(), projectOf(r), r.PathValue("task"), finding)
-	if errors.Is(err, continuo.ErrInvalid) { // all but this is said with its field
-		return at("agent_id", err)
-	}
 	if err != nil {
 		return err
 	}

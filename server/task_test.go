@@ -194,7 +194,7 @@ func TestTasksRefuse(t *testing.T) {
 		{"POST", of + "/findings", ``, 400, "invalid_value", "message"},
 		{"POST", of + "/findings", `{"message": "x", "finding_type": "joke"}`, 400, "invalid_value", "finding_type"},
 		{"POST", of + "/findings", `{"message": "x", "data": [1]}`, 400, "invalid_value", "data"},
-		{"POST", of + "/findings", `{"message": "x", "agent_id": "` + agent.ID + `"}`, 400, "invalid_request", "agent_id"},
+		{"POST", of + "/findings", `{"message": "x", "agent_id": "` + agent.ID + `"}`, 400, "invalid_value", "agent_id"},
 		{"POST", "/api/tasks/task_1/findings", `{"message": "x"}`, 404, "not_found", ""},
 		{"POST", "/chat", `{"session_id": "` + given.ConversationID + `", "message": "x"}`, 400, "invalid_request", "session_id"},
 		{"POST", "/chat", `{"session_id": "` + agent.ConversationID + `", "message": "x"}`, 400, "invalid_request", "session_id"},
@@ -266,4 +266,41 @@ func TestTheFieldsOfTasksAreRead(t *testing.T) {
 		string(request.ConversationHistory) != "5" || request.Relevance == nil || request.Compression != task.Semantic {
 		t.Errorf("got %+v, %v", request, err)
 	}
+}
+
+// A redacted task is told of as redacted, in its status and in lists, and nobody is given a prompt without words.
+func TestARedactedTaskHasNoPrompt(t *testing.T) {
+	_, handler := newTaskServer(t)
+	given := giveTask(t, handler, `{"description": "The secret work"}`)
+	ask(t, handler, "POST", "/api/conversations/"+given.ConversationID+"/redact", `{"from": 1, "to": 1}`).into(200, &struct{}{})
+	ask(t, handler, "GET", "/api/tasks/"+given.ID+"/prompt", "").failed(400, "invalid_value", "task_id")
+	var now engine.TaskStatus
+	if ask(t, handler, "GET", "/api/tasks/"+given.ID, "").into(200, &now); now.State != engine.TaskRedacted {
+		t.Errorf("it is %s", now.State)
+	}
+	var page list[engine.TaskStatus]
+	if ask(t, handler, "GET", "/api/tasks?status=redacted", "").into(200, &page); len(page.Data) != 1 {
+		t.Errorf("listed are %+v", page.Data)
+	}
+	if ask(t, handler, "GET", "/api/tasks?status=gone", "").into(200, &page); len(page.Data) != 0 {
+		t.Errorf("gone are %+v", page.Data)
+	}
+}
+
+// What people said comes without the copies that tasks and agents have of it, unless somebody asks for these.
+func TestASearchFindsPeoplesWords(t *testing.T) {
+	made, handler := newTaskServer(t)
+	given := giveTask(t, handler, `{"description": "Find the needle"}`)
+	agent, _ := deployTo(t, handler, given, `{"prompt": "Be quick."}`)
+	hasSaid(t, made, agent)
+	ask(t, handler, "POST", "/api/conversations", `{"key": "mine"}`)
+	ask(t, handler, "POST", "/api/conversations/mine/entries", `{"role": "user", "content": "a needle"}`)
+	for query, want := range map[string]string{"": "a needle", "&kind=talk": "a needle", "&kind=agent": "Find the needle", "&kind=all&role=user": "a needle", "&conversation=" + agent.ConversationID + "&role=user": "Find the needle"} {
+		var page searchReply
+		ask(t, handler, "GET", "/api/search?q=needle"+query, "").into(200, &page)
+		if len(page.Data) == 0 || !strings.Contains(page.Data[0].Snippet.Text, want) || query == "" && len(page.Data) != 1 {
+			t.Errorf("%q finds %+v", query, page.Data)
+		}
+	}
+	ask(t, handler, "GET", "/api/search?q=needle&kind=people", "").failed(400, "invalid_request", "kind")
 }

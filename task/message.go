@@ -56,12 +56,21 @@ func readMessages(raw json.RawMessage, all bool, now time.Time, limits Limits) (
 		warnings = append(warnings, tooManyMessages(len(list), limits.MaxMessages))
 	}
 	var messages []Message
+	unreadable, example := 0, 0
 	for i := first; i < len(list); i++ {
 		message, err := readMessage(list[i], i, now, limits)
 		if err != nil {
 			return nil, nil, err
 		}
+		if _, ok := instantOf(message.Timestamp); !ok {
+			if unreadable++; unreadable == 1 {
+				example = i
+			}
+		}
 		messages = append(messages, message)
+	}
+	if unreadable > 0 {
+		warnings = append(warnings, unreadableTimestamps(unreadable, messages[example-first].Timestamp, example))
 	}
 	return messages, warnings, nil
 }

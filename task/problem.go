@@ -55,3 +55,12 @@ func tooManyMessages(have, most int) Warning {
 		Suggestion: "Consider providing only recent relevant messages",
 	}
 }
+
+// unreadableTimestamps tells of timestamps that are kept as they were written; first is one of a message at index.
+func unreadableTimestamps(count int, first string, index int) Warning {
+	message := fmt.Sprintf("conversation_history has a timestamp that cannot be read, '%s' at index %d", first, index)
+	if count > 1 {
+		message = fmt.Sprintf("conversation_history has %d timestamps that cannot be read, the first '%s' at index %d", count, first, index)
+	}
+	return Warning{Severity: Low, Message: message, Suggestion: "Write timestamps as RFC 3339 does, such as 2025-10-29T13:20:15Z"}
+}

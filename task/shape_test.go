@@ -92,12 +92,15 @@ func TestTimestamps(t *testing.T) {
 }
 
 func TestUnreadableTimestampsStayAsText(t *testing.T) {
-	made, _ := validated(t, `[{"role":"user","content":"a","timestamp":"yesterday"},{"role":"user","content":"a","timestamp":1761732000}]`)
+	made, warnings := validated(t, `[{"role":"user","content":"a","timestamp":"2025-10-29"},{"role":"user","content":"a","timestamp":"yesterday"},{"role":"user","content":"a","timestamp":1761732000}]`)
+	if len(warnings) != 1 || warnings[0].Severity != task.Low || warnings[0].Message != "conversation_history has 2 timestamps that cannot be read, the first 'yesterday' at index 1" || warnings[0].Suggestion == "" {
+		t.Errorf("warnings %+v", warnings)
+	}
 	messages := made.Context.ConversationHistory.Messages
-	if messages[0].Timestamp != "yesterday" || messages[1].Timestamp != "1761732000" {
+	if messages[1].Timestamp != "yesterday" || messages[2].Timestamp != "1761732000" {
 		t.Errorf("%+v", messages)
 	}
-	if prompt := task.Prompt(*made); !strings.Contains(prompt, "[1] 👤 User (yesterday):") {
+	if prompt := task.Prompt(*made); !strings.Contains(prompt, "[2] 👤 User (yesterday):") {
 		t.Error(prompt)
 	}
 }

@@ -3,6 +3,7 @@ package task
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -34,8 +35,12 @@ func sourceOf(raw json.RawMessage) (*Source, error) {
 	case "str":
 		id, ok := rawjson.String(raw)
 		switch {
-		case !ok || id != "" && !isConversationID(id):
+		case !ok:
 			return nil, errNotAList()
+		case id != "" && !isConversationID(id):
+			err := errNotAList()
+			err.Message += fmt.Sprintf(", or the id of a conversation, which begins with %s (not its key): '%s' is neither", conversationPrefix, oneLine(id, 80))
+			return nil, err
 		case id == "":
 			return nil, nil
 		}

@@ -42,7 +42,7 @@ func said(role, content string) map[string]string {
 
 func TestHistoriesThatAreRefused(t *testing.T) {
 	for history, want := range map[string]task.ValidationError{
-		`"hello"`:                            {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
+		`"hello"`:                            {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts, or the id of a conversation, which begins with conv_ (not its key): 'hello' is neither"},
 		`7`:                                  {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
 		`true`:                               {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
 		`{"a": 1}`:                           {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},

@@ -26,6 +26,8 @@ func offeredCommands() []offeredCommand {
 		{"status", "how the crew stands"},
 		{"roles", "who is in the crew"},
 		{"context", "what a role sees now: /context ROLE"},
+		{"stop", "stop what the crew does now"},
+		{"resume", "let it go on"},
 		{"reset", "all roles begin anew; nothing is deleted"},
 		{"restore", "take the newest reset back"},
 		{"help", "what there is"},
@@ -53,6 +55,10 @@ func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 		return f.change(ctx, u, f.crew.Reset)
 	case "restore":
 		return f.change(ctx, u, f.crew.Restore)
+	case "stop":
+		return f.change(ctx, u, unkeyed(f.crew.Stop))
+	case "resume":
+		return f.change(ctx, u, unkeyed(f.crew.Resume))
 	case "status":
 		return f.show(ctx, f.crew.Status)
 	case "roles":
@@ -64,6 +70,11 @@ func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 	default:
 		return f.tell(ctx, help("There is no command /"+c.name+"."))
 	}
+}
+
+// unkeyed is a change that comes to the same when it is made again.
+func unkeyed(do func(context.Context) (string, error)) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, _ string) (string, error) { return do(ctx) }
 }
 
 // change does what a command asks for, once for its update, and says what came of it.

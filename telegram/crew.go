@@ -18,6 +18,10 @@ type Crew interface {
 	// sentence for people.
 	Reset(ctx context.Context, key string) (string, error)
 	Restore(ctx context.Context, key string) (string, error)
+	// Stop stops what the crew does now, and Resume lets it go on; both return a sentence for people, and do nothing where
+	// that is so already.
+	Stop(ctx context.Context) (string, error)
+	Resume(ctx context.Context) (string, error)
 	// Status, Roles and Context are texts for people: how the crew stands, who is in it, and what a role sees now.
 	Status(ctx context.Context) (string, error)
 	Roles(ctx context.Context) (string, error)

@@ -114,6 +114,12 @@ func (c *crew) Restore(context.Context, string) (string, error) {
 	return "", &telegram.RefusedError{Reason: "There is nothing to take back."}
 }
 
+func (c *crew) Stop(context.Context) (string, error) { return "Stopped.", nil }
+
+func (c *crew) Resume(context.Context) (string, error) {
+	return "", &telegram.RefusedError{Reason: "There is nothing to go on with."}
+}
+
 func (c *crew) Status(context.Context) (string, error) { return "Round 1.", nil }
 
 func (c *crew) Roles(context.Context) (string, error) { return "", errors.New("the store is away") }

@@ -54,6 +54,8 @@ func TestWhatIsNotTaken(t *testing.T) {
 		"help":          {func(a *telegramtest.Server) { a.Say(group, "Eve", "/help@CREW_bot") }, "/context ROLE"},
 		"status":        {func(a *telegramtest.Server) { a.Say(group, "Eve", "/status") }, "Round 1."},
 		"roles fail":    {func(a *telegramtest.Server) { a.Say(group, "Eve", "/roles") }, "try again"},
+		"stop":          {func(a *telegramtest.Server) { a.Say(group, "Eve", "/stop") }, "Stopped."},
+		"resume":        {func(a *telegramtest.Server) { a.Say(group, "Eve", "/resume") }, "There is nothing to go on with."},
 		"reset":         {func(a *telegramtest.Server) { a.Say(group, "Eve", "/reset") }, "All begin anew."},
 		"restore":       {func(a *telegramtest.Server) { a.Say(group, "Eve", "/RESTORE") }, "nothing to take back"},
 		"which context": {func(a *telegramtest.Server) { a.Say(group, "Eve", "/context") }, "Which role?"},

@@ -62,10 +62,11 @@ type roleBuild struct {
 	openCorrection float64         // of estimated tokens, by what the turn's own requests reported
 
 	words    assembler
-	talk     []*talk // what was read, oldest first
-	top      int64   // the seq from which on everything was read
-	newest   *talk   // the newest user message; nil for none
-	original *talk   // the first user message behind the newest reset; nil for none
+	again    map[string]bool // roles that were asked again, on the way back to where they had failed
+	talk     []*talk         // what was read, oldest first
+	top      int64           // the seq from which on everything was read
+	newest   *talk           // the newest user message; nil for none
+	original *talk           // the first user message behind the newest reset; nil for none
 	notes    *continuo.Entry
 	summary  *continuo.Entry
 

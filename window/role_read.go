@@ -148,6 +148,12 @@ func (r *roleBuild) take(e *continuo.Entry) {
 	if r.summary == nil && IsSummary(e, "") && e.Summary.From > r.role.Since {
 		r.summary = e
 	}
+	if event := e.RunEvent; event != nil && event.Kind == continuo.RunNodeBegan {
+		if r.again == nil {
+			r.again = map[string]bool{}
+		}
+		r.again[e.NodeID] = event.Attempt > 1
+	}
 	if reason := excludeTalk(e); reason != "" {
 		r.excluded = append(r.excluded, exclusion{e, reason})
 		return
@@ -158,7 +164,7 @@ func (r *roleBuild) take(e *continuo.Entry) {
 	}
 	t := newTalk(u, r.role)
 	switch {
-	case t == nil:
+	case t == nil, e.Error != nil && !t.own && r.again[e.NodeID]: // what it said when it was asked again stands for it
 		r.leaveOut(u, reasonFailed)
 	case t.own && r.role.Remembers && !r.role.Whole:
 		r.leaveOut(u, reasonOwnWords)

@@ -16,6 +16,8 @@ const (
 	maxToldName      = 64  // characters; of a speaker's name, too
 	maxToldArguments = 120 // characters of a call's arguments
 	maxToldResult    = 160 // characters of a result
+
+	maxBroken = 1000 // characters of an answer of another role that broke off
 )
 
 // talk is one message of the talk: what somebody said, or a group of calls with what came of it.
@@ -55,6 +57,9 @@ func newTalk(u *unit, role *RoleView) *talk {
 	t.isNew = !t.own && e.Seq > role.Cursor
 	lines := make([]string, 0, 1)
 	if said := saidIn(e); strings.IndexFunc(said, isVisible) >= 0 {
+		if e.Error != nil && !t.own && utf8.RuneCountInString(said) > maxBroken {
+			said, t.short = cutHead(said, maxBroken)+" …", true
+		}
 		lines = append(lines, said)
 	}
 	lines = append(lines, t.told()...)

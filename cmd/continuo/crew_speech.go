@@ -232,10 +232,14 @@ func (s *crewSpeech) whole(entry *continuo.Entry) {
 func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
 	s.finishSpeech()
 	s.headline(who)
-	if text := entry.Content.String(); text != "" {
+	text := entry.Content.String()
+	if text != "" {
 		s.answerText(text)
 	}
 	s.endLine()
+	if s.plain && entry.Error != nil && text != "" {
+		s.print("  [broke off: %s]", entry.Error.Reason)
+	}
 	for _, call := range entry.ToolCalls {
 		s.aside("→ %s", callWords(call, 300))
 	}

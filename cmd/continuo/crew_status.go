@@ -170,6 +170,8 @@ func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell 
 // nextForCrew is the command that goes on with a crew; "" where a person has nothing to do but to say something.
 func nextForCrew(status *engine.CrewStatus) string {
 	switch {
+	case status.IsIdle():
+		return ""
 	case status.State == continuo.RunFailed || status.State == continuo.RunStopped:
 		return "Go on with: continuo crew resume " + crewArgs(status)
 	case status.State == continuo.RunRunning && status.Speaking == "":

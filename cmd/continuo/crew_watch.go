@@ -230,6 +230,9 @@ func (w *crewWatch) outcome(status *engine.CrewStatus) error {
 		if w.stopping.Load() {
 			return &crewStopped{args}
 		}
+		if status.IsIdle() {
+			return fmt.Errorf("the crew was stopped: %s", status.Reason)
+		}
 		return fmt.Errorf("the crew was stopped: %s; go on with: continuo crew resume %s", status.Reason, args)
 	case continuo.RunFailed:
 		return fmt.Errorf("the cycle failed: %s; try again with: continuo crew resume %s", status.Reason, args)

@@ -17,6 +17,7 @@ import (
 type searchCommand struct {
 	Query  []string `arg:"" help:"What to look for."`
 	In     string   `placeholder:"CONV" help:"Only in this conversation: id, key or @1."`
+	Kind   string   `default:"talk" enum:"talk,task,agent,all" help:"Search what people talk in (talk), tasks (task), the work of agents on tasks (agent), or all. Default: talk; with --in it does not count."`
 	Role   *string  `enum:"user,assistant,tool,system" help:"Only entries of this role: user, assistant, tool or system."`
 	Limit  int      `default:"20" help:"How many matches to show at most, up to 200."`
 	Cursor string   `placeholder:"CURSOR" help:"Go on where the page before ended, which said how."`
@@ -35,6 +36,7 @@ Examples:
     continuo search refund status
     continuo search '"release date" -draft' --role user
     continuo search 上海 --in s1
+    continuo search 'login.go' --kind all
     continuo search staging --json | jq -r '.data[] | "\(.conversation_id) \(.seq)"'`
 }
 
@@ -77,7 +79,7 @@ func (s *searchCommand) request(ctx context.Context, w *wired) (index.Request, i
 	if s.Limit < 1 || s.Limit > index.MaxLimit {
 		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
 	}
-	request := index.Request{Query: strings.Join(s.Query, " "), Limit: s.Limit, Cursor: s.Cursor}
+	request := index.Request{Query: strings.Join(s.Query, " "), Kinds: index.KindsOf(s.Kind), Limit: s.Limit, Cursor: s.Cursor}
 	if _, err := fulltext.ParseQuery(request.Query); err != nil { // before anything is indexed
 		return request, index.Scope{}, &usageError{err}
 	}

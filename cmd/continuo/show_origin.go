@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -26,8 +27,11 @@ func (o *origins) see(entry *continuo.Entry) {
 func (o *origins) cell(entry *continuo.Entry) cell {
 	const idEnd = 4
 	var words []string
-	if entry.NodeID != "" {
+	switch {
+	case entry.NodeID != "":
 		words = append(words, oneLine(entry.NodeID, 40))
+	case entry.Author != nil && entry.Role == continuo.Assistant: // of a crew whose chat was imported
+		words = append(words, oneLine(cmp.Or(entry.Author.RoleName, entry.Author.DisplayName), 40))
 	}
 	if run := entry.RunID; run != "" && len(o.runs) > 1 {
 		words = append(words, "…"+run[max(len(run)-idEnd, 0):])

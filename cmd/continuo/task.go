@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (w *wired) tasks(ctx context.Context, limit, most int, holds func(engine.Ta
 			return found, false, nil
 		}
 		last := page[len(page)-1]
-		query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ConversationID}
+		query.Before = continuo.ConversationCursor{UpdatedAt: last.ListedAt, ID: last.ConversationID}
 	}
 }
 
@@ -84,17 +85,17 @@ func (w *wired) findTask(ctx context.Context, name string) (*engine.TaskStatus, 
 	for _, status := range found {
 		ids = append(ids, status.ID)
 	}
-	if id, err = theOnly("task", name, w.settings.Project, ids); err != nil {
+	if id, err = theOnly("task", name, w.settings.Project, "continuo task list shows what there is", ids); err != nil {
 		return nil, err
 	}
 	return w.engine.Task(ctx, w.settings.Project, id)
 }
 
-// theOnly is the one of the ids that begin with a name.
-func theOnly(what, name, project string, ids []string) (string, error) {
+// theOnly is the one of the ids that begin with a name; hint says where to find one.
+func theOnly(what, name, project, hint string, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:
-		return "", fmt.Errorf("%s %s: %w in project %s; continuo task list shows what there is", what, oneLine(name, 60), continuo.ErrNotFound, project)
+		return "", fmt.Errorf("%s %s: %w in project %s; %s", what, oneLine(name, 60), continuo.ErrNotFound, project, hint)
 	case 1:
 		return ids[0], nil
 	}
@@ -132,7 +133,7 @@ func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engi
 	}
 	switch {
 	case name == "" && len(found) == 0 && working:
-		return nil, fmt.Errorf("%w: project %s has no agent at work; continuo task list shows what there is", continuo.ErrNotFound, w.settings.Project)
+		return nil, fmt.Errorf("%w: project %s has no agent at work; continuo task show TASK shows those of a task", continuo.ErrNotFound, w.settings.Project)
 	case name == "" && len(found) == 0:
 		return nil, fmt.Errorf("%w: project %s has no agent yet; set one to work with: continuo task deploy", continuo.ErrNotFound, w.settings.Project)
 	case name == "" && len(found) > 1 && working:
@@ -144,7 +145,7 @@ func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engi
 	for _, agent := range found {
 		ids = append(ids, agent.ID)
 	}
-	id, err := theOnly("agent", name, w.settings.Project, ids)
+	id, err := theOnly("agent", name, w.settings.Project, "continuo task show TASK shows the agents of a task", ids)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +201,7 @@ func (a *app) deployedNames(ctx context.Context) error {
 }
 
 type taskListCommand struct {
-	Status *string `enum:"queued,running,blocked,completed,failed,killed" help:"Only tasks that stand so: queued, running, blocked, completed, failed or killed."`
+	Status *string `enum:"queued,running,blocked,completed,failed,killed,gone,redacted" help:"Only tasks that stand so: queued, running, blocked, completed, failed, killed, gone or redacted."`
 	Limit  int     `default:"30" help:"How many to list at most; 0 for all."`
 	JSON   bool    `help:"Write JSON: {data, has_more}."`
 }
@@ -242,23 +243,54 @@ func (l *taskListCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// printTasks prints a list of tasks; numbered ones have short names.
+// wideList is how many columns a list needs that shows whole ids.
+const wideList = 110
+
+// printTasks prints a list of tasks; numbered ones have short names. In a narrow terminal ids are as short as they can be.
 func (a *app) printTasks(found []engine.TaskStatus, numbered bool) {
+	ids, priority := make([]string, len(found)), "priority"
+	for i, status := range found {
+		ids[i] = status.ID
+	}
+	if a.width > 0 && a.width < wideList {
+		ids, priority = shortened(ids), "prio"
+	}
 	t := table{right: []bool{true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head(""), head("task"), head("status"), head("priority"), head("updated"), head("description"))
+	t.add(head(""), head("task"), head("status"), head(priority), head("updated"), head("description"))
 	for i, status := range found {
 		short := ""
 		if numbered {
 			short = "@" + strconv.Itoa(i+1)
 		}
 		t.add(
-			cell{short, a.paint.dim}, cell{status.ID, a.paint.cyan}, a.taskState(status.State),
-			plain(string(status.Task.Priority)), plain(when(status.UpdatedAt)), plain(oneLine(status.Task.Description, 200)),
+			cell{short, a.paint.dim}, cell{ids[i], a.paint.cyan}, a.taskState(status.State),
+			plain(string(status.Task.Priority)), plain(when(status.UpdatedAt)), plain(aboutTask(status)),
 		)
 	}
 	for _, line := range t.lines(a.width) {
 		a.print("%s", line)
+	}
+}
+
+// aboutTask says in one line what is to be done.
+func aboutTask(status engine.TaskStatus) string {
+	return cmp.Or(oneLine(status.Task.Description, 200), continuo.RedactedText)
+}
+
+// shortened cuts ids to beginnings of one length by which all can be told apart.
+func shortened(ids []string) []string {
+	const least = len("task_") + 12 // ids begin with the millisecond in which they were made
+	for length := least; ; length++ {
+		short, whole, seen := make([]string, len(ids)), true, map[string]bool{}
+		for i, id := range ids {
+			short[i] = id[:min(length, len(id))]
+			whole = whole && len(short[i]) == len(id)
+			seen[short[i]] = true
+		}
+		if len(seen) == len(ids) || whole {
+			return short
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *taskShowCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printTask(status engine.TaskStatus) {
-	a.print("%s", a.paint.bold(oneLine(status.Task.Description, 200)))
+	a.print("%s", a.paint.bold(aboutTask(status)))
 	t := table{}
 	row := func(name string, value cell) {
 		if value.text != "" {
@@ -68,7 +68,7 @@ func (a *app) printTask(status engine.TaskStatus) {
 		}
 		a.print("  %s %s", a.paint.bold(fmt.Sprintf("%s, %s:", finding.Type, finding.Severity)), a.shown(finding.Message))
 	}
-	if len(status.Agents) == 0 {
+	if len(status.Agents) == 0 && status.State != engine.TaskRedacted {
 		a.print("\n%s", a.paint.dim("Set an agent to work with: continuo task deploy "+status.ID))
 	}
 }
@@ -143,6 +143,10 @@ func (p *taskPromptCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	a.text(task.Prompt(status.Task))
+	prompt, err := status.Prompt()
+	if err != nil {
+		return err
+	}
+	a.text(prompt)
 	return nil
 }

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/task"
 )
 
 // finishes runs the program to its end, which must have a code, and returns what stands on standard output.
@@ -36,7 +41,7 @@ func TestCtrlCKillsTheAgent(t *testing.T) {
 	if code := p.end(); code != 130 {
 		t.Errorf("ended with %d, want 130:\n%s", code, p.stderr)
 	}
-	if shown := finishes(t, dir, 0, "task", "show", "--json"); strings.Count(shown, `"status": "killed"`) != 2 {
+	if shown := finishes(t, dir, 0, "task", "show", "--json"); strings.Count(shown, `"status": "killed"`) != 2 || !strings.Contains(shown, `"reason": "a person stopped it in the terminal"`) {
 		t.Errorf("afterwards task and agent are\n%s", shown)
 	}
 	if said := finishes(t, dir, 0, "task", "logs"); said != "the first half\n" {
@@ -53,8 +58,11 @@ func TestAnAgentIsKilledFromElsewhere(t *testing.T) {
 	if code := follower.end(); code != 130 {
 		t.Errorf("the follower ended with %d, want 130:\n%s", code, follower.stderr)
 	}
-	if killed := finishes(t, dir, 0, "task", "kill"); !strings.Contains(killed, " is killed") {
+	if killed := finishes(t, dir, 0, "task", "kill", "--reason", "It runs in circles."); !strings.Contains(killed, " is killed: It runs in circles.") {
 		t.Errorf("the kill says %q", killed)
+	}
+	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "It runs in circles.") {
+		t.Errorf("it is shown as\n%s", shown)
 	}
 	if code := p.end(); code != 130 {
 		t.Errorf("ended with %d, want 130:\n%s", code, p.stderr)
@@ -83,4 +91,26 @@ func TestAnAgentWhoseProgramIsGone(t *testing.T) {
 		t.Errorf("it is shown as\n%s", shown)
 	}
 	finishes(t, dir, 3, "task", "kill")
+}
+
+// In a narrow terminal a list leaves room for what the tasks are about, and its ids still name one task each.
+func TestAListOfTasksInANarrowTerminal(t *testing.T) {
+	const about = "Mend the login of the shop"
+	var found []engine.TaskStatus
+	for _, id := range []string{"task_01a200065fbf7001974904b39a290399", "task_01a200065fbf7003aa7c40b806e70368", "task_01a2000688537000a2cd8b5a6b16ba75"} {
+		found = append(found, engine.TaskStatus{ID: id, State: engine.TaskCompleted, Task: task.Task{Description: about, Priority: task.P2}})
+	}
+	for width, whole := range map[int]bool{80: false, 200: true} {
+		var out bytes.Buffer
+		a := &app{console: &console{out: &out, width: width}}
+		a.printTasks(found, true)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")[1:]
+		for i, line := range lines {
+			fields := strings.Fields(line)
+			names := func(status engine.TaskStatus) bool { return strings.HasPrefix(status.ID, fields[1]) }
+			if !names(found[i]) || slices.IndexFunc(found, names) != i || whole != (fields[1] == found[i].ID) || cells(line) > width || !strings.Contains(line, "Mend the login of") {
+				t.Errorf("%d columns: %s", width, line)
+			}
+		}
+	}
 }

@@ -30,6 +30,9 @@ func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.Fr
 	if err != nil {
 		return nil, fmt.Errorf("telegram.crew: %w", err)
 	}
+	if settings.BotToken == "" {
+		return nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor tells which), or take telegram.crew out")
+	}
 	tokens, unset := botTokens(found, env)
 	if len(unset) > 0 {
 		logger.Warn("telegram_tokens_unset", "variables", unset, "note", "the crew's own bot speaks for these roles")
@@ -74,6 +77,9 @@ type crewChat struct {
 
 // Say implements [telegram.Crew].
 func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
+	if _, err := c.Delivered(ctx); err != nil { // what is answered from here on is sent
+		return err
+	}
 	_, err := c.engine.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
 	if errors.Is(err, continuo.ErrKeyReused) { // it was edited, or means nothing else any more: the first counts
 		return nil
@@ -87,6 +93,32 @@ func refusal(err error) error {
 		return &telegram.RefusedError{Reason: err.Error()}
 	}
 	return err
+}
+
+// Stop implements [telegram.Crew].
+func (c *crewChat) Stop(ctx context.Context) (string, error) {
+	status, err := c.engine.StopCrew(ctx, c.session, "a person stopped it")
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		return "Nothing was said yet.", nil
+	case err != nil:
+		return "", refusal(err)
+	case status.State == continuo.RunStopped:
+		return "We stop here. /resume lets us go on, and so does whatever you say.", nil
+	}
+	return "Nobody is speaking.", nil
+}
+
+// Resume implements [telegram.Crew].
+func (c *crewChat) Resume(ctx context.Context) (string, error) {
+	_, err := c.engine.ResumeCrew(ctx, c.session, true)
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
+		return "There is nothing to go on with. Say something.", nil
+	}
+	if err != nil {
+		return "", refusal(err)
+	}
+	return "We go on.", nil
 }
 
 // Reset implements [telegram.Crew].
@@ -233,11 +265,14 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 	case continuo.RunNodeBegan:
 		event.Kind = telegram.EventSpeaking
 	case continuo.CrewRoleFailed:
-		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, entry.RunEvent.Reason, c.displayName(entry.NodeID)
+		// What a program wrote on its stderr is no word for a chat: it may have paths and secrets in it.
+		reason, _, _ := strings.Cut(entry.RunEvent.Reason, "; its stderr")
+		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, reason, c.displayName(entry.NodeID)
 	case continuo.RunEnded:
 		event.Kind = telegram.EventEnded
 	case continuo.RunBrokeOff, continuo.RunHalted:
-		event.Kind, event.Text = telegram.EventEnded, entry.Content.String()
+		event.Kind = telegram.EventEnded
+		event.Text, _, _ = strings.Cut(entry.Content.String(), "; its stderr")
 	default:
 		return event, false
 	}

@@ -100,3 +100,31 @@ func TestACrewTalksOnTelegram(t *testing.T) {
 		t.Errorf("the Bot API was used wrongly: %q", problems)
 	}
 }
+
+// What is answered before the front end has looked for the first time how far it is, is sent too.
+func TestTheFirstAnswersAreSent(t *testing.T) {
+	e, err := engine.New(continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), engine.Options{
+		Models: map[string]engine.Upstream{"demo": {Model: demo.New(demo.Options{})}}, Default: "demo", Crews: newCrewFolder(&config.Config{DefaultModel: "demo"}),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // never fails
+	chat := &crewChat{engine: e, session: engine.CrewSession{ProjectID: "default", Crew: "example", SessionID: "telegram:-7"}}
+	if err := chat.Say(t.Context(), "k", continuo.Text("Make a plan."), nil); err != nil {
+		t.Fatal(err)
+	}
+	from, err := chat.Delivered(t.Context())
+	if err != nil || from.Seq != 0 {
+		t.Errorf("it begins to send behind entry %d, %v", from.Seq, err)
+	}
+	if err := chat.SetDelivered(t.Context(), telegram.Delivery{Seq: 5, Parts: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := chat.SetDelivered(t.Context(), telegram.Delivery{Seq: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 5, Parts: 1}) {
+		t.Errorf("it goes back to %+v, %v", now, err)
+	}
+}

@@ -18,6 +18,8 @@ type Request struct {
 	ProjectID string
 	// Conversation is the one to search, of the project. Default: all of the project.
 	Conversation *continuo.Conversation
+	// Kinds keeps conversations of some kinds, where Conversation names none; see KindsOf. Default: all.
+	Kinds []continuo.Kind
 	// Query is as fulltext.ParseQuery reads it.
 	Query string
 	// Role keeps entries of one role. Default: all, and titles.
@@ -238,7 +240,7 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 // match looks at a candidate again.
 func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool) {
 	entry := &candidate.Entry
-	if r.Role != "" && entry.Role != r.Role {
+	if r.Role != "" && entry.Role != r.Role || !r.isSearched(candidate.Conversation.Kind) {
 		return Item{}, false
 	}
 	texts := candidate.Texts()
@@ -254,6 +256,27 @@ func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool)
 		item.CreatedAt = candidate.Conversation.CreatedAt
 	}
 	return item, true
+}
+
+func (r *Request) isSearched(kind continuo.Kind) bool {
+	return r.Conversation != nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
+}
+
+// KindNames are the names of kinds that people search in: their own conversations (the usual), tasks, the work of agents,
+// or all of them.
+func KindNames() []string {
+	return []string{"talk", string(continuo.KindTask), string(continuo.KindAgent), "all"}
+}
+
+// KindsOf are the Request.Kinds of one of KindNames; "" is the usual one.
+func KindsOf(name string) []continuo.Kind {
+	switch name {
+	case "all":
+		return nil
+	case "", "talk":
+		return []continuo.Kind{continuo.KindTalk}
+	}
+	return []continuo.Kind{continuo.Kind(name)}
 }
 
 // page is the best of the stretch, and the cursor of the next page, "" when there is none.

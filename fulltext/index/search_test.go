@@ -91,6 +91,35 @@ func TestFilters(t *testing.T) {
 	})
 }
 
+// Tasks and the work of agents repeat what people said: they are left out, or searched alone.
+func TestKindsAreKeptApart(t *testing.T) {
+	everywhere(t, func(p *place) {
+		begin := func(kind continuo.Kind, key string) continuo.Conversation {
+			c, err := p.log.Create(p.Context(), continuo.Conversation{Kind: kind, Title: key, Key: key})
+			if err != nil {
+				p.Fatal(err)
+			}
+			p.later()
+			return p.append(c, says("needle")...)
+		}
+		begin(continuo.KindTalk, "talk")
+		begin(continuo.KindTask, "task")
+		agent := begin(continuo.KindAgent, "agent")
+		for kind, want := range map[string]string{"": "talk#1", "talk": "talk#1", "task": "task#1", "agent": "agent#1", "all": "agent#1 task#1 talk#1"} {
+			if got := names(p.all(index.Request{Query: "needle", Kinds: index.KindsOf(kind)})); got != want {
+				p.Errorf("kind %q: found %q, want %q", kind, got, want)
+			}
+		}
+		if got := names(p.all(index.Request{Query: "needle", Conversation: &agent, Kinds: index.KindsOf("talk")})); got != "agent#1" {
+			p.Errorf("in one conversation: found %q", got)
+		}
+		first := p.search(index.Request{Query: "needle", Limit: 1})
+		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Query: "needle", Limit: 1, Cursor: first.NextCursor, Kinds: index.KindsOf("task")}); !errors.Is(err, index.ErrCursor) {
+			p.Errorf("a cursor of other kinds: %v", err)
+		}
+	})
+}
+
 func TestAForkFindsWhatItBeganWith(t *testing.T) {
 	everywhere(t, func(p *place) {
 		parent := p.begin("parent", "needle 1", "hay", "needle 3", "needle 4")

@@ -53,7 +53,7 @@ var badRoles = map[string][]badRole{
 }
 
 // timeIsUp is said of turns, and of programs that could not be started in time.
-const timeIsUp = "took longer than|the time for the answer ran out"
+const timeIsUp = "took longer than|the time for the answer ran out|did not begin a session within"
 
 func saysWhy(reason string, role badRole) bool {
 	return regexp.MustCompile(role.fails).MatchString(reason)

@@ -13,7 +13,8 @@
 //
 // The runs' kill tests (run_kill*_test.go) do the same while runs of workflows go on, on SQLite and on replicas over
 // PostgreSQL. The MCP server is held against the public conformance suite and its inspector (mcp_*_test.go), and a
-// CLI agent from npm works on tasks (task_agent*_test.go).
+// CLI agent from npm works on tasks (task_agent*_test.go). The crews' tests (crew_*_test.go) kill programs while crews
+// speak, let agents misbehave, and have two CLI agents from npm talk over ACP.
 //
 // The benchmarks measure what Continuo costs:
 //

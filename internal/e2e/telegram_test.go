@@ -188,8 +188,8 @@ func (c *smallCrew) SetDelivered(_ context.Context, d telegram.Delivery) error {
 }
 
 func (c *smallCrew) Reset(context.Context, string) (string, error)   { return "Reset.", nil }
-func (c *smallCrew) Stop(context.Context) (string, error)   { return "Stopped.", nil }
-func (c *smallCrew) Resume(context.Context) (string, error) { return "It goes on.", nil }
+func (c *smallCrew) Stop(context.Context) (string, error)            { return "Stopped.", nil }
+func (c *smallCrew) Resume(context.Context) (string, error)          { return "It goes on.", nil }
 func (c *smallCrew) Restore(context.Context, string) (string, error) { return "Restored.", nil }
 func (c *smallCrew) Status(context.Context) (string, error)          { return "All is well.", nil }
 func (c *smallCrew) Roles(context.Context) (string, error)           { return "ann", nil }

@@ -47,7 +47,8 @@ type message struct {
 const (
 	// maxLine bounds one message, in bytes: agents show whole files in what they tell of a tool's call.
 	maxLine = 32 << 20
-	// maxIdle bounds what comes between two calls, in bytes: it is read and passed over, and takes time.
+	// maxIdle bounds what comes between calls, and lines that are no messages, in bytes: it is read and passed over, and
+	// takes time.
 	maxIdle = 64 << 20
 )
 
@@ -73,13 +74,11 @@ func (c *connection) next() error {
 	if err != nil {
 		return err
 	}
-	waiting, err := c.admit(len(line))
-	if err != nil {
-		return err
-	}
 	var m message
-	if json.Unmarshal(line, &m) != nil || m.Version != "2.0" {
-		return nil
+	isMessage := json.Unmarshal(line, &m) == nil && m.Version == "2.0"
+	waiting, err := c.admit(len(line), isMessage)
+	if err != nil || !isMessage {
+		return err
 	}
 	if waiting == nil {
 		return c.idle(m)
@@ -94,11 +93,11 @@ func (c *connection) next() error {
 	}
 }
 
-// admit finds the call under way, and counts what comes where there is none.
-func (c *connection) admit(size int) (*pending, error) {
+// admit finds the call under way, and counts what comes where there is none, and what is no message.
+func (c *connection) admit(size int, isMessage bool) (*pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting == nil {
+	if c.waiting == nil || !isMessage {
 		c.passed += size
 	}
 	if c.passed > maxIdle {
