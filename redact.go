@@ -157,7 +157,7 @@ func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range
 		if err != nil {
 			return nil, err
 		}
-		if entry.Redacted == nil {
+		if entry.Redacted == nil && !entry.IsPlaceholder() {
 			found = append(found, entry)
 		}
 	}

@@ -2,8 +2,10 @@ package crew
 
 import (
 	"fmt"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // PartEvent is the PartType of the hidden entries that record what happens in a crew.
@@ -24,6 +26,32 @@ func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Au
 		Role: continuo.User, Content: message, Author: author, Mode: continuo.ModeAgent, RunID: runID, WorkflowID: continuo.CrewWorkflow(c.ID),
 		RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan, Workflow: c.Hash(), Crew: &s.Now},
 	}
+}
+
+// TakeOver is how the crew stands after a cycle that began with another text of its file. A role's session goes on only
+// where the role is who it was: its agent was told once.
+func (c *Crew) TakeOver(s *State) *continuo.CrewState {
+	now := s.Now.Clone()
+	for i := range now.Roles {
+		was, is := s.Crew.Role(now.Roles[i].Name), c.Role(now.Roles[i].Name)
+		if was == nil || is == nil || was.Connector != is.Connector || was.Model != is.Model || was.SystemPrompt != is.SystemPrompt || !slices.Equal(s.Crew.members(), c.members()) {
+			now.Roles[i].Session = ""
+		}
+	}
+	return now
+}
+
+// member is a role as the others are told of it.
+type member struct {
+	name        string
+	isModerator bool
+}
+
+func (c *Crew) members() (members []member) {
+	for i := range c.Roles {
+		members = append(members, member{c.Roles[i].DisplayName, c.Roles[i].IsModerator})
+	}
+	return members
 }
 
 // Says makes the entry of what a person says while a cycle is under way.
@@ -57,7 +85,7 @@ func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) cont
 	if memory.Session != "" {
 		role.Session = memory.Session
 	}
-	if answer.IsPlaceholder() {
+	if answer.IsPlaceholder() || window.IsBlank(answer) {
 		event.Reason = passReason
 	} else {
 		role.Answers++
@@ -109,11 +137,25 @@ func (s *State) Reset(at int64) continuo.Entry {
 			role.Cursor = at // it has seen everything
 		}
 	}
+	before.Before = newestOf(before.Before, maxResets-1)
 	now := &continuo.CrewState{Since: at, Before: before}
 	for i := range s.Now.Roles {
 		now.Roles = append(now.Roles, continuo.CrewRole{Name: s.Now.Roles[i].Name, Cursor: at})
 	}
 	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now}, fmt.Sprintf("The crew begins anew. What was said up to entry %d is kept, and can be restored.", at))
+}
+
+// maxResets bounds how many resets can be taken back, one after another: each event of a crew holds them all.
+const maxResets = 16
+
+// newestOf copies how a crew stood before so many resets.
+func newestOf(before *continuo.CrewState, most int) *continuo.CrewState {
+	if before == nil || most < 1 {
+		return nil
+	}
+	kept := before.Clone()
+	kept.Before = newestOf(before.Before, most-1)
+	return kept
 }
 
 // Restore makes the entry that takes the newest reset back; ok is false where there is none. What the roles have
@@ -134,6 +176,11 @@ func (s *State) Restore() (entry continuo.Entry, ok bool) {
 		role.Session = "" // it has forgotten what stands before
 		if role.Cursor >= s.Now.Since {
 			role.Cursor = max(role.Cursor, since.Cursor)
+		}
+	}
+	for i := range s.Now.Roles {
+		if came := &s.Now.Roles[i]; before.Role(came.Name) == nil {
+			before.Roles = append(before.Roles, continuo.CrewRole{Name: came.Name, Answers: came.Answers})
 		}
 	}
 	before.Next = s.Now.Next

@@ -60,7 +60,7 @@ func (s *State) Next() Step {
 
 // isOver reports whether the cycle has come to one of its ends.
 func (s *State) isOver() bool {
-	return s.ended != "" || s.silent >= len(s.Crew.Roles) || s.turns >= s.limit()
+	return s.ended != "" || s.silent >= len(s.Crew.Roles) || s.turns-s.before >= s.limit()
 }
 
 // limit is how many turns a cycle may have.

@@ -2,9 +2,9 @@ package crew
 
 import (
 	"fmt"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // State is what the entries since a cycle began come to. It is not safe for concurrent use.
@@ -20,6 +20,7 @@ type State struct {
 	Seq int64
 
 	turns  int              // that were concluded in the cycle
+	before int              // of these, those before the newest word of a person
 	silent int              // turns in a row in which nothing was said: passes and failures
 	failed int              // of these
 	asked  *Step            // the turn that has begun and is not concluded
@@ -65,7 +66,6 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	s.hear(entry)
 	event := entry.RunEvent
 	if event == nil || entry.RunID != s.RunID {
-		s.catchUp(entry)
 		return nil
 	}
 	if err := s.follow(entry, event); err != nil {
@@ -75,33 +75,21 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	return nil
 }
 
-// catchUp takes over where a role stands that has answered in the cycle before, which was stopped meanwhile.
-func (s *State) catchUp(entry *continuo.Entry) {
-	event := entry.RunEvent
-	if event == nil || event.Kind != continuo.RunNodeFinished || event.Crew == nil || event.Crew.Since != s.Now.Since || entry.WorkflowID != continuo.CrewWorkflow(s.Crew.ID) {
-		return
-	}
-	stood, told := s.Now.Role(entry.NodeID), event.Crew.Role(entry.NodeID)
-	if stood != nil && told != nil && told.Cursor > stood.Cursor {
-		stood.Cursor, stood.Answers, stood.Session = told.Cursor, told.Answers, told.Session
-	}
-}
-
 // hear notes who has said something. A person's word lets everybody speak again.
 func (s *State) hear(entry *continuo.Entry) {
 	switch {
-	case entry.Hidden || entry.IsPlaceholder():
+	case entry.Hidden || entry.IsPlaceholder() || window.IsBlank(entry):
 	case entry.Role == continuo.User:
 		s.newest[""] = entry.Seq
-		s.silent, s.failed, s.ended = 0, 0, ""
-	case entry.Role == continuo.Assistant && (entry.HasCalls() || entry.Content.IsParts() || strings.TrimSpace(entry.Content.String()) != ""):
-		s.newest[speaker(entry)] = entry.Seq
+		s.silent, s.failed, s.ended, s.before = 0, 0, "", s.turns
+	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
+		s.newest[s.speaker(entry)] = entry.Seq
 	}
 }
 
 // speaker is the role that has said something; whoever is no role of a crew is nobody's own.
-func speaker(entry *continuo.Entry) string {
-	if entry.Author == nil {
+func (s *State) speaker(entry *continuo.Entry) string {
+	if id, ok := continuo.CrewOf(entry.WorkflowID); entry.Author == nil || ok && id != s.Crew.ID {
 		return ""
 	}
 	return entry.Author.RoleName

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Crews is where an engine finds crews. It must be safe for concurrent use.
@@ -34,8 +34,8 @@ type CrewOptions struct {
 	// RestartWait is how long is waited before a program that ended is started again, the first time; it doubles with
 	// each time up to 30 s. Default 500 ms.
 	RestartWait time.Duration
-	// Failures is after how many failed turns in a row a role is left alone, Cooldown for how long; that doubles while
-	// its turns go on failing, up to eight times. Default 3 and 30 s.
+	// Failures is after how many failed attempts in a row a role is left alone, Cooldown for how long; that doubles while
+	// they go on failing, up to eight times. Default 3 and 30 s.
 	Failures int
 	Cooldown time.Duration
 	// Idle is how long the program of a role is kept that nobody asks. Default 30 min.
@@ -96,10 +96,13 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(request.Message.String()) == "" && !request.Message.IsParts() {
+	if window.IsBlank(&continuo.Entry{Role: continuo.User, Content: request.Message}) {
 		return nil, fmt.Errorf("%w: the message says nothing", continuo.ErrInvalid)
 	}
 	if err := e.canStaff(found); err != nil {
+		return nil, err
+	}
+	if err := e.canBeShown(ctx, found, request.Message); err != nil {
 		return nil, err
 	}
 	if e.isClosed() {
@@ -173,7 +176,7 @@ func (e *Engine) word(ctx context.Context, conversation continuo.Conversation, f
 	case t.state.Run == continuo.RunRunning:
 		return t.state.Says(request.Message, request.Author), t.next, nil
 	default:
-		before, at = &t.state.Now, t.next
+		before, at = found.TakeOver(t.state), t.next
 	}
 	return found.Begin(e.Log.NewID("run"), request.Message, request.Author, before), at, nil
 }
@@ -237,6 +240,9 @@ func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached b
 		}
 		return nil, fmt.Errorf("crew %s: %w: its newest cycle is %s; say something to it", s.Crew.ID, ErrNoCycle, s.Run)
 	})
+	if errors.Is(err, errSuperseded) {
+		return e.ResumeCrew(ctx, session, detached)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -253,53 +259,46 @@ func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason strin
 	if err != nil {
 		return nil, err
 	}
-	if err := e.stopCycle(ctx, t, reason); err != nil {
+	err = e.stopCycle(ctx, t, reason)
+	if errors.Is(err, errSuperseded) {
+		return e.StopCrew(ctx, session, reason)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
 }
 
-// stopCycle records that a cycle was stopped, and stops its turn: before, since nothing can be appended while it has
-// calls open, and after, since another one may have begun meanwhile.
+// stopCycle stops a cycle's turn, waits for its end, and records that the cycle was stopped. A turn that begins meanwhile
+// makes the record a conflict, and is stopped too.
 func (e *Engine) stopCycle(ctx context.Context, t *crewTracker, reason string) error {
-	if t.state.Run != continuo.RunRunning {
-		return nil
-	}
-	if err := e.stopTurnOf(ctx, t.run); err != nil {
-		return err
-	}
-	err := e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
+	return e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
 		if s.Run != continuo.RunRunning {
 			return nil, nil
 		}
+		if err := e.endTurnOf(ctx, t.run); err != nil {
+			return nil, err
+		}
 		return []continuo.Entry{s.Halt(reason)}, nil
 	})
-	if err != nil {
-		return err
-	}
-	return e.stopTurnOf(ctx, t.run)
 }
 
-// awaitRole waits until the turn of a cycle that was stopped is closed: what it still says stands before what comes. It
-// waits no longer than a turn waits for its conversation.
-func (e *Engine) awaitRole(ctx context.Context, run continuo.Run) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role's turn has not ended yet; try again", continuo.ErrBusy))
+// endTurnOf stops the turn of a cycle that is under way, and waits for its end: what it says last belongs to the cycle.
+func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
 	defer cancel()
-	for {
-		running, err := e.runningTurn(ctx, run.ConversationID)
-		if err == nil && (running == nil || running.RunID != run.ID) {
-			return nil
-		}
-		if err == nil {
-			err = e.awaitTurn(ctx, running.ConversationID, running.ID)
-		}
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		if err != nil {
-			return err
-		}
+	running, err := e.runningTurn(ctx, run.ConversationID)
+	if err != nil || running == nil || running.RunID != run.ID {
+		return err
 	}
+	if err := e.Cancel(ctx, *running); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
+		return err
+	}
+	err = e.awaitTurn(ctx, running.ConversationID, running.ID)
+	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // it was stopped before it had begun, or another process closes it
+		return nil
+	}
+	return err
 }
 
 // ResetCrew lets a crew begin anew in its conversation: a cycle that is under way is stopped, and no role sees what
@@ -327,16 +326,18 @@ func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what st
 	if err != nil {
 		return nil, err
 	}
+	given := key
 	if key != "" {
 		key = "crew/" + session.Crew + "/" + what + "/" + key
 		if _, err := e.Log.Receipt(ctx, conversation.ID, key); err == nil {
 			return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
 		}
 	}
-	if err := e.stopCycle(ctx, t, "the crew was asked to "+what); err != nil {
-		return nil, err
+	err = e.stopCycle(ctx, t, "the crew was asked to "+what)
+	if errors.Is(err, errSuperseded) {
+		return e.turnPage(ctx, session, given, what, makes)
 	}
-	if err := e.awaitRole(ctx, t.run); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	options := continuo.AppendOptions{Key: key, Identity: key}
@@ -344,6 +345,9 @@ func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what st
 		entry, err := makes(s, t.next-1)
 		return []continuo.Entry{entry}, err
 	})
+	if errors.Is(err, errSuperseded) {
+		return e.turnPage(ctx, session, given, what, makes)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -131,7 +131,7 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 		if shown.News == 0 {
 			return nil, turn.Input{}, errNoNews
 		}
-		if voice, err = e.speakers.voice(ctx, speakerKey{t.run.ConversationID, step.Role.Name}, chosen.upstream.Model, stood, e.roleTimeout(step.Role)); err != nil {
+		if voice, err = e.speakers.voice(ctx, t.seat(step.Role), chosen.upstream.Model, stood, e.roleTimeout(step.Role)); err != nil {
 			return nil, turn.Input{}, errRoleDown{err}
 		}
 		runner, err := e.roleRunner(t.state, step.Role, chosen, voice)
@@ -162,6 +162,9 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	var lost error
 	for event, err := range chat.Events { // what comes of it stands in the log
 		last, lost = event, err
+	}
+	if moved := new(continuo.ConflictError); errors.As(lost, &moved) { // the log has gone on before it began
+		return nil
 	}
 	if errors.Is(lost, continuo.ErrLeaseLost) || errors.Is(lost, continuo.ErrNotRunning) || errors.Is(lost, continuo.ErrNotFound) {
 		return nil // another process closes it, or it was stopped before it had begun: the log tells
@@ -212,7 +215,7 @@ func (t *crewTracker) concludes(ctx context.Context, step crew.Step, answer *con
 	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil {
 		return 0
 	}
-	if now := t.state.Next(); t.state.Run == continuo.RunRunning && (now.Kind != crew.StepAttend || !now.Same(step)) {
+	if now := t.state.Next(); now.Kind != crew.StepAttend || !now.Same(step) {
 		return 0
 	}
 	t.state.Conclude(step, answer, crew.Memory{Cursor: cursorOf(answer), Session: voice.sessionID()})
@@ -250,6 +253,25 @@ func (e *Engine) canStaff(c *crew.Crew) error {
 	for i := range c.Roles {
 		if _, err := e.chooseRole(&c.Roles[i]); err != nil {
 			return fmt.Errorf("%w: crew %s: the role %s: %w", errNotHere, c.ID, c.Roles[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// canBeShown refuses a message that no request to a role could hold.
+func (e *Engine) canBeShown(ctx context.Context, c *crew.Crew, message continuo.Content) error {
+	state := crew.NewState(c, "")
+	for i := range c.Roles {
+		chosen, err := e.chooseRole(&c.Roles[i])
+		if err != nil {
+			return err
+		}
+		runner, err := e.roleRunner(state, &c.Roles[i], chosen, &voice{Model: chosen.upstream.Model})
+		if err != nil {
+			return err
+		}
+		if err := runner.CheckFits(ctx, message); err != nil {
+			return fmt.Errorf("the role %s: %w", c.Roles[i].Name, err)
 		}
 	}
 	return nil

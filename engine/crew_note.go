@@ -59,16 +59,18 @@ func (e *Engine) lacksNotes(ctx context.Context, t *crewTracker, role *crew.Role
 		}
 		through = stood.Cursor
 	case window.RoleSummary:
-		if known, err = e.summarizedThrough(ctx, t, since); err != nil {
-			return 0, 0, err
-		}
 		through = math.MaxInt64
 		for i := range t.state.Crew.Roles {
 			if other := &t.state.Crew.Roles[i]; other.View.Kind == window.RoleSummary {
 				through = min(through, t.state.Now.Role(other.Name).Cursor)
 			}
 		}
-		through -= int64(cmp.Or(role.View.Newest, newestBehindSummary))
+		if through -= int64(cmp.Or(role.View.Newest, newestBehindSummary)); through-since < noteEvery {
+			return 1, 0, nil // before the log is read for it
+		}
+		if known, err = e.summarizedThrough(ctx, t, since); err != nil {
+			return 0, 0, err
+		}
 	default:
 		return 1, 0, nil
 	}

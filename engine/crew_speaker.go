@@ -26,8 +26,8 @@ type speakers struct {
 	closed bool
 }
 
-// speakerKey names a role of a conversation's crew.
-type speakerKey struct{ conversationID, role string }
+// speakerKey names a role of a crew in a conversation.
+type speakerKey struct{ conversationID, crew, role string }
 
 // roleSpeaker is how a role does in this process. One turn at a time uses it: the conversation's lease sees to that.
 type roleSpeaker struct {
@@ -38,7 +38,7 @@ type roleSpeaker struct {
 	cursor int64
 	used   time.Time
 
-	failures int       // turns in a row that failed
+	failures int       // attempts in a row that failed
 	why      string    // the newest one did
 	until    time.Time // the role is left alone until then; zero when it is not
 	restarts int       // of its program in a row, none of which has answered
@@ -62,20 +62,19 @@ func (v *voice) sessionID() string {
 
 // voice gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
 // to its cursor. The caller calls heard when the turn is over. It fails while the role is left alone because too many
-// of its turns have failed, and where its program cannot be started, now and once more after a wait.
+// attempts have failed, and where its program cannot be started, now and once more after a wait.
 func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, limit time.Duration) (v *voice, err error) {
-	sp, err := s.speaker(key)
+	sp, err := s.use(key)
 	if err != nil {
 		return nil, err
 	}
-	sp.using.Lock()
 	defer func() {
 		if err != nil {
 			sp.using.Unlock()
 		}
 	}()
 	if left := time.Until(sp.until); left > 0 {
-		return nil, fmt.Errorf("%d turns in a row have failed (%s); it is asked again in %s", sp.failures, sp.why, left.Round(time.Second))
+		return nil, fmt.Errorf("%d attempts in a row have failed (%s); it is asked again in %s", sp.failures, sp.why, left.Round(time.Second))
 	}
 	if v, err = s.open(ctx, sp, key, m, role, limit); err != nil && ctx.Err() == nil {
 		s.count(sp, err.Error())
@@ -83,7 +82,22 @@ func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, rol
 	return v, err
 }
 
-// speaker finds a role's or makes it.
+// use finds a role's speaker or makes it, and waits until nobody else uses it.
+func (s *speakers) use(key speakerKey) (*roleSpeaker, error) {
+	for {
+		sp, err := s.speaker(key)
+		if err != nil {
+			return nil, err
+		}
+		sp.using.Lock()
+		if again, err := s.speaker(key); err == nil && again == sp {
+			return sp, nil
+		}
+		sp.using.Unlock() // it was forgotten meanwhile
+	}
+}
+
+// speaker finds a role's speaker or makes it.
 func (s *speakers) speaker(key speakerKey) (*roleSpeaker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +125,7 @@ func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m 
 		return &voice{Model: sp.session, speaker: sp, session: sp.session}, nil
 	}
 	if sp.session != nil {
-		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "role", key.role, "alive", sp.session.Alive())
+		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role, "alive", sp.session.Alive())
 		sp.session.Close()
 		sp.session = nil
 		s.metrics.RoleProcess(-1)
@@ -188,7 +202,7 @@ func (s *speakers) heard(v *voice, last turn.Event) {
 	switch {
 	case last.Kind == turn.Finished:
 		sp.restarts = 0
-		sp.cursor = max(sp.cursor, cursorOf(last.Entry))
+		sp.cursor = cursorOf(last.Entry)
 		sp.failures, sp.until = 0, time.Time{}
 	case last.Kind == turn.Failed && !isOurs(last.Entry.Error.Reason):
 		s.count(sp, last.Entry.Error.Message)
@@ -208,7 +222,7 @@ func isOurs(reason continuo.FailureReason) bool {
 // maxCooldowns bounds how often a role's cooldown doubles.
 const maxCooldowns = 3
 
-// count counts a turn that failed.
+// count counts an attempt that failed.
 func (s *speakers) count(sp *roleSpeaker, why string) {
 	sp.failures, sp.why = sp.failures+1, why
 	if over := sp.failures - s.options.Failures; over >= 0 {
@@ -233,7 +247,7 @@ func (s *speakers) check(ctx context.Context) (ended int) {
 			alive := sp.session.Alive()
 			if !alive {
 				ended++
-				s.logger.WarnContext(ctx, "role_process_ended", "conversation_id", key.conversationID, "role", key.role)
+				s.logger.WarnContext(ctx, "role_process_ended", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role)
 			}
 			if !alive || time.Since(sp.used) > s.options.Idle {
 				sp.session.Close()
@@ -241,9 +255,19 @@ func (s *speakers) check(ctx context.Context) (ended int) {
 				s.metrics.RoleProcess(-1)
 			}
 		}
+		if sp.session == nil && sp.failures == 0 && sp.restarts == 0 {
+			s.forget(key)
+		}
 		sp.using.Unlock()
 	}
 	return ended
+}
+
+// forget forgets a speaker of which there is nothing to remember, and that nobody uses.
+func (s *speakers) forget(key speakerKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
 }
 
 // standing tells how a role does in this process: whether its program runs, and until when the role is left alone.

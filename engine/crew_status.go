@@ -59,7 +59,7 @@ type RoleStatus struct {
 	// Running says that its program runs in this process.
 	Running bool `json:"running"`
 	// Failed says why it did not answer in its last turn of the cycle; RestsUntil until when it is left alone in this
-	// process because too many of its turns have failed.
+	// process because too many attempts have failed.
 	Failed     string    `json:"failed,omitempty"`
 	RestsUntil time.Time `json:"rests_until,omitzero"`
 }
@@ -121,7 +121,7 @@ func (t *crewTracker) status(conversation continuo.Conversation) *CrewStatus {
 	for i := range state.Crew.Roles {
 		role := &state.Crew.Roles[i]
 		stood := state.Now.Role(role.Name)
-		running, until := t.engine.speakers.standing(speakerKey{t.run.ConversationID, role.Name})
+		running, until := t.engine.speakers.standing(t.seat(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
 			View: t.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,

@@ -18,6 +18,8 @@ type crewTracker struct {
 	next   int64 // the seq to read on from
 	// updated is when the cycle's newest event was recorded.
 	updated time.Time
+	// superseded says that another cycle of the crew has begun since: nothing may be changed in this one.
+	superseded bool
 	// answers are the newest answer of each role, whole or not; failures count those of its turn under way that failed
 	// for another reason than that a program ended.
 	answers  map[string]*continuo.Entry
@@ -26,6 +28,11 @@ type crewTracker struct {
 
 func newCrewTracker(e *Engine, run continuo.Run) *crewTracker {
 	return &crewTracker{engine: e, run: run, next: run.FirstSeq, answers: map[string]*continuo.Entry{}, failures: map[string]int{}}
+}
+
+// seat names a role of the cycle among those that speak.
+func (t *crewTracker) seat(role *crew.Role) speakerKey {
+	return speakerKey{t.run.ConversationID, t.state.Crew.ID, role.Name}
 }
 
 // at is how far the cycle is by what was read.
@@ -64,6 +71,8 @@ func (t *crewTracker) take(ctx context.Context, entry *continuo.Entry) error {
 	}
 	if entry.RunID == t.run.ID {
 		t.hear(entry)
+	} else if event := entry.RunEvent; event != nil && event.Kind == continuo.RunBegan && entry.WorkflowID == t.run.WorkflowID {
+		t.superseded = true
 	}
 	if err := t.state.Apply(entry); err != nil {
 		return fmt.Errorf("%w: %w", errUnread, err)
@@ -119,6 +128,9 @@ func (e *Engine) changeCrewWith(ctx context.Context, t *crewTracker, options con
 		if err := t.catchUp(ctx); err != nil {
 			return err
 		}
+		if t.superseded {
+			return errSuperseded
+		}
 		entries, err := makes(t.state)
 		if err != nil || len(entries) == 0 {
 			return err
@@ -128,6 +140,9 @@ func (e *Engine) changeCrewWith(ctx context.Context, t *crewTracker, options con
 		}
 	}
 }
+
+// errSuperseded says that another cycle of the crew has begun: that one is to be looked at.
+var errSuperseded = errors.New("another cycle has begun")
 
 // record appends entries that follow of how a cycle stands; errMoved where the log has gone on since it was read.
 func (t *crewTracker) record(ctx context.Context, entries []continuo.Entry, options continuo.AppendOptions) error {

@@ -52,7 +52,7 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, remembers, whole b
 		kind = usualKind(remembers)
 	}
 	view.Role = &window.RoleView{
-		Name: role.Name, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes, Remembers: remembers, Whole: whole && remembers,
+		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes, Remembers: remembers, Whole: whole && remembers,
 	}
 	switch kind {
 	case window.RoleWindow:

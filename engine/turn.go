@@ -43,7 +43,7 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 	}
 	runs := e.metrics.TurnRuns()
 	done := func() { runs(); traced.End(); leave(); cancel(nil); e.dismiss(project) }
-	runner, input, err := begin(turnCtx)
+	runner, input, err := begin(journal.Context()) // a signal ends it
 	var conversation continuo.Conversation
 	if err == nil {
 		conversation, err = e.Log.Conversation(turnCtx, wanted.ConversationID)

@@ -23,6 +23,9 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 		c.journal.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
 		answer = c.askFallback(answer, last)
 	}
+	if answer.Error != nil && answer.Error.Reason == continuo.ReasonCancelled && c.ctx.Err() == nil {
+		answer.Error.Reason = continuo.ReasonUpstream // nobody did: the model says so of itself
+	}
 	return c.keep(answer)
 }
 

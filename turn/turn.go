@@ -103,6 +103,8 @@ type Input struct {
 	AgentID string
 	// Cue begins the turn in the place of a message: a system entry that tells the model what to do.
 	Cue *continuo.Entry
+	// At is the seq that the first entry of the turn must get. Default 0: any.
+	At int64
 	// Author is which role of a crew speaks in the turn. Default none.
 	Author *continuo.Author
 	// AskAgain makes the calls of the run's step again that were interrupted, where their tools are safe to repeat.
@@ -253,12 +255,12 @@ func (c *cycle) begin() error {
 			last = nil
 		}
 	}
-	_, err = c.append(entries, func(stored []continuo.Entry) []Event {
+	_, err = c.journal.append(c.tagged(entries), func(stored []continuo.Entry) []Event {
 		if last != nil {
 			return []Event{{Kind: Started, Entry: last}}
 		}
 		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
-	}, c.switches)
+	}, c.switches, c.in.At)
 	return err
 }
 

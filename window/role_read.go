@@ -75,7 +75,7 @@ func (r *roleBuild) findAsk(unseen []*continuo.Entry) {
 			answered[e.TurnID] = true
 		}
 		_, crew := continuo.CrewOf(e.WorkflowID)
-		if e.RunEvent == nil || e.NodeID != r.role.Name || !crew && e.WorkflowID != "" {
+		if e.RunEvent == nil || e.NodeID != r.role.Name || !crew && e.WorkflowID != "" || !r.role.isOf(e) {
 			continue
 		}
 		switch e.RunEvent.Kind {
@@ -195,6 +195,9 @@ func excludeTalk(e *continuo.Entry) string {
 	}
 	return ""
 }
+
+// IsBlank reports whether an entry says nothing that anybody could see.
+func IsBlank(e *continuo.Entry) bool { return !e.HasCalls() && isBlankTalk(e) }
 
 func isBlankTalk(e *continuo.Entry) bool {
 	return strings.IndexFunc(saidIn(e), isVisible) < 0

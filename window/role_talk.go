@@ -53,7 +53,7 @@ func (t *talk) text(body string) string { return t.label + " " + escapeTalk(body
 func newTalk(u *unit, role *RoleView) *talk {
 	e := u.entries[0]
 	t := &talk{unit: u, label: labelOf(e), user: u.isUser()}
-	t.own = !t.user && e.Author != nil && e.Author.RoleName == role.Name
+	t.own = !t.user && e.Author != nil && e.Author.RoleName == role.Name && role.isOf(e)
 	t.isNew = !t.own && e.Seq > role.Cursor
 	lines := make([]string, 0, 1)
 	if said := saidIn(e); strings.IndexFunc(said, isVisible) >= 0 {
@@ -71,6 +71,12 @@ func newTalk(u *unit, role *RoleView) *talk {
 	}
 	t.body = strings.Join(lines, "\n")
 	return t
+}
+
+// isOf reports whether an entry is of the role's crew, as far as it says.
+func (v *RoleView) isOf(e *continuo.Entry) bool {
+	id, ok := continuo.CrewOf(e.WorkflowID)
+	return !ok || v.Crew == "" || id == v.Crew
 }
 
 // told tells the calls of a group, one on a line.

@@ -46,7 +46,9 @@ type View struct {
 // RoleView says what a role of a crew is shown: the talk as one text. Some of it changes from turn to turn, and
 // stands in each request's envelope with the rest.
 type RoleView struct {
-	Name string   `json:"name"` // of the role; in the log, Author.RoleName and NodeID
+	Name string `json:"name"` // of the role; in the log, Author.RoleName and NodeID
+	// Crew is the id of its crew: in another crew of the conversation a role of that name is another. Default "": any.
+	Crew string   `json:"crew,omitempty"`
 	Kind RoleKind `json:"kind"`
 	// Newest is how many messages a window shows, and how many stand whole behind a summary.
 	Newest int `json:"newest,omitempty"`
