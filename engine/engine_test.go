@@ -396,7 +396,11 @@ func TestClosingWhileTurnsWait(t *testing.T) {
 					}
 					return
 				}
-				h.finish(chat)
+				for _, err := range chat.Events {
+					if err != nil && !errors.Is(err, continuo.ErrNotRunning) { // it may have been stopped before it had begun
+						t.Error(err)
+					}
+				}
 			})
 		}
 		now, cancel := context.WithCancel(context.Background())
