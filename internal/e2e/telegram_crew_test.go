@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The program itself talks on Telegram: it is killed in the middle of a cycle and started again, and every answer comes.
+func TestACrewOnTelegram(t *testing.T) {
+	t.Parallel()
+	api := startBotAPI(t)
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	settings := "demo: {pace: 5ms}\ntelegram: {crew: example, chat_id: 5, bot_token: '${BOT}', api_url: '" + api.url + "'}\n"
+	if err := os.WriteFile(filepath.Join(dir, "continuo.yaml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() child {
+		command := exec.Command(path, "serve", "--listen", "127.0.0.1:0") //nolint:noctx // start ends it
+		command.Dir = dir
+		command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "BOT=1:listener"}
+		return start(t, command, `on (http://127\.0\.0\.1:\d+)`, "/readyz")
+	}
+	first := run()
+	api.write("1:listener", "Make a plan for a pond.")
+	api.await("1:listener", 1)
+	if err := syscall.Kill(first.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	api.await("1:listener", 3)
+	api.write("1:listener", "And a bridge.")
+	counted, twice := spoken(api.await("1:listener", 6))
+	if twice > 0 { // the part that was under way when the program was killed
+		counted, twice = spoken(api.await("1:listener", 7))
+	}
+	for _, name := range []string{"*Planner*", "*Builder*", "*Reviewer*"} {
+		if counted[name+" on the pond"] < 1 || counted[name+" on the bridge"] != 1 || twice > 1 {
+			t.Errorf("they spoke: %v", counted)
+		}
+	}
+}
+
+// spoken counts what each role said on each topic, and the messages that came again.
+func spoken(sent []botMessage) (counted map[string]int, twice int) {
+	counted = map[string]int{}
+	for _, message := range sent {
+		name, _, _ := strings.Cut(message.Text, "\n")
+		topic := "pond"
+		if strings.Contains(message.Text, "And a bridge") {
+			topic = "bridge"
+		}
+		if counted[name+" on the "+topic]++; counted[name+" on the "+topic] > 1 {
+			twice++
+		}
+	}
+	return counted, twice
+}
