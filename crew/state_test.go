@@ -1,6 +1,7 @@
 package crew_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -110,6 +111,29 @@ func TestAnswersAreNewsToTheOthersOnly(t *testing.T) {
 	}
 }
 
+// A role of another crew is nobody's own here, though it is called as one of this crew.
+func TestANamesakesWordIsNews(t *testing.T) {
+	b := newTable(t)
+	b.begin("r1")
+	b.turn("One.")
+	author := &continuo.Author{RoleName: "a", DisplayName: "Anna"}
+	b.put(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Two."), Author: author, RunID: "r2", WorkflowID: continuo.CrewWorkflow("other")})
+	if !b.state.HasNews("a") {
+		t.Error("what A of another crew said is no news for A")
+	}
+}
+
+// What nobody can see is no news, and no answer.
+func TestInvisibleWordsAreNoNews(t *testing.T) {
+	b := newTable(t)
+	b.begin("r1")
+	b.turn(".....")
+	b.turn("\u200b")
+	if b.state.HasNews("a") || b.state.Now.Role("b").Answers != 0 {
+		t.Errorf("news for a: %t, and b stands %+v", b.state.HasNews("a"), b.state.Now.Role("b"))
+	}
+}
+
 func TestAStateGoesOverToTheNextCycle(t *testing.T) {
 	b := newTable(t)
 	b.begin("r1")
@@ -213,6 +237,86 @@ func TestAnyCycleEnds(t *testing.T) {
 		}
 		if again.Run != b.state.Run || again.Reason != b.state.Reason || again.Now.Next != b.state.Now.Next || !slices.Equal(again.Now.Roles, b.state.Now.Roles) {
 			t.Fatalf("seed %d: read again it is %+v, before %+v", seed, again, b.state)
+		}
+	}
+}
+
+// The moderator's end of a cycle does not stand where a person speaks before it is recorded.
+func TestAPersonsWordTakesTheModeratorsEndBack(t *testing.T) {
+	b := newTable(t)
+	c, err := crew.Parse("pair.yaml", []byte(strings.Replace(pair, "display_name: B,", "display_name: B, is_moderator: true,", 1)), crew.Known{Any: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.crew = c
+	b.begin("r1")
+	b.turn("One.")
+	b.turn(".....")
+	if step := b.state.Next(); step.Kind != crew.StepRecord {
+		t.Fatalf("when the moderator has nothing to add, next is %+v", step)
+	}
+	b.put(b.state.Says(continuo.Text("Wait."), nil))
+	if step := b.state.Next(); step.Kind != crew.StepBegin || step.Role.Name != "a" {
+		t.Errorf("a person has spoken, and next is %+v", step)
+	}
+}
+
+// A person who speaks when the crew is at its limit is answered all the same.
+func TestAWordAtTheLimitIsAnswered(t *testing.T) {
+	b := newTable(t)
+	b.begin("r1")
+	for range 6 {
+		b.turn("On and on.")
+	}
+	b.put(b.state.Says(continuo.Text("Wait!"), nil))
+	if step := b.state.Next(); step.Kind != crew.StepBegin {
+		t.Errorf("next is %+v: %+v", step, b.state.Record())
+	}
+}
+
+// Each event of a crew holds how it stands: that must not grow with each reset.
+func TestResetsDoNotPileUp(t *testing.T) {
+	b := newTable(t)
+	size := func() int {
+		encoded, err := json.Marshal(b.state.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(encoded)
+	}
+	b.begin("r")
+	for range 500 {
+		b.put(b.state.Reset(int64(len(b.entries))))
+	}
+	if n := size(); n > 16<<10 {
+		t.Errorf("after 500 resets each event holds %d bytes", n)
+	}
+}
+
+// What came after a reset counts when it is taken back, for a role too that came after it.
+func TestARoleThatCameAfterAResetKeepsItsCount(t *testing.T) {
+	b := newTable(t)
+	b.begin("r1")
+	b.turn("One.")
+	b.put(b.state.Halt("x"))
+	b.put(b.state.Reset(int64(len(b.entries))))
+	three, err := crew.Parse("pair.yaml", []byte(pair+"  - {role_name: c, display_name: C, connector: model, system_prompt: You are C.}\n"), crew.Known{Any: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.crew = three
+	b.begin("r2")
+	for range 3 {
+		b.turn("Two.")
+	}
+	entry, ok := b.state.Restore()
+	if !ok {
+		t.Fatal("it cannot be restored")
+	}
+	b.put(entry)
+	for name, want := range map[string]int{"a": 2, "b": 1, "c": 1} {
+		if got := b.state.Now.Role(name).Answers; got != want {
+			t.Errorf("%s has %d answers, want %d", name, got, want)
 		}
 	}
 }

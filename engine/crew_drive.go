@@ -140,7 +140,7 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 		}
 		cue := t.state.Cue(step)
 		return runner, turn.Input{
-			Mode: chosen.mode, Cue: &cue, Author: step.Role.Author(),
+			Mode: chosen.mode, Cue: &cue, At: t.next, Author: step.Role.Author(),
 			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) {
 				return nil, t.concludes(ctx, step, answer, voice)
 			},

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -129,17 +128,7 @@ func TestTheCursorNeverPassesWhatWasNotShown(t *testing.T) {
 			text := strings.ReplaceAll(trio, "system_prompt", "view: {kind: "+view+", chars: 1000}, system_prompt")
 			hand := &stagehand{answer: once(1)}
 			e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
-			conversation, err := e.OpenSession(t.Context(), ofTrio)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var flood []continuo.Entry
-			for i := range 40 {
-				flood = append(flood, continuo.Entry{Role: continuo.User, Content: continuo.Text(fmt.Sprintf("This is message %d of a flood.", i))})
-			}
-			if _, err := e.Log.Append(t.Context(), conversation.ID, flood, continuo.AppendOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			flood(t, e, 40)
 			say(t, e, "What now?")
 			if status := played(t, e); status.State != continuo.RunFinished || status.Reason != "nobody has anything to add" {
 				t.Fatalf("it is %s: %s", status.State, status.Reason)
@@ -312,5 +301,63 @@ func TestAnAttemptThatFailedIsNotShownToOthers(t *testing.T) {
 	}
 	if again := hand.prompts("forgets")[1]; !strings.Contains(again.text, "half of an ans") {
 		t.Errorf("Bob, who is asked again, was not shown how far he had come:\n%s", again.text)
+	}
+}
+
+// An agent that says that it was cancelled although nobody did fails, and the others go on.
+func TestAnAgentCannotStopTheCrew(t *testing.T) {
+	said := once(1)
+	hand := &stagehand{answer: func(p prompted) (string, error) {
+		if p.role == "forgets" {
+			return "", &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
+		}
+		return said(p)
+	}}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	status := played(t, e)
+	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 {
+		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
+	}
+	if status.Roles[1].Answers != 0 || status.Roles[1].Failed == "" {
+		t.Errorf("Bob, who failed, stands %+v", status.Roles[1])
+	}
+}
+
+// A role whose turn breaks down each time is not begun for ever, and the others go on.
+func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
+	said := once(1)
+	hand := &stagehand{answer: func(p prompted) (string, error) {
+		if p.role == "forgets" {
+			panic("out of order")
+		}
+		return said(p)
+	}}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	status := played(t, e)
+	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 {
+		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
+	}
+	if !strings.Contains(status.Roles[1].Failed, "broke off 50 times") {
+		t.Errorf("Bob stands %+v", status.Roles[1])
+	}
+}
+
+// Only failures in a row count: a role that answers now and then is never left alone.
+func TestAnAnswerForgivesTheFailuresBeforeIt(t *testing.T) {
+	asked, said := 0, once(20)
+	hand := &stagehand{answer: func(p prompted) (string, error) {
+		if p.role == "plain" {
+			if asked++; asked%3 != 0 { // both attempts of a turn fail, and in the next it answers
+				return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "out of order"}
+			}
+		}
+		return said(p)
+	}}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
+	say(t, e, "Hello")
+	if status := played(t, e); status.Roles[2].Answers != 5 || strings.Contains(status.Roles[2].Failed, "in a row") || !status.Roles[2].RestsUntil.IsZero() {
+		t.Errorf("Cid stands %+v", status.Roles[2])
 	}
 }

@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
@@ -189,4 +191,89 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 			t.Errorf("cycle %s is %s", run.ID, run.State)
 		}
 	}
+}
+
+// starts counts how often the program of an agent was started.
+func (s *stagehand) starts(name string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.open {
+		if one.name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// Where another program has spoken for a role since, the session of this one is behind, though its id is the same: it
+// is not prompted any more.
+func TestASessionThatIsBehindIsNotPrompted(t *testing.T) {
+	store, hand := storetest.NewMemory(), &stagehand{answer: once(3)}
+	here, there := theatre(t, store, hand, newBand(t, trio), nil), theatre(t, store, hand, newBand(t, trio), nil)
+	for turn, e := range []*engine.Engine{here, there, here} {
+		say(t, e, fmt.Sprintf("Message %d.", turn))
+		status := played(t, e)
+		if n := hand.starts("loads"); n != turn+1 || status.Roles[0].Session != "session1" {
+			t.Fatalf("after %d cycles the agent was started %d times, and its session is %s", turn+1, n, status.Roles[0].Session)
+		}
+	}
+	witness(t, here, []string{"ann", "bob", "cid"})
+}
+
+// blind is a store that cannot be read from a moment on until something is written.
+type blind struct {
+	continuo.Store
+	now atomic.Bool
+}
+
+func (b *blind) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+	if b.now.Load() {
+		return continuo.Conversation{}, fmt.Errorf("read: %w", continuo.ErrUnavailable)
+	}
+	return b.Store.Conversation(ctx, id)
+}
+
+func (b *blind) Append(ctx context.Context, batch continuo.Batch) error {
+	err := b.Store.Append(ctx, batch)
+	b.now.Store(false)
+	return err
+}
+
+// An answer that comes while the log cannot be read stands alone, and is concluded when it can: once, and with the
+// cursor that it moves.
+func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
+	hand, store := &stagehand{answer: once(2)}, &blind{Store: storetest.NewMemory()}
+	said := make(chan struct{})
+	hand.during = func(prompted) {
+		<-said
+		store.now.Store(true)
+	}
+	say(t, theatre(t, store, hand, newBand(t, trio), alive), "Hello")
+	e := theatre(t, store.Store, hand, newBand(t, trio), alive) // which sees all the time
+	close(said)
+	if status := played(t, e); status.State != continuo.RunFinished {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	alone := 0
+	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry.Role == continuo.Assistant && entry.RunEvent == nil {
+			alone++
+		}
+	}
+	if alone == 0 {
+		t.Fatal("no answer stood alone: nothing was tried")
+	}
+	for _, role := range []string{"loads", "forgets"} {
+		if n := len(hand.prompts(role)); n > 3 {
+			t.Errorf("%s was asked %d times for two answers and a pass", role, n)
+		}
+	}
+	witness(t, e, []string{"ann", "bob", "cid"})
 }

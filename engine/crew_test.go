@@ -197,6 +197,17 @@ func (p *part) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, e
 // theatre is an engine with crews over a store. The models' names are those of the roles' connectors.
 func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, change func(*engine.Options)) *engine.Engine {
 	t.Helper()
+	return theatreOver(t, continuo.NewLog(store, continuo.LogOptions{}), hand, crews, func(o *engine.Options) {
+		o.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// theatreOver is a theatre with a log of its own kind, and programs that are not known to have ended.
+func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, change func(*engine.Options)) *engine.Engine {
+	t.Helper()
 	options := engine.Options{
 		Models: map[string]engine.Upstream{
 			"loads":   {Model: agent{&part{stage: hand, name: "loads", loads: true}}},
@@ -205,11 +216,10 @@ func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, ch
 		},
 		Default: "plain", Crews: crews, StepPause: time.Nanosecond, CrewDefaults: engine.CrewOptions{RestartWait: time.Nanosecond},
 	}
-	options.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
 	if change != nil {
 		change(&options)
 	}
-	e, err := engine.New(continuo.NewLog(store, continuo.LogOptions{}), options, nil)
+	e, err := engine.New(log, options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

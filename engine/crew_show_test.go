@@ -1,0 +1,88 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// blank are words that nobody can see.
+var blank = map[string]string{"nothing": "", "white space": " \n", "no ink": "\u200b"}
+
+// A message that says nothing, or that no role could be shown, is refused before it stands in the log.
+func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
+	narrow := strings.ReplaceAll(trio, "system_prompt", "view: {chars: 1000}, system_prompt")
+	refused := func(t *testing.T, text string, is func(error) bool) {
+		t.Helper()
+		hand := &stagehand{answer: once(1)}
+		e := theatre(t, storetest.NewMemory(), hand, newBand(t, narrow), nil)
+		_, err := e.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
+		if !is(err) {
+			t.Errorf("the answer is %v", err)
+		}
+		if _, err := e.Log.Find(t.Context(), "default", "s"); !errors.Is(err, continuo.ErrNotFound) {
+			t.Errorf("it left a conversation: %v", err)
+		}
+	}
+	for name, text := range blank {
+		t.Run(name, func(t *testing.T) {
+			refused(t, text, func(err error) bool { return errors.Is(err, continuo.ErrInvalid) })
+		})
+	}
+	t.Run("too long", func(t *testing.T) {
+		refused(t, strings.Repeat("word ", 1000), func(err error) bool { return errors.As(err, new(*continuo.OverflowError)) })
+	})
+}
+
+// What nobody can see is a pass, and no news: agents that remember are not asked for it.
+func TestBlankWordsAreNoNews(t *testing.T) {
+	for name, text := range blank {
+		t.Run(name, func(t *testing.T) {
+			hand := &stagehand{answer: func(prompted) (string, error) { return text, nil }}
+			e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+			say(t, e, "Hello")
+			status := played(t, e)
+			for _, p := range hand.heard {
+				if strings.TrimSpace(p.text) == "" {
+					t.Errorf("%s was asked with nothing", p.role)
+				}
+			}
+			if len(hand.heard) > 6 { // each, and each once more where saying nothing is a failure
+				t.Errorf("they were asked %d times", len(hand.heard))
+			}
+			for _, role := range status.Roles {
+				if role.Answers > 0 {
+					t.Errorf("%s has %d answers", role.Name, role.Answers)
+				}
+			}
+		})
+	}
+}
+
+// Words that were removed do not make a role's pass a word.
+func TestARedactedPassStaysAPass(t *testing.T) {
+	hand := &stagehand{answer: once(1)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	played(t, e)
+	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Log.Redact(t.Context(), conversation, 1, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	hand.answer = once(0)
+	before := len(hand.heard)
+	say(t, e, "And now?")
+	played(t, e)
+	for _, p := range hand.heard[before:] {
+		if n := strings.Count(p.text, "[redacted]"); n > 4 { // the message, and one word of each role
+			t.Errorf("%s was shown %d redacted words:\n%s", p.role, n, p.text)
+		}
+	}
+}
