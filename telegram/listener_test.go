@@ -110,7 +110,7 @@ func TestPrivateChat(t *testing.T) {
 		if err := front.stop(); err != nil {
 			t.Error(err)
 		}
-		if len(s.api.Commands(s.listener)) != 6 {
+		if len(s.api.Commands(s.listener)) != 8 {
 			t.Errorf("the commands offered are %v", s.api.Commands(s.listener))
 		}
 		s.check()
