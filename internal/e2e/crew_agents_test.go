@@ -69,7 +69,6 @@ connectors:
 // TestCLIAgentsInACrew has two CLI agents talk over ACP. Each remembers what it was told and is sent only what is new;
 // when the program was killed it loads its session, or is shown the whole history once.
 func TestCLIAgentsInACrew(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: agents take their time to start")
 	}

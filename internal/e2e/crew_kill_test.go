@@ -24,8 +24,8 @@ import (
 
 // The figures of the tests that kill programs with crews.
 const (
-	killsOfCrews       = 60
-	killsOfCrewsShared = 15
+	killsOfCrews       = 40
+	killsOfCrewsShared = 10
 	sessionsOfCrews    = 3 // at once
 	wordsOfPerson      = 10
 )

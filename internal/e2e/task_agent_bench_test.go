@@ -45,7 +45,7 @@ connectors:
   qwen:
     command: [%q, %q, --auth-type, openai]
     dir: %q
-    timeout: 50s
+    timeout: 100s
     env:
       HOME: %q
       OPENAI_BASE_URL: %s/v1

@@ -14,7 +14,6 @@ import (
 
 // An agent whose model never answers is ended with all of its processes.
 func TestCLIAgentIsKilled(t *testing.T) {
-	t.Parallel()
 	b := startBench(t)
 	task := b.createTask(b.talk())
 	agent := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "prompt": "And " + silentWord + "."})

@@ -8,7 +8,6 @@ import (
 // A CLI agent that nobody of this project wrote is given a task with the conversation that led to it, sends the
 // history to its model, and its answer comes back.
 func TestCLIAgentWorksOnATask(t *testing.T) {
-	t.Parallel()
 	b := startBench(t)
 	talk := b.talk()
 	task := b.createTask(talk)

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait of a test; none is ever this long unless something is broken.
-const patience = 20 * time.Second
+const patience = 3 * time.Minute
 
 // child options start the test binary in a mode.
 func childOptions(t *testing.T, mode string) Options {
