@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,19 +108,23 @@ func startFaulty(t *testing.T) child {
 	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }
 
-// freePort asks the kernel for a port that nobody listens on.
+// freePort finds a port that nobody listens on, below those that the kernel gives to whoever asks for any: another test
+// must not get it before the program that it is for has begun.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // ends at once
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(20_000 + rand.IntN(12_000))
+		listener, err := net.Listen("tcp", "127.0.0.1:"+port) //nolint:noctx // ends at once
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return port
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port from 20000 to 32000 is free")
+	return ""
 }
 
 // between returns the time between two requests.

@@ -33,8 +33,7 @@ type botAPI struct {
 func startBotAPI(t *testing.T) botAPI {
 	t.Helper()
 	modules := filepath.Dir(filepath.Dir(npmFile(t, "telegram-test-api", "package.json")))
-	port := freePort(t)
-	script := `const T = require("telegram-test-api"); const s = new (T.default ?? T)({port: ` + port + `, host: "127.0.0.1", storeTimeout: 600});
+	script := `const T = require("telegram-test-api"); const s = new (T.default ?? T)({port: ` + freePort(t) + `, host: "127.0.0.1", storeTimeout: 600});
 s.start().then(() => console.log("bot api " + s.config.apiURL));`
 	command := exec.Command(node(t), "-e", script) //nolint:noctx // start ends it
 	command.Env = append(os.Environ(), "NODE_PATH="+modules)
