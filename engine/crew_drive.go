@@ -109,51 +109,15 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	wanted := continuo.Turn{ID: roleTurnID(t.run, step), ConversationID: t.run.ConversationID}
 	wanted.Mode, wanted.View, wanted.Model = chosen.mode, chosen.viewName, chosen.model
 	wanted.RunID, wanted.WorkflowID, wanted.NodeID = t.run.ID, t.run.WorkflowID, step.Role.Name
-	var voice *voice
-	var shown *continuo.RolePlan
-	var last turn.Event
-	defer func() {
-		if voice != nil {
-			e.speakers.heard(voice, last)
-		}
-	}()
-	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
-		if err := t.catchUp(ctx); err != nil {
-			return nil, turn.Input{}, err
-		}
-		if !leadsToTurn(t.state.Next(), step) {
-			return nil, turn.Input{}, errMoved
-		}
-		stood := *t.state.Now.Role(step.Role.Name)
-		if shown, err = e.newsFor(ctx, t, step.Role, chosen); err != nil {
-			return nil, turn.Input{}, err
-		}
-		if shown.News == 0 {
-			return nil, turn.Input{}, errNoNews
-		}
-		if voice, err = e.speakers.voice(ctx, t.seat(step.Role), chosen.upstream.Model, stood, e.roleTimeout(step.Role)); err != nil {
-			return nil, turn.Input{}, errRoleDown{err}
-		}
-		runner, err := e.roleRunner(t.state, step.Role, chosen, voice)
-		if err != nil {
-			return nil, turn.Input{}, err
-		}
-		cue := t.state.Cue(step)
-		return runner, turn.Input{
-			Mode: chosen.mode, Cue: &cue, At: t.next, Author: step.Role.Author(),
-			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) {
-				return nil, t.concludes(ctx, step, answer, voice)
-			},
-		}, nil
-	}
-	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, begin)
+	s := &speech{engine: e, t: t, step: step, chosen: chosen}
+	defer s.end()
+	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, s.begin)
 	var down errRoleDown
 	switch {
 	case errors.Is(err, continuo.ErrExists): // another process carries it out
 		return e.awaitTurn(ctx, wanted.ConversationID, wanted.ID)
 	case errors.Is(err, errNoNews):
-		pass := t.state.Pass(step, shown.Through)
-		return t.record(ctx, []continuo.Entry{pass}, continuo.AppendOptions{})
+		return t.record(ctx, []continuo.Entry{t.state.Pass(step, s.through)}, continuo.AppendOptions{})
 	case errors.As(err, &down) && ctx.Err() == nil:
 		return e.roleIsDown(ctx, t, step, down.error)
 	case err != nil:
@@ -161,7 +125,7 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 	}
 	var lost error
 	for event, err := range chat.Events { // what comes of it stands in the log
-		last, lost = event, err
+		s.last, lost = event, err
 	}
 	if moved := new(continuo.ConflictError); errors.As(lost, &moved) { // the log has gone on before it began
 		return nil
@@ -170,6 +134,56 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 		return nil // another process closes it, or it was stopped before it had begun: the log tells
 	}
 	return lost
+}
+
+// speech is one attempt of a role's turn.
+type speech struct {
+	engine  *Engine
+	t       *crewTracker
+	step    crew.Step
+	chosen  chosen
+	voice   *voice     // nil before it has begun
+	through int64      // where the role's cursor moves if nothing is new to it
+	last    turn.Event // the newest
+}
+
+// begin makes what the turn runs with, once the conversation is its own.
+func (s *speech) begin(ctx context.Context) (*turn.Runner, turn.Input, error) {
+	e, t, role := s.engine, s.t, s.step.Role
+	if err := t.catchUp(ctx); err != nil {
+		return nil, turn.Input{}, err
+	}
+	if !leadsToTurn(t.state.Next(), s.step) {
+		return nil, turn.Input{}, errMoved
+	}
+	shown, err := e.newsFor(ctx, t, role, s.chosen)
+	if err != nil {
+		return nil, turn.Input{}, err
+	}
+	if s.through = shown.Through; shown.News == 0 {
+		return nil, turn.Input{}, errNoNews
+	}
+	if s.voice, err = e.speakers.voice(ctx, t.seat(role), s.chosen.upstream.Model, *t.state.Now.Role(role.Name), e.roleTimeout(role)); err != nil {
+		return nil, turn.Input{}, errRoleDown{err}
+	}
+	runner, err := e.roleRunner(t.state, role, s.chosen, s.voice)
+	if err != nil {
+		return nil, turn.Input{}, err
+	}
+	cue := t.state.Cue(s.step)
+	return runner, turn.Input{
+		Mode: s.chosen.mode, Cue: &cue, At: t.next, Author: role.Author(),
+		Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) {
+			return nil, t.concludes(ctx, s.step, answer, s.voice)
+		},
+	}, nil
+}
+
+// end gives the voice back.
+func (s *speech) end() {
+	if s.voice != nil {
+		s.engine.speakers.heard(s.voice, s.last)
+	}
 }
 
 // newsFor says what a role's view would show it for the first time.

@@ -13,6 +13,18 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
+// hangBob lets Bob answer nothing; the channel is closed when he is asked.
+func (s *stagehand) hangBob() <-chan struct{} {
+	asked := make(chan struct{})
+	s.hangs = func(p prompted) bool {
+		if p.role == "forgets" {
+			close(asked)
+		}
+		return p.role == "forgets"
+	}
+	return asked
+}
+
 // A role that hangs loses its turn when its time is up, is not asked twice for it, and the others go on.
 func TestARoleThatHangsLosesItsTurn(t *testing.T) {
 	hand := &stagehand{answer: once(1), hangs: func(p prompted) bool { return p.role == "forgets" }}
@@ -201,14 +213,7 @@ func TestTheSystemPromptComesBack(t *testing.T) {
 func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
 	hand := &stagehand{answer: once(1)}
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	asked := make(chan struct{})
-	hand.hangs = func(p prompted) bool {
-		if p.role == "forgets" {
-			close(asked)
-			return true
-		}
-		return false
-	}
+	asked := hand.hangBob()
 	say(t, e, "Hello")
 	<-asked
 	status, err := e.StopCrew(t.Context(), ofTrio, "enough")
@@ -234,14 +239,7 @@ func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
 func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 	hand := &stagehand{answer: once(1)}
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	asked := make(chan struct{})
-	hand.hangs = func(p prompted) bool {
-		if p.role == "forgets" {
-			close(asked)
-			return true
-		}
-		return false
-	}
+	asked := hand.hangBob()
 	say(t, e, "The secret plan.")
 	<-asked
 	status, err := e.ResetCrew(t.Context(), ofTrio, "")
