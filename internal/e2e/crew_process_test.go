@@ -32,7 +32,7 @@ func processesWith(t *testing.T, variable string, groups map[int]bool) (found []
 // that were killed may take a moment.
 func checkNoParts(t *testing.T, cast string, groups map[int]bool) {
 	t.Helper()
-	late := time.After(5 * time.Second)
+	late := time.After(patience)
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {

@@ -97,7 +97,7 @@ func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all [
 	}()
 	select {
 	case <-closed:
-	case <-time.After(pauseLease + maxDelay):
+	case <-time.After(patience):
 		t.Errorf("the turns of the program that was stopped are open after %v", time.Since(begun))
 	}
 	took := time.Since(begun)

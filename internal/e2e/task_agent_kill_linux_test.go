@@ -44,7 +44,7 @@ func TestCLIAgentIsKilled(t *testing.T) {
 // waitGone waits until neither a group nor the agent has a process any more. A group is asked to end, and killed after 2 s.
 func (b *bench) waitGone(group int) {
 	b.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(patience)
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
