@@ -86,6 +86,9 @@ func (l *Log) Turns() TurnStore { return l.store }
 // Runs finds the runs of workflows.
 func (l *Log) Runs() RunStore { return l.store }
 
+// Leases decides which process does what only one may do at a time.
+func (l *Log) Leases() LeaseStore { return l.store }
+
 // Index is the store's part that finds words; package fulltext/index keeps it up to the log.
 func (l *Log) Index() IndexStore { return l.store }
 

@@ -19,6 +19,7 @@ type Store interface {
 	IndexStore
 	DiscardStore
 	KeyStore
+	LeaseStore
 	RecordStore
 	// Close waits for writes under way. It may be called twice.
 	Close() error

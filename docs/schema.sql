@@ -195,3 +195,10 @@ CREATE TABLE api_keys (
 ) WITHOUT ROWID;
 
 CREATE INDEX api_keys_by_age ON api_keys (project_id, created_at, id);
+
+CREATE TABLE leases (                    -- of what only one process does at a time, but for turns
+  name  TEXT PRIMARY KEY,
+  owner TEXT NOT NULL,
+  fence INTEGER NOT NULL,                -- how many owners it has had
+  until TEXT NOT NULL
+) WITHOUT ROWID;

@@ -212,6 +212,11 @@ func (e *Engine) dismiss(project string) {
 	e.turns.Done()
 }
 
+// Alone does something that one process at a time may do of all that have the store: see [turn.Keeper.Alone].
+func (e *Engine) Alone(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
+	return e.keeper.Alone(ctx, name, elsewhere, do)
+}
+
 // Models lists the names of the models, the default first.
 func (e *Engine) Models() []string {
 	names := []string{e.options.Default}

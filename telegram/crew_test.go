@@ -24,6 +24,8 @@ type crewLog struct {
 	events    []telegram.Event
 	delivered telegram.Delivery
 	behind    []string // what was noted and is no step forward
+	// turn has room for the one front end that is alone. Default: each is.
+	turn chan struct{}
 	// answer says what the roles say to a person's message; their seq is set by the log. Default: nothing.
 	answer func(message string) []telegram.Event
 }
@@ -59,6 +61,20 @@ type crew struct {
 	*crewLog
 	// step is asked before and after each call, and makes it fail. Default: nothing fails.
 	step func(call string) error
+}
+
+// Alone implements [telegram.Crew].
+func (c *crew) Alone(ctx context.Context, do func(ctx context.Context) error) error {
+	if c.turn == nil {
+		return do(ctx)
+	}
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	return do(ctx)
 }
 
 // do does something between two steps.

@@ -123,15 +123,18 @@ func (o Options) check() error {
 }
 
 // Run listens and sends until ctx is done, for which the error is nil, or Telegram refuses the listener's token. It is
-// run once, and by one process at a time: others may stand by, but each update and each answer is one process's.
+// run once. Of several processes with one store any takes what Telegram posts to a webhook, and one polls and sends; see
+// Crew.Alone. Another program with the same token and a store of its own stands by for as long as Telegram prefers the
+// other.
 func (f *FrontEnd) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return ended(ctx, err)
 	}
+	work := f.poll
 	if f.options.Webhook != nil {
-		return ended(ctx, f.deliver(ctx))
+		work = f.deliver
 	}
-	return ended(ctx, f.poll(ctx))
+	return ended(ctx, f.crew.Alone(ctx, work))
 }
 
 // ended is what Run returns.

@@ -65,6 +65,40 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
+// Two programs with one store have one webhook: Telegram posts to either, and one of them sends.
+func TestWebhookOfTwoPrograms(t *testing.T) {
+	c := &crew{}
+	hooked(t, c, func(s *scene, first *running) {
+		s.log.turn = make(chan struct{}, 1)
+		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{says("bob", "to "+text)} }
+		if err := first.stop(); err != nil { // it began before there were two
+			t.Error(err)
+		}
+		options := s.options()
+		options.Webhook = &telegram.Webhook{URL: "https://crew.test/hook", Secret: "a_good-1"}
+		both := []*running{s.start(c, options), s.start(c, options)}
+		settle(time.Second)
+		for i, text := range []string{"one", "two", "three"} {
+			s.api.Say(group, "Eve", text)
+			if status := s.deliver(both[i%2]); status != http.StatusOK {
+				t.Errorf("%s: the status is %d", text, status)
+			}
+			settle(time.Second)
+		}
+		if err := both[0].stop(); err != nil {
+			t.Error(err)
+		}
+		s.api.Say(group, "Eve", "four")
+		s.deliver(both[1])
+		settle(time.Second)
+		if err := both[1].stop(); err != nil {
+			t.Error(err)
+		}
+		first.ended <- nil
+		s.expect("sent was", s.wrote(group), "crew_bot: Bob\nto one", "crew_bot: Bob\nto two", "crew_bot: Bob\nto three", "crew_bot: Bob\nto four")
+	})
+}
+
 func TestWebhookRefuses(t *testing.T) {
 	hooked(t, &crew{}, func(s *scene, front *running) {
 		valid := `{"update_id":9,"message":{"text":"x","chat":{"id":-1001,"type":"private"}}}`

@@ -43,7 +43,7 @@ func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.Fr
 	if settings.WebhookURL != "" {
 		options.Webhook = &telegram.Webhook{URL: settings.WebhookURL, Secret: settings.WebhookSecret}
 	}
-	chat := &crewChat{engine: w.engine, session: engine.CrewSession{
+	chat := &crewChat{engine: w.engine, logger: logger, session: engine.CrewSession{
 		ProjectID: settings.Project, Crew: found.ID, SessionID: "telegram:" + strconv.FormatInt(settings.ChatID, 10),
 	}}
 	frontEnd, err := telegram.New(chat, options)
@@ -72,6 +72,7 @@ func withWebhook(rest http.Handler, settings config.TelegramConfig, frontEnd *te
 // crewChat is a crew's conversation as a front end sees it. How far that is stands in the conversation's metadata.
 type crewChat struct {
 	engine  *engine.Engine
+	logger  *slog.Logger
 	session engine.CrewSession
 }
 
@@ -216,6 +217,13 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 		return "Nothing: there is nothing new to it.", nil
 	}
 	return text.String(), nil
+}
+
+// Alone implements [telegram.Crew].
+func (c *crewChat) Alone(ctx context.Context, do func(ctx context.Context) error) error {
+	return c.engine.Alone(ctx, c.session.ProjectID+"/"+c.session.SessionID, func(owner string) {
+		c.logger.InfoContext(ctx, "telegram_elsewhere", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
+	}, do)
 }
 
 // Events implements [telegram.Crew].

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The program itself talks on Telegram: it is killed in the middle of a cycle and started again, and every answer comes.
+// Two programs with one store talk on Telegram: the one that does is killed in the middle of a cycle, and every answer
+// comes, once.
 func TestACrewOnTelegram(t *testing.T) {
 	t.Parallel()
 	api := startBotAPI(t)
@@ -29,13 +30,14 @@ func TestACrewOnTelegram(t *testing.T) {
 		return start(t, command, `on (http://127\.0\.0\.1:\d+)`, "/readyz")
 	}
 	first := run()
+	run()
 	api.write("1:listener", "Make a plan for a pond.")
 	api.await("1:listener", 1)
 	if err := syscall.Kill(first.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	run()
 	api.await("1:listener", 3)
+	run()
 	api.write("1:listener", "And a bridge.")
 	counted, twice := spoken(api.await("1:listener", 6))
 	if twice > 0 { // the part that was under way when the program was killed

@@ -110,7 +110,7 @@ func logTests() []test {
 }
 
 // careTests is the part of the suite that is about what is done with conversations later: redactions, copies,
-// archives, and what has to be removed elsewhere; and about keys.
+// archives, and what has to be removed elsewhere; and about keys and leases.
 func careTests() []test {
 	return []test{
 		{"a redacted entry keeps its place", testRedact},
@@ -130,6 +130,8 @@ func careTests() []test {
 		{"the index of runs is made anew from the entries", testRemadeRuns},
 		{"projects are kept", testProjects},
 		{"keys are kept", testAPIKeys},
+		{"a lease has one owner at a time", testNamedLeases},
+		{"of many at once one gets a lease", testOneHoldsALease},
 		{"texts and times come back as they came, or not at all", testTexts},
 	}
 }

@@ -200,3 +200,11 @@ CREATE TABLE continuo.api_keys (
   expires_at text COLLATE "C",
   revoked_at text COLLATE "C"
 );
+
+CREATE TABLE continuo.leases (
+  -- Of what only one process does at a time, but for turns.
+  name  text COLLATE "C" PRIMARY KEY,
+  owner text COLLATE "C" NOT NULL,
+  fence bigint NOT NULL,                   -- how many owners it has had
+  until timestamptz NOT NULL
+);

@@ -1,0 +1,92 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Alone does something that only one process with this store may do at a time, under a lease of a name: it waits for
+// the lease, and does it until it ends by itself, which Alone returns, or ctx is done. The context of what is done ends
+// when the lease is lost; Alone waits for it then, and for the lease again. Elsewhere is told who has the lease, each
+// time that this process finds it taken by another; it may be nil. A process does a thing of one name once at a time.
+//
+// A process that is paused for longer than KeeperOptions.Lease does not know at once that another has taken over.
+func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
+	var told, over int64 // fences
+	for {
+		asked := time.Now()
+		held, err := k.options.Log.Leases().TakeLease(ctx, name, k.options.Owner, over, k.options.Lease)
+		over = 0
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && held.Owner == k.options.Owner:
+			if err := k.holding(ctx, name, asked, do); !errors.Is(err, continuo.ErrLeaseLost) {
+				return err
+			}
+			told = 0
+			continue
+		case err == nil && k.gone(held.Owner):
+			over = held.Fence
+			continue
+		case err == nil && held.Fence != told && elsewhere != nil:
+			told = held.Fence
+			elsewhere(held.Owner)
+		}
+		if err := sleep(ctx, k.options.Heartbeat); err != nil {
+			return err
+		}
+	}
+}
+
+// holding does something while the lease that was asked for at a time is renewed. It fails with continuo.ErrLeaseLost
+// when another has it, or may have it because the store could not be reached for so long.
+func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do func(ctx context.Context) error) error {
+	within, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	done := make(chan error, 1)
+	go func() { done <- do(within) }()
+	beat := time.NewTicker(k.options.Heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case err := <-done:
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.options.Heartbeat)
+			defer cancel()
+			_ = k.options.Log.Leases().EndLease(end, name, k.options.Owner) // else it runs out
+			if ctx.Err() == nil && within.Err() != nil {
+				return context.Cause(within)
+			}
+			return err
+		case <-beat.C:
+		}
+		if within.Err() != nil {
+			continue // it is on its way out
+		}
+		renewing, cancel := context.WithDeadline(ctx, asked.Add(k.options.Lease))
+		began := time.Now()
+		held, err := k.options.Log.Leases().TakeLease(renewing, name, k.options.Owner, 0, k.options.Lease)
+		cancel()
+		switch {
+		case err == nil && held.Owner == k.options.Owner:
+			asked = began
+		case err == nil, time.Since(asked) >= k.options.Lease:
+			lose(continuo.ErrLeaseLost)
+		}
+	}
+}
+
+// sleep waits, or returns why ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
