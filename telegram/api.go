@@ -184,6 +184,40 @@ func (c client) setCommands(ctx context.Context, chatID int64, offered []offered
 	}, nil)
 }
 
+// chat asks for a chat that the bot can see.
+func (c client) chat(ctx context.Context, id int64) (found chat, err error) {
+	return found, c.call(ctx, "getChat", callTime, map[string]any{"chat_id": id}, &found)
+}
+
+// standingIn is how somebody stands in a group: a ChatMember.
+type standingIn struct {
+	Status   string `json:"status"`
+	IsMember bool   `json:"is_member"`         // of who is restricted
+	MaySend  bool   `json:"can_send_messages"` // likewise
+}
+
+func (s standingIn) isAdmin() bool { return s.Status == "creator" || s.Status == "administrator" }
+func (s standingIn) isIn() bool {
+	return s.isAdmin() || s.Status == "member" || s.Status == "restricted" && s.IsMember
+}
+func (s standingIn) maySpeak() bool { return s.Status != "restricted" || s.MaySend }
+
+// standing asks how somebody stands in a group.
+func (c client) standing(ctx context.Context, chatID, userID int64) (found standingIn, err error) {
+	return found, c.call(ctx, "getChatMember", callTime, map[string]any{"chat_id": chatID, "user_id": userID}, &found)
+}
+
+// webhookInfo is where Telegram posts a bot's updates, and how that goes.
+type webhookInfo struct {
+	URL       string `json:"url"` // "" for nowhere
+	Pending   int    `json:"pending_update_count"`
+	LastError string `json:"last_error_message"`
+}
+
+func (c client) webhook(ctx context.Context) (found webhookInfo, err error) {
+	return found, c.call(ctx, "getWebhookInfo", callTime, struct{}{}, &found)
+}
+
 func (c client) deleteWebhook(ctx context.Context) error {
 	return c.call(ctx, "deleteWebhook", callTime, struct{}{}, nil)
 }

@@ -50,12 +50,15 @@ type account struct {
 	FirstName string `json:"first_name"`
 	LastName  string `json:"last_name"`
 	Username  string `json:"username"`
+	ReadsAll  bool   `json:"can_read_all_group_messages"` // of getMe: its privacy mode is off
 }
 
 type chat struct {
-	ID    int64  `json:"id"`
-	Type  string `json:"type"`
-	Title string `json:"title"`
+	ID        int64  `json:"id"`
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	FirstName string `json:"first_name"` // of a private one, as Username
+	Username  string `json:"username"`
 }
 
 // media are the things that a person can send besides text. A message with neither is Telegram's own.

@@ -22,6 +22,7 @@ type cli struct {
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
 	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init."`
+	Telegram      telegramCommand      `cmd:"" help:"Let a crew talk in a chat on Telegram."`
 	Task          taskCommand          `cmd:"" help:"Give tasks to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`

@@ -9,7 +9,7 @@ import (
 )
 
 type doctorCommand struct {
-	Online bool `help:"Ask every configured model's server for its models, to see whether it answers and takes the key."`
+	Online bool `help:"Ask every configured model's server for its models, to see whether it answers and takes the key, and Telegram about the bots and the chat of telegram.crew."`
 	JSON   bool `help:"Write JSON: {ok, version, checks, settings}."`
 }
 
@@ -82,7 +82,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.tools(settings)
 		d.agents(settings)
 		d.workflows(settings)
-		d.crews(settings, a.env)
+		d.crews(ctx, settings, a.env, c.Online)
 	}
 	if !c.JSON {
 		d.print(a)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os/exec"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/yamlform"
+	"github.com/continuo-log/continuo/telegram"
 )
 
 // tools checks what may run, the folder of the files, and whether the MCP servers can be started.
@@ -55,7 +57,7 @@ func (d *diagnosis) workflows(settings *config.Config) {
 }
 
 // crews lists the crews, what is wrong with those that cannot be used, and what their roles lack.
-func (d *diagnosis) crews(settings *config.Config, env []string) {
+func (d *diagnosis) crews(ctx context.Context, settings *config.Config, env []string, online bool) {
 	found, err := newCrewFolder(settings).Crews()
 	for _, one := range found {
 		d.add("crew", good, "%s: %s, %s", one.ID, oneLine(one.Name, 60), count(len(one.Roles), "role"))
@@ -68,8 +70,49 @@ func (d *diagnosis) crews(settings *config.Config, env []string) {
 			d.add("crew", bad, "%s", line)
 		}
 	}
-	if id := settings.Telegram.Crew; id != "" && !slices.ContainsFunc(found, func(one *crew.Crew) bool { return one.ID == id }) {
+	id := settings.Telegram.Crew
+	if id == "" {
+		return
+	}
+	at := slices.IndexFunc(found, func(one *crew.Crew) bool { return one.ID == id })
+	if at < 0 {
 		d.add("telegram", bad, "telegram.crew: there is no crew %s that can be used", yamlform.Quoted(id))
+		return
+	}
+	options, _, err := telegramOptions(settings.Telegram, found[at], env)
+	if err != nil {
+		d.add("telegram", bad, "%s", err)
+		return
+	}
+	d.add("telegram", good, "crew %s in chat %d", id, options.ChatID)
+	if online {
+		d.askTelegram(ctx, options)
+	}
+}
+
+// askTelegram asks Telegram about the bots and the chat.
+func (d *diagnosis) askTelegram(ctx context.Context, options telegram.Options) {
+	report, err := telegram.Check(ctx, options)
+	if err != nil {
+		d.add("online", bad, "telegram: %s", err)
+		return
+	}
+	for _, bot := range report.Bots {
+		switch {
+		case bot.Role != "":
+			d.add("online", good, "telegram: @%s speaks for %s", bot.Username, bot.Role)
+		case report.ChatType == "":
+			d.add("online", good, "telegram: @%s", bot.Username)
+		default:
+			d.add("online", good, "telegram: @%s in %s (%s)", bot.Username, report.Chat, report.ChatType)
+		}
+	}
+	for _, found := range report.Findings {
+		how := warning
+		if found.Fatal {
+			how = bad
+		}
+		d.add("online", how, "telegram: %s", found.Text)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -45,13 +44,7 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	defer w.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop() // not before the agents have ended: a signal that ended the program would leave their processes
-	watching, stopWatching := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
-	watch.Go(func() { w.log.Heed(watching) })
-	watch.Go(func() { w.engine.WatchIndex(watching, time.Second) })
-	defer watch.Wait()
-	defer stopWatching()
+	defer w.watch(ctx)()
 	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
 	pipe := newMCPPipe(a.in, a.out, int(settings.Server.MaxBodyBytes), settings.Server.ShutdownTimeout)
 	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: -1})

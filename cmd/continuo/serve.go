@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -61,12 +60,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.engine.Recover(ctx); err != nil { // the watch below tries again
-		logger.Error("recovery_failed", "error", err.Error())
-	}
-	if _, err := w.engine.ResumeRuns(ctx, 0); err != nil { // likewise
-		logger.Error("runs_not_resumed", "error", err.Error())
-	}
+	w.takeUp(ctx, logger)
 	frontEnd, err := telegramFrontEnd(w, a.env, logger)
 	if err != nil {
 		return err
@@ -75,20 +69,14 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	watching, stopWatching := context.WithCancel(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() { w.engine.Watch(watching, settings.Turn.Lease/3, settings.Turn.KeepEvents) })
-	watch.Go(func() { w.log.Heed(watching) })
-	watch.Go(func() { w.engine.WatchIndex(watching, time.Second) })
-	if frontEnd != nil {
-		watch.Go(func() {
-			if err := frontEnd.Run(watching); err != nil {
-				logger.Error("telegram_ended", "error", err.Error())
-			}
-		})
-	}
-	defer watch.Wait()
-	defer stopWatching()
+	defer w.watch(ctx, func(ctx context.Context) {
+		if frontEnd == nil {
+			return
+		}
+		if err := frontEnd.Run(ctx); err != nil {
+			logger.Error("telegram_ended", "error", err.Error())
+		}
+	})()
 	handler := server.New(w.engine, server.Options{
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Logger: logger, Registry: registry, Version: readVersion().Version,

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -82,6 +84,33 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiri
 		return nil, err
 	}
 	return w, nil
+}
+
+// takeUp closes and goes on with what programs that are gone have left; what fails is tried again by watch.
+func (w *wired) takeUp(ctx context.Context, logger *slog.Logger) {
+	if _, err := w.engine.Recover(ctx); err != nil {
+		logger.Error("recovery_failed", "error", err.Error())
+	}
+	if _, err := w.engine.ResumeRuns(ctx, 0); err != nil {
+		logger.Error("runs_not_resumed", "error", err.Error())
+	}
+}
+
+// watch does in the background what a program does that stays: it takes up what others leave, hears of their changes,
+// and indexes. More is done beside it. Stop ends all of it, and returns when it has ended.
+func (w *wired) watch(ctx context.Context, more ...func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.engine.Watch(ctx, w.settings.Turn.Lease/3, w.settings.Turn.KeepEvents) })
+	watching.Go(func() { w.log.Heed(ctx) })
+	watching.Go(func() { w.engine.WatchIndex(ctx, time.Second) })
+	for _, work := range more {
+		watching.Go(func() { work(ctx) })
+	}
+	return func() {
+		cancel()
+		watching.Wait()
+	}
 }
 
 // wireEngine puts the engine on an open store.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -30,19 +31,14 @@ func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.Fr
 	if err != nil {
 		return nil, fmt.Errorf("telegram.crew: %w", err)
 	}
-	if settings.BotToken == "" {
-		return nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor tells which), or take telegram.crew out")
+	options, unset, err := telegramOptions(settings, found, env)
+	if err != nil {
+		return nil, err
 	}
-	tokens, unset := botTokens(found, env)
 	if len(unset) > 0 {
 		logger.Warn("telegram_tokens_unset", "variables", unset, "note", "the crew's own bot speaks for these roles")
 	}
-	options := telegram.Options{
-		Token: settings.BotToken, RoleTokens: tokens, ChatID: settings.ChatID, MaxMessageLength: settings.MaxMessageLength, URL: settings.APIURL, Log: logger,
-	}
-	if settings.WebhookURL != "" {
-		options.Webhook = &telegram.Webhook{URL: settings.WebhookURL, Secret: settings.WebhookSecret}
-	}
+	options.Log = logger
 	chat := &crewChat{engine: w.engine, logger: logger, session: engine.CrewSession{
 		ProjectID: settings.Project, Crew: found.ID, SessionID: "telegram:" + strconv.FormatInt(settings.ChatID, 10),
 	}}
@@ -51,6 +47,19 @@ func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.Fr
 		return nil, fmt.Errorf("telegram: %w", err)
 	}
 	return frontEnd, nil
+}
+
+// telegramOptions are those of the settings for a crew; unset are the variables of its roles' tokens that have no value.
+func telegramOptions(settings config.TelegramConfig, c *crew.Crew, env []string) (options telegram.Options, unset []string, err error) {
+	if settings.BotToken == "" {
+		return options, nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor tells which), or take telegram.crew out")
+	}
+	options = telegram.Options{Token: settings.BotToken, ChatID: settings.ChatID, MaxMessageLength: settings.MaxMessageLength, URL: settings.APIURL}
+	options.RoleTokens, unset = botTokens(c, env)
+	if settings.WebhookURL != "" {
+		options.Webhook = &telegram.Webhook{URL: settings.WebhookURL, Secret: settings.WebhookSecret}
+	}
+	return options, unset, nil
 }
 
 // withWebhook serves the front end's path besides everything else.

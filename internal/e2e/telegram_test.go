@@ -154,7 +154,9 @@ func (c *smallCrew) Say(_ context.Context, key string, message continuo.Content,
 }
 
 // Alone implements [telegram.Crew].
-func (c *smallCrew) Alone(ctx context.Context, do func(ctx context.Context) error) error { return do(ctx) }
+func (c *smallCrew) Alone(ctx context.Context, do func(ctx context.Context) error) error {
+	return do(ctx)
+}
 
 func (c *smallCrew) Events(ctx context.Context, after int64) iter.Seq2[telegram.Event, error] {
 	return func(yield func(telegram.Event, error) bool) {

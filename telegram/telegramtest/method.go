@@ -14,7 +14,13 @@ import (
 func (s *Server) carryOut(b *bot, token, method string, r *http.Request) (result any, refused *refusal) {
 	switch method {
 	case "getMe":
-		return map[string]any{"id": b.id, "is_bot": true, "first_name": b.username, "username": b.username}, nil
+		return s.getMe(b)
+	case "getChat":
+		return s.getChat(b, token, r)
+	case "getChatMember":
+		return s.getChatMember(b, token, r)
+	case "getWebhookInfo":
+		return s.getWebhookInfo(b)
 	case "getUpdates":
 		return s.getUpdates(b, r)
 	case "sendMessage":

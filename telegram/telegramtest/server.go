@@ -33,6 +33,9 @@ type bot struct {
 	until    time.Time // sends nothing before, as it was told
 	typed    int
 	commands []Command
+
+	private   bool // its privacy mode is on
+	hookError string
 }
 
 type update struct {
@@ -44,6 +47,8 @@ type update struct {
 type chat struct {
 	kind, title string
 	members     map[string]bool // bots, by token
+	muted       []string        // of them
+	movedTo     int64           // the supergroup that it has become
 }
 
 // Sent is a message that a bot has sent.
@@ -294,7 +299,8 @@ func (s *Server) begin(token, method string, r *http.Request) (*bot, Fault) {
 type refusal struct {
 	code        int
 	description string
-	retryAfter  int // s
+	retryAfter  int   // s
+	movedTo     int64 // the chat
 }
 
 func badRequest(format string, values ...any) *refusal {
@@ -302,7 +308,7 @@ func badRequest(format string, values ...any) *refusal {
 }
 
 func tooMany(seconds int) *refusal {
-	return &refusal{http.StatusTooManyRequests, fmt.Sprintf("Too Many Requests: retry after %d", seconds), seconds}
+	return &refusal{code: http.StatusTooManyRequests, description: fmt.Sprintf("Too Many Requests: retry after %d", seconds), retryAfter: seconds}
 }
 
 func (f Fault) refusal() *refusal {
@@ -319,6 +325,9 @@ func refuse(w http.ResponseWriter, r *refusal) {
 	body := map[string]any{"ok": false, "error_code": r.code, "description": r.description}
 	if r.retryAfter > 0 {
 		body["parameters"] = map[string]any{"retry_after": r.retryAfter}
+	}
+	if r.movedTo != 0 {
+		body["parameters"] = map[string]any{"migrate_to_chat_id": r.movedTo}
 	}
 	write(w, r.code, body)
 }

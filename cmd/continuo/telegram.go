@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+type telegramCommand struct {
+	Crew *string `placeholder:"CREW" help:"The crew that talks (telegram.crew)."`
+	Chat *string `placeholder:"ID" help:"The chat that it talks in (telegram.chat_id); give negative ones as --chat=-100123."`
+}
+
+func (telegramCommand) Help() string {
+	return `Lets a crew talk in a chat on Telegram, without a server: it asks Telegram for what people write, and the crew's roles answer through their bots. continuo serve does the same beside everything else; of several programs with one store, one does at a time. It goes on until Ctrl-C or SIGTERM, waits then for what is being said (server.shutdown_timeout), and a second one ends it at once.
+
+The bots' tokens come from the environment: telegram.bot_token names the listener's variable, the crew's file those of its roles. docs/telegram.md tells how to make them; continuo doctor --online asks Telegram whether they, the chat and their rights are right. To find a chat's id, give any other one and write something in the chat: its id is told here.
+
+Examples:
+
+    export CREW_BOT_TOKEN=123456:ABC
+    continuo telegram --crew example --chat=-1001234567890 --set 'telegram.bot_token=${CREW_BOT_TOKEN}'
+    continuo telegram
+    continuo doctor --online`
+}
+
+// Run talks until a signal comes, or Telegram refuses the listener's token.
+func (c *telegramCommand) Run(ctx context.Context, a *app) error {
+	settings, err := a.loadSettings(flag{"telegram.crew", "crew", c.Crew}, flag{"telegram.chat_id", "chat", c.Chat})
+	if err != nil {
+		return err
+	}
+	switch {
+	case settings.Telegram.Crew == "":
+		return usage("no crew is to talk on Telegram: set telegram.crew, or name one with --crew")
+	case settings.Telegram.ChatID == 0:
+		return usage("no chat is to be heard: set telegram.chat_id, or give one with --chat; to find its id, give 1 and write something in the chat")
+	case settings.Telegram.WebhookURL != "":
+		return usage("telegram.webhook_url has Telegram post what people write: run continuo serve, which takes it, or take that setting out")
+	}
+	logger := newLogger(settings.Log, a.console)
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	frontEnd, err := telegramFrontEnd(w, a.env, logger)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	w.takeUp(ctx, logger)
+	stopWatching := w.watch(ctx)
+	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeWords(settings.Store))
+	err = frontEnd.Run(ctx)
+	stop() // a second signal ends the program at once
+	stopWatching()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
+	defer cancel()
+	w.engine.Drain()
+	_ = w.engine.Close(ending) // never fails; what still runs at the end of its time is interrupted
+	if err != nil {
+		return fmt.Errorf("the crew does not talk any more: %w", err)
+	}
+	return nil
+}
