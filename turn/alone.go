@@ -43,12 +43,14 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 }
 
 // holding does something while the lease that was asked for at a time is renewed. It fails with continuo.ErrLeaseLost
-// when another has it, or may have it because the store could not be reached for so long.
+// when another has it, or may soon because the store cannot be reached: a third of the lease is left for what is done to
+// end.
 func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do func(ctx context.Context) error) error {
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)
 	go func() { done <- do(within) }()
+	enough := k.options.Lease - k.options.Lease/3
 	beat := time.NewTicker(k.options.Heartbeat)
 	defer beat.Stop()
 	for {
@@ -66,14 +68,14 @@ func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do f
 		if within.Err() != nil {
 			continue // it is on its way out
 		}
-		renewing, cancel := context.WithDeadline(ctx, asked.Add(k.options.Lease))
+		renewing, cancel := context.WithDeadline(ctx, asked.Add(enough))
 		began := time.Now()
 		held, err := k.options.Log.Leases().TakeLease(renewing, name, k.options.Owner, 0, k.options.Lease)
 		cancel()
 		switch {
 		case err == nil && held.Owner == k.options.Owner:
 			asked = began
-		case err == nil, time.Since(asked) >= k.options.Lease:
+		case err == nil, time.Since(asked)+k.options.Heartbeat > enough:
 			lose(continuo.ErrLeaseLost)
 		}
 	}
