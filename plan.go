@@ -33,7 +33,7 @@ type RolePlan struct {
 	Cursor  int64 `json:"cursor"`
 	Through int64 `json:"through"`
 	// News counts the entries behind Cursor that are shown to the role for the first time, Waiting those that do
-	// not fit and are shown in its next turns.
+	// not fit and are shown in its next turns; of a long backlog, which is not read whole, every entry counts.
 	News    int `json:"news"`
 	Waiting int `json:"waiting"`
 }

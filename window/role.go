@@ -59,6 +59,7 @@ type roleBuild struct {
 
 	ask            *continuo.Entry // what the role's turn began with; nil where none is under way
 	end            int64           // the newest seq of the talk
+	later          int64           // that of what waits behind it because it was not read; 0 for none
 	openCorrection float64         // of estimated tokens, by what the turn's own requests reported
 
 	words    assembler

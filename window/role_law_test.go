@@ -131,10 +131,23 @@ func (c *crewOf) look(m *member) *continuo.Plan {
 	if len(plan.Messages) > 0 && c.original != "" && !strings.Contains(plan.Messages[0].Content.String(), c.original) {
 		c.t.Fatalf("turn %d of %s: the original request is out of sight:\n%s", c.turns, m.Name, plan.Messages[0].Content.String())
 	}
+	if mark := c.newestRequest(m.Role.Cursor); mark != "" && !strings.Contains(plan.Messages[0].Content.String(), mark) {
+		c.t.Fatalf("turn %d of %s: the newest message of the user, %s, is out of sight:\n%s", c.turns, m.Name, mark, plan.Messages[0].Content.String())
+	}
 	if c.t.Failed() {
 		c.t.FailNow()
 	}
 	return plan
+}
+
+// newestRequest is the mark of the user's newest message if it stands behind a cursor, else "".
+func (c *crewOf) newestRequest(cursor int64) string {
+	for i := len(c.list) - 1; i >= int(cursor); i-- {
+		if c.list[i].Role == continuo.User {
+			return markOf(&c.list[i])
+		}
+	}
+	return ""
 }
 
 // answered counts what was new in an answered request, and moves the cursor.
@@ -213,44 +226,55 @@ func newCrew(t *testing.T, random *rand.Rand, views ...window.View) *crewOf {
 	return c
 }
 
-// A role of a crew is shown every message of others exactly once as new, whatever the view and the budget, and its
-// cursor never moves back or past what was not shown.
+// A role of a crew is shown every message of others exactly once as new, whatever the view, the budget and how much of
+// what is new is read at once, and its cursor never moves back or past what was not shown.
 func TestEveryRoleIsShownEveryMessageOnce(t *testing.T) {
+	for _, backlog := range []int64{2048, 40, 9, 1} {
+		t.Run(fmt.Sprint(backlog), func(t *testing.T) {
+			window.SetMaxBacklog(t, backlog)
+			for seed := range uint64(30) {
+				showEverything(t, seed)
+			}
+		})
+	}
+}
+
+// showEverything lets a crew take turns over a log that is made up by a seed.
+func showEverything(t *testing.T, seed uint64) {
+	t.Helper()
 	kinds := []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory}
-	for seed := range uint64(30) {
-		random := rand.New(rand.NewPCG(seed, 7))
-		var views []window.View
-		for range 3 {
-			view := roleView(kinds[random.IntN(len(kinds))], newest(random.IntN(6)))
-			view.Limits = []window.Limits{{}, {Chars: 1500 + random.IntN(3000)}, {Tokens: 500 + random.IntN(1000)}, {Chars: 4000, Tokens: 900}}[random.IntN(4)]
-			view.LowWater = []float64{1, 0.6}[random.IntN(2)]
-			view.PreviewChars, view.ToolOutputChars = 200, 400
-			view.Role.Remembers = random.IntN(2) == 0
-			views = append(views, view)
+	random := rand.New(rand.NewPCG(seed, 7))
+	var views []window.View
+	for range 3 {
+		view := roleView(kinds[random.IntN(len(kinds))], newest(random.IntN(6)))
+		view.Limits = []window.Limits{{}, {Chars: 1500 + random.IntN(3000)}, {Tokens: 500 + random.IntN(1000)}, {Chars: 4000, Tokens: 900}}[random.IntN(4)]
+		view.LowWater = []float64{1, 0.6}[random.IntN(2)]
+		view.PreviewChars, view.ToolOutputChars = 200, 400
+		view.Role.Remembers = random.IntN(2) == 0
+		views = append(views, view)
+	}
+	c := newCrew(t, random, views...)
+	for range 40 {
+		for range random.IntN(6) {
+			c.happens()
 		}
-		c := newCrew(t, random, views...)
-		for range 40 {
-			for range random.IntN(6) {
-				c.happens()
-			}
-			m := c.roles[random.IntN(len(c.roles))]
-			m.Role.Whole = m.Role.Remembers && random.IntN(10) == 0
-			m.Role.Reminder = ""
-			if random.IntN(5) == 0 {
-				m.Role.Reminder = strings.Repeat("remember. ", random.IntN(60))
-			}
-			if m.Role.Kind == window.RoleMemory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
-				c.summary(1, m.Role.Cursor, m.Role.Name, "my notes", "a decision")
-				m.Role.Notes = int64(len(c.list))
-			}
-			before := m.Role.Cursor
-			c.turn(m, false)
-			if m.Role.Cursor < before {
-				t.Fatalf("seed %d: the cursor of %s went back from %d to %d", seed, m.Name, before, m.Role.Cursor)
-			}
+		m := c.roles[random.IntN(len(c.roles))]
+		m.Role.Whole = m.Role.Remembers && random.IntN(10) == 0
+		m.Role.Reminder = ""
+		if random.IntN(5) == 0 {
+			m.Role.Reminder = strings.Repeat("remember. ", random.IntN(60))
 		}
-		if c.finish(); t.Failed() {
-			t.Fatalf("seed %d", seed)
+		if m.Role.Kind == window.RoleMemory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
+			c.summary(1, m.Role.Cursor, m.Role.Name, "my notes", "a decision")
+			m.Role.Notes = int64(len(c.list))
 		}
+		before := m.Role.Cursor
+		c.turn(m, false)
+		if m.Role.Cursor < before {
+			t.Fatalf("seed %d: the cursor of %s went back from %d to %d", seed, m.Name, before, m.Role.Cursor)
+		}
+	}
+	if c.finish(); t.Failed() {
+		t.Fatalf("seed %d", seed)
 	}
 }

@@ -100,7 +100,7 @@ func (r *roleBuild) walk(l layout, visit func(t *talk, text string)) {
 		}
 	}
 	if waiting := r.waiting(l); waiting > 0 {
-		visit(nil, newerFollow(waiting))
+		visit(nil, r.newerFollow(waiting))
 		if r.newest != nil && r.newest.order == fresh && !r.isShown(l, r.newest) {
 			visit(r.newest, "")
 		}
@@ -109,14 +109,17 @@ func (r *roleBuild) walk(l layout, visit func(t *talk, text string)) {
 
 // isShown reports whether a new message is among those that a layout shows in their order.
 func (r *roleBuild) isShown(l layout, t *talk) bool {
-	return l.fresh == len(r.fresh) || t.seq() < r.fresh[l.fresh].seq()
+	return t.seq() <= r.end && (l.fresh == len(r.fresh) || t.seq() < r.fresh[l.fresh].seq())
 }
 
-// waiting counts the new messages that are left for the next turns.
+// waiting counts the new messages that are left for the next turns; of what was not read each entry.
 func (r *roleBuild) waiting(l layout) int {
 	waiting := len(r.fresh) - l.fresh
 	if r.held != nil {
 		waiting++
+	}
+	if r.later > 0 {
+		waiting += int(r.later - r.end)
 	}
 	return waiting
 }
@@ -136,8 +139,11 @@ func (r *roleBuild) leavesOutAbove() bool {
 const earlierLeftOut = moreBegin + " Earlier messages are left out."
 
 // newerFollow stands behind the messages where others wait.
-func newerFollow(waiting int) string {
-	if waiting == 1 {
+func (r *roleBuild) newerFollow(waiting int) string {
+	switch {
+	case r.later > 0:
+		return moreBegin + " Many newer messages follow in your next turns."
+	case waiting == 1:
 		return moreBegin + " 1 newer message follows in your next turn."
 	}
 	return fmt.Sprintf("%s %d newer messages follow in your next turns.", moreBegin, waiting)

@@ -8,7 +8,11 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// read reads what the view needs of the log: all that is new, and of the rest as far as the kind of view goes.
+// maxBacklog is how many entries behind a role's cursor are read for one turn: more than fit into most views, and few
+// enough to be held in memory. What comes after them waits for the next turns.
+var maxBacklog int64 = 2048
+
+// read reads what the view needs of the log: what is new, and of the rest as far as the kind of view goes.
 func (r *roleBuild) read() error {
 	unseen, err := r.unseen()
 	if err != nil {
@@ -16,6 +20,9 @@ func (r *roleBuild) read() error {
 	}
 	r.findAsk(unseen)
 	r.takeTurn(unseen)
+	if unseen, err = r.backlog(unseen); err != nil {
+		return err
+	}
 	if err := r.findNotes(); err != nil {
 		return err
 	}
@@ -44,20 +51,82 @@ func (r *roleBuild) read() error {
 	return r.findRequests()
 }
 
-// unseen reads what stands behind the role's cursor, newest first.
-func (r *roleBuild) unseen() ([]*continuo.Entry, error) {
-	seen := max(r.role.Cursor, r.role.Since)
+// unseen reads what stands behind the role's cursor, newest first: all of it, or the newest part where that is much.
+func (r *roleBuild) unseen() (entries []*continuo.Entry, err error) {
 	r.top = r.in.At + 1
-	var entries []*continuo.Entry
-	if r.in.At <= seen {
+	if r.role.Kind == RoleSummary && !r.role.Whole { // a summary near the end may stand for most of it
+		return r.between(r.seen(), r.in.At)
+	}
+	// The role's own turn, if one is under way, is read to its beginning.
+	return r.betweenUntil(r.seen(), r.in.At, func(e *continuo.Entry, read []*continuo.Entry) bool {
+		return int64(2*len(read)) > maxBacklog && (e.TurnID == "" || e.TurnID != read[0].TurnID)
+	})
+}
+
+// seen is the seq through which nothing is new to the role.
+func (r *roleBuild) seen() int64 { return max(r.role.Cursor, r.role.Since) }
+
+// backlog is what is read of the talk that is new: all of it, or, where that is much, the oldest of it that says
+// anything. The talk ends with that then. What is decided by depends on where the role's turn began alone, so that it is
+// the same for all requests of a turn.
+func (r *roleBuild) backlog(unseen []*continuo.Entry) ([]*continuo.Entry, error) {
+	seen := r.seen()
+	switch {
+	case r.top <= seen+1 || len(unseen) == 0:
+		return unseen, nil
+	case r.end-seen <= maxBacklog:
+		older, err := r.between(seen, r.top-1)
+		return append(unseen, older...), err
+	}
+	for r.later = r.end; ; seen = r.end {
+		end, err := r.groupEnd(min(seen+maxBacklog, r.later), r.later)
+		if err != nil {
+			return nil, err
+		}
+		if r.end = end; r.end == r.later {
+			r.later = 0
+		}
+		entries, err := r.between(seen, r.end)
+		if err != nil || r.later == 0 || slices.ContainsFunc(entries, saysSomething) {
+			return entries, err
+		}
+	}
+}
+
+// groupEnd moves a seq behind the results that follow it, up to last.
+func (r *roleBuild) groupEnd(seq, last int64) (int64, error) {
+	for entry, err := range r.source.Forward(seq + 1) {
+		if err != nil {
+			return 0, err
+		}
+		r.rowsRead++
+		if entry.Role != continuo.Tool || entry.Seq > last {
+			break
+		}
+		seq = entry.Seq
+	}
+	return seq, nil
+}
+
+// saysSomething reports whether an entry may be talk.
+func saysSomething(e *continuo.Entry) bool { return !e.Hidden && excludeTalk(e) == "" }
+
+// between reads the entries behind a seq up to another, newest first.
+func (r *roleBuild) between(behind, through int64) ([]*continuo.Entry, error) {
+	return r.betweenUntil(behind, through, func(*continuo.Entry, []*continuo.Entry) bool { return false })
+}
+
+// betweenUntil is between, up to the first entry that is enough behind those that were read.
+func (r *roleBuild) betweenUntil(behind, through int64, enough func(e *continuo.Entry, read []*continuo.Entry) bool) (entries []*continuo.Entry, err error) {
+	if through <= behind {
 		return nil, nil
 	}
-	for entry, err := range r.source.Backward(r.in.At) {
+	for entry, err := range r.source.Backward(through) {
 		if err != nil {
 			return nil, err
 		}
 		r.rowsRead++
-		if entry.Seq <= seen {
+		if entry.Seq <= behind || enough(&entry, entries) {
 			break
 		}
 		r.top = entry.Seq
@@ -273,41 +342,85 @@ func (r *roleBuild) findRequests() error {
 			}
 		}
 	}
+	if err := r.findOlder(); err != nil {
+		return err
+	}
+	if err := r.findLater(); err != nil {
+		return err
+	}
+	if r.original != nil && r.newest != nil && r.original.seq() == r.newest.seq() {
+		r.original = r.newest
+	}
+	return nil
+}
+
+// findOlder looks for requests before what was read.
+func (r *roleBuild) findOlder() error {
 	if r.top <= r.role.Since+1 {
 		return nil
 	}
-	older, err := r.source.LatestUser(min(r.top-1, r.end))
-	switch {
-	case errors.Is(err, continuo.ErrNotFound):
-		return nil
-	case err != nil:
+	seq, newest, err := r.latestUser(min(r.top-1, r.end))
+	if err != nil || seq <= r.role.Since {
 		return err
 	}
-	r.rowsRead++
-	if older.Seq <= r.role.Since {
+	if r.newest == nil {
+		r.newest = newest
+	}
+	first, err := r.firstUser(r.role.Since+1, seq)
+	if first != nil {
+		r.original = first
+	}
+	return err
+}
+
+// findLater looks for requests among what waits behind what was read.
+func (r *roleBuild) findLater() error {
+	if r.later == 0 {
 		return nil
 	}
-	if r.newest == nil {
-		r.newest = newTalk(&unit{entries: []*continuo.Entry{&older}}, r.role)
+	seq, newest, err := r.latestUser(r.later)
+	if err != nil || seq <= r.end {
+		return err
 	}
-	for entry, err := range r.source.Forward(r.role.Since + 1) {
+	if newest != nil {
+		newest.order = fresh
+		r.newest = newest
+	}
+	if r.original == nil {
+		r.original, err = r.firstUser(r.end+1, seq)
+	}
+	return err
+}
+
+// latestUser reads the newest message of the user at a seq or before it: 0 for none, and nil where it says nothing.
+func (r *roleBuild) latestUser(at int64) (seq int64, said *talk, err error) {
+	entry, err := r.source.LatestUser(at)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	r.rowsRead++
+	return entry.Seq, newTalk(&unit{entries: []*continuo.Entry{&entry}}, r.role), nil
+}
+
+// firstUser reads the first message of the user from a seq up to another; nil for none.
+func (r *roleBuild) firstUser(from, through int64) (*talk, error) {
+	for entry, err := range r.source.Forward(from) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.rowsRead++
-		if entry.Seq > older.Seq {
+		if entry.Seq > through {
 			break
 		}
 		if entry.Role != continuo.User || entry.Hidden {
 			continue
 		}
 		if t := newTalk(&unit{entries: []*continuo.Entry{&entry}}, r.role); t != nil {
-			r.original = t
-			break
+			return t, nil
 		}
 	}
-	if r.original != nil && r.newest != nil && r.original.seq() == r.newest.seq() {
-		r.original = r.newest
-	}
-	return nil
+	return nil, nil
 }

@@ -34,7 +34,7 @@ func (r *roleBuild) rolePlan() *continuo.RolePlan {
 	told := &continuo.RolePlan{
 		Name: r.role.Name, Kind: string(r.role.Kind), Cursor: r.role.Cursor, Through: r.end, Waiting: r.waiting(r.arranged),
 	}
-	if r.ask != nil {
+	if r.ask != nil && r.later == 0 {
 		told.Through = r.ask.Seq
 	}
 	for _, t := range r.talk {
@@ -161,6 +161,8 @@ func (r *roleBuild) unshown(seq int64) (continuo.Verdict, string) {
 	switch {
 	case seq <= r.role.Since:
 		return continuo.Excluded, reasonBeforeReset
+	case r.end < seq && seq <= r.later:
+		return continuo.Dropped, reasonNextTurn
 	case r.covered(seq):
 		return continuo.Summarized, reasonSummary
 	case r.kind == RoleMemory && seq <= r.noted() && seq >= r.notes.Summary.From:
@@ -206,7 +208,7 @@ func (r *roleBuild) fold(items []continuo.PlanItem) []continuo.PlanItem {
 
 // runEnd is the last seq up to through for which what is said of seq holds for all that was not read.
 func (r *roleBuild) runEnd(seq, through int64) int64 {
-	ends := []int64{r.role.Since}
+	ends := []int64{r.role.Since, r.end}
 	switch r.kind {
 	case RoleSummary:
 		ends = append(ends, r.summary.Summary.From-1, r.summary.Summary.Through)
