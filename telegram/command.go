@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // command is a message that is meant for the bot itself.
@@ -43,6 +45,16 @@ func parseCommand(text string) (c command, ok bool) {
 		return command{}, false
 	}
 	return command{name: strings.ToLower(found[1]), bot: found[2], argument: strings.TrimSpace(text[len(found[0]):])}, true
+}
+
+// overtakes reports whether an update is a command that is carried out although an earlier message could not be handed
+// in yet: one that reads, or stops what may be in the way.
+func (f *FrontEnd) overtakes(u update) bool {
+	if u.Message == nil || u.Message.Chat.ID != f.options.ChatID || u.Message.isBots() {
+		return false
+	}
+	c, ok := parseCommand(u.Message.Text)
+	return ok && slices.Contains([]string{"stop", "status", "roles", "context", "start", "help"}, c.name)
 }
 
 // command carries a command out. Those of other bots are ignored.
@@ -111,7 +123,35 @@ func (f *FrontEnd) showContext(ctx context.Context, role string) error {
 	if role == "" || strings.ContainsAny(role, " \n\t") {
 		return f.tell(ctx, "Which role? Write /context ROLE; /roles lists them.")
 	}
-	return f.show(ctx, func(ctx context.Context) (string, error) { return f.crew.Context(ctx, role) })
+	return f.show(ctx, func(ctx context.Context) (string, error) {
+		said, err := f.crew.Context(ctx, role)
+		return f.newest(said), err
+	})
+}
+
+// contextMessages is how many messages a role's context takes in the chat at most: a long one would hold up what is
+// said for minutes.
+const contextMessages = 2
+
+// newest is the end of a text that is too long for the chat, with a line that says so.
+func (f *FrontEnd) newest(text string) string {
+	room := contextMessages * f.options.MaxMessageLength * 3 / 4
+	start := len(text)
+	for start > 0 {
+		r, width := utf8.DecodeLastRuneInString(text[:start])
+		if room -= units(r); room < 0 {
+			break
+		}
+		start -= width
+	}
+	if start == 0 {
+		return text
+	}
+	end := text[start:]
+	if _, rest, ok := strings.Cut(end, "\n"); ok {
+		end = rest
+	}
+	return fmt.Sprintf("The newest %d of %d characters; continuo crew context shows all.\n\n%s", utf8.RuneCountInString(end), utf8.RuneCountInString(text), end)
 }
 
 // help lists the commands, behind a complaint if there is one.

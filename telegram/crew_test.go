@@ -141,7 +141,7 @@ func (c *crew) Status(context.Context) (string, error) { return "Round 1.", nil 
 func (c *crew) Roles(context.Context) (string, error) { return "", errors.New("the store is away") }
 
 func (c *crew) Context(_ context.Context, role string) (string, error) {
-	return strings.Repeat("User: what "+role+" sees.\n\n", 300), nil
+	return strings.Repeat("User: what "+role+" sees.\n\n", 3000) + "User: the newest word.", nil
 }
 
 func (c *crew) Events(ctx context.Context, after int64) iter.Seq2[telegram.Event, error] {

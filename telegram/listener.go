@@ -51,7 +51,9 @@ type polling struct {
 	// silent week Telegram counts on from anywhere, and an offset above that would confirm what was never seen.
 	offset   int64
 	wait     time.Duration // that Telegram holds the next question open; 0 at first, to see soon who gets the updates
-	failures int
+	failures int // of the newest questions
+	held     int // how often the first update that is not confirmed has failed
+	overtook map[int64]bool
 }
 
 // next asks for updates. An answer without any that comes at once is not one of a long poll, and is waited after.
@@ -68,19 +70,50 @@ func (p *polling) next(ctx context.Context) ([]update, error) {
 	return updates, err
 }
 
-// take handles updates, in their order, and has them confirmed by the next question.
+// take handles updates, in their order, and has them confirmed by the next question. One that cannot be handled comes
+// again with that, and with it what was written since: of what waits behind it only commands that may overtake it are
+// carried out.
 func (p *polling) take(ctx context.Context, updates []update) error {
 	p.failures, p.wait = 0, p.frontEnd.options.PollTime
 	if len(updates) == 0 {
-		p.offset = 0
+		p.offset, p.held, p.overtook = 0, 0, nil
 	}
-	for _, u := range updates {
-		if err := p.frontEnd.take(ctx, u); err != nil {
-			return err
+	for i, u := range updates {
+		if !p.overtook[u.ID] {
+			if err := p.frontEnd.one(ctx, u); err != nil {
+				return p.hold(ctx, u, err, updates[i+1:])
+			}
+			p.held = 0
 		}
+		delete(p.overtook, u.ID)
 		p.offset = u.ID + 1
 	}
 	return nil
+}
+
+// tellAfter is how often an update is tried before the person is told that it waits: it takes about two seconds.
+const tellAfter = 3
+
+// hold leaves an update that failed for the next question, and waits.
+func (p *polling) hold(ctx context.Context, u update, failure error, behind []update) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f := p.frontEnd
+	p.held++
+	f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", failure.Error(), "failures", p.held)
+	if p.held == tellAfter {
+		_ = f.tell(ctx, saidWaits) // a nicety
+	}
+	for _, later := range behind {
+		if f.overtakes(later) && !p.overtook[later.ID] && f.one(ctx, later) == nil {
+			if p.overtook == nil {
+				p.overtook = map[int64]bool{}
+			}
+			p.overtook[later.ID] = true
+		}
+	}
+	return pause(ctx, backoff(p.held-1))
 }
 
 // rest waits after a failure.

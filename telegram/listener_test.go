@@ -104,8 +104,9 @@ func TestPrivateChat(t *testing.T) {
 		s.api.Say(77, "Eve", "/context ann")
 		settle(time.Second)
 		s.expect("the crew heard", s.log.heard(), "-: hello")
-		if replies := s.wrote(77); len(replies) < 2 || !strings.Contains(replies[1], "what ann sees") {
-			t.Errorf("a long context has %d parts", len(replies))
+		replies := s.wrote(77)
+		if len(replies) != 2 || !strings.Contains(replies[0], "The newest ") || !strings.Contains(replies[1], "what ann sees") || !strings.HasSuffix(replies[1], "the newest word.") {
+			t.Errorf("a long context has %d parts: %q", len(replies), replies)
 		}
 		if err := front.stop(); err != nil {
 			t.Error(err)
@@ -284,5 +285,39 @@ func TestIdsMayGoBack(t *testing.T) {
 		s.api.SetFaults(nil)
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+	})
+}
+
+// A message that cannot be handed in holds up what was written behind it, but for commands that read or stop. The person
+// is told once, and in the end each message is taken, once and in order.
+func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, busy := newScene(t), true
+		c := &crew{crewLog: s.log, step: func(step string) error {
+			if step == "Say begins" && busy {
+				return errors.New("the crew is busy")
+			}
+			return nil
+		}}
+		front := s.start(c, s.options())
+		s.api.Say(group, "Eve", "one")
+		settle(10 * time.Second)
+		s.api.Say(group, "Eve", "two")
+		s.api.Say(group, "Eve", "/stop")
+		s.api.Say(group, "Eve", "/reset")
+		settle(time.Minute)
+		s.expect("meanwhile", s.wrote(group),
+			"crew_bot: Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile.", "crew_bot: Stopped.")
+		busy = false
+		settle(time.Minute)
+		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+		s.expect("in the end", s.wrote(group)[2:], "crew_bot: All begin anew.")
+		if pending := s.api.Pending(s.listener); pending != 0 || s.log.resets != 1 {
+			t.Errorf("%d updates are not confirmed, and there were %d resets", pending, s.log.resets)
+		}
+		if err := front.stop(); err != nil {
+			t.Error(err)
+		}
+		s.check()
 	})
 }

@@ -103,6 +103,7 @@ const (
 	saidLong    = "The message is too long: at most 4096 characters are taken. Please send it in parts."
 	saidEmpty   = "There is nothing to read in the message."
 	saidBroken  = "The message is not valid text."
+	saidWaits   = "Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile."
 )
 
 // handle does what an update asks for. An error means that it is to be handled again: all that is done for it bears its
@@ -239,20 +240,6 @@ func (f *FrontEnd) tell(ctx context.Context, text string) error {
 		}
 	}
 	return nil
-}
-
-// take handles an update until that is done, or ctx is.
-func (f *FrontEnd) take(ctx context.Context, u update) error {
-	for failures := 0; ; failures++ {
-		err := f.one(ctx, u)
-		if err == nil || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", err.Error(), "failures", failures+1)
-		if err := pause(ctx, backoff(failures)); err != nil {
-			return err
-		}
-	}
 }
 
 // one handles an update while no other one is.

@@ -97,12 +97,25 @@ func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content
 	return refusal(err)
 }
 
-// refusal tells errors that stay from those that pass.
+// refusal tells errors that stay from those that pass. The chat is told one line: files and settings are not its affair.
 func refusal(err error) error {
-	if errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, engine.ErrNoCycle) {
-		return &telegram.RefusedError{Reason: err.Error()}
+	if _, ok := errors.AsType[*continuo.OverflowError](err); ok {
+		return &telegram.RefusedError{Reason: "That is more than the crew can be shown at once. Please send it in parts."}
+	}
+	for _, stays := range []error{continuo.ErrInvalid, continuo.ErrNotFound, continuo.ErrArchived, engine.ErrNoCycle} {
+		if errors.Is(err, stays) {
+			line, _, _ := strings.Cut(err.Error(), "\n")
+			return &telegram.RefusedError{Reason: oneLine(line, 300)}
+		}
 	}
 	return err
+}
+
+// withoutStderr is why something failed without what a program wrote on its stderr, which is no word for a chat: it may
+// have paths and secrets in it.
+func withoutStderr(reason string) string {
+	reason, _, _ = strings.Cut(reason, "; its stderr")
+	return reason
 }
 
 // Stop implements [telegram.Crew].
@@ -167,7 +180,7 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s", status.Name, status.State)
 	if status.Reason != "" {
-		fmt.Fprintf(&text, " (%s)", status.Reason)
+		fmt.Fprintf(&text, " (%s)", withoutStderr(status.Reason))
 	}
 	names := map[string]string{}
 	for _, role := range status.Roles {
@@ -182,7 +195,7 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 	for _, role := range status.Roles {
 		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, count(role.Answers, "answer"))
 		if role.Failed != "" {
-			fmt.Fprintf(&text, ", failed: %s", oneLine(role.Failed, 200))
+			fmt.Fprintf(&text, ", failed: %s", oneLine(withoutStderr(role.Failed), 200))
 		}
 	}
 	return text.String(), nil
@@ -282,14 +295,11 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 	case continuo.RunNodeBegan:
 		event.Kind = telegram.EventSpeaking
 	case continuo.CrewRoleFailed:
-		// What a program wrote on its stderr is no word for a chat: it may have paths and secrets in it.
-		reason, _, _ := strings.Cut(entry.RunEvent.Reason, "; its stderr")
-		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, reason, c.displayName(entry.NodeID)
+		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, withoutStderr(entry.RunEvent.Reason), c.displayName(entry.NodeID)
 	case continuo.RunEnded:
 		event.Kind = telegram.EventEnded
 	case continuo.RunBrokeOff, continuo.RunHalted:
-		event.Kind = telegram.EventEnded
-		event.Text, _, _ = strings.Cut(entry.Content.String(), "; its stderr")
+		event.Kind, event.Text = telegram.EventEnded, withoutStderr(entry.Content.String())
 	default:
 		return event, false
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -126,5 +128,35 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 	}
 	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 5, Parts: 1}) {
 		t.Errorf("it goes back to %+v, %v", now, err)
+	}
+}
+
+// What a chat is told is one line without what is nobody's affair there, and only what may pass is tried again.
+func TestWhatAChatIsToldOfErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want string // "" for one that passes
+	}{
+		"none":           {nil, ""},
+		"too long":       {fmt.Errorf("say: %w", &continuo.OverflowError{View: "role:a"}), "send it in parts"},
+		"a broken file":  {fmt.Errorf("crews/a.yaml:1:1: %w\ncrews/a.yaml:2:2: secret", continuo.ErrInvalid), "crews/a.yaml:1:1"},
+		"a missing crew": {fmt.Errorf("crew a: %w", continuo.ErrNotFound), "crew a"},
+		"archived":       {continuo.ErrArchived, "archived"},
+		"busy":           {&continuo.BusyError{}, ""},
+		"away":           {continuo.ErrUnavailable, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := refusal(test.err)
+			told, stays := errors.AsType[*telegram.RefusedError](got)
+			switch {
+			case stays != (test.want != ""):
+				t.Errorf("it stays: %v, and is %v", stays, got)
+			case stays && (!strings.Contains(told.Reason, test.want) || strings.ContainsAny(told.Reason, "\n") || strings.Contains(told.Reason, "secret")):
+				t.Errorf("the chat is told %q", told.Reason)
+			}
+		})
+	}
+	if got := withoutStderr("it ended with 1; its stderr: /home/ann/key"); got != "it ended with 1" {
+		t.Errorf("of what a program wrote is told %q", got)
 	}
 }
