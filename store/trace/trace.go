@@ -1,5 +1,6 @@
 // Package trace tells OpenTelemetry of what a store does for a turn: reading and appending entries, and
-// what the owner of a turn writes. Everything else passes through untouched.
+// what the owner of a turn writes. Conversations, runs and leases are measured without spans; everything else passes
+// through untouched.
 //
 // A span is made only where the caller stands under one, so that whoever tails a log makes no traces of
 // its own; the durations are measured always, as the conventions for databases name them. Without a
@@ -128,16 +129,22 @@ func (s *store) begin(ctx context.Context, operation string, attributes ...attri
 	}
 	begin := time.Now()
 	return ctx, func(err error, more ...attribute.KeyValue) {
-		labels := []attribute.KeyValue{s.system, name}
 		if err != nil {
-			kind := kindOf(err)
-			labels = append(labels, attribute.String(span.ErrorType, kind))
-			span.Fail(under, kind)
+			span.Fail(under, kindOf(err))
 		}
 		under.SetAttributes(more...)
 		under.End()
-		s.seconds.Record(ctx, time.Since(begin).Seconds(), metric.WithAttributes(labels...))
+		s.record(ctx, operation, begin, err)
 	}
+}
+
+// record measures an operation that began at a time and has ended.
+func (s *store) record(ctx context.Context, operation string, begin time.Time, err error) {
+	labels := []attribute.KeyValue{s.system, attribute.String(span.DBOperation, operation)}
+	if err != nil {
+		labels = append(labels, attribute.String(span.ErrorType, kindOf(err)))
+	}
+	s.seconds.Record(ctx, time.Since(begin).Seconds(), metric.WithAttributes(labels...))
 }
 
 // kindOf is the word for an error: those that are part of a store's contract have one each.

@@ -44,6 +44,34 @@ func (s scripted) UpdateTurn(context.Context, continuo.TurnUpdate) ([]continuo.T
 	return nil, s.err
 }
 
+func (s scripted) Create(context.Context, continuo.Conversation, []continuo.Entry) error { return s.err }
+
+func (s scripted) Conversation(context.Context, string) (continuo.Conversation, error) {
+	return continuo.Conversation{}, s.err
+}
+
+func (s scripted) ConversationByKey(context.Context, string, string) (continuo.Conversation, error) {
+	return continuo.Conversation{}, s.err
+}
+
+func (s scripted) Update(context.Context, string, continuo.ConversationChange) (continuo.Conversation, error) {
+	return continuo.Conversation{}, s.err
+}
+
+func (s scripted) Receipt(context.Context, string, string) (continuo.Receipt, error) {
+	return continuo.Receipt{}, s.err
+}
+
+func (s scripted) TakeTurn(context.Context, continuo.Turn, string, time.Duration) (continuo.Turn, error) {
+	return continuo.Turn{}, s.err
+}
+
+func (s scripted) Runs(context.Context, continuo.RunQuery) ([]continuo.Run, error) { return nil, s.err }
+
+func (s scripted) TakeLease(context.Context, string, string, int64, time.Duration) (continuo.Lease, error) {
+	return continuo.Lease{}, s.err
+}
+
 // house is a traced store and where its spans and metrics end up.
 type house struct {
 	continuo.Store
@@ -106,6 +134,30 @@ func TestWhatATurnDoes(t *testing.T) {
 	}
 	if want := "store append 1 2; store entries 3 ; store begin_turn  ; store update_turn  2; turn  "; strings.Join(got, "; ") != want {
 		t.Errorf("the spans: %s", strings.Join(got, "; "))
+	}
+}
+
+// TestWhatIsMeasuredOnly: what is done around turns too has no spans, also under one.
+func TestWhatIsMeasuredOnly(t *testing.T) {
+	h := newHouse(t, continuo.ErrNotFound)
+	ctx, turn := span.StartTurn(t.Context(), h.tracer, "conv_1", "turn_1")
+	_ = h.Create(ctx, continuo.Conversation{}, nil)
+	_, _ = h.Conversation(ctx, "conv_1")
+	_, _ = h.ConversationByKey(ctx, "p", "k")
+	_, _ = h.Update(ctx, "conv_1", continuo.ConversationChange{})
+	_, _ = h.Receipt(ctx, "conv_1", "k")
+	_, _ = h.TakeTurn(ctx, continuo.Turn{}, "owner", time.Second)
+	_, _ = h.Runs(ctx, continuo.RunQuery{})
+	_, _ = h.TakeLease(ctx, "name", "owner", 0, time.Second)
+	turn.End()
+	if spans := h.spans.GetSpans(); len(spans) != 1 {
+		t.Errorf("%d spans, want the turn's alone", len(spans))
+	}
+	got := h.durations()
+	for operation, times := range map[string]uint64{"create": 1, "conversation": 2, "update": 1, "receipt": 1, "take_turn": 1, "runs": 1, "take_lease": 1} {
+		if labels := "db.operation.name=" + operation + ",db.system.name=sqlite,error.type=not_found"; got[labels] != times || len(got) != 7 {
+			t.Errorf("%s: %v", operation, got)
+		}
 	}
 }
 

@@ -1,0 +1,64 @@
+package trace
+
+import (
+	"context"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// These operations are measured and have no spans: they are read and written around turns as well as in them.
+
+// Create is part of [continuo.Store].
+func (s *store) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) (err error) {
+	defer s.measure(ctx, "create")(&err)
+	return s.Store.Create(ctx, conversation, entries)
+}
+
+// Conversation is part of [continuo.Store].
+func (s *store) Conversation(ctx context.Context, id string) (found continuo.Conversation, err error) {
+	defer s.measure(ctx, "conversation")(&err)
+	return s.Store.Conversation(ctx, id)
+}
+
+// ConversationByKey is part of [continuo.Store].
+func (s *store) ConversationByKey(ctx context.Context, projectID, key string) (found continuo.Conversation, err error) {
+	defer s.measure(ctx, "conversation")(&err)
+	return s.Store.ConversationByKey(ctx, projectID, key)
+}
+
+// Update is part of [continuo.Store].
+func (s *store) Update(ctx context.Context, id string, change continuo.ConversationChange) (changed continuo.Conversation, err error) {
+	defer s.measure(ctx, "update")(&err)
+	return s.Store.Update(ctx, id, change)
+}
+
+// Receipt is part of [continuo.Store].
+func (s *store) Receipt(ctx context.Context, conversationID, key string) (found continuo.Receipt, err error) {
+	defer s.measure(ctx, "receipt")(&err)
+	return s.Store.Receipt(ctx, conversationID, key)
+}
+
+// TakeTurn is part of [continuo.Store].
+func (s *store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (taken continuo.Turn, err error) {
+	defer s.measure(ctx, "take_turn")(&err)
+	return s.Store.TakeTurn(ctx, seen, owner, lease)
+}
+
+// Runs is part of [continuo.Store].
+func (s *store) Runs(ctx context.Context, query continuo.RunQuery) (found []continuo.Run, err error) {
+	defer s.measure(ctx, "runs")(&err)
+	return s.Store.Runs(ctx, query)
+}
+
+// TakeLease is part of [continuo.Store].
+func (s *store) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (held continuo.Lease, err error) {
+	defer s.measure(ctx, "take_lease")(&err)
+	return s.Store.TakeLease(ctx, name, owner, over, length)
+}
+
+// measure starts to measure an operation and returns what to call at its end, with the place of its error.
+func (s *store) measure(ctx context.Context, operation string) (end func(err *error)) {
+	begin := time.Now()
+	return func(err *error) { s.record(ctx, operation, begin, *err) }
+}
