@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -64,19 +65,50 @@ func Banner(mode continuo.Mode) string {
 	return fmt.Sprintf("MODE\n- active: %s\n- note: history may include other modes; follow current instructions.", mode)
 }
 
+// Source says where a text comes from.
+type Source struct {
+	Name string
+	// File replaces the embedded text; "" for none.
+	File string
+	// Empty says that the file leaves its message out.
+	Empty bool
+	// Err is why the text cannot be used.
+	Err error
+}
+
+// Sources lists the texts by name.
+func (p Prompts) Sources() []Source {
+	files, _ := embedded.ReadDir(".") // never fails
+	sources := make([]Source, len(files))
+	for i, file := range files {
+		text, from, err := p.read(file.Name())
+		sources[i] = Source{Name: file.Name(), File: from, Empty: strings.TrimSpace(text) == "" && err == nil, Err: err}
+	}
+	return sources
+}
+
 func (p Prompts) text(name string) (string, error) {
+	text, _, err := p.read(name)
+	return text, err
+}
+
+// read returns a text and the file that it comes from, "" when it is embedded.
+func (p Prompts) read(name string) (text, from string, err error) {
 	if p.Dir != "" {
-		data, err := os.ReadFile(filepath.Join(p.Dir, name))
-		if err == nil {
-			return string(data), nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("read prompt: %w", err)
+		from = filepath.Join(p.Dir, name)
+		data, err := os.ReadFile(from)
+		switch {
+		case err == nil && !utf8.Valid(data): // JSON would carry another text, and the request could not be made again
+			return "", from, fmt.Errorf("read prompt: %s: it is not UTF-8 text; save it as UTF-8", from)
+		case err == nil:
+			return string(data), from, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", from, fmt.Errorf("read prompt: %w", err)
 		}
 	}
 	data, err := embedded.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("read embedded prompt: %w", err)
+		return "", "", fmt.Errorf("read embedded prompt: %w", err)
 	}
-	return string(data), nil
+	return string(data), "", nil
 }

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +55,48 @@ func TestAFolderReplacesTheTextsOneByOne(t *testing.T) {
 	}
 	if _, err := (prompt.Prompts{Dir: dir}).System(continuo.ModeRun, ""); err == nil {
 		t.Error("a folder in the place of a file was read")
+	}
+}
+
+// JSON has no other text: the request that was sent could not be made again.
+func TestAFileThatIsNoTextIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "system-base-rules-chat.md")
+	if err := os.WriteFile(file, []byte("Gr\xfc\xdfe.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := prompt.Prompts{Dir: dir}.System(continuo.ModeChat, "")
+	if err == nil || !strings.Contains(err.Error(), file+": it is not UTF-8 text") {
+		t.Errorf("Latin-1 was read: %v", err)
+	}
+	if _, err := (prompt.Prompts{Dir: dir}).System(continuo.ModeRun, ""); err != nil {
+		t.Errorf("run, which does not read it: %v", err)
+	}
+}
+
+func TestEachTextHasASource(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"crew.md": "Be brief.", "system-tool-policy.md": "", "system-base-rules-run.md": "\xff", "README.md": "Ours."} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, source := range (prompt.Prompts{Dir: dir}).Sources() {
+		got = append(got, fmt.Sprintf("%s %q %v %v", source.Name, strings.TrimPrefix(source.File, dir), source.Empty, source.Err != nil))
+	}
+	slash := string(filepath.Separator)
+	want := []string{
+		fmt.Sprintf("crew.md %q false false", slash+"crew.md"), `system-base-rules-chat.md "" false false`,
+		fmt.Sprintf("system-base-rules-run.md %q false true", slash+"system-base-rules-run.md"), fmt.Sprintf("system-tool-policy.md %q true false", slash+"system-tool-policy.md"),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	for _, source := range (prompt.Prompts{}).Sources() {
+		if source.File != "" || source.Empty || source.Err != nil {
+			t.Errorf("built in: %+v", source)
+		}
 	}
 }
 

@@ -80,6 +80,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		d.models(ctx, settings, a.env, c.Online)
 		d.connectors(settings)
 		d.tools(settings)
+		d.prompts(settings)
 		d.agents(settings)
 		d.workflows(settings)
 		d.crews(ctx, settings, a.env, c.Online)
