@@ -19,7 +19,9 @@ const (
 // has begun is read even where a connector is gone since.
 type Known struct {
 	Connectors, Models []string
-	Any                bool
+	// Tools are names, and SERVER.* for whatever a server has. Nil: they are not checked.
+	Tools []string
+	Any   bool
 }
 
 // Parse reads a crew and checks it as a whole. File names it in complaints, and gives the id of a crew that names

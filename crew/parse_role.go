@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -105,8 +106,20 @@ func (r *reader) readConnector(role *Role, keys map[string]*yamltree.Node) {
 		return
 	}
 	role.Model = r.Known(keys["model"], "model", r.known.Models)
-	tools := r.Reader.Tools(keys["tools"], "the role", func(pattern string) error { return tool.Policy{Allow: []string{pattern}}.Check() })
+	tools := r.Tools(keys["tools"], "the role", r.checkTool)
 	role.Tools = tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
+}
+
+// checkTool checks a name of a tool, or a pattern, which may be for tools that a server has not yet.
+func (r *reader) checkTool(pattern string) error {
+	if err := (tool.Policy{Allow: []string{pattern}}).Check(); err != nil {
+		return err
+	}
+	known := tool.Policy{Allow: r.known.Tools}
+	if r.Any || r.known.Tools == nil || strings.Contains(pattern, "*") || known.Decide(pattern) == tool.Allow {
+		return nil
+	}
+	return fmt.Errorf("unknown tool %s%s; MCP servers stand in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
 }
 
 func (r *reader) readSystemPrompt(role, v *yamltree.Node) string {

@@ -23,7 +23,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the complaints beside testdata/bad")
 
 // settings are what the crews in testdata may name.
-var settings = crew.Known{Connectors: []string{"claude-code", "gemini"}, Models: []string{"demo", "large"}}
+var settings = crew.Known{
+	Connectors: []string{"claude-code", "gemini"}, Models: []string{"demo", "large"}, Tools: []string{"fs.list", "fs.read", "web", "github.*"},
+}
 
 // crewFiles finds the crews of testdata.
 func crewFiles(t testing.TB, pattern string) []string {
@@ -121,12 +123,15 @@ func TestDefaultsOfACrew(t *testing.T) {
 
 // A cycle that has begun goes on where a connector is gone since: only what the settings define may be anything.
 func TestAnyKnowsEveryName(t *testing.T) {
-	text := "summarizer: gone\nroles:\n  - {role_name: a, system_prompt: A., connector: gone}\n  - {role_name: b, system_prompt: B., model: gone}\n"
+	text := "summarizer: gone\nroles:\n  - {role_name: a, system_prompt: A., connector: gone}\n  - {role_name: b, system_prompt: B., model: gone, tools: [gone]}\n"
 	if c, err := crew.Parse("x.yaml", []byte(text), crew.Known{Any: true}); err != nil || c.Roles[0].Connector != "gone" || c.Roles[1].Model != "gone" || c.Summarizer != "gone" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, err := crew.Parse("x.yaml", []byte(text), crew.Known{}); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("nothing is known, and the complaints are: %v", err)
+	}
+	if _, err := crew.Parse("x.yaml", []byte(text), crew.Known{Tools: []string{}}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("there are no tools, and the complaints are: %v", err)
 	}
 	if _, err := crew.Parse("x.yaml", []byte(text+"  - {role_name: a, system_prompt: A.}\n"), crew.Known{Any: true}); err == nil {
 		t.Error("two roles have one name")

@@ -30,6 +30,19 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
+// By its id a copy of the schema is known, wherever it is.
+func TestTheSchemaHasAnID(t *testing.T) {
+	var schema struct {
+		ID string `json:"$id"`
+	}
+	if err := json.Unmarshal(crew.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(schema.ID, "https://") || !strings.HasSuffix(schema.ID, "/crew/crew.schema.json") {
+		t.Errorf("the id is %q", schema.ID)
+	}
+}
+
 // asJSON reads YAML as an editor does.
 func asJSON(t *testing.T, text []byte) any {
 	t.Helper()
@@ -89,7 +102,7 @@ func TestTheSchemaAndParseAgree(t *testing.T) {
 		"view: delta", "view: full", "view: window", "view: summary", "view: memory", "view: all", "view: 5", "view: []", "view: {}", "view: {kind: full}", "view: {kind: all}", "view: {newest: 5}",
 		"view: {kind: window, newest: 5}", "view: {kind: summary, newest: 5}", "view: {kind: delta, newest: 5}", "view: {kind: window, newest: 0}", "view: {kind: window, newest: 10000}", "view: {kind: window, newest: 10001}",
 		"view: {chars: 999}", "view: {chars: 1000}", "view: {tokens: 499}", "view: {tokens: 500}", "view: {tokens: '500'}", "view: {size: 5}",
-		"tools: [fs.read, '*']", "tools: ['a b']", "tools: fs.read", "tools: {}", "tools: {allow: [a], otherwise: ask}", "tools: {allow: a}", "tools: {otherwise: no}", "tools: {only: [a]}",
+		"tools: [fs.read, '*']", "tools: ['a b']", "tools: fs.read", "tools: {}", "tools: {allow: [web], otherwise: ask}", "tools: {allow: a}", "tools: {otherwise: no}", "tools: {only: [a]}",
 		"timeout: 90s", "timeout: 1m30s", "timeout: 1.5m", "timeout: 90", "timeout: '90'", "timeout: soon", "timeout: -5s", "timeout: 1d", "timeout: ''",
 		"bot_token: ${A_TOKEN}", "bot_token: ${a1}", "bot_token: $A", "bot_token: '123:abc'", "bot_token: ${1A}", "bot_token: ' ${A}'", "bot_token: 5", "bot_token: ${A}${B}",
 	} {
@@ -129,7 +142,7 @@ func TestEachKeyOfTheSchemaIsDescribed(t *testing.T) {
 
 // The example works offline, and tells of each key: what a reader copies has everything.
 func TestTheExampleIsACrewForTheDemoModel(t *testing.T) {
-	example, err := crew.Parse("example.yaml", crew.Example(), crew.Known{Models: []string{"demo"}})
+	example, err := crew.Parse("example.yaml", crew.Example(), crew.Known{Models: []string{"demo"}, Tools: []string{"fs.read", "fs.list", "fs.search"}})
 	if err != nil {
 		t.Fatal(err)
 	}

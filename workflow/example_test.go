@@ -13,10 +13,10 @@ import (
 )
 
 // exampleNames is what the examples name, beside what every program has.
-var exampleNames = workflow.Known{Agents: []string{"reader", "skeptic", "writer"}, Models: []string{"demo"}, Views: []string{"continuity", "codex", "replay"}}
+var exampleNames = workflow.Known{Agents: []string{"reader", "skeptic", "writer"}, Models: []string{"demo"}, Views: []string{"continuity", "codex", "replay"}, Tools: []string{"conversation.search", "fs.list", "fs.read", "fs.search"}}
 
 func TestTheExampleIsAWorkflowThatNeedsNoInputs(t *testing.T) {
-	example, err := workflow.Parse("example.yaml", workflow.Example(), workflow.Known{Agents: []string{}, Models: []string{"demo"}, Views: exampleNames.Views})
+	example, err := workflow.Parse("example.yaml", workflow.Example(), workflow.Known{Agents: []string{}, Models: []string{"demo"}, Views: exampleNames.Views, Tools: exampleNames.Tools})
 	if err != nil {
 		t.Fatal(err)
 	}

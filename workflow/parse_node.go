@@ -1,6 +1,10 @@
 package workflow
 
 import (
+	"fmt"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/internal/yamltree"
 	"github.com/continuo-log/continuo/tool"
 )
@@ -93,6 +97,18 @@ func (r *reader) readStep(node *Node, draft *draftNode, key *yamltree.Node, keys
 
 // readTools reads what the step may use. A step that says nothing may use all.
 func (r *reader) readTools(v *yamltree.Node) tool.Policy {
-	tools := r.Tools(v, "the step", func(pattern string) error { return tool.Policy{Allow: []string{pattern}}.Check() })
+	tools := r.Tools(v, "the step", r.checkTool)
 	return tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
+}
+
+// checkTool checks a name of a tool, or a pattern, which may be for tools that a server has not yet.
+func (r *reader) checkTool(pattern string) error {
+	if err := (tool.Policy{Allow: []string{pattern}}).Check(); err != nil {
+		return err
+	}
+	known := tool.Policy{Allow: r.known.Tools}
+	if r.Any || r.known.Tools == nil || strings.Contains(pattern, "*") || known.Decide(pattern) == tool.Allow {
+		return nil
+	}
+	return fmt.Errorf("unknown tool %s%s; MCP servers stand in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
 }

@@ -21,7 +21,10 @@ import (
 var update = flag.Bool("update", false, "rewrite the complaints beside testdata/bad")
 
 // settings are what the workflows in testdata may name.
-var settings = Known{Agents: []string{"researcher", "writer"}, Models: []string{"demo"}, Views: []string{"codex", "continuity", "replay"}}
+var settings = Known{
+	Agents: []string{"researcher", "writer"}, Models: []string{"demo"}, Views: []string{"codex", "continuity", "replay"},
+	Tools: []string{"fs.list", "fs.read", "web", "github.*"},
+}
 
 // testFiles finds the workflows of testdata.
 func testFiles(t testing.TB, pattern string) []string {
@@ -140,12 +143,15 @@ func TestDefaultsAreThoseOfTheTypes(t *testing.T) {
 
 // A run that has begun goes on where an agent is gone since: only what the settings define may be anything.
 func TestAnyKnowsEveryName(t *testing.T) {
-	text := []byte("nodes:\n  a: {brief: b, agent: gone, model: gone, view: gone}\n")
+	text := []byte("nodes:\n  a: {brief: b, agent: gone, model: gone, view: gone, tools: [gone]}\n")
 	if w, err := Parse("x.yaml", text, Known{Any: true}); err != nil || w.Nodes[0].Agent != "gone" {
 		t.Errorf("%v, %v", w, err)
 	}
 	if _, err := Parse("x.yaml", text, Known{}); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Errorf("nothing is known, and the complaints are: %v", err)
+	}
+	if _, err := Parse("x.yaml", text, Known{Tools: []string{}}); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("there are no tools, and the complaints are: %v", err)
 	}
 	if _, err := Parse("x.yaml", append(text, "edges: [a -> gone]"...), Known{Any: true}); err == nil {
 		t.Error("an edge leads to a node that there is not")

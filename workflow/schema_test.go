@@ -28,6 +28,19 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
+// By its id a copy of the schema is known, wherever it is.
+func TestTheSchemaHasAnID(t *testing.T) {
+	var schema struct {
+		ID string `json:"$id"`
+	}
+	if err := json.Unmarshal(Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(schema.ID, "https://") || !strings.HasSuffix(schema.ID, "/workflow/workflow.schema.json") {
+		t.Errorf("the id is %q", schema.ID)
+	}
+}
+
 // asJSON reads YAML as an editor does.
 func asJSON(t *testing.T, text []byte) any {
 	t.Helper()
@@ -85,7 +98,7 @@ func TestTheSchemaAndParseAgree(t *testing.T) {
 		"nodes: {a: {approval: Yes?}}", "nodes: {a: {approval: Yes?, brief: b}}", "nodes: {a: {approval: Yes?, check: outputs.approved}}", "nodes: {a: {approval: Yes?, outputs: {a: string}}}",
 		"nodes: {a: {approval: Yes?, name: A, inputs: {x: '1'}}}", "nodes: {a: {approval: ''}}",
 		"nodes: {a: {brief: b, tools: fs.read}}", "nodes: {a: {brief: b, tools: [fs.read, '*']}}", "nodes: {a: {brief: b, tools: ['a b']}}", "nodes: {a: {brief: b, tools: []}}",
-		"nodes: {a: {brief: b, tools: {}}}", "nodes: {a: {brief: b, tools: {allow: [a], otherwise: ask}}}", "nodes: {a: {brief: b, tools: {allow: a}}}", "nodes: {a: {brief: b, tools: {otherwise: no}}}", "nodes: {a: {brief: b, tools: {only: [a]}}}",
+		"nodes: {a: {brief: b, tools: {}}}", "nodes: {a: {brief: b, tools: {allow: [web], otherwise: ask}}}", "nodes: {a: {brief: b, tools: {allow: a}}}", "nodes: {a: {brief: b, tools: {otherwise: no}}}", "nodes: {a: {brief: b, tools: {only: [a]}}}",
 		"nodes: {a: {brief: b, inputs: {x: 1}}}", "nodes: {a: {brief: b, inputs: {x: [1]}}}", "nodes: {a: {brief: b, inputs: {X: '1'}}}", "nodes: {a: {brief: b, inputs: {x: ''}}}",
 		"nodes: {a: {brief: b, outputs: {text: string}}}", "nodes: {a: {brief: b, outputs: {x: string}}}", "nodes: {a: {brief: b, outputs: {x: {type: string, default: a}}}}", "nodes: {a: {brief: b, outputs: {x: {type: string, optional: true, enum: [a]}}}}",
 		"nodes: {a: {brief: b, success_criteria: [x]}}", "nodes: {a: {brief: b, success_criteria: x}}", "nodes: {a: {brief: b, success_criteria: [1]}}",

@@ -129,7 +129,9 @@ func (w *Workflow) Node(id string) *Node {
 // run that has begun is read even where an agent is gone since.
 type Known struct {
 	Agents, Models, Views []string
-	Any                   bool
+	// Tools are names, and SERVER.* for whatever a server has. Nil: they are not checked.
+	Tools []string
+	Any   bool
 }
 
 // Values are what an expression can speak of.

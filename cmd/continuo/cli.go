@@ -21,7 +21,7 @@ type cli struct {
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
-	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init."`
+	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init, schema."`
 	Telegram      telegramCommand      `cmd:"" help:"Let a crew talk in a chat on Telegram."`
 	Task          taskCommand          `cmd:"" help:"Give tasks to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
@@ -83,7 +83,7 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 		kong.Description(about+"\n\nExit codes:\n\n"+exitHelp()),
 		kong.Writers(c.out, c.err),
 		kong.Exit(os.Exit),
-		kong.Vars{"views": strings.Join(window.Names(), ","), "allviews": strings.Join(window.Names(), ", "), "version": "continuo " + readVersion().Version},
+		kong.Vars{"views": strings.Join(window.TurnNames(), ","), "turnviews": strings.Join(window.TurnNames(), ", "), "allviews": strings.Join(window.Names(), ", "), "version": "continuo " + readVersion().Version},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)
 	if err == nil {
@@ -131,7 +131,7 @@ type flag struct {
 
 // loadSettings loads the settings; flags are those of the command.
 func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
-	options := config.Options{File: a.globals.Config, Env: a.env, Views: window.Names(), Flags: map[string]string{}, FlagNames: map[string]string{}}
+	options := config.Options{File: a.globals.Config, Env: a.env, Views: window.TurnNames(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	for key, value := range a.globals.Set {
 		options.Flags[key] = value
 	}

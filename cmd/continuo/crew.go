@@ -22,6 +22,7 @@ type crewCommand struct {
 	Restore crewRestoreCommand `cmd:"" help:"Take the newest reset back."`
 	Context crewContextCommand `cmd:"" help:"Show what a role sees, or saw, and why."`
 	Init    crewInitCommand    `cmd:"" help:"Write a commented crew to begin with."`
+	Schema  crewSchemaCommand  `cmd:"" help:"Write the JSON Schema of crew files, for editors."`
 }
 
 // crewChoice says which crew is meant, and where.

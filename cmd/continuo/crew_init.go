@@ -16,7 +16,7 @@ type crewInitCommand struct {
 }
 
 func (crewInitCommand) Help() string {
-	return `Writes the example, which explains each key, as a crew of your own, to NAME.yaml in the folder crews.dir. A file that is there already is left alone. It works as it is, without a key: the built-in demo model speaks for its roles.
+	return `Writes the example, which explains each key, as a crew of your own, to NAME.yaml in the folder crews.dir. Beside it stands its JSON Schema, crew.schema.json, which its first line names for editors. A file that is there already is left alone. It works as it is, without a key: the built-in demo model speaks for its roles.
 
 Examples:
 
@@ -44,10 +44,27 @@ func (i *crewInitCommand) Run(a *app) error {
 		return fmt.Errorf("crew %s: %w in the folder %s, and is not right: continuo doctor says why", i.Name, continuo.ErrExists, settings.Crews.Dir)
 	}
 	text := exampleID.ReplaceAll(crew.Example(), []byte("id: "+i.Name))
-	if err := writeNew(file, bytes.ReplaceAll(text, []byte("crew run example"), []byte("crew run "+i.Name))); err != nil {
+	text = bytes.ReplaceAll(text, []byte("crew run example"), []byte("crew run "+i.Name))
+	if err := a.writeWithSchema(file, text, crew.Schema(), "crew.schema.json"); err != nil {
 		return err
 	}
 	a.print("%s", file)
 	a.note("Change it, check it with: continuo doctor, and run it with: continuo crew run %s \"Make a plan for a small garden.\"", i.Name)
+	return nil
+}
+
+type crewSchemaCommand struct{}
+
+func (crewSchemaCommand) Help() string {
+	return `Writes the JSON Schema of crew files. An editor that knows it completes keys and shows what they mean; the first line of a file names it: # yaml-language-server: $schema=crew.schema.json
+
+Examples:
+
+    continuo crew schema > crews/crew.schema.json`
+}
+
+// Run writes the schema.
+func (crewSchemaCommand) Run(a *app) error {
+	a.text(string(crew.Schema()))
 	return nil
 }

@@ -21,7 +21,7 @@ type crewFolder struct {
 func newCrewFolder(settings *config.Config) crewFolder {
 	return crewFolder{
 		dir:     settings.Crews.Dir,
-		known:   crew.Known{Connectors: slices.Sorted(maps.Keys(settings.Connectors)), Models: settings.ModelNames()},
+		known:   crew.Known{Connectors: slices.Sorted(maps.Keys(settings.Connectors)), Models: settings.ModelNames(), Tools: knownTools(settings)},
 		builtIn: crew.Example(),
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/config"
@@ -19,10 +21,26 @@ type workflowFolder struct {
 // newWorkflowFolder is the folder of the settings, with the example that comes with the program.
 func newWorkflowFolder(settings *config.Config) workflowFolder {
 	return workflowFolder{
-		dir:     settings.Workflows.Dir,
-		known:   workflow.Known{Agents: append([]string{}, agentIDs(settings)...), Models: settings.AnswerNames(), Views: window.Names()},
+		dir: settings.Workflows.Dir,
+		known: workflow.Known{
+			Agents: append([]string{}, agentIDs(settings)...), Models: settings.AnswerNames(), Views: window.TurnNames(), Tools: knownTools(settings),
+		},
 		builtIn: workflow.Example(),
 	}
+}
+
+// knownTools are the tools that steps and roles may name: the built-in ones, and whatever the MCP servers have. Nil
+// where the section tools is not right, which is told elsewhere.
+func knownTools(settings *config.Config) []string {
+	own, err := builtIn(settings, nil)
+	if err != nil {
+		return nil
+	}
+	names := toolNames(own)
+	for _, server := range slices.Sorted(maps.Keys(settings.MCP.Servers)) {
+		names = append(names, server+".*")
+	}
+	return names
 }
 
 func (w workflowFolder) files() folder[*workflow.Workflow] {

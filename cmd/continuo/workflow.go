@@ -3,11 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/workflow"
@@ -172,7 +167,7 @@ type workflowCheckCommand struct {
 }
 
 func (workflowCheckCommand) Help() string {
-	return `Checks workflow files as a run would, the names of agents, models and views too, and prints all that is wrong as file:line:column: message. The exit code is 2 then.
+	return `Checks workflow files as a run would, the names of agents, models, views and tools too, and prints all that is wrong as file:line:column: message. The exit code is 2 then.
 
 Examples:
 
@@ -224,70 +219,4 @@ Examples:
 func (workflowSchemaCommand) Run(a *app) error {
 	a.text(string(workflow.Schema()))
 	return nil
-}
-
-type workflowInitCommand struct {
-	File string `arg:"" optional:"" help:"Where to write it. Default: example.yaml in the folder of workflows."`
-}
-
-func (workflowInitCommand) Help() string {
-	return `Writes the example, which explains each key, as a workflow of your own; its id is the name of the file. A file that is there already is left alone.
-
-Examples:
-
-    continuo workflow init
-    continuo workflow init workflows/report.yaml`
-}
-
-// Run writes the file.
-func (i *workflowInitCommand) Run(a *app) error {
-	folder, err := a.workflows()
-	if err != nil {
-		return err
-	}
-	file := i.File
-	if file == "" {
-		file = filepath.Join(folder.dir, "example.yaml")
-	}
-	text, id := exampleFor(file)
-	if err := writeNew(file, text); err != nil {
-		return err
-	}
-	a.print("%s", file)
-	if inside, err := filepath.Rel(folder.dir, file); err == nil && filepath.Dir(inside) == "." {
-		a.note("Change it, check it with: continuo workflow check %s, and run it with: continuo run start %s", file, id)
-	} else {
-		a.note("Change it, and check it with: continuo workflow check %s. Runs are started of those in the folder %s (workflows.dir).", file, folder.dir)
-	}
-	return nil
-}
-
-var (
-	exampleID  = regexp.MustCompile(`(?m)^id: example\b`)
-	workflowID = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-)
-
-// exampleFor is the example under the id that a file's name gives it.
-func exampleFor(file string) (text []byte, id string) {
-	id = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	if !workflowID.MatchString(id) {
-		id = "example"
-	}
-	return exampleID.ReplaceAll(workflow.Example(), []byte("id: "+id)), id
-}
-
-// writeNew writes a file that is not there yet, and the folder that it is in.
-func writeNew(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return fmt.Errorf("write a file: %w", err)
-	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: %w; give another name", name, continuo.ErrExists)
-	}
-	if err != nil {
-		return fmt.Errorf("write a file: %w", err)
-	}
-	_, err = file.Write(text)
-	return errors.Join(err, file.Close())
 }
