@@ -60,7 +60,7 @@ type Options struct {
 	// Models are what turns can run on, by the names that requests use. At least Default must be there.
 	Models  map[string]Upstream
 	Default string
-	// Views are the figures of the presets. Default window.DefaultSettings.
+	// Views are the figures of the presets, but for those of handoff, which are Handoff's. Default window.DefaultSettings.
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
 	Prompts prompt.Prompts
@@ -131,6 +131,9 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		settings := window.DefaultSettings()
 		options.Views = &settings
 	}
+	views := *options.Views
+	options.Handoff.Preset(&views)
+	options.Views = &views
 	options.Wait = cmp.Or(options.Wait, time.Minute)
 	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -63,17 +64,8 @@ func (f *face) searchConversations(c *call) (answer, error) {
 }
 
 func (f *face) getContext(c *call) (answer, error) {
-	var agents []string
-	for _, agent := range f.engine.Agents() {
-		agents = append(agents, agent.ID)
-	}
 	id := c.required("conversation")
-	request := engine.ContextRequest{
-		View: c.choice("view", "", window.Names()...), At: c.whole("at", 1, maxExact, 0),
-		Format:      engine.Format(c.choice("format", "", names(engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript)...)),
-		MaxMessages: c.count("max_messages"), MaxChars: c.count("max_chars"), MaxTokens: c.count("max_tokens"),
-		Model: c.choice("model", "", f.engine.Models()...), AgentID: c.choice("agent_id", "", agents...), System: c.flag("system"),
-	}
+	request := f.contextRequest(c)
 	if c.err != nil {
 		return answer{}, c.err
 	}
@@ -82,16 +74,55 @@ func (f *face) getContext(c *call) (answer, error) {
 		return answer{}, err
 	}
 	shown, err := f.engine.Context(c.ctx, conversation, request)
-	if errors.Is(err, continuo.ErrBadRange) {
+	switch {
+	case errors.Is(err, continuo.ErrBadRange):
 		return answer{}, refused(task.InvalidValue, "at", err.Error())
-	}
-	if err != nil {
+	case errors.Is(err, continuo.ErrInvalid) && strings.HasPrefix(request.View, engine.RoleView):
+		return answer{}, refused(task.InvalidValue, "view", err.Error())
+	case err != nil:
 		return answer{}, err
 	}
 	return answer{value: struct {
 		ConversationID string `json:"conversation_id"`
 		*engine.Context
 	}{conversation.ID, shown}}, nil
+}
+
+func (f *face) contextRequest(c *call) engine.ContextRequest {
+	var agents []string
+	for _, agent := range f.engine.Agents() {
+		agents = append(agents, agent.ID)
+	}
+	return engine.ContextRequest{
+		View: contextView(c), Crew: c.text("crew"), At: c.whole("at", 1, maxExact, 0),
+		Format:      engine.Format(c.choice("format", "", names(engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript, engine.FormatHandoff)...)),
+		MaxMessages: c.count("max_messages"), MaxChars: c.count("max_chars"), MaxTokens: c.count("max_tokens"),
+		Model: c.choice("model", "", f.engine.Models()...), AgentID: c.choice("agent_id", "", agents...), System: c.flag("system"),
+	}
+}
+
+// contextView reads the view, and refuses what does not go with it: a role has a crew, and a model of its own.
+func contextView(c *call) string {
+	view := c.text("view")
+	role, ok := strings.CutPrefix(view, engine.RoleView)
+	if !ok {
+		if c.has("crew") {
+			c.refuse(task.InvalidValue, "crew", "crew is of the views of roles, such as role:reviewer")
+		}
+		return c.choice("view", "", append(window.Names(), engine.RoleView+"NAME")...)
+	}
+	if role == "" {
+		c.refuse(task.InvalidValue, "view", "behind role: stands the name of a role, such as role:reviewer")
+	}
+	if c.has("crew") && !engine.KeyPattern.MatchString(c.text("crew")) { // every id of a crew matches it
+		c.refuse(task.InvalidValue, "crew", "crew must be the id of a crew")
+	}
+	for _, name := range []string{"model", "agent_id"} {
+		if c.has(name) {
+			c.refuse(task.InvalidValue, name, "%s cannot be given with the view of a role, whose crew says who it is", name)
+		}
+	}
+	return view
 }
 
 func (f *face) appendMessage(c *call) (answer, error) {

@@ -149,7 +149,7 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 // checkNames refuses names that there are not; "" is always fine.
 func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 	for _, err := range []error{
-		oneOf("view", view, window.Names()...),
+		oneOf("view", view, window.TurnNames()...),
 		oneOf("model", model, s.engine.Models()...),
 		oneOf("on_busy", onBusy, engine.Wait, engine.Reject, engine.Interrupt),
 	} {

@@ -45,8 +45,11 @@ func Build(source Source, view View, in Input) (*continuo.Plan, error) {
 	if err := view.check(); err != nil {
 		return nil, err
 	}
-	if view.Role != nil {
+	switch {
+	case view.Role != nil:
 		return buildRole(source, view, in)
+	case view.Handoff != nil:
+		return buildHandoff(source, view, in)
 	}
 	b := &build{
 		source: source, view: view, in: in, hash: view.Hash(), correction: 1,

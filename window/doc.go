@@ -19,6 +19,9 @@
 // the role is shown in order and never left out; where it does not fit, the oldest is shown and the rest waits, and
 // [continuo.RolePlan].Through is as far as the role's cursor may move.
 //
+// The view of a hand-off ([HandoffView]) has no window either: the newest messages in words, each group as one line. What
+// is said of them is a parameter, because it is what tasks say of them, and tasks stand above this package.
+//
 // Pitfalls: a Source must show a log that the rules of the root package accept; what breaks them all
 // the same (a result without its call) is left out with a reason. Sizes count what is shown, not what
 // is stored.

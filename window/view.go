@@ -33,7 +33,8 @@ type View struct {
 	PreviewChars    int `json:"preview_chars,omitempty"`
 	// OmitToolResults shows every tool result as one line.
 	OmitToolResults bool `json:"omit_tool_results,omitempty"`
-	// ShowCollapsed shows collapsed events that are no part of a tool group.
+	// ShowCollapsed shows system entries that user interfaces show collapsed: events of theirs. Entries of other roles
+	// are shown, collapsed or not: they hold what was said, and what tools returned.
 	ShowCollapsed bool `json:"show_collapsed,omitempty"`
 	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer.
 	Reserve int `json:"reserve,omitempty"`
@@ -41,6 +42,8 @@ type View struct {
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Role makes this the view of a role of a crew. Default nil: of anybody else.
 	Role *RoleView `json:"role,omitempty"`
+	// Handoff makes this the view of a hand-off. Default nil: no hand-off.
+	Handoff *HandoffView `json:"handoff,omitempty"`
 }
 
 // RoleView says what a role of a crew is shown: the talk as one text. Some of it changes from turn to turn, and
@@ -101,10 +104,14 @@ const (
 	Codex      = "codex"
 	Continuity = "continuity"
 	Replay     = "replay"
+	Handoff    = "handoff"
 )
 
 // Names lists the names that Settings.View knows.
-func Names() []string {
+func Names() []string { return append(TurnNames(), Handoff) }
+
+// TurnNames lists the presets that the requests of turns can be built by.
+func TurnNames() []string {
 	return []string{string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun), Codex, Continuity, Replay}
 }
 
@@ -119,6 +126,9 @@ type Settings struct {
 	ChatReserve, ReplayHistory       int
 	// Strategy is of every view but the continuity view, whose own is ChatStrategy, and the replay view, which has none.
 	Strategy, ChatStrategy Strategy
+	// HandoffMaxMessages is of the handoff view, and Handoff what it tells of entries: task.Limits.Preset sets both.
+	HandoffMaxMessages int
+	Handoff            *HandoffView
 }
 
 // DefaultSettings returns the figures of the design documents.
@@ -151,6 +161,11 @@ func (s Settings) View(name string) (View, error) {
 		view.History, view.LowWater = s.ReplayHistory, 1
 		view.Marker, view.SkipSystem = "", true
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
+	case Handoff:
+		if s.Handoff == nil {
+			return View{}, fmt.Errorf("view %s: %w: these settings do not say what a hand-off tells", name, continuo.ErrInvalid)
+		}
+		return View{Name: name, Limits: Limits{Messages: s.HandoffMaxMessages}, LowWater: 1, SkipSystem: true, Handoff: s.Handoff}, nil
 	default:
 		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
 	}
@@ -174,6 +189,9 @@ func (v View) check() error {
 	}
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.Name, continuo.ErrInvalid, v.Strategy)
+	}
+	if err := v.Handoff.check(v.Name); err != nil {
+		return err
 	}
 	return v.Role.check(v.Name)
 }

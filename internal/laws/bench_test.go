@@ -21,11 +21,8 @@ import (
 func BenchmarkBuild(b *testing.B) {
 	sizes := []int{1000, 100_000}
 	log, conversations := longConversations(b, sizes)
-	for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
-		view, err := window.DefaultSettings().View(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+	for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
+		view := preset(b, name)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var spent [2]time.Duration

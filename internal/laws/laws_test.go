@@ -23,6 +23,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/interchange"
 	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/window"
 )
@@ -157,7 +158,7 @@ func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
 				}
 				each(s, &turn, step, func(at int64) {
 					tried++
-					for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
+					for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
 						for _, limits := range budgets {
 							if limits == (window.Limits{}) && long() && tried%unlimitedStep != 0 {
 								continue
@@ -189,12 +190,21 @@ func each(s *stored, turn *int, step int, try func(at int64)) {
 	}
 }
 
-// tryBuild builds one request and holds it to the laws. It reports whether it overflowed.
-func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limits) bool {
-	view, err := window.DefaultSettings().View(name)
+// preset is a view as an engine sets it by default.
+func preset(t testing.TB, name string) window.View {
+	t.Helper()
+	settings := window.DefaultSettings()
+	task.Limits{}.Preset(&settings)
+	view, err := settings.View(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return view
+}
+
+// tryBuild builds one request and holds it to the laws. It reports whether it overflowed.
+func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limits) bool {
+	view := preset(t, name)
 	view.Limits = limits
 	where := fmt.Sprintf("%s at %d, %s within %+v", s.name, at, name, limits)
 	plan, err := window.Build(s, view, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
@@ -208,7 +218,11 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 		return false
 	}
 	checkLimits(t, where, plan, view)
-	checkNewestUser(t, where, s, at, plan)
+	if name == window.Handoff {
+		checkHandoff(t, where, s, at, plan)
+	} else {
+		checkNewestUser(t, where, s, at, plan)
+	}
 	checkRendered(t, where, plan)
 	return false
 }
@@ -252,6 +266,30 @@ func checkNewestUser(t *testing.T, where string, s *stored, at int64, plan *cont
 		return m.Seq == newest.Seq && m.Content.String() == newest.Content.String() && len(m.Content.Parts()) == len(newest.Content.Parts())
 	}) {
 		t.Errorf("%s: the newest user message, %d, is not shown whole", where, newest.Seq)
+	}
+}
+
+// checkHandoff looks for the newest user message, cut as a hand-off cuts it, and for anything but words.
+func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan) {
+	for _, m := range plan.Messages {
+		if m.Role != continuo.User && m.Role != continuo.Assistant || len(m.ToolCalls) > 0 || !m.Content.IsText() {
+			t.Errorf("%s: message %d is not told in words", where, m.Seq)
+		}
+	}
+	newest, err := s.LatestUser(at)
+	if err != nil {
+		return
+	}
+	told := task.FromEntries([]continuo.Entry{newest})
+	if len(told) == 0 {
+		return
+	}
+	whole := []rune(told[0].Content)
+	if len(whole) > 8000 {
+		whole = append(whole[:7900:7900], []rune(fmt.Sprintf(" ... (truncated, original: %d chars)", len(whole)))...)
+	}
+	if !slices.ContainsFunc(plan.Messages, func(m continuo.Message) bool { return m.Seq == newest.Seq && m.Content.String() == string(whole) }) {
+		t.Errorf("%s: the newest user message, %d, is not told", where, newest.Seq)
 	}
 }
 

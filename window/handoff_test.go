@@ -1,0 +1,180 @@
+package window_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/window"
+)
+
+// handoff is the preset as an engine sets it, under the default limits.
+func handoff(t *testing.T, limits task.Limits) window.View {
+	t.Helper()
+	settings := window.DefaultSettings()
+	limits.Preset(&settings)
+	view, err := settings.View(window.Handoff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+func reasons(plan *continuo.Plan) []string {
+	var reasons []string
+	for _, item := range plan.Items {
+		reasons = append(reasons, fmt.Sprintf("%d %s %s", max(item.Seq, item.Through), item.Verdict, item.Reason))
+	}
+	return reasons
+}
+
+func TestAHandoffCutsMessagesAndTellsOfCallsInOneLine(t *testing.T) {
+	l := &entries{}
+	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("You are kind.")})
+	l.user(strings.Repeat("ä", 8000))
+	l.user(strings.Repeat("ä", 8001))
+	l.assistant(strings.Repeat("ö", 150))
+	l.assistant(strings.Repeat("ö", 151))
+	l.call("found\nmuch", "nothing")
+	l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("seen by nobody")})
+	l.add(continuo.Entry{Role: continuo.Assistant, Author: &continuo.Author{RoleName: "critic"}, Content: continuo.Text(continuo.Placeholder)})
+	l.user(" \n")
+	l.add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
+	l.add(continuo.Entry{
+		Role: continuo.Assistant, Content: continuo.Text("Done."), Reasoning: &continuo.Reasoning{Text: "hm"},
+		Vendor: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"content":[{"type":"thinking","thinking":"hm","signature":"s"}]}`)},
+	})
+	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Parts(continuo.TextPart("Look:"), continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)})})
+	l.user("Now you.")
+	plan := l.build(t, handoff(t, task.Limits{}))
+
+	want := []string{
+		strings.Repeat("ä", 8000), strings.Repeat("ä", 7900) + " ... (truncated, original: 8001 chars)",
+		strings.Repeat("ö", 150), strings.Repeat("ö", 150) + " ... (truncated)",
+		`called search({"q":"x"}) -> found; search({"q":"x"}) -> nothing`, "Done.", "Look:\n[image]", "Now you.",
+	}
+	if got := texts(plan); !slices.Equal(got, want) {
+		t.Errorf("shown: %q", got)
+	}
+	wanted := []string{
+		"1 excluded system_prompt", "2 kept in_window", "3 truncated over_message_chars", "4 kept in_window", "5 truncated over_message_chars",
+		"6 truncated in_one_line", "7 truncated in_one_line", "8 truncated in_one_line", "9 excluded ui_only", "10 excluded placeholder", "11 excluded empty",
+		"12 excluded system_prompt", "13 kept in_window", "14 truncated text_only", "15 kept latest_user",
+	}
+	if got := reasons(plan); !slices.Equal(got, wanted) {
+		t.Errorf("verdicts: %q", got)
+	}
+	messages, system, err := render.Anthropic(plan.Messages, render.Options{Provider: "anthropic"})
+	if err != nil || len(system) > 0 || strings.Contains(fmt.Sprintf("%s", messages), "thinking") {
+		t.Errorf("for its own vendor: %s, system %q, %v", messages, system, err)
+	}
+}
+
+func TestAHandoffKeepsTheNewestInOrder(t *testing.T) {
+	l := chat(5000)
+	plan := l.build(t, handoff(t, task.Limits{}))
+	if got := texts(plan); len(got) != 50 || got[0] != "question 4950" || got[49] != "answer 4999" {
+		t.Errorf("%d messages: %q", len(got), got)
+	}
+	if plan.Items[0].Through != 4950 || plan.Items[0].Reason != "over_messages" || plan.Window.Start != 4951 || l.rows > 51 {
+		t.Errorf("items begin with %+v, the window with %d; %d rows were read", plan.Items[0], plan.Window.Start, l.rows)
+	}
+	if plan.Totals.Kept != 50 || plan.Totals.Dropped != 4950 || plan.Totals.Messages != 50 {
+		t.Errorf("totals: %+v", plan.Totals)
+	}
+}
+
+// What the user asked for last is told, however much has been done since.
+func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
+	l := chat(30)
+	l.user("do much")
+	for range 90 {
+		l.call("done")
+	}
+	plan := l.build(t, handoff(t, task.Limits{}))
+	got := texts(plan)
+	if len(got) != 50 || got[0] != "do much" || !slices.Equal(plan.Window.Pins, []int64{31}) || l.rows > 103 {
+		t.Errorf("%d messages, the first %q, pins %v; %d rows were read", len(got), got[0], plan.Window.Pins, l.rows)
+	}
+}
+
+func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
+	l := chat(20)
+	view := handoff(t, task.Limits{MaxMessages: 4, UserMaxChars: 10, AssistantMaxChars: 3})
+	plan := l.build(t, view)
+	if got, want := texts(plan), []string{"quest ... (truncated, original: 11 chars)", "ans ... (truncated)"}; !slices.Equal(got, slices.Concat(want, want)) {
+		t.Errorf("shown: %q", got)
+	}
+	view.Limits.Tokens = 20
+	if _, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}}); err != nil {
+		t.Error(err)
+	}
+	view.Limits.Tokens = 5
+	_, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}})
+	var overflow *continuo.OverflowError
+	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens != plan.Messages[2].Size.Tokens {
+		t.Errorf("no room for the newest user message: %v, %+v", err, overflow)
+	}
+	if handoff(t, task.Limits{}).Hash() == view.Hash() {
+		t.Error("other limits have the same hash")
+	}
+}
+
+func TestAHandoffWithoutWordsIsRefused(t *testing.T) {
+	if _, err := window.DefaultSettings().View(window.Handoff); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("settings without words: %v", err)
+	}
+	view := window.View{Name: "mine", LowWater: 1, Handoff: &window.HandoffView{}}
+	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("a view without words: %v", err)
+	}
+}
+
+// A hand-off shows what a task's history of the same conversation keeps.
+func TestAHandoffTellsWhatATaskTells(t *testing.T) {
+	for seed := range uint64(60) {
+		c := &crewOf{entries: &entries{}, t: t, random: rand.New(rand.NewPCG(seed, 1)), foreign: map[string]string{}}
+		for range 20 + 20*seed {
+			c.happens()
+		}
+		c.user("and now?")
+		view := handoff(t, task.Limits{})
+		plan, again := c.build(t, view), c.build(t, view)
+		draft := task.Draft{Messages: task.FromEntries(c.list)}
+		made, _, err := draft.Shape(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		history := made.Context.ConversationHistory
+		if len(history.Messages) != len(plan.Messages) || !slices.Equal(texts(plan), texts(again)) || !slices.Equal(reasons(plan), reasons(again)) {
+			t.Fatalf("seed %d: the plan has %d messages, the task %d", seed, len(plan.Messages), len(history.Messages))
+		}
+		size, cut := continuo.Size{}, 0
+		for i, m := range plan.Messages {
+			if want := history.Messages[i]; m.Content.String() != want.Content || string(m.Role) != string(want.Role) {
+				t.Errorf("seed %d: message %d is %s %q, the task's %s %q", seed, i, m.Role, m.Content, want.Role, want.Content)
+			}
+			size = size.Add(m.Size)
+			measured := continuo.Measure(m.Content, nil, chars{})
+			if m.Size.Chars != measured.Chars || m.Size.Tokens < measured.Tokens {
+				t.Errorf("seed %d: message %d has the size %+v, measured are %+v", seed, i, m.Size, measured)
+			}
+		}
+		for _, item := range plan.Items {
+			if item.Reason == window.ReasonMessageChars {
+				cut++
+			}
+		}
+		if totals := plan.Totals; (continuo.Size{Messages: totals.Messages, Chars: totals.Chars, Tokens: totals.Tokens}) != size || cut != history.TruncatedCount {
+			t.Errorf("seed %d: totals %+v, sizes %+v; %d are cut, in the task %d", seed, totals, size, cut, history.TruncatedCount)
+		}
+	}
+}
