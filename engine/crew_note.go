@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
@@ -18,9 +19,9 @@ const (
 	noteChars = 2000
 )
 
-// noteFor makes the notes or the summary that a role's view lacks, before the role is asked. A role goes on without
-// them where they cannot be made. It is errMoved where they were recorded, since the log has gone on.
-func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role) error {
+// noteFor records the notes or the summary that a role's view lacks, before the role is asked; errMoved where the log
+// has gone on meanwhile. A model has the limit to make them. A role goes on without them where they cannot be made.
+func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role, limit time.Duration) error {
 	from, through, err := e.lacksNotes(ctx, t, role)
 	if err != nil || through < from {
 		return err
@@ -33,7 +34,13 @@ func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role) e
 	if whose == window.RoleSummary {
 		noted = ""
 	}
-	entry, err := e.summarized(ctx, conversation, from, through, noted, t.state.Crew.Summarizer, noteChars)
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	entry, err := e.summarized(within, conversation, from, through, noted, t.state.Crew.Summarizer, noteChars)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		e.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", t.state.Crew.Summarizer, "error", "the role's turn needs the rest of its time")
+		entry, err = e.summarized(ctx, conversation, from, through, noted, "", noteChars)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -43,7 +50,7 @@ func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role) e
 		e.options.Logger.WarnContext(ctx, "crew_not_noted", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
 		return nil
 	}
-	return cmp.Or(t.record(ctx, []continuo.Entry{t.state.Noted(entry)}, continuo.AppendOptions{}), errMoved)
+	return t.record(ctx, []continuo.Entry{t.state.Noted(entry)}, continuo.AppendOptions{})
 }
 
 // lacksNotes says for which entries a role's view lacks notes or a summary; through is less than from for none. They

@@ -62,8 +62,8 @@ func (v *voice) sessionID() string {
 
 // voice gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
 // to its cursor. The caller calls heard when the turn is over. It fails while the role is left alone because too many
-// attempts have failed, and where its program cannot be started, now and once more after a wait.
-func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, limit time.Duration) (v *voice, err error) {
+// attempts have failed, and where its program cannot be started in time, now and once more after a wait.
+func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *voice, err error) {
 	sp, err := s.use(key)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, rol
 	if left := time.Until(sp.until); left > 0 {
 		return nil, fmt.Errorf("%d attempts in a row have failed (%s); it is asked again in %s", sp.failures, sp.why, left.Round(time.Second))
 	}
-	if v, err = s.open(ctx, sp, key, m, role, limit); err != nil && ctx.Err() == nil {
+	if v, err = s.open(ctx, sp, key, m, role, until); err != nil && ctx.Err() == nil {
 		s.count(sp, err.Error())
 	}
 	return v, err
@@ -116,7 +116,7 @@ func (s *speakers) speaker(key speakerKey) (*roleSpeaker, error) {
 }
 
 // open makes a speaker ready for a turn.
-func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, limit time.Duration) (*voice, error) {
+func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (*voice, error) {
 	agent, ok := m.(model.Sessions)
 	if !ok {
 		return &voice{Model: m, speaker: sp}, nil
@@ -125,34 +125,38 @@ func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m 
 		return &voice{Model: sp.session, speaker: sp, session: sp.session}, nil
 	}
 	if sp.session != nil {
-		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role, "alive", sp.session.Alive())
-		sp.session.Close()
-		sp.session = nil
-		s.metrics.RoleProcess(-1)
+		why := endedBehind
+		if !sp.session.Alive() {
+			why = endedGone
+		}
+		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role, "alive", why == endedBehind)
+		s.endProcess(sp, why)
 	}
-	session, err := s.start(ctx, sp, agent, role.Session, limit)
+	session, err := s.start(ctx, sp, agent, role.Session, until)
 	if err != nil {
 		return nil, err
 	}
 	sp.session = session
-	s.metrics.RoleProcess(+1)
+	s.metrics.roleStarted()
 	return &voice{Model: session, speaker: sp, session: session, whole: !session.Loaded()}, nil
 }
 
 // maxRestartWait bounds how long is waited before a role's program is started again.
 const maxRestartWait = 30 * time.Second
 
-// start starts a role's program, and once more where that fails, then without the session that it may not get over. The
-// longer it goes on failing, the longer it waits.
-func (s *speakers) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, limit time.Duration) (session model.Session, err error) {
-	until := time.Now().Add(limit)
-	for attempt := range maxRoleAttempts {
-		if !s.restartWait(ctx, sp.restarts) {
+// start starts a role's program, and once more where that fails and there is time, then without the session that it may
+// not get over. The longer it goes on failing, the longer it waits.
+func (s *speakers) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, until time.Time) (session model.Session, err error) {
+	for range maxRoleAttempts {
+		left := time.Until(until)
+		if left <= 0 {
+			return nil, cmp.Or(err, errNoTime)
+		}
+		if !s.restartWait(ctx, sp.restarts, left/2) {
 			return nil, cmp.Or(err, context.Cause(ctx))
 		}
 		sp.restarts++
-		left := time.Until(until)
-		if attempt == 0 {
+		if left = time.Until(until); id != "" {
 			left /= 2 // so that a session that cannot be loaded leaves time for another
 		}
 		if session, err = opened(ctx, agent, id, left); err == nil || ctx.Err() != nil {
@@ -169,13 +173,14 @@ func opened(ctx context.Context, agent model.Sessions, id string, limit time.Dur
 	defer cancel()
 	session, err := agent.Open(ctx, id)
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%s did not begin a session within %s", agent.Info().Name, limit.Round(time.Millisecond))
+		return nil, fmt.Errorf("%s did not begin a session within %s; raise the role's timeout, or crew.agent_timeout", agent.Info().Name, limit.Round(time.Millisecond))
 	}
 	return session, err
 }
 
-// restartWait waits before a program is started that has ended so many times in a row; it reports whether ctx goes on.
-func (s *speakers) restartWait(ctx context.Context, restarts int) bool {
+// restartWait waits before a program is started that has ended so many times in a row, but no longer than most, which
+// leaves time for the start itself. It reports whether ctx goes on.
+func (s *speakers) restartWait(ctx context.Context, restarts int, most time.Duration) bool {
 	if restarts == 0 {
 		return ctx.Err() == nil
 	}
@@ -183,7 +188,7 @@ func (s *speakers) restartWait(ctx context.Context, restarts int) bool {
 	for range min(restarts-1, 10) {
 		wait = min(2*wait, maxRestartWait)
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(min(wait, most))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -208,9 +213,23 @@ func (s *speakers) heard(v *voice, last turn.Event) {
 		s.count(sp, last.Entry.Error.Message)
 	}
 	if v.session != nil && !v.session.Alive() {
-		v.session.Close()
-		sp.session = nil
-		s.metrics.RoleProcess(-1)
+		s.endProcess(sp, endedGone)
+	}
+}
+
+// passed says that a role's cursor moved from one seq to another without a turn, because nothing was new to it: what its
+// session remembers is as whole as before. A session that was behind stays behind.
+func (s *speakers) passed(key speakerKey, from, to int64) {
+	s.mu.Lock()
+	sp := s.known[key]
+	s.mu.Unlock()
+	if sp == nil {
+		return
+	}
+	sp.using.Lock()
+	defer sp.using.Unlock()
+	if sp.cursor == from {
+		sp.cursor = max(from, to)
 	}
 }
 
@@ -226,48 +245,9 @@ const maxCooldowns = 3
 func (s *speakers) count(sp *roleSpeaker, why string) {
 	sp.failures, sp.why = sp.failures+1, why
 	if over := sp.failures - s.options.Failures; over >= 0 {
+		s.metrics.roleRests()
 		sp.until = time.Now().Add(s.options.Cooldown << min(over, maxCooldowns))
 	}
-}
-
-// check looks after the programs that no turn uses now: one that has ended is forgotten, one that nobody has asked for
-// long is ended. It returns how many have ended by themselves.
-func (s *speakers) check(ctx context.Context) (ended int) {
-	s.mu.Lock()
-	known := make(map[speakerKey]*roleSpeaker, len(s.known))
-	for key, sp := range s.known {
-		known[key] = sp
-	}
-	s.mu.Unlock()
-	for key, sp := range known {
-		if !sp.using.TryLock() {
-			continue // its turn sees to it
-		}
-		if sp.session != nil {
-			alive := sp.session.Alive()
-			if !alive {
-				ended++
-				s.logger.WarnContext(ctx, "role_process_ended", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role)
-			}
-			if !alive || time.Since(sp.used) > s.options.Idle {
-				sp.session.Close()
-				sp.session = nil
-				s.metrics.RoleProcess(-1)
-			}
-		}
-		if sp.session == nil && sp.failures == 0 && sp.restarts == 0 {
-			s.forget(key)
-		}
-		sp.using.Unlock()
-	}
-	return ended
-}
-
-// forget forgets a speaker of which there is nothing to remember, and that nobody uses.
-func (s *speakers) forget(key speakerKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, key)
 }
 
 // standing tells how a role does in this process: whether its program runs, and until when the role is left alone.
@@ -283,25 +263,4 @@ func (s *speakers) standing(key speakerKey) (running bool, until time.Time) {
 	}
 	defer sp.using.Unlock()
 	return sp.session != nil && sp.session.Alive(), sp.until
-}
-
-// close ends all programs. No turn may be under way.
-func (s *speakers) close() {
-	s.mu.Lock()
-	known := s.known
-	s.known, s.closed = nil, true
-	s.mu.Unlock()
-	var ending sync.WaitGroup
-	for _, sp := range known {
-		ending.Go(func() {
-			sp.using.Lock()
-			defer sp.using.Unlock()
-			if sp.session != nil {
-				sp.session.Close()
-				sp.session = nil
-				s.metrics.RoleProcess(-1)
-			}
-		})
-	}
-	ending.Wait()
 }

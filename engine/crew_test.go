@@ -208,6 +208,12 @@ func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, ch
 // theatreOver is a theatre with a log of its own kind, and programs that are not known to have ended.
 func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, change func(*engine.Options)) *engine.Engine {
 	t.Helper()
+	return theatreCounted(t, log, hand, crews, nil, change)
+}
+
+// theatreCounted is a theatre over a log that counts what happens there.
+func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band, metrics *engine.Metrics, change func(*engine.Options)) *engine.Engine {
+	t.Helper()
 	options := engine.Options{
 		Models: map[string]engine.Upstream{
 			"loads":   {Model: agent{&part{stage: hand, name: "loads", loads: true}}},
@@ -219,7 +225,7 @@ func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, c
 	if change != nil {
 		change(&options)
 	}
-	e, err := engine.New(log, options, nil)
+	e, err := engine.New(log, options, metrics)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func member(role *crew.Role) prompt.Member {
 	return prompt.Member{DisplayName: role.DisplayName, IsModerator: role.IsModerator}
 }
 
-// roleRunner makes what runs a role's turn.
+// roleRunner makes what runs a role's turn. How long it may take is the caller's to say.
 func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, v *voice) (*turn.Runner, error) {
 	var err error
 	if c.view, err = e.roleView(state, role, v.session != nil, v.whole); err != nil {
@@ -109,7 +109,6 @@ func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, v *voi
 	}
 	runner := e.runner(c)
 	runner.Model = v.Model
-	runner.Limits.Turn = e.roleTimeout(role)
 	return runner, nil
 }
 

@@ -23,6 +23,8 @@ type Metrics struct {
 	rests        *prometheus.CounterVec
 	agents       prometheus.Gauge
 	processes    prometheus.Gauge
+	processEnds  *prometheus.CounterVec
+	roleRest     prometheus.Counter
 	leasesLost   prometheus.Counter
 	streams      prometheus.Gauge
 	flushed      prometheus.Counter
@@ -75,6 +77,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process goes on with."),
 		rests:        r.counters("continuo_runs_rested_total", "How often this process had nothing left to do for a run, by the run's state then.", "state"),
 		processes:    r.gauge("continuo_crew_processes", "Programs that speak for roles of crews, in this process."),
+		processEnds:  r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by why: gone by themselves, behind what the role had seen elsewhere, idle, or closing with this process.", "reason"),
+		roleRest:     r.counter("continuo_crew_roles_rested_total", "How often a role of a crew was left alone for a while, because too many attempts in a row had failed."),
 		agents:       r.gauge("continuo_agents_running", "Agents of tasks at work in this process."),
 		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
 		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn just now."),
@@ -132,6 +136,18 @@ func (m *Metrics) RunDriven() (done func()) { return enter(m.driving) }
 
 // RunRests counts a run that this process has nothing left to do for.
 func (m *Metrics) RunRests(state continuo.RunState) { m.rests.WithLabelValues(string(state)).Inc() }
+
+// roleStarted counts a program of a role of a crew that was started.
+func (m *Metrics) roleStarted() { m.processes.Inc() }
+
+// roleEnded counts a program of a role that ended or was ended.
+func (m *Metrics) roleEnded(why string) {
+	m.processes.Dec()
+	m.processEnds.WithLabelValues(why).Inc()
+}
+
+// roleRests counts a role that is left alone for a while.
+func (m *Metrics) roleRests() { m.roleRest.Inc() }
 
 // AgentWorks counts an agent of a task at work, until the function is called, once.
 func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
@@ -278,6 +294,3 @@ func (r registration) histograms(name, help string, buckets []float64, labels ..
 	r.add(series)
 	return series
 }
-
-// RoleProcess counts a program of a role that was started (+1) or has ended (-1).
-func (m *Metrics) RoleProcess(change int) { m.processes.Add(float64(change)) }

@@ -178,10 +178,18 @@ func (e *Engine) canCarry(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
 		if _, err := e.choose(choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
-			return fmt.Errorf("%w: the step %s: %w; go on with it where they are, or add it here", errNotHere, node.ID, err)
+			return fmt.Errorf("the step %s: %w; go on with it where they are, or add it here", node.ID, orNotHere(err))
 		}
 	}
 	return nil
+}
+
+// orNotHere makes an unknown name of an agent, a model or a view an errNotHere. Other errors stay what they are.
+func orNotHere(err error) error {
+	if errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("%w: %w", errNotHere, err)
+	}
+	return err
 }
 
 // steps takes a run's steps until nothing is left to do.
@@ -206,7 +214,7 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 			err = e.attend(ctx, t, step, broke)
 		default:
 			e.metrics.RunRests(t.state.Run)
-			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", t.state.Reason)
+			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", e.spoken(t.state.Reason))
 			return nil
 		}
 		if err != nil && !errors.Is(err, errMoved) {
@@ -214,6 +222,14 @@ func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
 		}
 	}
 	return nil
+}
+
+// spoken is a reason as log events may tell it: it repeats what agents print and what people say.
+func (e *Engine) spoken(reason string) string {
+	if reason == "" || e.options.LogText {
+		return reason
+	}
+	return "it stands in the conversation"
 }
 
 // attend waits for the turn of an attempt that has begun, and sees to what it left.
@@ -269,7 +285,7 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 	c := choice{mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: step.Node.View, usualView: string(continuo.ModeRun)}
 	chosen, err := e.choose(c)
 	if err != nil {
-		return fmt.Errorf("%w: the step %s: %w", errNotHere, step.Node.ID, err)
+		return fmt.Errorf("the step %s: %w", step.Node.ID, orNotHere(err))
 	}
 	wanted := continuo.Turn{ID: stepTurnID(t.run, step), ConversationID: t.run.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model

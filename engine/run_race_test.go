@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -196,6 +198,22 @@ func TestAStepThatBreaksDownBreaksTheRunOff(t *testing.T) {
 	})
 	run := startOf(t, e, "side")
 	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "broke off 50 times") {
+		t.Errorf("it is %s: %s", status.State, status.Reason)
+	}
+}
+
+// A run whose prompts cannot be read fails and says why: only what another program may have is left to it.
+func TestARunWithoutItsPromptsFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "system-base-rules-run.md"), []byte("\xff\xfe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
+		with(t, sideBySide)(o)
+		o.Prompts.Dir = dir
+	})
+	run := startOf(t, e, "side")
+	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "not UTF-8") {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
@@ -15,6 +16,7 @@ import (
 // run talks with the crew until the input ends.
 func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 	t.ownLines(ctx)
+	defer t.lookAfterRoles(ctx)()
 	if err := t.welcome(ctx, found); err != nil {
 		return err
 	}
@@ -38,6 +40,18 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 		}
 	}
 	return t.goodbye(ctx)
+}
+
+// lookAfterRoles looks after the programs of the roles while the talk goes on, until stop. Unlike wired.watch it takes up
+// nothing that other programs have left: nobody would see that here.
+func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { t.wired.engine.WatchRoles(ctx, t.settings.Turn.Lease/3) })
+	return func() {
+		cancel()
+		looking.Wait()
+	}
 }
 
 // welcome says who is in the crew and how it stands.

@@ -35,7 +35,7 @@ func newMeters(meter metric.Meter, info model.Info) *meters {
 		attribute.String(span.RequestModel, info.Name),
 	}}
 	m.duration, _ = meter.Float64Histogram(span.OperationDuration, metric.WithUnit("s"), seconds,
-		metric.WithDescription("How long model requests took, retries included."))
+		metric.WithDescription("How long model requests took, retries included; with the operation open_session, how long agents took to begin or load a session."))
 	m.chunk, _ = meter.Float64Histogram(span.OperationToFirstChunk, metric.WithUnit("s"), seconds,
 		metric.WithDescription("How long models took to send the first piece of an answer."))
 	m.tokens, _ = meter.Int64Histogram(span.TokenUsage, metric.WithUnit("{token}"),

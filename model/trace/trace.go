@@ -72,7 +72,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// chat is the only operation that there is.
+// chat is the operation of a request; a session is opened by open_session.
 const chat = "chat"
 
 func (m *Model) begin(ctx context.Context, body []byte) (context.Context, *call) {

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Why the program of a role ended, or was ended.
+const (
+	endedGone    = "gone"    // by itself
+	endedBehind  = "behind"  // another process had spoken for the role, or the crew was reset
+	endedIdle    = "idle"    // nobody had asked it for long
+	endedClosing = "closing" // with this process
+)
+
+// endProcess ends the program of a speaker.
+func (s *speakers) endProcess(sp *roleSpeaker, why string) {
+	sp.session.Close()
+	sp.session = nil
+	s.metrics.roleEnded(why)
+}
+
+// WatchRoles looks after the programs that speak for roles at every interval, until ctx is done. [Engine.Watch] does so
+// too.
+func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			e.speakers.check(ctx)
+		}
+	}
+}
+
+// check looks after the programs that no turn uses now: one that has ended is forgotten, one that nobody has asked for
+// long is ended. It returns how many have ended by themselves.
+func (s *speakers) check(ctx context.Context) (ended int) {
+	s.mu.Lock()
+	known := make(map[speakerKey]*roleSpeaker, len(s.known))
+	for key, sp := range s.known {
+		known[key] = sp
+	}
+	s.mu.Unlock()
+	for key, sp := range known {
+		if !sp.using.TryLock() {
+			continue // its turn sees to it
+		}
+		if sp.session != nil {
+			alive := sp.session.Alive()
+			if !alive {
+				ended++
+				s.logger.WarnContext(ctx, "role_process_ended", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role)
+			}
+			switch {
+			case !alive:
+				s.endProcess(sp, endedGone)
+			case time.Since(sp.used) > s.options.Idle:
+				s.endProcess(sp, endedIdle)
+			}
+		}
+		if sp.session == nil && sp.failures == 0 && sp.restarts == 0 {
+			s.forget(key)
+		}
+		sp.using.Unlock()
+	}
+	return ended
+}
+
+// forget forgets a speaker of which there is nothing to remember, and that nobody uses.
+func (s *speakers) forget(key speakerKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
+}
+
+// close ends all programs. No turn may be under way.
+func (s *speakers) close() {
+	s.mu.Lock()
+	known := s.known
+	s.known, s.closed = nil, true
+	s.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, sp := range known {
+		ending.Go(func() {
+			sp.using.Lock()
+			defer sp.using.Unlock()
+			if sp.session != nil {
+				s.endProcess(sp, endedClosing)
+			}
+		})
+	}
+	ending.Wait()
+}

@@ -1,0 +1,206 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// loggedTo has an engine log as text.
+func loggedTo(w *lockedWriter) func(*engine.Options) {
+	return func(o *engine.Options) { o.Logger = slog.New(slog.NewTextHandler(w, nil)) }
+}
+
+// countedPrograms is what a theatre has counted of its roles' programs: those that run, those that ended by why, and the rests.
+func countedPrograms(t *testing.T, registry *prometheus.Registry) string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, rests, ends := 0.0, 0.0, []string{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			switch family.GetName() {
+			case "continuo_crew_processes":
+				running = metric.GetGauge().GetValue()
+			case "continuo_crew_roles_rested_total":
+				rests = metric.GetCounter().GetValue()
+			case "continuo_crew_processes_ended_total":
+				ends = append(ends, fmt.Sprintf("%v %s", metric.GetCounter().GetValue(), metric.GetLabel()[0].GetValue()))
+			}
+		}
+	}
+	slices.Sort(ends)
+	return fmt.Sprintf("%v running; ended: %s; rests: %v", running, strings.Join(ends, ", "), rests)
+}
+
+// health is a theatre whose roles' programs are looked after every ten seconds, by the whole watch of the engine or by
+// that of the roles alone, and ended when they were idle so long (0: the default). To be made in a bubble.
+type health struct {
+	*engine.Engine
+	hand     *stagehand
+	logged   *lockedWriter
+	registry *prometheus.Registry
+}
+
+func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
+	t.Helper()
+	h := &health{hand: &stagehand{answer: once(1)}, logged: &lockedWriter{}, registry: prometheus.NewRegistry()}
+	h.Engine = theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), h.hand, newBand(t, trio), engine.NewMetrics(h.registry), func(o *engine.Options) {
+		loggedTo(h.logged)(o)
+		o.CrewDefaults.Idle = idle
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		if whole {
+			h.Watch(ctx, 10*time.Second, time.Hour)
+		} else {
+			h.WatchRoles(ctx, 10*time.Second)
+		}
+	}()
+	t.Cleanup(cancel)
+	return h
+}
+
+// running says which roles' programs run.
+func (h *health) running(t *testing.T) (names []string) {
+	t.Helper()
+	status, err := h.CrewStatus(t.Context(), ofTrio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range status.Roles {
+		if role.Running {
+			names = append(names, role.Name)
+		}
+	}
+	return names
+}
+
+func (h *health) want(t *testing.T, programs string, running ...string) {
+	t.Helper()
+	if got := countedPrograms(t, h.registry); got != programs {
+		t.Errorf("counted: %s, want %s", got, programs)
+	}
+	if got := h.running(t); !slices.Equal(got, running) {
+		t.Errorf("%q are running, want %q", got, running)
+	}
+}
+
+// The program of a role that ends while nobody asks it is noticed, and started again for the role's next turn.
+func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHealth(t, whole, 0)
+			say(t, h.Engine, "Hello")
+			played(t, h.Engine)
+			time.Sleep(time.Minute)
+			h.want(t, "2 running; ended: ; rests: 0", "ann", "bob")
+			h.hand.open[1].kill()
+			time.Sleep(11 * time.Second)
+			h.want(t, "1 running; ended: 1 gone; rests: 0", "ann")
+			if n := strings.Count(h.logged.String(), "msg=role_process_ended"); n != 1 || !strings.Contains(h.logged.String(), "role=bob") {
+				t.Errorf("it was told %d times:\n%s", n, h.logged)
+			}
+			h.hand.answer = once(1)
+			say(t, h.Engine, "More?")
+			if status := played(t, h.Engine); status.Roles[1].Answers != 2 {
+				t.Errorf("Bob stands %+v", status.Roles[1])
+			}
+			if strings.Contains(h.logged.String(), "msg=role_restarts") {
+				t.Errorf("it was not forgotten:\n%s", h.logged)
+			}
+			h.want(t, "2 running; ended: 1 gone; rests: 0", "ann", "bob")
+			if err := h.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := countedPrograms(t, h.registry); got != "0 running; ended: 1 gone, 2 closing; rests: 0" {
+				t.Errorf("at its end: %s", got)
+			}
+		})
+	}
+}
+
+// A program that nobody asks for half an hour is ended, without a word, and comes back when it is asked.
+func TestAnIdleProgramIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHealth(t, true, 0)
+		say(t, h.Engine, "Hello")
+		played(t, h.Engine)
+		time.Sleep(29 * time.Minute)
+		h.want(t, "2 running; ended: ; rests: 0", "ann", "bob")
+		time.Sleep(2 * time.Minute)
+		h.want(t, "0 running; ended: 2 idle; rests: 0")
+		for _, one := range h.hand.open {
+			if (session{one}).Alive() {
+				t.Errorf("the program of %s goes on", one.name)
+			}
+		}
+		if strings.Contains(h.logged.String(), "role_process_ended") {
+			t.Errorf("it is taken for a fault:\n%s", h.logged)
+		}
+		h.hand.answer = once(1)
+		say(t, h.Engine, "More?")
+		played(t, h.Engine)
+		h.want(t, "2 running; ended: 2 idle; rests: 0", "ann", "bob")
+	})
+}
+
+// A program that a turn uses is left alone, however long the turn takes.
+func TestAProgramInUseIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHealth(t, false, time.Second)
+		h.hand.during = func(p prompted) {
+			if p.role == "loads" {
+				time.Sleep(time.Minute)
+			}
+		}
+		say(t, h.Engine, "Hello")
+		if status := played(t, h.Engine); status.Roles[0].Answers != 1 || status.Roles[0].Failed != "" {
+			t.Errorf("Ann stands %+v", status.Roles[0])
+		}
+	})
+}
+
+// That a role is left alone is counted, and so is why its program was ended.
+func TestRestsAndRestartsAreCounted(t *testing.T) {
+	registry, hand := prometheus.NewRegistry(), &stagehand{answer: once(1)}
+	e := theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), hand, newBand(t, trio), engine.NewMetrics(registry), func(o *engine.Options) {
+		o.CrewDefaults.Cooldown = time.Hour
+	})
+	say(t, e, "Hello")
+	played(t, e)
+	if _, err := e.ResetCrew(t.Context(), ofTrio, ""); err != nil { // the sessions hold what the roles are not to see any more
+		t.Fatal(err)
+	}
+	hand.answer = once(1)
+	say(t, e, "Anew.")
+	played(t, e)
+	if got := countedPrograms(t, registry); got != "2 running; ended: 2 behind; rests: 0" {
+		t.Errorf("after a reset: %s", got)
+	}
+	for _, one := range hand.open {
+		one.kill()
+	}
+	hand.down = func() error { return errors.New("no such program") }
+	for range 3 {
+		say(t, e, "And now?")
+		played(t, e)
+	}
+	if got := countedPrograms(t, registry); got != "0 running; ended: 2 behind, 2 gone; rests: 2" {
+		t.Errorf("after they ended: %s", got)
+	}
+}
