@@ -65,7 +65,7 @@ type summing struct {
 	registry *prometheus.Registry
 }
 
-func newSumming(t *testing.T, log *continuo.Log, summarizer *speaking) *summing {
+func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model) *summing {
 	t.Helper()
 	settings := window.DefaultSettings()
 	settings.ChatMaxMessages, settings.ChatStrategy = 20, window.Summarize

@@ -3,15 +3,23 @@ package engine
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/turn"
 )
 
 // summarizer has a model shorten messages.
-type summarizer struct{ upstream Upstream }
+type summarizer struct {
+	upstream Upstream
+	logger   *slog.Logger
+}
 
 // summaryRules tell the model what a summary is.
 //
@@ -19,23 +27,31 @@ type summarizer struct{ upstream Upstream }
 var summaryRules string
 
 // Summarize is part of task.Summarizer.
-func (s summarizer) Summarize(ctx context.Context, text string, most int) (string, error) {
+func (s summarizer) Summarize(ctx context.Context, text string, most int) (summary string, err error) {
+	defer func() {
+		if cause := recover(); cause != nil { // several are made at once, each in a goroutine that nobody else guards
+			s.logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			err = fmt.Errorf("summarize: %v", cause)
+		}
+	}()
 	return s.ask(ctx, summaryRules, text, most)
 }
 
-// maxSummaryAnswer bounds the bytes of an answer; what comes after it is not read.
-const maxSummaryAnswer = 64 << 10
+const (
+	// summaryPatience is how long a model may take for a summary.
+	summaryPatience = 30 * time.Second
+	// maxSummaryAnswer bounds the bytes of an answer; what comes after it is not read.
+	maxSummaryAnswer = 64 << 10
+)
 
 // ask has the model make something of a text by rules, which are told how many characters it may have.
 func (s summarizer) ask(ctx context.Context, rules, text string, most int) (string, error) {
-	info := s.upstream.Model.Info()
-	rules = strings.TrimSpace(strings.ReplaceAll(rules, "{{most}}", strconv.Itoa(most)))
-	envelope := continuo.Envelope{Model: info.Name, System: []string{rules}, MaxOutputTokens: s.upstream.MaxOutputTokens, Temperature: s.upstream.Temperature, Stream: true}
-	plan := &continuo.Plan{Messages: []continuo.Message{{Role: continuo.User, Content: continuo.Text(text)}}}
-	body, err := turn.Render(envelope, plan, info)
+	body, err := s.request(strings.TrimSpace(strings.ReplaceAll(rules, "{{most}}", strconv.Itoa(most))), text)
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := context.WithTimeout(ctx, summaryPatience)
+	defer cancel()
 	var said strings.Builder
 	for delta, err := range s.upstream.Model.Stream(ctx, body) {
 		if err != nil {
@@ -47,4 +63,18 @@ func (s summarizer) ask(ctx context.Context, rules, text string, most int) (stri
 		}
 	}
 	return strings.TrimSpace(said.String()), nil
+}
+
+// request is the body that shows the model the rules and the text.
+func (s summarizer) request(rules, text string) ([]byte, error) {
+	info := s.upstream.Model.Info()
+	envelope := continuo.Envelope{Model: info.Name, System: []string{rules}, MaxOutputTokens: s.upstream.MaxOutputTokens, Temperature: s.upstream.Temperature, Stream: true}
+	if _, ok := info.Transcript(); ok {
+		var err error
+		if envelope.Instruction, err = render.Instruction(nil); err != nil {
+			return nil, err
+		}
+	}
+	message := continuo.Message{Seq: 1, Role: continuo.User, Content: continuo.Text(text)} // one without a seq stands for a gap
+	return turn.Render(envelope, &continuo.Plan{Messages: []continuo.Message{message}}, info)
 }

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -27,8 +27,6 @@ var (
 )
 
 const (
-	// summaryPatience is how long a model may take for a summary.
-	summaryPatience = 30 * time.Second
 	// maxDecisions bounds the decisions of a role's notes, maxDecisionChars one of them.
 	maxDecisions     = 12
 	maxDecisionChars = 300
@@ -101,24 +99,31 @@ func (e *Engine) summaryByModel(ctx context.Context, g *gist, by string, most in
 	if info.Demo { // it cannot
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, summaryPatience)
-	defer cancel()
 	rules := conversationRules
 	if g.role != "" {
 		rules = notesRules
 	}
-	answer, err := summarizer{upstream}.ask(ctx, rules, g.text(true), most)
+	answer, err := summarizer{upstream, e.options.Logger}.ask(ctx, rules, g.text(true), most)
 	if err == nil && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
 	}
 	if err != nil {
-		return nil, err
+		return nil, e.wordless(info, err)
 	}
 	made := &madeSummary{text: answer, by: info.Name}
 	if g.role != "" {
 		made.readNotes(answer, g)
 	}
 	return made, nil
+}
+
+// wordless is what a log event says of a model's failure: all but the words of a program, which may be anything.
+func (e *Engine) wordless(info model.Info, err error) error {
+	failure := model.AsError(err)
+	if e.options.LogText || info.Protocol != model.ProtocolPrompt || isOurs(failure.Reason) {
+		return err
+	}
+	return fmt.Errorf("%s failed: %s", info.Name, failure.Reason)
 }
 
 // readNotes takes notes out of a model's answer. One that is not in the form that was asked for is the summary, and

@@ -20,6 +20,8 @@ type TaskRequest struct {
 	ProjectID string
 	task.Request
 	Key string // the idempotency key; "" for none
+	// Progress is told how many summaries of the history are made of how many, after each. Default: nobody.
+	Progress func(made, total int)
 }
 
 // TaskStatus is a task and how it stands. Its record is the first entry of a conversation of its own; each agent
@@ -113,6 +115,7 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 	if err := e.readSource(ctx, request.ProjectID, &draft); err != nil {
 		return nil, nil, err
 	}
+	draft.Progress = request.Progress
 	made, more, err := draft.Shape(ctx, e.summarizer())
 	if err != nil {
 		return nil, nil, err
@@ -156,9 +159,6 @@ func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key
 // keyOfKind is the key of the conversation that an idempotency key begins for a task or an agent.
 func keyOfKind(kind continuo.Kind, key string) string { return onceKey(string(kind) + "\n" + key) } // no key has a line end
 
-// maxSource bounds how many entries of a conversation a history is made of, the newest counting.
-const maxSource = 5000
-
 // readSource reads the conversation that a draft's history is made of, where it names one.
 func (e *Engine) readSource(ctx context.Context, project string, draft *task.Draft) error {
 	source := draft.Task.Source
@@ -175,18 +175,11 @@ func (e *Engine) readSource(ctx context.Context, project string, draft *task.Dra
 	if source.From > conversation.LastSeq || source.To > conversation.LastSeq {
 		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", max(source.From, 1), cmp.Or(source.To, conversation.LastSeq), conversation.LastSeq)
 	}
-	var entries []continuo.Entry
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}) {
-		if err != nil {
-			return err
-		}
-		if entries = append(entries, entry); len(entries) == maxSource {
-			break
-		}
+	if conversation.LastSeq == 0 {
+		return nil
 	}
-	slices.Reverse(entries)
-	draft.Messages = task.FromEntries(entries)
-	return nil
+	source.From, source.To = max(source.From, 1), cmp.Or(source.To, conversation.LastSeq)
+	return draft.Read(e.Log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}))
 }
 
 func badSource(format string, args ...any) error {

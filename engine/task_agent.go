@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -94,7 +96,7 @@ func (e *Engine) begunAgent(ctx context.Context, request DeployRequest, link age
 
 // chooseAgent looks up what an agent's type names: an agent of the settings, or a model, connectors included.
 func (e *Engine) chooseAgent(name string) (chosen, error) {
-	c := choice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent)}
+	c := choice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent), alone: true}
 	if _, ok := e.options.Agents[name]; ok {
 		c.agent = name
 	} else if _, ok := e.options.Models[name]; ok || name == "" {
@@ -136,6 +138,10 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout
+	if connector, ok := runner.Model.(Connector); ok {
+		runner.Model = connector.AtWork(status.ID, id)
+	}
+	message += "\n" + reportRules(status.ID, id)
 	begin := func(context.Context) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
 		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}
 		return runner, input, e.recordDeployment(ctx, status.ConversationID, id, link.AgentType)
@@ -156,6 +162,23 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		}
 	}()
 	return id, nil
+}
+
+// Connector is a model that is a program.
+type Connector interface {
+	model.Model
+	// AtWork is the model for an agent's work on a task: its program knows both ids, and has the time that such work has.
+	AtWork(taskID, agentID string) model.Model
+}
+
+// reportText tells an agent who it is, and how it reports what it finds.
+//
+//go:embed task_agent.md
+var reportText string
+
+// reportRules is the end of an agent's prompt.
+func reportRules(taskID, agentID string) string {
+	return strings.NewReplacer("{{task_id}}", taskID, "{{agent_id}}", agentID).Replace(reportText)
 }
 
 // recordDeployment keeps, as an entry of the task's conversation, that an agent was set to work; once for each agent.
@@ -389,7 +412,7 @@ func (e *Engine) summarizer() task.Summarizer {
 	if upstream.Model.Info().Demo {
 		return nil
 	}
-	return summarizer{upstream}
+	return summarizer{upstream, e.options.Logger}
 }
 
 // ErrTooManyAgents says that a project has as many agents at work as Options.MaxAgents allows.

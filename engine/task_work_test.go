@@ -2,10 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,5 +152,67 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 		if strings.Contains(line, "hush-hush") != logText || strings.Contains(line, "hush-money") != logText || !strings.Contains(line, "msg=turn_failed") || !strings.Contains(line, "reason=upstream") || !strings.Contains(line, "msg=agent_killed") {
 			t.Errorf("text %v: logged\n%s", logText, line)
 		}
+	}
+}
+
+// program is a connector, which remembers what it was asked and who it was told to be.
+type program struct {
+	mu     sync.Mutex
+	bodies []string
+	told   [][2]string
+}
+
+func (p *program) Info() model.Info {
+	return model.Info{Provider: "command", Name: "program", Protocol: model.ProtocolPrompt}
+}
+
+func (p *program) AtWork(taskID, agentID string) model.Model {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, [2]string{taskID, agentID})
+	return p
+}
+
+func (p *program) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bodies = append(p.bodies, string(body))
+	return func(yield func(model.Delta, error) bool) {
+		_ = yield(model.Delta{Text: "done"}, nil) && yield(model.Delta{Finish: "stop"}, nil)
+	}
+}
+
+// An agent is told its ids and how it reports, behind the task and what whoever deployed it has added; a program knows its ids
+// besides. The prompt of the task itself stays as it is, and so does who else speaks to the program.
+func TestAnAgentKnowsWhoItIs(t *testing.T) {
+	m, connector := &actor{answer: func(asked) (string, error) { return "done", nil }}, &program{}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Models["program"] = engine.Upstream{Model: connector} })
+	given := give(t, e, "Mend the login", "")
+	prompt, err := given.Prompt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := ended(t, e, deploy(t, e, given.ID, "")), ended(t, e, deploy(t, e, given.ID, "program"))
+	chat, err := e.Chat(t.Context(), engine.ChatRequest{ProjectID: "default", Model: "program", Message: continuo.Text("Hello")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range chat.Events {
+	}
+	var sent struct{ Prompt string }
+	if err := json.Unmarshal([]byte(connector.bodies[0]), &sent); err != nil {
+		t.Fatal(err)
+	}
+	for agent, message := range map[string]string{first.ID: strings.TrimPrefix(m.requests()[0].messages[0], "user: "), second.ID: sent.Prompt} {
+		end, ok := strings.CutPrefix(message, prompt+"\nBe quick.\n\n")
+		if !ok || strings.Count(end, "\n") > 1 || !strings.Contains(end, agent) || !strings.Contains(end, given.ID) || !strings.Contains(end, "report_agent_finding") || !strings.Contains(end, "POST /api/tasks/"+given.ID+"/findings") || strings.Contains(end, "{{") {
+			t.Errorf("the agent %s is told %s", agent, message)
+		}
+	}
+	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.told, want) || len(connector.bodies) != 2 {
+		t.Errorf("the program is %q, and was asked %d times", connector.told, len(connector.bodies))
+	}
+	if _, err := e.ReportFinding(t.Context(), "default", given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
+		t.Error(err)
 	}
 }

@@ -119,7 +119,7 @@ func (f *face) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, w
 		last = output
 		if waited := f.engine.Log.Now().Sub(began); waited > told && (last.Total > said || waited-told >= heartbeat) {
 			told, said = waited, last.Total
-			c.progress(waited, wait, fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, said))
+			c.progress(waited.Seconds(), wait.Seconds(), fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, said))
 		}
 		if enough(last) {
 			return last
@@ -140,11 +140,11 @@ func (f *face) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, w
 // heartbeat is how often a client is told that a call still waits, so that its own time limit does not end it.
 const heartbeat = 5 * time.Second
 
-// progress tells a client that asked for it how long a call has waited, which is more each time.
-func (c *call) progress(waited, wait time.Duration, message string) {
+// progress tells a client that asked for it how far a call is, which is more each time.
+func (c *call) progress(done, total float64, message string) {
 	if token := c.request.Params.GetProgressToken(); token != nil {
 		_ = c.request.Session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
-			ProgressToken: token, Progress: waited.Seconds(), Total: wait.Seconds(), Message: message,
+			ProgressToken: token, Progress: done, Total: total, Message: message,
 		}) // a client that is gone ends the call by itself
 	}
 }

@@ -112,6 +112,29 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// A client that asks for it is told of each summary that a task's history is made of.
+func TestProgressOfSummaries(t *testing.T) {
+	told := make(chan *mcp.ProgressNotificationParams, 100)
+	c := newWorld(t).client("default", &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
+		told <- request.Params
+	}})
+	var history []map[string]string
+	for range 6 {
+		history = append(history, map[string]string{"role": "assistant", "content": strings.Repeat("On and on. ", 20)})
+	}
+	params := &mcp.CallToolParams{Name: "create_real_task", Arguments: map[string]any{"description": "Go on", "compression": "semantic", "conversation_history": history}}
+	params.SetProgressToken("p1")
+	result, err := c.CallTool(t.Context(), params)
+	if err != nil || result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, `"summarized_count":6`) {
+		t.Fatalf("it is %+v, %v", result, err)
+	}
+	for i := range 6 {
+		if progress := within(t, "progress", told); progress.ProgressToken != "p1" || progress.Total != 6 || progress.Progress != float64(i+1) || !strings.Contains(progress.Message, "summaries") {
+			t.Errorf("told %+v", progress)
+		}
+	}
+}
+
 // A call that waits ends when its client no longer wants it, the agent goes on then, and when the program ends.
 func TestWaitsEnd(t *testing.T) {
 	for name, end := range map[string]func(w *world, cancel func()){

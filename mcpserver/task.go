@@ -68,7 +68,10 @@ func (f *face) createTask(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{ProjectID: f.project, Request: request, Key: key})
+	progress := func(made, total int) {
+		c.progress(float64(made), float64(total), fmt.Sprintf("%d of %d summaries are made", made, total))
+	}
+	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{ProjectID: f.project, Request: request, Key: key, Progress: progress})
 	if err != nil {
 		return answer{}, err
 	}

@@ -28,7 +28,7 @@ type Attachment struct {
 	Name     string         `json:"name,omitempty"`
 	Content  string         `json:"content,omitempty"`
 	URL      string         `json:"url,omitempty"` // http or https, without a password
-	Ref      string         `json:"ref,omitempty"` // an alias path such as @project/main.go
+	Ref      string         `json:"ref,omitempty"` // an alias path such as @project/main.go; of a part in the log, the API's path
 	// Truncated says that Content is the beginning of OriginalLength characters.
 	Truncated      bool `json:"truncated,omitempty"`
 	OriginalLength int  `json:"original_length,omitempty"`

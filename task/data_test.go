@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,8 +108,46 @@ func checkLengths(t *testing.T, history *task.History) {
 	}
 }
 
-// The messages of the shared edge cases as a caller's list: those with other roles are refused by their index, all
-// others become a task whose prompt holds.
+// refusedEdgeCases are the shared edge cases that are refused as a caller's list, by the message at fault and its role;
+// all others are accepted.
+var refusedEdgeCases = map[string]string{
+	"answer-of-an-earlier-group-b":      "2 tool",
+	"arguments-as-object-b":             "2 tool",
+	"arguments-cut-off-a":               "2 tool",
+	"context-injected-inside-a-group-b": "3 tool",
+	"control-characters-a":              "2 tool",
+	"cut-in-the-middle-by-compaction-b": "0 system",
+	"developer-and-late-system-a":       "0 developer",
+	"duplicate-answer-retry-a":          "0 system",
+	"empty-call-id-b":                   "2 tool",
+	"empty-tool-content-a":              "2 tool",
+	"fake-structure-in-text-a":          "4 tool",
+	"handoff-answered-a":                "2 tool",
+	"huge-arguments-a":                  "2 tool",
+	"interrupted-call-b":                "0 system",
+	"large-json-one-line-a":             "2 tool",
+	"large-log-output-b":                "2 tool",
+	"late-answer-a":                     "4 tool",
+	"lone-surrogate-a":                  "2 tool",
+	"long-compound-ids-a":               "2 tool",
+	"missing-call-id-field-b":           "2 tool",
+	"no-spaces-blob-b":                  "2 tool",
+	"null-tool-content-a":               "2 tool",
+	"open-end-b":                        "0 system",
+	"orphan-function-a":                 "1 function",
+	"orphan-tool-after-trim-a":          "0 system",
+	"partly-answered-parallel-b":        "0 system",
+	"reused-ids-b":                      "2 tool",
+	"same-id-twice-in-one-message-a":    "2 tool",
+	"split-assistant-b":                 "3 tool",
+	"tool-error-with-partial-output-a":  "2 tool",
+	"unknown-call-id-b":                 "2 tool",
+	"unknown-role-b":                    "1 model",
+	"wide-parallel-group-a":             "2 tool",
+}
+
+// The shared edge cases as a caller's lists: each is refused with the type, the field, the index and the message of its
+// first message of another role, or becomes a task whose prompt holds; more than fifty messages are warned of.
 func TestSharedEdgeCasesAsACallersList(t *testing.T) {
 	packed, err := os.Open(dataFiles(t, "edge-cases.jsonl.gz")[0])
 	if err != nil {
@@ -119,7 +160,8 @@ func TestSharedEdgeCasesAsACallersList(t *testing.T) {
 	}
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 16<<20)
-	cases := 0
+	cases, refused := 0, 0
+	var all []json.RawMessage
 	for lines.Scan() {
 		var conversation struct {
 			ID       string
@@ -128,30 +170,62 @@ func TestSharedEdgeCasesAsACallersList(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &conversation); err != nil {
 			t.Fatal(err)
 		}
+		name := strings.TrimPrefix(conversation.ID, "edge/")
 		cases++
-		t.Run(strings.TrimPrefix(conversation.ID, "edge/"), func(t *testing.T) { asACallersList(t, conversation.Messages) })
+		if refusedEdgeCases[name] != "" {
+			refused++
+		}
+		t.Run(name, func(t *testing.T) {
+			all = append(all, asACallersList(t, conversation.Messages, refusedEdgeCases[name])...)
+		})
 	}
-	if cases < 40 || lines.Err() != nil {
-		t.Errorf("only %d cases, %v", cases, lines.Err())
+	if cases != 42 || refused != len(refusedEdgeCases) || lines.Err() != nil {
+		t.Errorf("%d cases, %d of them refused, %v", cases, refused, lines.Err())
+	}
+	made, warnings := validated(t, all)
+	if want := fmt.Sprintf("conversation_history has %d messages, truncating to most recent 50", len(all)); len(warnings) != 1 || warnings[0].Severity != task.Medium || warnings[0].Message != want {
+		t.Errorf("the warnings are %+v, want %q", warnings, want)
+	}
+	readsBack(t, *made)
+}
+
+// asACallersList checks what becomes of a list whose first fault is "INDEX ROLE", "" for none. It returns the messages
+// that are left when those of other roles have gone, each refused in its turn.
+func asACallersList(t *testing.T, messages []json.RawMessage, fault string) []json.RawMessage {
+	t.Helper()
+	for first := true; ; first = false {
+		made, warnings, err := task.Validate(request(t, messages), now, task.Limits{})
+		if err == nil {
+			if first && fault != "" || len(warnings) > 0 || len(made.Context.ConversationHistory.Messages) != len(messages) {
+				t.Errorf("accepted with %+v; want it refused for message %q", warnings, fault)
+			}
+			readsBack(t, *made)
+			return messages
+		}
+		var refused *task.ValidationError
+		if !errors.As(err, &refused) || refused.Index < 0 || refused.Index >= len(messages) {
+			t.Fatalf("refused with %v", err)
+		}
+		role := roleOf(t, messages[refused.Index])
+		if first && fault != fmt.Sprint(refused.Index, " ", role) {
+			t.Errorf("refused for message %d of the %s, want %q", refused.Index, role, fault)
+		}
+		want := task.ValidationError{
+			Type: task.InvalidValue, Field: fmt.Sprintf("conversation_history[%d].role", refused.Index), Index: refused.Index,
+			Message: fmt.Sprintf("Message at index %d has invalid role '%s', must be user|assistant|orchestrator", refused.Index, role),
+		}
+		if *refused != want || role == "user" || role == "assistant" {
+			t.Errorf("refused with %+v, want %+v", *refused, want)
+		}
+		messages = slices.Delete(slices.Clone(messages), refused.Index, refused.Index+1)
 	}
 }
 
-func asACallersList(t *testing.T, messages []json.RawMessage) {
+func roleOf(t *testing.T, message json.RawMessage) string {
 	t.Helper()
-	var accepted []json.RawMessage
-	for _, raw := range messages {
-		_, _, err := task.Validate(request(t, []json.RawMessage{raw}), now, task.Limits{})
-		var fields map[string]any
-		_ = json.Unmarshal(raw, &fields)
-		_, hasContent := fields["content"]
-		good := hasContent && (fields["role"] == "user" || fields["role"] == "assistant")
-		if good != (err == nil) {
-			t.Errorf("%.100s: %v", raw, err)
-		}
-		if err == nil {
-			accepted = append(accepted, raw)
-		}
+	var fields struct{ Role string }
+	if err := json.Unmarshal(message, &fields); err != nil {
+		t.Fatal(err)
 	}
-	made, _ := validated(t, accepted)
-	readsBack(t, *made)
+	return fields.Role
 }

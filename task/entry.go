@@ -3,6 +3,8 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -16,14 +18,19 @@ const (
 	maxToldCalls     = 8    // calls of a group
 )
 
+// maxToldAttachments is how many attachments a message has, the first ones counting.
+const maxToldAttachments = 10
+
 // FromEntries makes a history's messages of entries of the log, in their order. System entries and hidden ones are
 // left out, and so are entries that say nothing. A group becomes one line of the assistant: what it said, what it
 // called and what came of it. An answer that is not whole begins with the reason, what a person removed reads
-// [redacted], and who speaks is named where the log knows it.
+// [redacted], and who speaks is named where the log knows it. Images and files are attachments, by their web address
+// or else by the part's path in the API.
 func FromEntries(entries []continuo.Entry) []Message {
 	var messages []Message
 	for i := 0; i < len(entries); i++ {
 		e := &entries[i]
+		told := entries[i : i+1]
 		var text string
 		role := Assistant
 		switch {
@@ -33,6 +40,7 @@ func FromEntries(entries []continuo.Entry) []Message {
 			role, text = User, saidBy(e)
 		case e.HasCalls():
 			results := resultsAfter(entries[i+1:])
+			told = entries[i : i+1+len(results)]
 			i += len(results)
 			text = groupLine(e, results)
 		case e.Role == continuo.Assistant:
@@ -41,7 +49,10 @@ func FromEntries(entries []continuo.Entry) []Message {
 			text = oneLine(e.ToolName, maxLabel) + " -> " + resultLine(e)
 		}
 		if strings.TrimSpace(text) != "" && !isPass(e) {
-			messages = append(messages, Message{Role: role, Content: named(e, text), Timestamp: timestampOf(e.CreatedAt)})
+			messages = append(messages, Message{
+				Role: role, Content: named(e, text), Timestamp: timestampOf(e.CreatedAt),
+				Attachments: attachmentsOf(told),
+			})
 		}
 	}
 	return messages
@@ -92,10 +103,50 @@ func entryText(e *continuo.Entry) string {
 		if part.IsText() {
 			texts = append(texts, clean(part.Text))
 		} else {
-			texts = append(texts, placeholder(part.Type))
+			texts = append(texts, placeholder(part.Type, attachmentOf(part.Type, part.Raw), ""))
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// attachmentsOf are the images and files that entries show.
+func attachmentsOf(entries []continuo.Entry) []Attachment {
+	var attachments []Attachment
+	for i := range entries {
+		e := &entries[i]
+		if e.Hidden || e.Redacted != nil {
+			continue
+		}
+		for place, part := range e.Content.Parts() {
+			attached := attachmentOf(part.Type, part.Raw)
+			if attached.Type == "" {
+				continue
+			}
+			if len(attachments) == maxToldAttachments {
+				return attachments
+			}
+			if attached.URL == "" {
+				attached.Ref = partPath(e, place)
+			}
+			attached.Name = cmp.Or(attached.Name, mediaTypeOf(e, place))
+			attachments = append(attachments, attached)
+		}
+	}
+	return attachments
+}
+
+// partPath is where the API shows a part of an entry's content, whole.
+func partPath(e *continuo.Entry, place int) string {
+	return fmt.Sprintf("/api/conversations/%s/entries/%d/parts/%d", url.PathEscape(e.ConversationID), e.Seq, place)
+}
+
+// mediaTypeOf is what the log knows of a part that it keeps as an object: its name is in there.
+func mediaTypeOf(e *continuo.Entry, place int) string {
+	at := slices.IndexFunc(e.Attachments, func(a continuo.Attachment) bool { return a.Part == place })
+	if at < 0 {
+		return ""
+	}
+	return e.Attachments[at].MediaType
 }
 
 // groupLine tells a group on one line.

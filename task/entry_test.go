@@ -90,8 +90,8 @@ func TestMessagesOfEntries(t *testing.T) {
 			with(entry(continuo.User, "Stop."), func(e *continuo.Entry) { e.Name = "ann" }),
 		}, []string{"assistant: The Critic: I object.", "assistant: writer: Why?", "user: ann: Stop."}},
 		"parts": {[]continuo.Entry{with(entry(continuo.User, ""), func(e *continuo.Entry) {
-			e.Content = continuo.Parts(continuo.TextPart("See:"), continuo.Part{Type: "image_url"}, continuo.Part{Type: "input_audio"})
-		})}, []string{"user: See:\n[image_url]\n[input_audio]"}},
+			e.Content = continuo.Parts(continuo.TextPart("See:"), continuo.Part{Type: "image_url"}, continuo.Part{Type: "input_audio"}, continuo.Part{Type: "thinking"})
+		})}, []string{"user: See:\n[image]\n[audio]\n[thinking]"}},
 		"nothing said": {[]continuo.Entry{entry(continuo.User, " "), with(entry(continuo.Assistant, ""), func(e *continuo.Entry) { e.Content = continuo.Null() })}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

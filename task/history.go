@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -47,6 +48,7 @@ type Metadata struct {
 type shaper struct {
 	limits     Limits
 	summarizer Summarizer
+	progress   func(made, total int) // nil for nobody
 	warnings   []Warning
 }
 
@@ -56,44 +58,36 @@ func (s *shaper) history(ctx context.Context, messages []Message, now time.Time)
 		Metadata: Metadata{CollectionTime: timestampOf(now)},
 	}
 	history.Metadata.OldestMessage, history.Metadata.NewestMessage = span(messages)
+	var long []int // the messages that are to be summarized
 	for i := range messages {
-		shaped, err := s.shape(ctx, &messages[i], i)
-		if err != nil {
-			return nil, err
-		}
-		if shaped.Truncated {
+		history.Messages[i] = s.shape(&messages[i])
+		switch shaped := &history.Messages[i]; {
+		case shaped.Truncated:
 			history.TruncatedCount++
+		case shaped.Summarized:
+			long = append(long, i)
 		}
-		if shaped.Summarized {
-			history.SummarizedCount++
-		}
-		history.Messages[i] = shaped
 	}
-	return &history, nil
+	history.SummarizedCount = len(long)
+	return &history, s.summarize(ctx, messages, history.Messages, long)
 }
 
-func (s *shaper) shape(ctx context.Context, message *Message, index int) (Shaped, error) {
+// shape cuts a message that is too long, or marks it as one to summarize.
+func (s *shaper) shape(message *Message) Shaped {
 	chars := utf8.RuneCountInString(message.Content)
 	shaped := Shaped{
 		Role: message.Role, Content: message.Content, Timestamp: message.Timestamp,
 		OriginalLength: chars, Attachments: message.Attachments,
 	}
-	if chars <= s.limits.maxOf(message.Role) {
-		return shaped, nil
-	}
-	keep := s.limits.keepOf(message.Role)
-	if s.summarizer == nil {
+	switch {
+	case chars <= s.limits.maxOf(message.Role):
+	case s.summarizer != nil:
+		shaped.Summarized = true
+	default:
 		shaped.Truncated = true
-		shaped.Content = firstChars(message.Content, keep) + cutMark("... (truncated", message.Role, chars)
-		return shaped, nil
+		shaped.Content = firstChars(message.Content, s.limits.keepOf(message.Role)) + cutMark("... (truncated", message.Role, chars)
 	}
-	summary, err := s.summarize(ctx, message.Content, keep, index)
-	if err != nil {
-		return Shaped{}, err
-	}
-	shaped.Summarized = true
-	shaped.Content = summary + cutMark("(summarized", message.Role, chars)
-	return shaped, nil
+	return shaped
 }
 
 // cutMark ends a content that is not whole. A user's message tells its length, as it usually stays whole.
@@ -104,21 +98,77 @@ func cutMark(what string, role Role, chars int) string {
 	return " " + what + ")"
 }
 
-func (s *shaper) summarize(ctx context.Context, text string, most, index int) (string, error) {
-	summary, err := s.summarizer.Summarize(ctx, text, most)
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("summarize message [%d] of the history: %w", index+1, ctx.Err())
+// maxAtOnce is how many summaries are made at once.
+const maxAtOnce = 4
+
+// summarize makes the summaries of some messages, several at once. The only error is that of a context that is done;
+// no summary is begun then.
+func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Shaped, long []int) error {
+	told := counted{tell: s.progress, total: len(long)}
+	fellBack := make([]bool, len(messages))
+	next := make(chan int)
+	var working sync.WaitGroup
+	for range min(maxAtOnce, len(long)) {
+		working.Go(func() {
+			for i := range next {
+				if ctx.Err() == nil {
+					fellBack[i] = s.summarizeOne(ctx, &messages[i], &shaped[i])
+					told.one()
+				}
+			}
+		})
 	}
+	for _, i := range long {
+		next <- i
+	}
+	close(next)
+	working.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("summarize the history: %w", ctx.Err())
+	}
+	for i, fell := range fellBack {
+		if fell {
+			s.warnings = append(s.warnings, notSummarized(i))
+		}
+	}
+	return nil
+}
+
+// summarizeOne makes the summary of a message. It reports whether the summarizer had none, and sentences were taken.
+func (s *shaper) summarizeOne(ctx context.Context, message *Message, shaped *Shaped) (fellBack bool) {
+	most := s.limits.keepOf(message.Role)
+	summary, err := s.summarizer.Summarize(ctx, message.Content, most)
 	summary = clean(summary)
 	if err != nil || summary == "" {
-		if _, own := s.summarizer.(Extractive); !own {
-			s.warnings = append(s.warnings, Warning{
-				Severity:   Low,
-				Message:    fmt.Sprintf("message [%d] of the history could not be summarized by the model; sentences of it were taken", index+1),
-				Suggestion: "Check the model that makes summaries",
-			})
-		}
-		summary = extract(text, most)
+		_, own := s.summarizer.(Extractive)
+		summary, fellBack = extract(message.Content, most), !own
 	}
-	return firstChars(summary, most), nil
+	shaped.Content = firstChars(summary, most) + cutMark("(summarized", message.Role, shaped.OriginalLength)
+	return fellBack
+}
+
+func notSummarized(index int) Warning {
+	return Warning{
+		Severity:   Low,
+		Message:    fmt.Sprintf("message [%d] of the history could not be summarized by the model; sentences of it were taken", index+1),
+		Suggestion: "Check the model that makes summaries",
+	}
+}
+
+// counted counts summaries for whoever is told of them. It is safe for concurrent use.
+type counted struct {
+	tell  func(made, total int) // nil for nobody
+	total int
+
+	mu   sync.Mutex
+	made int
+}
+
+// one counts one more.
+func (c *counted) one() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made++; c.tell != nil {
+		c.tell(c.made, c.total)
+	}
 }

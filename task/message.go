@@ -95,7 +95,7 @@ func readMessage(raw json.RawMessage, index int, now time.Time, limits Limits) (
 	default:
 		return fail(InvalidValue, ".role", "has invalid role '%s', must be user|assistant|orchestrator", shown(object.Get("role")))
 	}
-	message := Message{Role: Role(role), Content: contentOf(object.Get("content"))}
+	message := Message{Role: Role(role)}
 	timestamp := object.Get("timestamp")
 	switch kindOf(timestamp) {
 	case "dict", "list", "bool":
@@ -105,6 +105,11 @@ func readMessage(raw json.RawMessage, index int, now time.Time, limits Limits) (
 	if strings.TrimSpace(message.Timestamp) == "" {
 		message.Timestamp = timestampOf(now)
 	}
-	message.Attachments, err = readAttachments(object.Get("attachments"), index, limits)
-	return message, err
+	given, err := readAttachments(object.Get("attachments"), index, limits)
+	if err != nil {
+		return Message{}, err
+	}
+	content, attached := readContent(object.Get("content"), limits.MaxAttachments-len(given))
+	message.Content, message.Attachments = content, append(given, attached...)
+	return message, nil
 }

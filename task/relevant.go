@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -18,28 +19,46 @@ import (
 // the newest message stay whatever their score, also where most is less than two. Where no word of the
 // description occurs nothing is known, and only most leaves messages out.
 func Relevant(messages []Message, description string, cutoff float64, most int) (kept []Message, gaps []Gap) {
+	found := relevant(messages, description, cutoff, most)
+	return found.kept, found.gaps
+}
+
+// selection is what relevant keeps of messages.
+type selection struct {
+	kept   []Message
+	gaps   []Gap
+	passed int  // messages that would be kept without a limit on their number
+	known  bool // some message has a word of the description
+}
+
+func relevant(messages []Message, description string, cutoff float64, most int) selection {
 	if len(messages) == 0 {
-		return nil, nil
+		return selection{}
 	}
 	scores := scoresOf(messages, description)
-	if slices.Max(scores) == 0 {
+	found := selection{known: slices.Max(scores) > 0}
+	if !found.known {
 		cutoff = 0
 	}
 	keep := make([]bool, len(messages))
-	left := most
 	pin := func(i int) {
 		if !keep[i] {
 			keep[i] = true
-			left--
+			found.passed++
 		}
 	}
 	pin(len(messages) - 1)
 	if first := slices.IndexFunc(messages, func(m Message) bool { return m.Role == User }); first >= 0 {
 		pin(first)
 	}
+	left := most - found.passed
 	for _, i := range byScore(scores) {
-		if scores[i] >= cutoff && !keep[i] && (most <= 0 || left > 0) {
-			pin(i)
+		if scores[i] < cutoff || keep[i] {
+			continue
+		}
+		found.passed++
+		if keep[i] = most <= 0 || left > 0; keep[i] {
+			left--
 		}
 	}
 	missing := 0
@@ -49,11 +68,43 @@ func Relevant(messages []Message, description string, cutoff float64, most int) 
 			continue
 		}
 		if missing > 0 {
-			gaps = append(gaps, Gap{Before: len(kept), LeftOut: missing})
+			found.gaps = append(found.gaps, Gap{Before: len(found.kept), LeftOut: missing})
 		}
-		kept, missing = append(kept, messages[i]), 0
+		found.kept, missing = append(found.kept, messages[i]), 0
 	}
-	return kept, gaps
+	return found
+}
+
+// warnings tell of what was left out of so many messages: by the cut-off, and by the limit on their number.
+func (s *selection) warnings(total, most int) (warnings []Warning) {
+	below, beyond := total-s.passed, s.passed-len(s.kept)
+	const describe = "Use the words of the messages that matter in the description"
+	if below > 0 {
+		low := Warning{
+			Severity:   Low,
+			Message:    fmt.Sprintf("conversation_history has %d messages, %d of them left out as less relevant", total, below),
+			Suggestion: "Lower relevance to keep more of them",
+		}
+		if beyond > 0 { // then a lower one keeps no more
+			low.Suggestion = describe
+		}
+		warnings = append(warnings, low)
+	}
+	switch {
+	case beyond > 0 && s.known:
+		warnings = append(warnings, Warning{
+			Severity:   Medium,
+			Message:    fmt.Sprintf("conversation_history has %d messages, %d of them relevant enough, truncating to the most relevant %d", total, s.passed, most),
+			Suggestion: "Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
+		})
+	case beyond > 0:
+		warnings = append(warnings, Warning{
+			Severity:   Medium,
+			Message:    fmt.Sprintf("conversation_history has %d messages, none with a word of the description, truncating to %d: the first of the user and the most recent", total, most),
+			Suggestion: describe,
+		})
+	}
+	return warnings
 }
 
 // byScore returns the indexes of scores, the best first and of equals the last first.

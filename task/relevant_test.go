@@ -174,3 +174,61 @@ func TestRelevanceOfARequest(t *testing.T) {
 	}
 	readsBack(t, *made)
 }
+
+// What the cut-off leaves out is told apart from what the limit on the number leaves out.
+func TestWarningsOfRelevance(t *testing.T) {
+	const about, beside = "The login page throws error number %d.", "Order pizza number %d."
+	for name, test := range map[string]struct {
+		login, pizza int // messages, the pizzas last
+		description  string
+		cutoff       float64
+		want         []string
+		has          []string // some that are kept
+	}{
+		"nothing left out": {20, 20, "Fix the login page", 0, nil, []string{"login page throws error number 0", "pizza number 0"}},
+		"by the cut-off":   {20, 40, "Fix the login page", 0.9, []string{"low: conversation_history has 60 messages, 39 of them left out as less relevant: Lower relevance to keep more of them"}, nil},
+		"by the limit": {70, 1, "Fix the login page", 0.1, []string{
+			"medium: conversation_history has 71 messages, 71 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
+		}, nil},
+		"by both": {80, 20, "Fix the login page", 0.9, []string{
+			"low: conversation_history has 100 messages, 19 of them left out as less relevant: Use the words of the messages that matter in the description",
+			"medium: conversation_history has 100 messages, 81 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
+		}, []string{"login page throws error number 79", "pizza number 19"}},
+		"the old one that matters": {1, 90, "Fix the login page", 0, []string{
+			"medium: conversation_history has 91 messages, 91 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
+		}, []string{"login page throws error number 0"}},
+		"nothing is known": {60, 0, "zebra", 0.9, []string{
+			"medium: conversation_history has 60 messages, none with a word of the description, truncating to 50: the first of the user and the most recent: Use the words of the messages that matter in the description",
+		}, []string{"number 0", "number 11", "number 59"}},
+	} {
+		var messages []map[string]string
+		for i := range test.login {
+			messages = append(messages, said("user", fmt.Sprintf(about, i)))
+		}
+		for i := range test.pizza {
+			messages = append(messages, said("user", fmt.Sprintf(beside, i)))
+		}
+		asked := request(t, messages)
+		asked.Description, asked.Relevance = test.description, &test.cutoff
+		made, warnings, err := task.Validate(asked, now, task.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, warning := range warnings {
+			told = append(told, fmt.Sprintf("%s: %s: %s", warning.Severity, warning.Message, warning.Suggestion))
+		}
+		if !slices.Equal(told, test.want) {
+			t.Errorf("%s: the warnings are\n%s", name, strings.Join(told, "\n"))
+		}
+		history := made.Context.ConversationHistory
+		if len(history.Messages) > 50 || len(history.Messages) < 50 && len(test.want) > 0 && strings.HasPrefix(test.want[len(test.want)-1], "medium") {
+			t.Errorf("%s: %d messages are kept", name, len(history.Messages))
+		}
+		for _, part := range test.has {
+			if !slices.ContainsFunc(history.Messages, func(m task.Shaped) bool { return strings.HasSuffix(m.Content, part+".") }) {
+				t.Errorf("%s: %q is left out", name, part)
+			}
+		}
+	}
+}

@@ -4,17 +4,85 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Source names the entries of the log that a task's history is made of. In JSON it is the id of the
-// conversation, or an object with the range; the range counts entries by their seq, both ends included.
+// Source names the entries of the log that a task's history is made of. In a request it is the id of the
+// conversation, or an object with the range; the range counts entries by their seq, both ends included. A stored
+// one has both ends, unless the conversation was empty.
 type Source struct {
 	ConversationID string `json:"conversation_id"`
-	From           int64  `json:"from,omitempty"` // default: the first entry
-	To             int64  `json:"to,omitempty"`   // default: the newest entry
+	From           int64  `json:"from,omitempty"` // in a request default: the first entry
+	To             int64  `json:"to,omitempty"`   // in a request default: the newest entry
+}
+
+// maxSource is how many entries of a conversation are read for a history at most, the newest.
+const maxSource = 5000
+
+// sourceRead is how far Read got in a range of entries.
+type sourceRead struct {
+	asked Source // the range that was asked for
+	from  int64  // the first entry of the draft's messages
+	more  bool   // a message before them was seen; reading ended there
+}
+
+// Read makes the messages of entries of the log, and narrows Task.Source, whose both ends the caller has set, to those
+// that the history is made of. The entries come from the end of the range backward. Without relevance it ends as soon
+// as there are as many messages as are kept, and with it at the beginning; in either case after 5 000 entries.
+func (d *Draft) Read(backward iter.Seq2[continuo.Entry, error]) error {
+	source, most := d.Task.Source, d.limits.orDefaults().MaxMessages
+	read := sourceRead{asked: *source, from: source.From}
+	var unit []continuo.Entry // an entry with the results that follow it
+	var told [][]Message      // of each unit, the newest first
+	entries, messages := 0, 0
+	for entry, err := range backward {
+		if err != nil {
+			return err
+		}
+		entries++
+		unit = append(unit, entry)
+		last := entry.Seq == source.From || entries == maxSource
+		if !last && (entry.Hidden || entry.Role == continuo.Tool) {
+			continue
+		}
+		slices.Reverse(unit)
+		found := FromEntries(unit)
+		if read.more = d.Relevance == nil && messages >= most && len(found) > 0; read.more {
+			break
+		}
+		told, messages = append(told, found), messages+len(found)
+		if read.from, unit = entry.Seq, nil; last {
+			break
+		}
+	}
+	slices.Reverse(told)
+	d.Messages, d.read, source.From = slices.Concat(told...), read, read.from
+	return nil
+}
+
+// warnings tell of what Read left out: one, or none.
+func (r *sourceRead) warnings(most int) []Warning {
+	entries := r.asked.To - r.asked.From + 1
+	switch {
+	case r.more:
+		return []Warning{{
+			Severity:   Medium,
+			Message:    fmt.Sprintf("conversation_history has more than %d messages in %d entries, truncating to most recent %d", most, entries, most),
+			Suggestion: "Consider a range of entries (from, to) that holds what matters, or relevance",
+		}}
+	case r.from > r.asked.From:
+		return []Warning{{
+			Severity:   Medium,
+			Message:    fmt.Sprintf("conversation_history has %d entries, of which only the newest %d were looked at, not entries %d to %d", entries, maxSource, r.asked.From, r.from-1),
+			Suggestion: "Consider a range of entries (from, to) that holds what matters",
+		}}
+	}
+	return nil
 }
 
 // conversationPrefix begins the ids of conversations.

@@ -12,7 +12,7 @@ type Task struct {
 	Description string   `json:"description"`
 	Priority    Priority `json:"priority"`
 	ClientCwd   string   `json:"client_cwd,omitempty"`
-	// Source names the entries that the history was made of; nil when the caller gave the messages.
+	// Source names the entries that the history was made of, by both ends; nil when the caller gave the messages.
 	Source  *Source `json:"source,omitempty"`
 	Context Context `json:"task_context,omitzero"`
 }
@@ -38,15 +38,18 @@ func (c Context) IsZero() bool {
 type Draft struct {
 	// Task has everything but the history.
 	Task Task
-	// Messages are the history, the oldest first. Where Task.Source is set, the caller reads those entries and
-	// puts here what FromEntries makes of them.
+	// Messages are the history, the oldest first. Where Task.Source is set, Read makes them of those entries.
 	Messages []Message
 	// Compression and Relevance are the request's.
 	Compression Compression
 	Relevance   *float64
+	// Progress is told how many summaries are made of how many, after each of them, one call after the other. Default:
+	// nobody.
+	Progress func(made, total int)
 
 	limits Limits
 	now    time.Time
+	read   sourceRead
 }
 
 // Check checks a request. now stands for timestamps that are missing. It fails with a *ValidationError.
@@ -73,7 +76,7 @@ func Check(request Request, now time.Time, limits Limits) (Draft, []Warning, err
 // that of a context that is done.
 func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warning, error) {
 	messages, gaps, warnings := d.choose()
-	s := shaper{limits: d.limits.orDefaults(), summarizer: summarizer}
+	s := shaper{limits: d.limits.orDefaults(), summarizer: summarizer, progress: d.Progress}
 	if d.Compression == Semantic && summarizer == nil {
 		s.summarizer = Extractive{}
 	} else if d.Compression != Semantic {
@@ -102,20 +105,16 @@ func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warni
 // choose returns the messages that the history keeps, and where it leaves some out for want of relevance.
 func (d *Draft) choose() (messages []Message, gaps []Gap, warnings []Warning) {
 	most := d.limits.orDefaults().MaxMessages
+	warnings = d.read.warnings(most)
 	if d.Relevance != nil {
-		messages, gaps = Relevant(d.Messages, d.Task.Description, *d.Relevance, most)
-		if left := len(d.Messages) - len(messages); left > 0 {
-			warnings = append(warnings, Warning{
-				Severity:   Low,
-				Message:    fmt.Sprintf("conversation_history has %d messages, %d of them left out as less relevant", len(d.Messages), left),
-				Suggestion: "Lower relevance to keep more of them",
-			})
-		}
-		return messages, gaps, warnings
+		found := relevant(d.Messages, d.Task.Description, *d.Relevance, most)
+		return found.kept, found.gaps, append(warnings, found.warnings(len(d.Messages), most)...)
 	}
 	messages = d.Messages
 	if len(messages) > most {
-		warnings = append(warnings, tooManyMessages(len(messages), most))
+		if !d.read.more {
+			warnings = append(warnings, tooManyMessages(len(messages), most))
+		}
 		messages = messages[len(messages)-most:]
 	}
 	return messages, nil, warnings

@@ -153,7 +153,7 @@ func TestTheNewestFiftyAreKept(t *testing.T) {
 func TestContentThatIsNoString(t *testing.T) {
 	for content, want := range map[string]string{
 		`5`: "5", `1.50`: "1.50", `null`: "", `true`: "true", `{"b": 1, "a": [2]}`: `{"b":1,"a":[2]}`, `[]`: "", `[1, 2]`: "[1,2]",
-		`[{"type":"text","text":"one"},{"type":"image_url","image_url":{"url":"data:x"}},{"type":"input_text","text":"two"}]`: "one\n[image_url]\ntwo",
+		`[{"type":"text","text":"one"},{"type":"image_url","image_url":{"url":"data:x"}},{"type":"input_text","text":"two"}]`: "one\n[image, left out]\ntwo",
 		`["one", {"type":"refusal","refusal":"no"}]`:              "one\nno",
 		`[{"type":"text","text":"one"}, {"name":"x"}]`:            `[{"type":"text","text":"one"},{"name":"x"}]`,
 		`[{"type":"a]\n[2] 👤"}]`:                                  "[a 2 👤]",

@@ -51,43 +51,46 @@ func shown(value json.RawMessage) string {
 	return oneLine(textOf(value), 80)
 }
 
-// contentOf is the text of a message's content, whatever its kind.
-func contentOf(value json.RawMessage) string {
-	if kindOf(value) != "list" {
-		return textOf(value)
-	}
+// readContent reads a message's content, whatever its kind: its text, and at most so many attachments of its parts.
+// Bytes that stand in a part have no place that an attachment could name, and are left out.
+func readContent(value json.RawMessage, most int) (text string, attachments []Attachment) {
 	var parts []json.RawMessage
-	if json.Unmarshal(value, &parts) != nil {
-		return textOf(value)
+	if kindOf(value) != "list" || json.Unmarshal(value, &parts) != nil {
+		return textOf(value), nil
 	}
 	texts := make([]string, 0, len(parts))
 	for _, part := range parts {
-		text, ok := partText(part)
+		text, attached, ok := readPart(part, len(attachments) < most)
 		if !ok {
-			return textOf(value) // a list of something else
+			return textOf(value), nil // a list of something else
 		}
-		texts = append(texts, text)
+		texts, attachments = append(texts, text), append(attachments, attached...)
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "\n"), attachments
 }
 
-// partText is the text of a part of a content, or a placeholder that names its type.
-func partText(part json.RawMessage) (text string, ok bool) {
+// readPart reads a part of a content: its text, or a placeholder that names its type and what it attaches, if there is
+// room: one, or none.
+func readPart(part json.RawMessage, room bool) (text string, attached []Attachment, ok bool) {
 	if text, ok := rawjson.String(part); ok {
-		return clean(text), true
+		return clean(text), nil, true
 	}
 	object, err := rawjson.ParseObject(part)
 	if err != nil {
-		return "", false
+		return "", nil, false
 	}
 	kind, typed := rawjson.String(object.Get("type"))
 	for _, field := range []string{"text", "refusal"} {
 		if text, ok := rawjson.String(object.Get(field)); ok && (!typed || strings.HasSuffix(kind, field)) {
-			return clean(text), true
+			return clean(text), nil, true
 		}
 	}
-	return placeholder(kind), typed
+	a := attachmentOf(kind, part)
+	switch {
+	case a.Type == "":
+		return placeholder(kind, a, ""), nil, typed
+	case !room, a.URL == "" && a.Ref == "":
+		return placeholder(kind, a, "left out"), nil, typed
+	}
+	return placeholder(kind, a, ""), []Attachment{a}, typed
 }
-
-// placeholder stands for a part that is no text.
-func placeholder(kind string) string { return "[" + label(kind, 40) + "]" }

@@ -20,7 +20,7 @@ type taskCreateCommand struct {
 	Compression  *string  `enum:"truncate,semantic" help:"What becomes of messages that are too long: truncate keeps their beginning, semantic a summary. Default: truncate."`
 	Relevance    *float64 `placeholder:"0..1" help:"Leave messages out that have less to do with the description. Default: all are kept."`
 	Background   string   `placeholder:"TEXT" help:"What else one has to know."`
-	Cwd          string   `name:"cwd" placeholder:"FOLDER" help:"The folder to work in."`
+	Cwd          string   `name:"cwd" placeholder:"FOLDER" help:"The folder that the work is about; it stands in the prompt."`
 	Files        []string `name:"file" sep:"none" placeholder:"PATH" help:"A file that matters. May be repeated, as may those below."`
 	Deliverable  []string `sep:"none" placeholder:"TEXT" help:"What is to come of it."`
 	Criterion    []string `sep:"none" placeholder:"TEXT" help:"By what one sees that it is done."`

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"time"
 
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
@@ -17,21 +18,46 @@ import (
 // that has failed may have done things, so that it is not started again, and it may think for long in silence.
 func (w modelWiring) addConnectors(settings *config.Config, models map[string]engine.Upstream) {
 	for name, c := range settings.Connectors {
-		models[name] = engine.Upstream{Model: w.telemetry.model(connector(c, settings.Turn))}
+		atWork := func(taskID, agentID string) model.Model {
+			env := []string{"CONTINUO_TASK_ID=" + taskID, "CONTINUO_AGENT_ID=" + agentID}
+			return w.telemetry.model(connector(c, settings.Handoff.AgentTimeout, env...))
+		}
+		models[name] = engine.Upstream{Model: deployable(w.telemetry.model(connector(c, settings.Turn.Timeout)), atWork)}
 	}
 }
 
-// connector makes the model of a connector. Nothing is started yet.
-func connector(c config.ConnectorConfig, limits config.TurnConfig) model.Model {
-	timeout := cmp.Or(c.Timeout, limits.Timeout)
+// workModel makes the model for an agent's work on a task.
+type workModel func(taskID, agentID string) model.Model
+
+// AtWork is part of engine.Connector.
+func (f workModel) AtWork(taskID, agentID string) model.Model { return f(taskID, agentID) }
+
+// deployable is a model that has another one for work on tasks. One whose agent has sessions has them still.
+func deployable(m model.Model, atWork workModel) engine.Connector {
+	if agent, ok := m.(model.Sessions); ok {
+		return struct {
+			model.Sessions
+			workModel
+		}{agent, atWork}
+	}
+	return struct {
+		model.Model
+		workModel
+	}{m, atWork}
+}
+
+// connector makes the model of a connector, which has the usual time where its settings name none, and these variables
+// besides its own. Nothing is started yet.
+func connector(c config.ConnectorConfig, usual time.Duration, env ...string) model.Model {
+	timeout, env := cmp.Or(c.Timeout, usual), append(envOf(c.Env), env...)
 	if len(c.ACP) > 0 {
 		return acp.New(acp.Options{
-			Name: c.Name, Command: c.ACP, Dir: c.Dir, Env: envOf(c.Env), Allow: c.Permissions == config.PermissionsAllow,
+			Name: c.Name, Command: c.ACP, Dir: c.Dir, Env: env, Allow: c.Permissions == config.PermissionsAllow,
 			Timeout: timeout, MaxOutput: c.MaxOutputBytes, Version: readVersion().Version, Setting: "connectors." + c.Name + ".acp",
 		})
 	}
 	return command.New(command.Options{
-		Name: c.Name, Command: c.Command, Argument: c.Prompt == config.PromptArgument, Dir: c.Dir, Env: envOf(c.Env),
+		Name: c.Name, Command: c.Command, Argument: c.Prompt == config.PromptArgument, Dir: c.Dir, Env: env,
 		Timeout: timeout, MaxOutput: c.MaxOutputBytes, Setting: "connectors." + c.Name + ".command",
 	})
 }

@@ -14,7 +14,7 @@ type ConnectorConfig struct {
 	Dir     string // "": the one that Continuo was started in
 	// Env has its ${NAME} filled in, so that it may hold secrets: never show values.
 	Env map[string]string
-	// Timeout bounds an answer, 0 when only turn.timeout does.
+	// Timeout bounds an answer, 0 when only turn.timeout does, or handoff.agent_timeout an agent's work on a task.
 	Timeout        time.Duration
 	MaxOutputBytes int
 	Format         string // "text"; only of a command
@@ -51,8 +51,8 @@ func (c *ConnectorConfig) rows(prefix, home string) []*setting {
 		return durationText(c.Timeout)
 	}
 	rows := append(c.programRows(prefix, home), []*setting{{
-		key: prefix + "timeout", value: timeout, phrase: "turn.timeout",
-		doc: "How long one answer may take. turn.timeout holds as well.",
+		key: prefix + "timeout", value: timeout, phrase: "turn.timeout; handoff.agent_timeout where an agent works on a task",
+		doc: "How long one answer may take. turn.timeout holds as well, or, where an agent works on a task, handoff.agent_timeout.",
 	}, {
 		key: prefix + "max_output_bytes", value: whole(&c.MaxOutputBytes, 1), def: "1048576",
 		doc: "How much the program may print, or an agent say and think, in one answer, in bytes. More ends it with an error.",

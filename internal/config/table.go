@@ -69,7 +69,7 @@ func (c *Config) contextRows() []*setting {
 		doc: "Whether requests show what tools returned. A call and its result are shown or left out together.",
 	}, {
 		key: "context.include_collapsed", value: boolean(&c.Context.IncludeCollapsed), def: "false", knownAs: "includeCollapsedUiEventsInContext",
-		doc: "Whether requests show entries that user interfaces show collapsed.",
+		doc: "Whether requests show system entries that are marked as collapsed, which are events of a user interface. What users, models and tools said is shown, collapsed or not.",
 	}, {
 		key: "context.low_water", value: share(&c.Context.LowWater), def: "0.6",
 		doc: "When the window must move, the share of the budget that stays filled. Lower values move it less often, so that provider caches hit longer.",
