@@ -38,9 +38,9 @@ const (
 // Group is the state of the newest group at some point of a log: which calls an assistant entry made,
 // and which of them still wait for their result. The zero value is a log with nothing open.
 type Group struct {
-	Calls  []string // ids of the last assistant entry's calls, in order
-	Open   []string // those without a result yet, in order
-	Hidden bool     // the calls are for people only
+	Calls  []ToolCall // the last assistant entry's, in order
+	Open   []string   // the ids of those without a result yet, in order
+	Hidden bool       // the calls are for people only
 }
 
 // Accept checks an entry against the rules and moves the state past it. An entry that an import
@@ -71,15 +71,25 @@ func (g *Group) advance(e *Entry) *RuleError {
 		return broken(RuleUnanswered, "a %s entry cannot come while calls are open: append a tool entry for %s first",
 			e.Role, strings.Join(g.Open, ", "))
 	case e.HasCalls():
-		*g = Group{Hidden: e.Hidden}
-		for _, call := range e.ToolCalls {
-			g.Calls = append(g.Calls, call.ID)
+		*g = Group{Calls: e.ToolCalls, Hidden: e.Hidden}
+		for _, call := range g.Calls {
+			g.Open = append(g.Open, call.ID)
 		}
-		g.Open = slices.Clone(g.Calls)
 	default:
 		*g = Group{}
 	}
 	return nil
+}
+
+// OpenCalls returns the calls without a result yet, in order.
+func (g *Group) OpenCalls() []ToolCall {
+	var open []ToolCall
+	for _, call := range g.Calls {
+		if slices.Contains(g.Open, call.ID) {
+			open = append(open, call)
+		}
+	}
+	return open
 }
 
 // answerable says why a result cannot be one of an open call.
@@ -87,7 +97,7 @@ func (g *Group) answerable(callID string) *RuleError {
 	switch {
 	case slices.Contains(g.Open, callID):
 		return nil
-	case slices.Contains(g.Calls, callID):
+	case slices.ContainsFunc(g.Calls, func(call ToolCall) bool { return call.ID == callID }):
 		return broken(RuleDuplicateAnswer, "the call %q has its result already", callID)
 	case len(g.Open) > 0:
 		return broken(RuleUnknownCallID, "no open call has the id %q; open are %s", callID, strings.Join(g.Open, ", "))

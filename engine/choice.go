@@ -5,6 +5,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -18,6 +19,8 @@ type choice struct {
 	model, viewName string
 	// usualView is the view where neither names one. Default continuity.
 	usualView string
+	// alone says that a connector is shown its prompt without the mode banner: as the agent of a task.
+	alone bool
 }
 
 // chosen is what the names of a choice mean.
@@ -47,11 +50,8 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
 		return chosen{}, err
 	}
-	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // it has rules and tools of its own
-		found.system, found.tools = nil, nil
-		if agent.Persona != "" && c.mode != continuo.ModeChat {
-			found.system = []string{agent.Persona}
-		}
+	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt {
+		found.system, found.tools = connectorSystem(c, agent.Persona), nil
 	}
 	if agent.Tools != nil {
 		found.policy = found.policy.Merge(*agent.Tools)
@@ -59,6 +59,18 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	found.view.Limits = within(found.view.Limits, agent.Budget)
 	found.upstream.MaxOutputTokens = cmp.Or(agent.MaxOutputTokens, found.upstream.MaxOutputTokens)
 	return found, nil
+}
+
+// connectorSystem is the system messages for a connector, which has rules and tools of its own: the persona, and the
+// banner, because its prompt may hold what was said in other modes.
+func connectorSystem(c choice, persona string) (system []string) {
+	if persona != "" && c.mode != continuo.ModeChat {
+		system = append(system, persona)
+	}
+	if !c.alone {
+		system = append(system, prompt.Banner(c.mode))
+	}
+	return system
 }
 
 // within replaces the limits that a budget names.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +28,7 @@ const (
 type ContextRequest struct {
 	// View is a preset's name. Default: the agent's, else continuity.
 	View string
-	// Format is the rendering. Default: transcript for the replay view, openai for the others.
+	// Format is the rendering. Default: transcript for the replay view, handoff for the handoff view, openai for the others.
 	Format Format
 	// At is the newest seq to consider. Default 0: the newest there is.
 	At int64
@@ -37,8 +38,11 @@ type ContextRequest struct {
 	Model string
 	// AgentID names who would answer. Default: the conversation's active agent, where its mode has one.
 	AgentID string
-	// System adds the system messages of the conversation's mode, or of the role.
+	// System adds the system messages of the conversation's mode, of the role, or of the run's step.
 	System bool
+	// RunID names a run of the conversation whose next step is the reader, or the step that is under way; of one that
+	// failed or was stopped the step that it would go on with. The step says who answers: AgentID and Model do not count.
+	RunID string
 	// Crew names the crew of the view role:NAME. Default: the one that spoke last at that place.
 	Crew string
 }
@@ -74,15 +78,17 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	}
 	result := &Context{View: view.Name, Format: request.Format, Plan: plan}
 	if result.Format == "" {
-		result.Format = FormatOpenAI
-		if view.Name == window.Replay {
-			result.Format = FormatTranscript
-		}
+		result.Format = usualFormat(view.Name)
 	}
 	if !request.System {
 		envelope.System = nil
 	}
-	if err := result.render(ctx, e.Log, envelope, info); err != nil {
+	if result.Format == FormatHandoff {
+		err = e.renderHandoff(ctx, conversation, envelope, result)
+	} else {
+		err = result.render(ctx, e.Log, envelope, info)
+	}
+	if err != nil {
 		return nil, err
 	}
 	history := result.Messages
@@ -93,13 +99,71 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	return result, nil
 }
 
+// usualFormat is the format of a view that is asked for in none.
+func usualFormat(view string) Format {
+	switch view {
+	case window.Replay:
+		return FormatTranscript
+	case window.Handoff:
+		return FormatHandoff
+	}
+	return FormatOpenAI
+}
+
 // chooseReader looks up who reads: a role of a crew, or whoever a message would go to.
 func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
 		return e.chooseRoleAt(ctx, conversation, request.Crew, role, at)
 	}
+	if request.RunID != "" {
+		return e.chooseStepAt(ctx, conversation, request, at)
+	}
 	mode, agent := stance(conversation, "", request.AgentID)
 	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View})
+}
+
+// chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what [Engine.step]
+// runs it with, but for the cue, which is not in the log before the step begins.
+func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
+	t, err := e.runAt(ctx, conversation, request.RunID, at)
+	if err != nil {
+		return chosen{}, err
+	}
+	if t.state.Run == continuo.RunFailed || t.state.Run == continuo.RunStopped {
+		resumed := t.state.Resume()
+		if err := t.state.Apply(&resumed); err != nil {
+			return chosen{}, err
+		}
+	}
+	step := t.state.Next()
+	if step.Node == nil {
+		return chosen{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, t.state.Run)
+	}
+	found, err := e.choose(choice{
+		mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: cmp.Or(request.View, step.Node.View), usualView: string(continuo.ModeRun),
+	})
+	if err != nil {
+		return chosen{}, fmt.Errorf("the step %s: %w", step.Node.ID, err)
+	}
+	texts, err := t.state.Texts(step)
+	found.system, found.policy = append(found.system, texts...), found.policy.Merge(step.Node.Tools)
+	return found, err
+}
+
+// runAt follows a run of a conversation up to an entry.
+func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*tracker, error) {
+	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
+	if _, cycle := continuo.CrewOf(run.WorkflowID); err == nil && (cycle || run.ConversationID != conversation.ID) {
+		err = continuo.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s of the conversation %s: %w", shorten(runID, 60), conversation.ID, err)
+	}
+	if at < run.FirstSeq {
+		return nil, fmt.Errorf("at %d: %w: the run %s began with entry %d", at, continuo.ErrBadRange, run.ID, run.FirstSeq)
+	}
+	t := newTracker(e, run)
+	return t, t.read(ctx, at, func(*continuo.Entry) bool { return true })
 }
 
 // limited is a view with the limits that a request replaces.
@@ -168,7 +232,7 @@ func (c *Context) render(ctx context.Context, log *continuo.Log, envelope contin
 	case FormatTranscript:
 		c.Text = strings.Join(append(append([]string{}, envelope.System...), render.TranscriptOf(c.Plan).String()), "\n\n")
 	default:
-		err = fmt.Errorf("unknown format %q: %w: known are openai, anthropic, transcript", c.Format, continuo.ErrInvalid)
+		err = fmt.Errorf("unknown format %q: %w: known are openai, anthropic, transcript, handoff", c.Format, continuo.ErrInvalid)
 	}
 	return err
 }

@@ -21,8 +21,8 @@ type quota struct {
 }
 
 // quotaGrace is how long room waits for a turn to leave: whoever knows a turn's end must not be refused
-// because the turn has yet to go.
-const quotaGrace = 100 * time.Millisecond
+// because the turn has yet to go, which takes a moment on a busy machine.
+const quotaGrace = time.Second
 
 // room returns when a project may begin a turn, or refuses.
 func (q *quota) room(ctx context.Context, project string) error {

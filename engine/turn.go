@@ -261,18 +261,16 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if failed.RunID != "" {
 		return nil, fmt.Errorf("%w: turn %s is a step of the run %s; resume the run", ErrNotResumable, failed.ID, failed.RunID)
 	}
-	choice := choice{agent: failed.AgentID, model: cmp.Or(request.Model, failed.Model), viewName: cmp.Or(request.View, failed.View)}
 	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
 	if err != nil {
 		return nil, err
 	}
-	choice.mode = conversation.ActiveMode
-	chosen, err := e.choose(choice)
+	chosen, err := e.choose(request.choice(conversation))
 	if err != nil {
 		return nil, err
 	}
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
-	wanted.Mode, wanted.AgentID, wanted.Resumes = failed.Mode, failed.AgentID, failed.ID
+	wanted.Mode, wanted.AgentID, wanted.Resumes = chosen.mode, chosen.agent, failed.ID
 	wanted.View, wanted.Model = chosen.viewName, chosen.model
 	e.identify(&wanted, request.Key, failed.ID)
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
@@ -283,12 +281,11 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		choice.mode = conversation.ActiveMode
-		chosen, err := e.choose(choice)
+		chosen, err := e.choose(request.choice(conversation))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return e.runner(chosen), turn.Input{Resume: true, Mode: choice.mode, AgentID: failed.AgentID}, nil
+		return e.runner(chosen), turn.Input{Resume: true, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
 	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
 		if failed.State != continuo.TurnRunning { // before anybody is stopped for it
@@ -298,6 +295,15 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 		}
 		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
 	})
+}
+
+// choice is what a turn that is taken up runs with in a conversation: in its mode now, whatever it was.
+func (r ResumeRequest) choice(conversation continuo.Conversation) choice {
+	mode, agent := stance(conversation, conversation.ActiveMode, r.Turn.AgentID)
+	return choice{
+		mode: mode, agent: agent, model: cmp.Or(r.Model, r.Turn.Model), viewName: cmp.Or(r.View, r.Turn.View),
+		alone: conversation.Kind == continuo.KindAgent,
+	}
 }
 
 // checkResumable refuses to take up a turn that did not fail or is not the newest: of those that have ended,

@@ -40,7 +40,7 @@ func projectOf(r *http.Request) string { return r.Context().Value(callerKey{}).(
 // isOpen reports whether a call needs no key: it tells nothing of any conversation. All others need one.
 func isOpen(pattern string) bool {
 	switch pattern {
-	case "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /api/workflows/schema", "GET /{$}":
+	case "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /api/workflows/schema", "GET /api/crews/schema", "GET /{$}":
 		return true
 	}
 	return false

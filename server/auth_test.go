@@ -80,7 +80,7 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 	keys.newKey("default")
 	_, stranger := auth.New(time.Now())
 	handler := keyed(t, keys, Options{})
-	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /": true}
+	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /api/crews/schema": true, "GET /": true}
 	for _, route := range (&server{}).routes() {
 		call := route.method + " " + route.shownPath()
 		target := strings.NewReplacer("{id}", "s", "{seq}", "1", "{turn}", "turn_1").Replace(route.shownPath())

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "agent_id", "system", "crew")
+	q, err := parseQuery(r, "view", "format", "at", "max_messages", "max_chars", "max_tokens", "model", "agent_id", "system", "crew", "run_id")
 	if err != nil {
 		return err
 	}
@@ -29,6 +29,8 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 	case err == nil:
 	case request.Crew != "" && errors.Is(err, continuo.ErrNotFound):
 		return at("crew", err)
+	case request.RunID != "" && (errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid)):
+		return at("run_id", err)
 	case strings.HasPrefix(request.View, engine.RoleView):
 		return aboutSight(err, "view", "at", "")
 	default:
@@ -38,7 +40,7 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *server) contextRequest(q query) (request engine.ContextRequest, err error) {
-	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model"), AgentID: q.text("agent_id"), Crew: q.text("crew")}
+	request = engine.ContextRequest{View: q.text("view"), Format: engine.Format(q.text("format")), Model: q.text("model"), AgentID: q.text("agent_id"), Crew: q.text("crew"), RunID: q.text("run_id")}
 	if request.System, err = q.flag("system"); err != nil {
 		return request, err
 	}
@@ -56,6 +58,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 	}
 	return request, errors.Join(
 		s.checkView(q, request.View),
+		checkRun(q),
 		checkFormat(request.Format),
 		oneOf("model", request.Model, s.engine.Models()...),
 		s.checkAgent("agent_id", request.AgentID),
@@ -79,6 +82,25 @@ func (s *server) checkView(q query, view string) error {
 		if q.has(param) {
 			return refuse(param, "%s cannot be given with the view of a role, whose crew says who it is", param)
 		}
+	}
+	return nil
+}
+
+// checkRun refuses what does not go with a run: its step says who answers.
+func checkRun(q query) error {
+	if !q.has("run_id") {
+		return nil
+	}
+	if id := q.text("run_id"); !engine.KeyPattern.MatchString(id) { // every id matches it
+		return at("run_id", noRun(id))
+	}
+	for _, param := range []string{"model", "agent_id", "crew"} {
+		if q.has(param) {
+			return refuse(param, "%s cannot be given with run_id: the run's step says who answers", param)
+		}
+	}
+	if strings.HasPrefix(q.text("view"), engine.RoleView) {
+		return refuse("view", "the view of a role cannot be given with run_id: the steps of runs have no roles")
 	}
 	return nil
 }

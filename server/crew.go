@@ -28,6 +28,14 @@ func (s *server) listCrews(w http.ResponseWriter, r *http.Request) error {
 	return listFiles(w, rows, err)
 }
 
+// showCrewSchema shows what editors check crews' files against. A crew whose id is schema can speak, but is not shown.
+func (s *server) showCrewSchema(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
+		return err
+	}
+	return writeBody(w, http.StatusOK, "application/schema+json", crew.Schema())
+}
+
 func (s *server) getCrew(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

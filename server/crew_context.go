@@ -46,7 +46,7 @@ func (s *server) showRoleContext(w http.ResponseWriter, r *http.Request) error {
 }
 
 func checkFormat(format engine.Format) error {
-	return oneOf("format", format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript)
+	return oneOf("format", format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript, engine.FormatHandoff)
 }
 
 // listRounds lists the requests that a role was asked with.

@@ -254,6 +254,7 @@ var outside = map[string]func(v *victim){
 	"POST /api/conversations/import":              (*victim).imports,
 	"GET /api/workflows":                          func(v *victim) { v.steal("GET", "/api/workflows", "") },
 	"GET /api/workflows/schema":                   func(v *victim) { v.steal("GET", "/api/workflows/schema", "") },
+	"GET /api/crews/schema":                       func(v *victim) { v.steal("GET", "/api/crews/schema", "") },
 	"GET /api/workflows/{id}":                     func(v *victim) { v.steal("GET", "/api/workflows/report", "") },
 	"GET /api/runs":                               (*victim).listsRuns,
 	"POST /api/runs":                              (*victim).startsRuns,

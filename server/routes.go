@@ -60,6 +60,7 @@ func (s *server) routes() []route {
 		{"POST", run + "/cancel", "end a run for good", s.cancelRun},
 		{"POST", run + "/approvals", "answer the question of an approval node", s.decideRun},
 		{"GET", crews, "list the crews", s.listCrews},
+		{"GET", crews + "/schema", "show the JSON Schema of crews' files", s.showCrewSchema},
 		{"GET", crew, "show a crew", s.getCrew},
 		{"POST", crew + "/messages", "say something to a crew", s.sayToCrew},
 		{"GET", crew + "/status", "show how a crew stands in a session", s.getCrewStatus},

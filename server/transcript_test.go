@@ -37,6 +37,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	ask(t, newServer(t), "GET", "/metrics", "")              // its figures differ from run to run
 	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // a file of its own
+	ask(t, newServer(t), "GET", "/api/crews/schema", "")     // likewise
 	goOnWithRuns(t)                                          // how they stand then depends on who is faster
 	goOnWithCrews(t)                                         // likewise
 	goOnWithTasks(t)                                         // likewise

@@ -266,9 +266,9 @@ func textOf(answer continuo.Entry) continuo.Entry {
 // behindOpen puts entries of the turn behind the results of the calls that stand open.
 func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
 	var entries []continuo.Entry
-	for _, id := range r.open.Open {
-		result := interruptedCall(id, r.open.Hidden)
-		if slices.Contains(r.asked, id) {
+	for _, call := range r.open.OpenCalls() {
+		result := interruptedCall(call, r.open.Hidden)
+		if slices.Contains(r.asked, call.ID) {
 			result.Content = continuo.Text("error: not run: the program ended before anybody decided whether it may")
 		}
 		entries = append(entries, result)
@@ -291,17 +291,15 @@ func (r *remains) broken() []continuo.Entry {
 	answer.Round = r.round
 	entries := []continuo.Entry{answer}
 	for _, call := range answer.ToolCalls {
-		result := interruptedCall(call.ID, false)
-		result.ToolName = call.Name
-		entries = append(entries, result)
+		entries = append(entries, interruptedCall(call, false))
 	}
 	return entries
 }
 
 // interruptedCall answers a call that got no result.
-func interruptedCall(id string, hidden bool) continuo.Entry {
+func interruptedCall(call continuo.ToolCall, hidden bool) continuo.Entry {
 	return continuo.Entry{
-		Role: continuo.Tool, ToolCallID: id, PartType: continuo.PartInterrupted, Hidden: hidden,
+		Role: continuo.Tool, ToolCallID: call.ID, ToolName: call.Name, PartType: continuo.PartInterrupted, Hidden: hidden,
 		Content: continuo.Text("error: interrupted: the program ended before this call had a result; it may or may not have been carried out"),
 	}
 }

@@ -100,6 +100,17 @@ func TestAKilledTurnIsClosedWithAllThatHadCome(t *testing.T) {
 	}
 }
 
+// toolNames lists the ids and tools of which the results of calls say that they are.
+func toolNames(entries []continuo.Entry) []string {
+	var names []string
+	for _, entry := range entries {
+		if entry.Role == continuo.Tool {
+			names = append(names, entry.ToolCallID+" "+entry.ToolName)
+		}
+	}
+	return names
+}
+
 func lastAnswer(entries []continuo.Entry) continuo.Entry {
 	for _, entry := range slices.Backward(entries) {
 		if entry.Role == continuo.Assistant {
@@ -158,6 +169,9 @@ func TestACallThatWasRunningIsAnswered(t *testing.T) {
 		want := []string{"user go", "assistant null calls call_0 calls call_1", "tool call_0 error: interrupted", "tool call_1 error: interrupted", "assistant null"}
 		if got := shapes(h.entries()); !slices.Equal(got, want) {
 			t.Errorf("log\n%q\nwant\n%q", got, want)
+		}
+		if got := toolNames(h.entries()); !slices.Equal(got, []string{"call_0 stuck", "call_1 echo"}) {
+			t.Errorf("the results say that they are of %q", got)
 		}
 		if len(h.model.bodies) != 1 {
 			t.Errorf("%d requests", len(h.model.bodies))

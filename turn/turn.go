@@ -308,8 +308,8 @@ func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.C
 		return nil, err
 	}
 	var results []continuo.Entry
-	for _, id := range group.Open {
-		results = append(results, interruptedCall(id, group.Hidden))
+	for _, call := range group.OpenCalls() {
+		results = append(results, interruptedCall(call, group.Hidden))
 	}
 	return results, nil
 }

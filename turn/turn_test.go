@@ -329,7 +329,7 @@ func TestAnOpenCallOfADeadProgramIsClosed(t *testing.T) {
 	if last := h.say("still there?"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
-	if closed := h.entries()[3]; closed.ToolCallID != "a" || !strings.Contains(closed.Content.String(), "interrupted") {
+	if closed := h.entries()[3]; closed.ToolCallID != "a" || closed.ToolName != "echo" || !strings.Contains(closed.Content.String(), "interrupted") {
 		t.Errorf("closing entry: %+v", closed)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -326,6 +327,26 @@ func TestHiddenAndEmptyEntriesAreExcludedWithAReason(t *testing.T) {
 	}
 }
 
+// Only events of a user interface are left out: nothing that somebody said, and no part of a tool group.
+func TestCollapsedSystemEntriesAreShownWhereTheViewSaysSo(t *testing.T) {
+	l := &entries{}
+	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text("hello"), IsCollapsed: true})
+	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("Two files were opened."), IsCollapsed: true})
+	l.add(continuo.Entry{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "look", "{}")}, IsCollapsed: true})
+	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("a tree"), IsCollapsed: true})
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("I see a tree."), IsCollapsed: true})
+	view := preset(t, window.Codex, window.Limits{})
+	for shown, want := range map[bool]string{false: "collapsed", true: "in_window"} {
+		view.ShowCollapsed = shown
+		for _, item := range l.build(t, view).Items {
+			isEvent := item.Seq == 2
+			if isEvent && item.Reason != want || !isEvent && item.Verdict != continuo.Kept {
+				t.Errorf("shown %t: entry %d is %s (%s)", shown, item.Seq, item.Verdict, item.Reason)
+			}
+		}
+	}
+}
+
 func TestAnOpenCallIsAnsweredByThePlan(t *testing.T) {
 	l := &entries{}
 	l.user("go")
@@ -367,8 +388,10 @@ func TestReplayShowsTheOpenCycleWhole(t *testing.T) {
 }
 
 func TestTheCostFollowsTheWindow(t *testing.T) {
-	for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
-		view, _ := window.DefaultSettings().View(name)
+	for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
+		settings := window.DefaultSettings()
+		task.Limits{}.Preset(&settings)
+		view, _ := settings.View(name)
 		for _, n := range []int{1000, 20_000} {
 			l := chat(n)
 			plan := l.build(t, view)

@@ -19,14 +19,15 @@ type contextShowCommand struct {
 	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	View         *string `placeholder:"VIEW" help:"Which view to build: ${allviews}, or role:NAME for what a role of a crew is shown. Default: the agent's, else continuity."`
 	Crew         string  `placeholder:"CREW" help:"Of which crew the role is. Default: the one that spoke last at that place."`
-	Format       *string `enum:"openai,anthropic,transcript" help:"Show the rendering too, in this form: openai, anthropic or transcript."`
+	Format       *string `enum:"openai,anthropic,transcript,handoff" help:"Show the rendering too, in this form: openai, anthropic, transcript, or, of the view handoff alone, handoff."`
 	At           int64   `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
 	MaxTokens    *int    `placeholder:"N" help:"Another limit on tokens; 0 for none."`
 	Model        string  `placeholder:"NAME" help:"Who would read it; its tokenizer counts. Default: the default model."`
 	Agent        string  `placeholder:"AGENT" help:"Whose context to show: an agent of the settings. Default: the conversation's, in the modes agent and run."`
-	System       bool    `help:"Put the mode's system messages into the rendering."`
+	Step         string  `name:"run" placeholder:"RUN" help:"Show what the next step of this run would be sent: its id, or its beginning, or @1."`
+	System       bool    `help:"Put the mode's system messages into the rendering, and those of the run's step."`
 	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
 	Raw          bool    `help:"Write the rendering alone, byte for byte."`
 	Request      int64   `placeholder:"SEQ" help:"Show the request again that this answer came of, and whether it has the same bytes."`
@@ -41,8 +42,10 @@ Examples:
     continuo context show s1
     continuo context show s1 --view codex --max-tokens 2000
     continuo context show s1 --view replay --raw
+    continuo context show s1 --view handoff --raw
     continuo context show s1 --at 40 --format anthropic --system
     continuo context show s1 --agent reviewer --system --rendering
+    continuo context show s1 --run run_0199c3 --system --rendering
     continuo context show s1 --request 12
     continuo context show crew:example --view role:builder --system --rendering
     continuo context show s1 --json | jq .plan.totals`
@@ -74,6 +77,13 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	if err := c.checkView(); err != nil {
 		return err
 	}
+	if c.Step != "" {
+		run, err := w.findRun(ctx, c.Step, runChoice{})
+		if err != nil {
+			return err
+		}
+		request.RunID = run.ID
+	}
 	if c.Format != nil {
 		request.Format = engine.Format(*c.Format)
 	}
@@ -90,7 +100,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	return c.show(ctx, a, w, conversation, shown)
 }
 
-// checkView refuses a view that there is not, and what a role's view has no use for.
+// checkView refuses a view that there is not, and what a role's view or a run's step has no use for.
 func (c *contextShowCommand) checkView() error {
 	view := ""
 	if c.View != nil {
@@ -98,6 +108,8 @@ func (c *contextShowCommand) checkView() error {
 	}
 	role, ofRole := strings.CutPrefix(view, engine.RoleView)
 	switch {
+	case c.Step != "" && (ofRole || c.Agent != "" || c.Model != ""):
+		return usage("--run shows what the run's step is sent: leave --agent, --model and the view of a role out")
 	case ofRole && role == "":
 		return usage("--view %s: name a role, such as %sbuilder; continuo crew list shows them", view, engine.RoleView)
 	case ofRole && (c.Agent != "" || c.Model != ""):
