@@ -51,8 +51,8 @@ type polling struct {
 	// silent week Telegram counts on from anywhere, and an offset above that would confirm what was never seen.
 	offset   int64
 	wait     time.Duration // that Telegram holds the next question open; 0 at first, to see soon who gets the updates
-	failures int // of the newest questions
-	held     int // how often the first update that is not confirmed has failed
+	failures int           // of the newest questions
+	held     int           // how often the first update that is not confirmed has failed
 	overtook map[int64]bool
 }
 

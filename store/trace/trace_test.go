@@ -44,7 +44,9 @@ func (s scripted) UpdateTurn(context.Context, continuo.TurnUpdate) ([]continuo.T
 	return nil, s.err
 }
 
-func (s scripted) Create(context.Context, continuo.Conversation, []continuo.Entry) error { return s.err }
+func (s scripted) Create(context.Context, continuo.Conversation, []continuo.Entry) error {
+	return s.err
+}
 
 func (s scripted) Conversation(context.Context, string) (continuo.Conversation, error) {
 	return continuo.Conversation{}, s.err
