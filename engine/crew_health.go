@@ -63,7 +63,7 @@ func (s *speakers) check(ctx context.Context) (ended int) {
 			}
 		}
 		if sp.session == nil && sp.failures == 0 && sp.restarts == 0 {
-			s.forget(key)
+			s.forget(key, sp)
 		}
 		sp.using.Unlock()
 	}
@@ -71,10 +71,12 @@ func (s *speakers) check(ctx context.Context) (ended int) {
 }
 
 // forget forgets a speaker of which there is nothing to remember, and that nobody uses.
-func (s *speakers) forget(key speakerKey) {
+func (s *speakers) forget(key speakerKey, sp *roleSpeaker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, key)
+	if s.known[key] == sp { // else another one has been begun meanwhile
+		delete(s.known, key)
+	}
 }
 
 // close ends all programs. No turn may be under way.

@@ -57,6 +57,19 @@ func (f *FrontEnd) overtakes(u update) bool {
 	return ok && slices.Contains([]string{"stop", "status", "roles", "context", "start", "help"}, c.name)
 }
 
+// settle does what is left of a command that has overtaken others, now that those are handled: what was written before
+// a stop is stopped too, without a second reply.
+func (f *FrontEnd) settle(ctx context.Context, u update) error {
+	if c, _ := parseCommand(u.Message.Text); c.name != "stop" || c.bot != "" && !strings.EqualFold(c.bot, f.username) {
+		return nil
+	}
+	_, err := f.crew.Stop(ctx)
+	if _, refused := errors.AsType[*RefusedError](err); refused {
+		return nil
+	}
+	return err
+}
+
 // command carries a command out. Those of other bots are ignored.
 func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 	if c.bot != "" && !strings.EqualFold(c.bot, f.username) {

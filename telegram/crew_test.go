@@ -24,6 +24,7 @@ type crewLog struct {
 	events    []telegram.Event
 	delivered telegram.Delivery
 	behind    []string // what was noted and is no step forward
+	stopped []string // what had been said at the newest stop
 	// turn has room for the one front end that is alone. Default: each is.
 	turn chan struct{}
 	// answer says what the roles say to a person's message; their seq is set by the log. Default: nothing.
@@ -130,7 +131,12 @@ func (c *crew) Restore(context.Context, string) (string, error) {
 	return "", &telegram.RefusedError{Reason: "There is nothing to take back."}
 }
 
-func (c *crew) Stop(context.Context) (string, error) { return "Stopped.", nil }
+func (c *crew) Stop(context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = slices.Clone(c.said)
+	return "Stopped.", nil
+}
 
 func (c *crew) Resume(context.Context) (string, error) {
 	return "", &telegram.RefusedError{Reason: "There is nothing to go on with."}

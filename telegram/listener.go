@@ -79,12 +79,16 @@ func (p *polling) take(ctx context.Context, updates []update) error {
 		p.offset, p.held, p.overtook = 0, 0, nil
 	}
 	for i, u := range updates {
-		if !p.overtook[u.ID] {
-			if err := p.frontEnd.one(ctx, u); err != nil {
-				return p.hold(ctx, u, err, updates[i+1:])
-			}
-			p.held = 0
+		err := error(nil)
+		if p.overtook[u.ID] {
+			err = p.frontEnd.settle(ctx, u)
+		} else {
+			err = p.frontEnd.one(ctx, u)
 		}
+		if err != nil {
+			return p.hold(ctx, u, err, updates[i+1:])
+		}
+		p.held = 0
 		delete(p.overtook, u.ID)
 		p.offset = u.ID + 1
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -292,9 +293,11 @@ func TestIdsMayGoBack(t *testing.T) {
 // is told once, and in the end each message is taken, once and in order.
 func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, busy := newScene(t), true
+		s := newScene(t)
+		var busy atomic.Bool
+		busy.Store(true)
 		c := &crew{crewLog: s.log, step: func(step string) error {
-			if step == "Say begins" && busy {
+			if step == "Say begins" && busy.Load() {
 				return errors.New("the crew is busy")
 			}
 			return nil
@@ -308,10 +311,11 @@ func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
 		settle(time.Minute)
 		s.expect("meanwhile", s.wrote(group),
 			"crew_bot: Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile.", "crew_bot: Stopped.")
-		busy = false
+		busy.Store(false)
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
 		s.expect("in the end", s.wrote(group)[2:], "crew_bot: All begin anew.")
+		s.expect("stopped was", s.log.stopped, "Eve: one", "Eve: two")
 		if pending := s.api.Pending(s.listener); pending != 0 || s.log.resets != 1 {
 			t.Errorf("%d updates are not confirmed, and there were %d resets", pending, s.log.resets)
 		}

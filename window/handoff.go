@@ -78,12 +78,13 @@ type toldUnit struct {
 func (h *handoffBuild) read() error {
 	assemble := assembler{view: h.view}
 	var size continuo.Size
-	full := false
+	full, read := false, h.in.At+1
 	for entry, err := range h.source.Backward(h.in.At) {
 		if err != nil {
 			return err
 		}
 		h.rowsRead++
+		read = entry.Seq
 		h.learn(&entry)
 		t := h.tell(assemble.add(&entry))
 		if t == nil {
@@ -103,15 +104,24 @@ func (h *handoffBuild) read() error {
 	if h.user != nil || !full {
 		return nil
 	}
-	entry, err := h.source.LatestUser(h.in.At)
-	if errors.Is(err, continuo.ErrNotFound) {
-		return nil
-	}
-	if err == nil {
+	return h.findUser(read)
+}
+
+// findUser finds the newest message of the user that says anything, before a seq.
+func (h *handoffBuild) findUser(before int64) error {
+	for h.user == nil && before > 1 {
+		entry, err := h.source.LatestUser(before - 1)
+		if errors.Is(err, continuo.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		h.rowsRead++
 		h.user = h.tell(&unit{entries: []*continuo.Entry{&entry}})
+		before = entry.Seq
 	}
-	return err
+	return nil
 }
 
 // tell puts a unit into words; nil where it says nothing.

@@ -106,6 +106,30 @@ func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 	}
 }
 
+// A message of blanks is none: the one before it is the newest, wherever it stands.
+func TestAHandoffLooksBehindABlankMessage(t *testing.T) {
+	for answers := range 6 {
+		l := &entries{}
+		l.user("The real request.")
+		l.assistant("Yes.")
+		l.user(" \n")
+		for range answers {
+			l.assistant("More.")
+		}
+		plan := l.build(t, handoff(t, task.Limits{MaxMessages: 3}))
+		if first := plan.Messages[0].Content.String(); first != "The real request." {
+			t.Errorf("behind %d answers the hand-off begins with %q", answers, first)
+		}
+		next := int64(1)
+		for _, item := range plan.Items {
+			if item.Seq != next {
+				t.Errorf("behind %d answers the plan goes on with entry %d after %d: %v", answers, item.Seq, next-1, reasons(plan))
+			}
+			next = max(item.Seq, item.Through) + 1
+		}
+	}
+}
+
 func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 	l := chat(20)
 	view := handoff(t, task.Limits{MaxMessages: 4, UserMaxChars: 10, AssistantMaxChars: 3})

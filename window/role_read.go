@@ -57,11 +57,36 @@ func (r *roleBuild) unseen() (entries []*continuo.Entry, err error) {
 	if r.role.Kind == RoleSummary && !r.role.Whole { // a summary near the end may stand for most of it
 		return r.between(r.seen(), r.in.At)
 	}
-	// The role's own turn, if one is under way, is read to its beginning.
+	newest := newestTurn{}
 	return r.betweenUntil(r.seen(), r.in.At, func(e *continuo.Entry, read []*continuo.Entry) bool {
-		return int64(2*len(read)) > maxBacklog && (e.TurnID == "" || e.TurnID != read[0].TurnID)
+		enough := int64(2*len(read)) > maxBacklog && newest.isRead()
+		newest.take(e)
+		return enough
 	})
 }
+
+// newestTurn follows the newest turn of a log back to where it began: it may be the role's own, which must be read whole,
+// with whatever others have said within it.
+type newestTurn struct {
+	id     string // "" before one was found
+	begun  bool   // what it began with was read
+	others int64  // entries of others since its oldest that was read
+}
+
+// take takes the next older entry.
+func (n *newestTurn) take(e *continuo.Entry) {
+	if n.id == "" {
+		n.id = e.TurnID
+	}
+	if n.others++; n.id != "" && e.TurnID == n.id {
+		n.others = 0
+		n.begun = n.begun || e.RunEvent != nil && e.RunEvent.Kind == continuo.RunNodeBegan
+	}
+}
+
+// isRead reports whether nothing of the turn is expected further up: its beginning was read, or more of others than are
+// said within one turn.
+func (n *newestTurn) isRead() bool { return n.begun || 2*n.others > maxBacklog }
 
 // seen is the seq through which nothing is new to the role.
 func (r *roleBuild) seen() int64 { return max(r.role.Cursor, r.role.Since) }
@@ -87,7 +112,7 @@ func (r *roleBuild) backlog(unseen []*continuo.Entry) ([]*continuo.Entry, error)
 			r.later = 0
 		}
 		entries, err := r.between(seen, r.end)
-		if err != nil || r.later == 0 || slices.ContainsFunc(entries, saysSomething) {
+		if err != nil || r.later == 0 || slices.ContainsFunc(entries, r.mayBeNews) {
 			return entries, err
 		}
 	}
@@ -108,8 +133,10 @@ func (r *roleBuild) groupEnd(seq, last int64) (int64, error) {
 	return seq, nil
 }
 
-// saysSomething reports whether an entry may be talk.
-func saysSomething(e *continuo.Entry) bool { return !e.Hidden && excludeTalk(e) == "" }
+// mayBeNews reports whether an entry may be the first of something that is new to the role.
+func (r *roleBuild) mayBeNews(e *continuo.Entry) bool {
+	return !e.Hidden && e.Role != continuo.Tool && excludeTalk(e) == "" && !r.role.isOwn(e)
+}
 
 // between reads the entries behind a seq up to another, newest first.
 func (r *roleBuild) between(behind, through int64) ([]*continuo.Entry, error) {
@@ -189,7 +216,7 @@ func (r *roleBuild) takeTurn(unseen []*continuo.Entry) {
 // findNotes reads the role's notes.
 func (r *roleBuild) findNotes() error {
 	seq := r.role.Notes
-	if r.role.Kind != RoleMemory || seq <= r.role.Since || seq > r.end {
+	if r.role.Kind != RoleMemory || seq <= r.role.Since || seq > max(r.end, r.later) {
 		return nil
 	}
 	entry, err := r.first(seq)

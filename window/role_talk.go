@@ -53,7 +53,7 @@ func (t *talk) text(body string) string { return t.label + " " + escapeTalk(body
 func newTalk(u *unit, role *RoleView) *talk {
 	e := u.entries[0]
 	t := &talk{unit: u, label: labelOf(e), user: u.isUser()}
-	t.own = !t.user && e.Author != nil && e.Author.RoleName == role.Name && role.isOf(e)
+	t.own = role.isOwn(e)
 	t.isNew = !t.own && e.Seq > role.Cursor
 	lines := make([]string, 0, 1)
 	if said := saidIn(e); strings.IndexFunc(said, isVisible) >= 0 {
@@ -71,6 +71,11 @@ func newTalk(u *unit, role *RoleView) *talk {
 	}
 	t.body = strings.Join(lines, "\n")
 	return t
+}
+
+// isOwn reports whether the role itself has said an entry.
+func (v *RoleView) isOwn(e *continuo.Entry) bool {
+	return e.Role != continuo.User && e.Author != nil && e.Author.RoleName == v.Name && v.isOf(e)
 }
 
 // isOf reports whether an entry is of the role's crew, as far as it says.

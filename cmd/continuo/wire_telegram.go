@@ -102,7 +102,10 @@ func refusal(err error) error {
 	if _, ok := errors.AsType[*continuo.OverflowError](err); ok {
 		return &telegram.RefusedError{Reason: "That is more than the crew can be shown at once. Please send it in parts."}
 	}
-	for _, stays := range []error{continuo.ErrInvalid, continuo.ErrNotFound, continuo.ErrArchived, engine.ErrNoCycle} {
+	if _, ok := errors.AsType[*crew.Problems](err); ok {
+		return &telegram.RefusedError{Reason: "The crew's file is not right, so that nobody can answer. Whoever runs the crew finds out more with continuo doctor."}
+	}
+	for _, stays := range []error{continuo.ErrInvalid, continuo.ErrArchived, engine.ErrNoCycle} {
 		if errors.Is(err, stays) {
 			line, _, _ := strings.Cut(err.Error(), "\n")
 			return &telegram.RefusedError{Reason: oneLine(line, 300)}
@@ -243,7 +246,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 
 // Alone implements [telegram.Crew].
 func (c *crewChat) Alone(ctx context.Context, do func(ctx context.Context) error) error {
-	return c.engine.Alone(ctx, c.session.ProjectID+"/"+c.session.SessionID, func(owner string) {
+	return c.engine.Alone(ctx, c.session.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
 		c.logger.InfoContext(ctx, "telegram_elsewhere", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
 	}, do)
 }
@@ -314,8 +317,8 @@ func (c *crewChat) displayName(role string) string {
 	return role
 }
 
-// deliveryKey is the key of the metadata that holds the [telegram.Delivery].
-const deliveryKey = "telegram"
+// deliveryKey is the key of the metadata that holds the crew's [telegram.Delivery].
+func (c *crewChat) deliveryKey() string { return "telegram/" + c.session.Crew }
 
 // Delivered implements [telegram.Crew]. A conversation that was there before the front end begins with what comes.
 func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
@@ -325,7 +328,7 @@ func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
 	}
 	var kept map[string]json.RawMessage
 	var delivery telegram.Delivery
-	if json.Unmarshal(conversation.Metadata, &kept) == nil && kept[deliveryKey] != nil && json.Unmarshal(kept[deliveryKey], &delivery) == nil {
+	if json.Unmarshal(conversation.Metadata, &kept) == nil && kept[c.deliveryKey()] != nil && json.Unmarshal(kept[c.deliveryKey()], &delivery) == nil {
 		return delivery, nil
 	}
 	delivery.Seq = conversation.LastSeq
@@ -346,10 +349,10 @@ func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery)
 		}
 	}
 	var newest telegram.Delivery
-	if json.Unmarshal(kept[deliveryKey], &newest) == nil && cmp.Or(cmp.Compare(newest.Seq, delivery.Seq), cmp.Compare(newest.Parts, delivery.Parts)) > 0 {
+	if json.Unmarshal(kept[c.deliveryKey()], &newest) == nil && cmp.Or(cmp.Compare(newest.Seq, delivery.Seq), cmp.Compare(newest.Parts, delivery.Parts)) > 0 {
 		return nil
 	}
-	kept[deliveryKey] = rawjson.MustMarshal(delivery)
+	kept[c.deliveryKey()] = rawjson.MustMarshal(delivery)
 	_, err = c.engine.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: rawjson.MustMarshal(kept)})
 	return err
 }

@@ -353,6 +353,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// poll is how often readers look where nobody tells them of events.
+const poll = time.Second
+
 // TestReadersElsewhere hears turns at a replica that does not run them while they run, and tells how far behind it is.
 func TestReadersElsewhere(t *testing.T) {
 	random := killTest(t)
@@ -377,6 +380,9 @@ func TestReadersElsewhere(t *testing.T) {
 	}
 	slices.Sort(behind)
 	t.Logf("behind the replica that runs the turn: median %v, p99 %v, max %v of %d events", share(behind, 0.5), share(behind, 0.99), behind[len(behind)-1], len(behind))
+	if half := share(behind, 0.5); half > poll/4 {
+		t.Errorf("half of the events came more than %v later, as if nobody had told of them", half)
+	}
 }
 
 // behind returns how much later than at the replica that ran the turn each event came to the reader.
