@@ -24,7 +24,7 @@ type crewLog struct {
 	events    []telegram.Event
 	delivered telegram.Delivery
 	behind    []string // what was noted and is no step forward
-	stopped []string // what had been said at the newest stop
+	stopped   []string // what had been said at the newest stop
 	// turn has room for the one front end that is alone. Default: each is.
 	turn chan struct{}
 	// answer says what the roles say to a person's message; their seq is set by the log. Default: nothing.
