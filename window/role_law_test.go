@@ -134,7 +134,7 @@ func (c *crewOf) look(m *member) *continuo.Plan {
 	if len(plan.Messages) > 0 && c.original != "" && !strings.Contains(plan.Messages[0].Content.String(), c.original) {
 		c.t.Fatalf("turn %d of %s: the original request is out of sight:\n%s", c.turns, m.Name, plan.Messages[0].Content.String())
 	}
-	if m.Role.Kind == window.RoleMemory && m.Role.Notes > 0 && !strings.Contains(plan.Messages[0].Content.String(), "my notes") {
+	if m.Role.Kind == window.RoleMemory && m.Role.Notes > 0 && !strings.Contains(plan.Messages[0].Content.String(), c.list[m.Role.Notes-1].Content.String()) {
 		c.t.Fatalf("turn %d of %s: its notes are out of sight:\n%s", c.turns, m.Name, plan.Messages[0].Content.String())
 	}
 	if mark := c.newestRequest(m.Role.Cursor); mark != "" && !strings.Contains(plan.Messages[0].Content.String(), mark) {
