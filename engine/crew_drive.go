@@ -61,9 +61,11 @@ func (e *Engine) attendRole(ctx context.Context, t *crewTracker, step crew.Step)
 	if err := t.catchUp(ctx); err != nil {
 		return err
 	}
-	if now := t.state.Next(); now.Kind != crew.StepAttend || !now.Same(step) {
+	now := t.state.Next()
+	if now.Kind != crew.StepAttend || !now.Same(step) {
 		return nil
 	}
+	step = now // it may have been stopped and resumed meanwhile
 	answer := t.answers[step.Role.Name]
 	switch {
 	case found.State == continuo.TurnFinished && answer != nil && answer.TurnID == found.ID:
