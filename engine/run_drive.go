@@ -247,9 +247,14 @@ func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step, bro
 		return e.awaitTurn(ctx, found.ConversationID, found.ID)
 	}
 	// What the turn wrote stands in the log by now, but may be newer than what was read.
-	if err := t.catchUp(ctx); err != nil || !sameAttempt(t.state.Next(), step) {
+	if err := t.catchUp(ctx); err != nil {
 		return err
 	}
+	now := t.state.Next()
+	if !sameAttempt(now, step) {
+		return nil
+	}
+	step = now // it may have been stopped and resumed meanwhile
 	switch {
 	case found.State == continuo.TurnFinished:
 		return e.recordRun(ctx, t, t.conclude(step, t.answers[step.Node.ID]))
