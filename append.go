@@ -360,7 +360,7 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 	entry.ID = l.NewID("ent")
 	entry.ConversationID = conversation.ID
 	entry.Seq = tail.last + 1
-	if entry.Role == Tool && !entry.Hidden {
+	if entry.Role == Tool && !entry.Hidden && !strings.HasPrefix(entry.OutputRef, FilesFolder) {
 		ref, err := l.outputRef(ctx, conversation, tail, entry)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -74,6 +75,17 @@ func (c Content) Parts() []Part { return c.parts }
 // IsEmpty reports whether content says nothing: absent, null, an empty string or an empty list.
 func (c Content) IsEmpty() bool {
 	return c.IsNull() || c.kind == contentText && c.text == "" || c.kind == contentParts && len(c.parts) == 0
+}
+
+// IsBlank reports whether content says nothing that anybody could see: it has no part that is not text, and its text is
+// blank (plaintext.IsBlank). It is the one definition of an empty message.
+func (c Content) IsBlank() bool {
+	for _, part := range c.parts {
+		if !part.IsText() {
+			return false
+		}
+	}
+	return plaintext.IsBlank(c.String())
 }
 
 // String returns the text of the content: the string, or the text parts joined by line ends.

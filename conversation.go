@@ -13,15 +13,18 @@ type Kind string
 
 // The kinds of conversations.
 const (
-	KindTalk  Kind = ""      // people and models; the default
-	KindTask  Kind = "task"  // a task that was given away: its record, who was deployed, what was found
-	KindAgent Kind = "agent" // the work of an agent that was deployed for a task
+	KindTalk   Kind = ""       // people and models; the default
+	KindTask   Kind = "task"   // a task that was given away: its record, who was deployed, what was found
+	KindBranch Kind = "branch" // a step of a run that is carried out beside others: a fork of the run's conversation
+	KindAgent  Kind = "agent"  // the work of an agent that was deployed for a task
 )
 
 // Conversation is one log and what is known about it.
 type Conversation struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
+	// UserID says whose conversation it is within the project; empty when it is nobody's in particular.
+	UserID string `json:"user_id,omitempty"`
 	// Key is the caller's own name for the conversation, unique in its project; empty when there is none.
 	Key string `json:"key,omitempty"`
 	// Kind says what the log is of; each kind has lists of its own. It never changes.

@@ -68,21 +68,36 @@ type Summary struct {
 	// before it stood for, it says what that one said.
 	From    int64 `json:"from"`
 	Through int64 `json:"through"`
-	// Role is whose notes they are, in a crew; "" for a summary that is everybody's.
+	// Role is whose notes or catch-up it is, in a crew; "" for a summary that is everybody's.
 	Role string `json:"role,omitempty"`
 	// Decisions are what was decided, of a role's notes.
 	Decisions []string `json:"decisions,omitempty"`
+	// Messages is how many messages a catch-up stands for; 0 for every other summary, and for more than were counted.
+	Messages int `json:"messages,omitempty"`
 	// By names the model that made it, or the built-in summarizer ("extractive").
 	By string `json:"by"`
 }
 
-// The PartTypes of summaries: a hidden entry with a Summary.
+// The PartTypes of summaries: a hidden entry with a Summary. A catch-up stands for messages that a role of a crew was
+// never shown, because too much was new to it at once.
 const (
 	PartSummary = "summary"
 	PartNotes   = "notes"
+	PartCatchUp = "catch_up"
 )
 
-// IsPlaceholder reports whether the entry is a role's word that it has nothing to add.
+// IsBlank reports whether the entry calls nothing and says nothing that anybody could see.
+func (e *Entry) IsBlank() bool { return !e.HasCalls() && e.Content.IsBlank() }
+
+// IsPlaceholder reports whether the entry is a role's word that it has nothing to add, or the beginning of that word where
+// the answer broke off.
 func (e *Entry) IsPlaceholder() bool {
-	return e.Role == Assistant && e.Author != nil && len(e.ToolCalls) == 0 && e.Error == nil && strings.TrimSpace(e.Content.String()) == Placeholder
+	if e.Role != Assistant || e.Author == nil || len(e.ToolCalls) > 0 {
+		return false
+	}
+	text := strings.TrimSpace(e.Content.String())
+	if e.Error != nil {
+		return text != "" && strings.Trim(text, ".") == ""
+	}
+	return text == Placeholder
 }

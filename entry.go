@@ -66,7 +66,8 @@ type Entry struct {
 	IsCollapsed bool
 	Widget      json.RawMessage
 
-	// OutputRef is the alias path under which the whole of a tool's output can be read.
+	// OutputRef is the alias path under which the whole of a tool's output can be read, or the inputs of a run or the
+	// outputs of its step ([InputsRef], [StepRef]).
 	OutputRef string
 	// Output says where a tool's output is kept that is too large for its entry; Content is then a preview of
 	// it. Nil when Content is whole.
@@ -120,15 +121,17 @@ const (
 )
 
 // The PartTypes of results of calls that did not do what they were asked to. PartInterrupted is a call that had
-// begun when its program ended: it may or may not have been carried out.
+// begun when its program ended: it may or may not have been carried out. PartUndecided is a call that has not run, because
+// its turn ended before anybody decided whether it may.
 const (
 	PartToolError   = "tool_error"
 	PartInterrupted = "tool_interrupted"
+	PartUndecided   = "tool_undecided"
 )
 
 // ToolFailed reports whether the entry is the result of a call that failed.
 func (e *Entry) ToolFailed() bool {
-	return e.PartType == PartToolError || e.PartType == PartInterrupted
+	return e.PartType == PartToolError || e.PartType == PartInterrupted || e.PartType == PartUndecided
 }
 
 // IsCue reports whether the entry is a system entry that is shown as a user message: providers refuse system
@@ -146,11 +149,13 @@ type Author struct {
 
 // TurnError says why a model's answer is not whole.
 type TurnError struct {
-	Code             string            `json:"code"` // always LLM_ERROR
-	Reason           FailureReason     `json:"reason"`
-	Message          string            `json:"message"`
-	Retryable        bool              `json:"retryable"`
-	ProviderStatus   int               `json:"provider_status,omitempty"` // HTTP status, 0 when there was none
+	Code           string        `json:"code"` // always LLM_ERROR
+	Reason         FailureReason `json:"reason"`
+	Message        string        `json:"message"`
+	Retryable      bool          `json:"retryable"`
+	ProviderStatus int           `json:"provider_status,omitempty"` // HTTP status, 0 when there was none
+	// RetryAfter is in how many seconds the same request may succeed, as the upstream said; 0 when it did not.
+	RetryAfter       int               `json:"retry_after,omitempty"`
 	PartialToolCalls []PartialToolCall `json:"partial_tool_calls,omitempty"`
 }
 
@@ -169,6 +174,10 @@ const (
 	ReasonContentFilter FailureReason = "content_filter"
 	ReasonCancelled     FailureReason = "cancelled"
 	ReasonInterrupted   FailureReason = "interrupted"
+	// ReasonContextOverflow is of a request that is larger than the model's window, ReasonTurnLimit of a turn that asked
+	// for tools up to its limit on rounds, or whose agent wrote more than its limit.
+	ReasonContextOverflow FailureReason = "context_overflow"
+	ReasonTurnLimit       FailureReason = "turn_limit"
 )
 
 // PartialToolCall is a call whose arguments broke off.

@@ -11,6 +11,7 @@ var (
 	ErrInvalid     = errors.New("invalid input")
 	ErrBadRange    = errors.New("seq out of range")
 	ErrExists      = errors.New("already exists")
+	ErrOtherUser   = errors.New("another user is out of reach")
 	ErrKeyReused   = errors.New("idempotency key was used for another request")
 	ErrClosed      = errors.New("closed")
 	ErrBusy        = errors.New("conversation is busy with another turn")
@@ -42,31 +43,4 @@ type RuleError struct {
 
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("entry %d breaks the rule %s: %s", e.Index, e.Rule, e.Message)
-}
-
-// OverflowError says that what a request must hold is more than its budget. Nothing was shortened.
-type OverflowError struct {
-	View   string
-	Limits Size // 0 means no limit
-	// The parts that cannot be left out, each with its size.
-	Prompt, NewestUser, OpenGroup Size
-}
-
-func (e *OverflowError) Error() string {
-	return fmt.Sprintf("context_overflow: view %s allows %s, but the prompt (%s), the newest user message (%s) and the open group (%s) need more: raise the budget or shorten the message",
-		e.View, limitText(e.Limits), sizeText(e.Prompt), sizeText(e.NewestUser), sizeText(e.OpenGroup))
-}
-
-func sizeText(s Size) string {
-	return fmt.Sprintf("%d messages, %d characters, %d tokens", s.Messages, s.Chars, s.Tokens)
-}
-
-func limitText(s Size) string {
-	text := func(n int) string {
-		if n == 0 {
-			return "any number of"
-		}
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s messages, %s characters, %s tokens", text(s.Messages), text(s.Chars), text(s.Tokens))
 }

@@ -58,8 +58,11 @@ type IndexTerm struct {
 type PlaceQuery struct {
 	ProjectID      string
 	ConversationID string // "": all of the project
-	From, To       int64
-	Terms          []IndexTerm // at least one; all have to occur
+	// UserID and Labels narrow the conversations of the project; see ConversationQuery.
+	UserID   string
+	Labels   map[string]string
+	From, To int64
+	Terms    []IndexTerm // at least one; all have to occur
 	// Before continues after the last place of the page before; zero for the first page.
 	Before Place
 	Limit  int // at least 1

@@ -15,6 +15,8 @@ type Project struct {
 type APIKey struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
+	// UserID binds the key to the conversations of one user; empty: to all of the project.
+	UserID string `json:"user_id,omitempty"`
 	// Name says what the key is for; it may be empty.
 	Name string `json:"name,omitempty"`
 	// Hash is the SHA-256 of the secret, in hex.

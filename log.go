@@ -28,6 +28,7 @@ type Log struct {
 	blobs   map[string]bool  // hashes of envelopes that are known to be kept
 	heeds   atomic.Bool      // the store tells of changes
 	back    atomic.Int64     // when it last began to, in Unix nanoseconds
+	lost    atomic.Bool      // it did, and does not any more
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -112,10 +113,10 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 	if conversation.ActiveMode == "" {
 		conversation.ActiveMode = ModeChat
 	}
-	if err := CheckMetadata(conversation.Metadata); err != nil {
+	if err := errors.Join(CheckMetadata(conversation.Metadata), CheckUserID(conversation.UserID)); err != nil {
 		return Conversation{}, err
 	}
-	conversation.CreatedAt, conversation.UpdatedAt = now, now
+	conversation.CreatedAt, conversation.UpdatedAt = timesOf(conversation, entries, now)
 	for i := range entries {
 		if err := checkShape(&entries[i]); err != nil {
 			return Conversation{}, atIndex(err, i)
@@ -133,6 +134,32 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	return conversation, nil
+}
+
+// timesOf returns when a conversation with entries from elsewhere began and last changed: as it says itself, else as
+// its entries say. No time is after now: a later one would keep the conversation ahead of all others in lists.
+func timesOf(conversation Conversation, entries []Entry, now time.Time) (created, updated time.Time) {
+	created, updated = conversation.CreatedAt, conversation.UpdatedAt
+	fromEntries := created.IsZero()
+	for i := range entries {
+		at := entries[i].CreatedAt
+		if at.IsZero() {
+			at = now
+		}
+		if fromEntries && (created.IsZero() || at.Before(created)) {
+			created = at
+		}
+		if at.After(updated) {
+			updated = at
+		}
+	}
+	if created.IsZero() || created.After(now) {
+		created = now
+	}
+	if updated.Before(created) || updated.After(now) {
+		updated = now
+	}
+	return created.UTC(), updated.UTC()
 }
 
 // withoutRuns takes the events of runs and tasks, and summaries, out of entries: they stay with the log that they happened in.
@@ -169,14 +196,14 @@ func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error)
 	return conversation, nil
 }
 
-// Find finds a conversation of a project by its id or by its key; ErrNotFound.
-func (l *Log) Find(ctx context.Context, projectID, idOrKey string) (Conversation, error) {
+// Find finds a conversation within a scope by its id or by its key; ErrNotFound.
+func (l *Log) Find(ctx context.Context, scope Scope, idOrKey string) (Conversation, error) {
 	conversation, err := l.store.Conversation(ctx, idOrKey)
-	if err == nil && conversation.ProjectID != projectID {
-		err = ErrNotFound
+	if errors.Is(err, ErrNotFound) || err == nil && conversation.ProjectID != scope.ProjectID {
+		conversation, err = l.store.ConversationByKey(ctx, scope.ProjectID, idOrKey)
 	}
-	if errors.Is(err, ErrNotFound) {
-		conversation, err = l.store.ConversationByKey(ctx, projectID, idOrKey)
+	if err == nil && !scope.Has(conversation) {
+		err = ErrNotFound
 	}
 	if err != nil {
 		return Conversation{}, fmt.Errorf("conversation %s: %w", idOrKey, err)
@@ -184,15 +211,40 @@ func (l *Log) Find(ctx context.Context, projectID, idOrKey string) (Conversation
 	return conversation, nil
 }
 
+// FindRun finds a run of a conversation within a scope; ErrNotFound.
+func (l *Log) FindRun(ctx context.Context, scope Scope, id string) (Run, error) {
+	run, err := l.store.Run(ctx, scope.ProjectID, id)
+	if err != nil || scope.UserID == "" {
+		return run, err
+	}
+	conversation, err := l.store.Conversation(ctx, run.ConversationID)
+	if err == nil && !scope.Has(conversation) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	return run, nil
+}
+
 // Conversations lists a project's conversations, the newest change first.
 func (l *Log) Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error) {
 	return l.store.Conversations(ctx, query)
 }
 
-// Update changes a conversation's title, mode, agent or metadata.
+// Update changes what is known about a conversation, but for its entries; ErrNotFound, and ErrExists when another
+// conversation has the key.
 func (l *Log) Update(ctx context.Context, id string, change ConversationChange) (Conversation, error) {
 	if err := CheckMetadata(change.Metadata); err != nil {
 		return Conversation{}, err
+	}
+	for _, user := range []*string{change.UserID, change.Claim} {
+		if user == nil {
+			continue
+		}
+		if err := CheckUserID(*user); err != nil {
+			return Conversation{}, err
+		}
 	}
 	change.UpdatedAt = l.now()
 	conversation, err := l.store.Update(ctx, id, change)
@@ -202,8 +254,11 @@ func (l *Log) Update(ctx context.Context, id string, change ConversationChange) 
 	return conversation, nil
 }
 
-// Delete removes a conversation. Its forks keep what they began with.
+// Delete removes a conversation, with the branches of its runs. Its forks keep what they began with.
 func (l *Log) Delete(ctx context.Context, id string) error {
+	if err := l.deleteBranches(ctx, id); err != nil {
+		return fmt.Errorf("delete conversation %s: %w", id, err)
+	}
 	if err := l.store.Delete(ctx, id); err != nil {
 		return fmt.Errorf("delete conversation %s: %w", id, err)
 	}
@@ -236,7 +291,7 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 		return Conversation{}, fmt.Errorf("fork at seq %d: %w: it would cut the calls %v from their results; choose a seq before the calls or after the results", at, ErrBadRange, group.Open)
 	}
 	now := l.now()
-	if err := CheckMetadata(conversation.Metadata); err != nil {
+	if err := errors.Join(CheckMetadata(conversation.Metadata), CheckUserID(conversation.UserID)); err != nil {
 		return Conversation{}, err
 	}
 	conversation.ID, conversation.ProjectID = l.NewID("conv"), parent.ProjectID
@@ -251,6 +306,9 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 	}
 	if conversation.Title == "" {
 		conversation.Title = parent.Title
+	}
+	if conversation.UserID == "" {
+		conversation.UserID = parent.UserID
 	}
 	if conversation.Metadata == nil {
 		conversation.Metadata = parent.Metadata
@@ -347,7 +405,7 @@ func (l *Log) LatestUser(ctx context.Context, conversation Conversation, at int6
 	return l.search(ctx, conversation, at, EntryQuery{UsersOnly: true, Backward: true, Limit: 1})
 }
 
-// EntryByOutputRef finds the tool entry whose whole output an alias path names; ErrNotFound.
+// EntryByOutputRef finds the newest entry that an alias path names; ErrNotFound.
 func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, ref string) (Entry, error) {
 	return l.search(ctx, conversation, conversation.LastSeq, EntryQuery{OutputRef: ref, Backward: true, Limit: 1})
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -143,4 +144,66 @@ func TestWhatMayHaveBeenWrittenIsNotWrittenAgain(t *testing.T) {
 			t.Errorf("4 requests left %d entries, %v", found.LastSeq, err)
 		}
 	})
+}
+
+func TestAnImportedConversationHasItsOwnTimes(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Now: func() time.Time { return now }})
+	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
+	for name, test := range map[string]struct {
+		created, updated         time.Time // as the conversation says
+		entries                  []time.Time
+		wantCreated, wantUpdated time.Time
+	}{
+		"nothing is known":        {wantCreated: now, wantUpdated: now},
+		"by its entries":          {entries: []time.Time{at(-9), at(-8), at(-7)}, wantCreated: at(-9), wantUpdated: at(-7)},
+		"in any order":            {entries: []time.Time{at(-7), at(-9)}, wantCreated: at(-9), wantUpdated: at(-7)},
+		"as it says itself":       {created: at(-20), updated: at(-3), entries: []time.Time{at(-9)}, wantCreated: at(-20), wantUpdated: at(-3)},
+		"without entries":         {created: at(-20), wantCreated: at(-20), wantUpdated: now},
+		"an entry without a time": {entries: []time.Time{at(-9), {}}, wantCreated: at(-9), wantUpdated: now},
+		"later than today":        {entries: []time.Time{at(-9), at(5)}, wantCreated: at(-9), wantUpdated: now},
+		"all later than today":    {created: at(3), updated: at(4), wantCreated: now, wantUpdated: now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var entries []continuo.Entry
+			for _, created := range test.entries {
+				entry := user("hello")
+				entry.CreatedAt = created
+				entries = append(entries, entry)
+			}
+			made, err := log.Import(t.Context(), continuo.Conversation{CreatedAt: test.created, UpdatedAt: test.updated}, entries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !made.CreatedAt.Equal(test.wantCreated) || !made.UpdatedAt.Equal(test.wantUpdated) {
+				t.Errorf("created %s, updated %s; want %s and %s", made.CreatedAt, made.UpdatedAt, test.wantCreated, test.wantUpdated)
+			}
+		})
+	}
+}
+
+func TestAForkIsTheUsersAndHasNoKey(t *testing.T) {
+	log, _ := newLog(t, nil)
+	parent, err := log.Create(t.Context(), continuo.Conversation{Key: "s1", UserID: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{})
+	if err != nil || fork.UserID != "ada" || fork.Key != "" {
+		t.Errorf("the fork is %+v (%v)", fork, err)
+	}
+}
+
+func TestABadUserIDIsRefused(t *testing.T) {
+	log, conversation := newLog(t, nil)
+	bad := "a\nb"
+	_, created := log.Create(t.Context(), continuo.Conversation{UserID: bad})
+	_, changed := log.Update(t.Context(), conversation.ID, continuo.ConversationChange{UserID: &bad})
+	_, claimed := log.Update(t.Context(), conversation.ID, continuo.ConversationChange{Claim: &bad})
+	_, forked := log.Fork(t.Context(), conversation.ID, 0, continuo.Conversation{UserID: bad})
+	for what, err := range map[string]error{"create": created, "update": changed, "claim": claimed, "fork": forked} {
+		if !errors.Is(err, continuo.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

@@ -54,6 +54,18 @@ type DiscardStore interface {
 	Discarded(ctx context.Context, names []string) error
 }
 
+// ResidueStore is a store that may keep, for a while, what was redacted or deleted in a log of its own.
+type ResidueStore interface {
+	// HasResidue reports whether that log still holds something of it. It is cleared as soon as no reader holds it.
+	HasResidue() bool
+}
+
+// HasResidue reports whether what was redacted or deleted may still be in the store's own write-ahead log.
+func (l *Log) HasResidue() bool {
+	store, ok := l.store.(ResidueStore)
+	return ok && store.HasResidue()
+}
+
 // Objects are the ids of the objects that an entry needs. A store keeps them beside the entry, and
 // discards them with the last entry that needs them.
 func (e *Entry) Objects() []string {

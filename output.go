@@ -36,6 +36,20 @@ type Output struct {
 	Parts []OutputPart `json:"parts,omitempty"`
 }
 
+// FilesFolder is where the files can be read that calls of a conversation wrote: each is the arguments of a call, and its
+// path the OutputRef of the call's result.
+const FilesFolder = "@state/files/"
+
+// runFolder is where the inputs of runs and the outputs of their steps can be read.
+const runFolder = "@state/runs/"
+
+// StepRef is the alias path of the outputs of a run's step, of its newest visit: the OutputRef of the event that it
+// finished.
+func StepRef(runID, nodeID string) string { return runFolder + runID + "/steps/" + nodeID + ".json" }
+
+// InputsRef is the alias path of a run's inputs: the OutputRef of its first entry.
+func InputsRef(runID string) string { return runFolder + runID + "/inputs.json" }
+
 // OutputPart is a text part of an output.
 type OutputPart struct {
 	Bytes int64           `json:"bytes"` // of its text

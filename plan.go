@@ -13,15 +13,26 @@ type Plan struct {
 	Cycle  int64      `json:"cycle,omitempty"`
 	Totals PlanTotals `json:"totals"`
 	// Limits are those in force, 0 for none: the view's, its tokens tightened where the model's window or
-	// what the provider reported asks for it.
+	// what the provider reported asks for it. Where the newest user message and the open group alone are over one, it
+	// bounds what is shown around them.
 	Limits Size       `json:"limits"`
 	Items  []PlanItem `json:"items"`
 	// Role says what a crew's role gets to see, of the view of a role; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
-	// Missing are the attachments that were to be shown and could not be read; a text stands in their places.
+	// Missing are the parts of shown messages that the request goes without: attachments that could not be read, and what
+	// its format has no place for. A text stands in the place of each.
 	Missing []MissingPart `json:"missing,omitempty"`
+	// Withheld are blocks of shown messages that go back to the provider that made them only, and the request goes to
+	// another one.
+	Withheld []WithheldBlocks `json:"withheld,omitempty"`
 	// Messages are what is shown, in order, already shaped.
 	Messages []Message `json:"-"`
+}
+
+// Partial reports whether the plan leaves out or shortens something that its reader could look up.
+func (p *Plan) Partial() bool {
+	t := &p.Totals
+	return t.Previewed+t.Truncated+t.Summarized+t.Dropped > 0
 }
 
 // RolePlan is what a plan means for the role that it is shown to.
@@ -29,13 +40,26 @@ type RolePlan struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // delta, full, window, summary or memory
 	// Cursor is where the role's cursor stood, Through where it moves when the role answers: everything up to there
-	// was shown, but for what is never shown to it.
+	// was shown, if only by a summary, but for what is never shown to it.
 	Cursor  int64 `json:"cursor"`
 	Through int64 `json:"through"`
-	// News counts the entries behind Cursor that are shown to the role for the first time, Waiting those that do
-	// not fit and are shown in its next turns; of a long backlog, which is not read whole, every entry counts.
+	// News counts the messages behind Cursor that are shown to the role for the first time, or by a summary; Waiting those
+	// that do not fit and for which no summary stands yet: one is made before its next turn. Of a long backlog not all are
+	// counted.
 	News    int `json:"news"`
 	Waiting int `json:"waiting"`
+	// Summarized counts those of News that are shown by a summary alone.
+	Summarized int `json:"summarized,omitempty"`
+	// Before is how many of the plan's messages stand before those of the role's own open turn.
+	Before int `json:"-"`
+	// Lacks says which entries a summary should stand for before the role is asked; nil for none.
+	Lacks *RoleLack `json:"-"`
+}
+
+// RoleLack is what a summary, notes or a catch-up should stand for.
+type RoleLack struct {
+	From, Through int64
+	Messages      int // of a catch-up; 0 for more than were counted
 }
 
 // PlanTotals sums a plan up.
@@ -50,10 +74,10 @@ type PlanTotals struct {
 	Messages   int   `json:"messages"`         // rendered, markers included
 	Chars      int   `json:"chars"`            // Unicode characters of the messages
 	Tokens     int   `json:"estimated_tokens"` // of the messages, with a protocol overhead for each
-	RowsRead   int64 `json:"rows_read"`
+	RowsRead   int64 `json:"rows_read"`        // entries that the build looked at; stores fetch them in pages
 	PromptSize Size  `json:"prompt"`
-	// SharedBytes is how many leading bytes the rendering has in common with the previous request of this
-	// view, -1 when that was not asked for or there is none.
+	// SharedBytes is how many leading bytes the rendering, or of a request of the past the body, has in common with the
+	// previous request of this view, -1 when that was not asked for or there is none.
 	SharedBytes int64 `json:"shared_bytes"`
 }
 
@@ -64,26 +88,38 @@ type PlanItem struct {
 	Role    Role    `json:"role,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"`
-	Before  *Size   `json:"before,omitempty"`
-	After   *Size   `json:"after,omitempty"`
+	// Before and After are sizes in the log and in the request, of a run their sums. Before is missing where the entries
+	// were not read.
+	Before *Size `json:"before,omitempty"`
+	After  *Size `json:"after,omitempty"`
 }
 
-// MissingPart names an attachment that a request had to go without.
+// MissingPart names a part that a request had to go without.
 type MissingPart struct {
 	Seq     int64       `json:"seq"`
-	Part    int         `json:"part"`   // its place in the content, from 0
-	Object  string      `json:"object"` // its id
+	Part    int         `json:"part"`             // its place in the content, from 0
+	Object  string      `json:"object,omitempty"` // the id of an attachment that could not be read
+	Type    string      `json:"type,omitempty"`   // of a part that the format has no place for
 	Problem PartProblem `json:"problem"`
 	Err     error       `json:"-"` // for the program's own log; nil where the request is made again
 }
 
-// PartProblem says why an attachment is missing from a request.
+// WithheldBlocks names the blocks of one message that belong to a provider which the request does not go to.
+type WithheldBlocks struct {
+	Seq      int64    `json:"seq"`
+	Provider string   `json:"provider"`
+	Types    []string `json:"types"` // such as thinking or server_tool_use
+}
+
+// PartProblem says why a part is missing from a request.
 type PartProblem string
 
-// The problems: the object is not there or not whole, or it is another one or could not be read.
+// The problems: the object is not there or not whole; it is another one or could not be read; the request's format has no
+// place for such a part.
 const (
-	PartGone       PartProblem = "gone"
-	PartUnreadable PartProblem = "unreadable"
+	PartGone        PartProblem = "gone"
+	PartUnreadable  PartProblem = "unreadable"
+	PartUnsupported PartProblem = "unsupported"
 )
 
 // Verdict says what became of an entry in a request.
@@ -112,6 +148,11 @@ func (s Size) Add(other Size) Size {
 	return Size{s.Messages + other.Messages, s.Chars + other.Chars, s.Tokens + other.Tokens}
 }
 
+// Less returns the difference of two sizes.
+func (s Size) Less(other Size) Size {
+	return Size{s.Messages - other.Messages, s.Chars - other.Chars, s.Tokens - other.Tokens}
+}
+
 // Message is one message of a plan: an entry in the shape in which it is shown, or, with Seq 0, a
 // summary or a marker that stands for a gap.
 type Message struct {
@@ -125,4 +166,6 @@ type Message struct {
 	// a call that has none. It must not be changed.
 	Entry *Entry
 	Size  Size
+	// Passing says that the view's next request has something else in the message's place.
+	Passing bool
 }

@@ -47,6 +47,9 @@ type Record struct {
 	Entry        *Entry              `json:"entry,omitempty"`
 	Receipt      *Receipt            `json:"receipt,omitempty"`
 	Turn         *TurnRecord         `json:"turn,omitempty"`
+	// Damaged says that an entry's stored form does not match its checksum. PutRecords keeps the mark: a copy does not
+	// make a damaged entry look sound.
+	Damaged bool `json:"damaged,omitempty"`
 }
 
 // ConversationRecord is a conversation as it is kept.

@@ -26,6 +26,20 @@ const maxRedacted = 10_000
 // the entries that were redacted, without those that had been before. It fails with a *BusyError
 // while one of their turns runs, with ErrBadRange, ErrArchived and ErrNotFound.
 func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to int64, reason string) ([]Entry, error) {
+	return l.RedactWith(ctx, conversation, RedactRequest{From: from, To: to, Reason: reason})
+}
+
+// RedactRequest says what to redact.
+type RedactRequest struct {
+	From, To int64 // To 0: the newest
+	Reason   string
+	// Tools has the names of tools removed too, of entries that were redacted before as well.
+	Tools bool
+}
+
+// RedactWith is Redact with more choices.
+func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request RedactRequest) ([]Entry, error) {
+	from, to := request.From, request.To
 	if to == 0 {
 		to = conversation.LastSeq
 	}
@@ -35,7 +49,7 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 	if to-from >= maxRedacted {
 		return nil, fmt.Errorf("redact entries %d to %d: %w: at most %d at once", from, to, ErrInvalid, maxRedacted)
 	}
-	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to})
+	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to}, request.Tools)
 	if err == nil {
 		said, err = l.withOutputs(ctx, conversation, said)
 	}
@@ -51,7 +65,7 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 	}
 	redacted := make([]Entry, len(said))
 	for i := range said {
-		redacted[i] = l.redact(&said[i], reason)
+		redacted[i] = l.redact(&said[i], request)
 	}
 	for first := 0; first < len(redacted); { // those of one conversation together
 		owner, last := redacted[first].ConversationID, first+1
@@ -81,7 +95,7 @@ func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said [
 	if last.Role != Assistant || last.RunID == "" || last.Seq == conversation.LastSeq {
 		return said, nil
 	}
-	behind, err := l.unredacted(ctx, conversation, Range{From: last.Seq + 1, To: min(last.Seq+maxBehind, conversation.LastSeq)})
+	behind, err := l.unredacted(ctx, conversation, Range{From: last.Seq + 1, To: min(last.Seq+maxBehind, conversation.LastSeq)}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -151,30 +165,62 @@ func standsForAny(e *Entry, in Conversation, entries []Entry) bool {
 // the run.
 const maxBehind = 256
 
-func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range) ([]Entry, error) {
+// unredacted reads the entries that are not redacted, and with tools those whose tools are still named.
+func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range, tools bool) ([]Entry, error) {
 	var found []Entry
 	for entry, err := range l.Read(ctx, conversation, r) {
 		if err != nil {
 			return nil, err
 		}
-		if entry.Redacted == nil && !entry.IsPlaceholder() {
+		if entry.Redacted == nil && !entry.IsPlaceholder() || entry.Redacted != nil && tools && namesTool(&entry) {
 			found = append(found, entry)
 		}
 	}
 	return found, nil
 }
 
+// redactedName stands in the place of a tool's name, which a call must have.
+const redactedName = "redacted"
+
+// namesTool reports whether an entry tells which tool was called.
+func namesTool(e *Entry) bool {
+	return e.ToolName != "" || slices.ContainsFunc(e.ToolCalls, func(call ToolCall) bool { return call.Name != redactedName })
+}
+
+// knownParts are the PartTypes that this program writes. Any other is a client's own text.
+var knownParts = []string{
+	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, "tool_result", "run_event", "task_event", "crew_event",
+}
+
+// redactedAuthor keeps which role of a crew spoke, which the windows of roles need, and no names. A person's
+// message keeps nothing.
+func redactedAuthor(e *Entry) *Author {
+	if e.Author == nil || e.Role == User || e.Author.RoleName == "" {
+		return nil
+	}
+	return &Author{RoleName: e.Author.RoleName}
+}
+
 // redact keeps of an entry what the protocol and the plans of later requests need.
-func (l *Log) redact(e *Entry, reason string) Entry {
+func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	kept := Entry{
 		ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, CreatedAt: e.CreatedAt, Role: e.Role, ToolCallID: e.ToolCallID,
-		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, AgentID: e.AgentID, TurnID: e.TurnID, Author: e.Author,
-		Hidden: e.Hidden, PartType: e.PartType, ToolName: e.ToolName, DurationMS: e.DurationMS, IsCollapsed: e.IsCollapsed,
+		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, TurnID: e.TurnID, Author: redactedAuthor(e),
+		Hidden: e.Hidden, ToolName: e.ToolName, DurationMS: e.DurationMS, IsCollapsed: e.IsCollapsed,
 		OutputRef: e.OutputRef, Round: e.Round, Repairs: e.Repairs,
-		Redacted: &Redaction{At: l.now(), Reason: reason},
+		Redacted: &Redaction{At: l.now(), Reason: request.Reason},
+	}
+	if slices.Contains(knownParts, e.PartType) {
+		kept.PartType = e.PartType
+	}
+	if request.Tools {
+		kept.ToolName = ""
 	}
 	if event := e.RunEvent; event != nil { // the run's index needs its shape
-		kept.RunEvent = &RunEvent{Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Next: event.Next, Crew: event.Crew}
+		kept.RunEvent = &RunEvent{
+			Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Cut: event.Cut, Next: event.Next,
+			Branch: event.Branch, Until: event.Until, Followed: event.Followed, Dropped: event.Dropped, Crew: event.Crew,
+		}
 	}
 	if s := e.Summary; s != nil {
 		kept.Summary = &Summary{From: s.From, Through: s.Through, Role: s.Role, By: s.By}
@@ -187,11 +233,14 @@ func (l *Log) redact(e *Entry, reason string) Entry {
 		kept.Content = e.Content
 	}
 	for _, call := range e.ToolCalls {
+		if request.Tools {
+			call.Name = redactedName
+		}
 		kept.ToolCalls = append(kept.ToolCalls, ToolCall{ID: call.ID, Type: call.Type, Name: call.Name, Arguments: "{}"})
 	}
 	if e.Error != nil {
 		kept.Error = &TurnError{
-			Code: e.Error.Code, Reason: e.Error.Reason, Message: RedactedText, Retryable: e.Error.Retryable, ProviderStatus: e.Error.ProviderStatus,
+			Code: e.Error.Code, Reason: e.Error.Reason, Message: RedactedText, Retryable: e.Error.Retryable, ProviderStatus: e.Error.ProviderStatus, RetryAfter: e.Error.RetryAfter,
 		}
 	}
 	kept.count(l.options.Counter)

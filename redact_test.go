@@ -3,9 +3,11 @@ package continuo_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -19,11 +21,12 @@ func TestARedactionLeavesNothingSaidAndTheShapeWhole(t *testing.T) {
 	call := continuo.FunctionCall("c1", "look", `{"q":"`+secret+`"}`)
 	call.Extra = json.RawMessage(`{"x":"` + secret + `"}`)
 	said := []continuo.Entry{
-		{Role: continuo.User, Content: continuo.Text("my password is " + secret), Name: secret},
+		{Role: continuo.User, Content: continuo.Text("my password is " + secret), Name: secret, Author: &continuo.Author{DisplayName: secret, AgentName: secret, RoleName: secret}, AgentID: secret, PartType: secret},
 		{
 			Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{call},
 			Reasoning: &continuo.Reasoning{Text: secret, Signature: secret}, Vendor: map[string]json.RawMessage{"v": json.RawMessage(`"` + secret + `"`)},
-			Extra: json.RawMessage(`{"y":"` + secret + `"}`), Widget: json.RawMessage(`"` + secret + `"`),
+			Author: &continuo.Author{DisplayName: secret, AgentName: secret, RoleName: "builder"},
+			Extra:  json.RawMessage(`{"y":"` + secret + `"}`), Widget: json.RawMessage(`"` + secret + `"`),
 		},
 		{Role: continuo.Tool, ToolCallID: "c1", Content: continuo.Text(strings.Repeat(secret+"\n", 50)), Outcome: "Found " + secret},
 		{Role: continuo.Assistant, Content: continuo.Text(secret + " it is"), Error: &continuo.TurnError{
@@ -220,5 +223,34 @@ func TestARedactionThroughAForkReachesTheParentsSummaries(t *testing.T) {
 	}
 	if redacted, err := log.Redact(t.Context(), fork, 1, 1, ""); err != nil || len(redacted) != 2 {
 		t.Errorf("%d entries redacted, %v; want the entry and the parent's summary", len(redacted), err)
+	}
+}
+
+// What a run needs to go on stays of a redacted event; who repaired it, why, and its values go.
+func TestARedactedEventKeepsWhatItsRunNeeds(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	conversation, err := log.Create(t.Context(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := continuo.RunEvent{
+		Kind: continuo.RunReplaced, Workflow: "sha", Visit: 2, Attempt: 3, Next: []string{"b"}, Until: time.Unix(1000, 0).UTC(),
+		Followed: map[string][]string{"a": {"b"}}, Dropped: []string{"c"}, By: "user ann", Reason: "it said so", Inputs: []byte(`{"topic":"tea"}`),
+	}
+	entry := continuo.Entry{Role: continuo.System, Hidden: true, PartType: "run_event", Content: continuo.Text("x"), Mode: continuo.ModeRun, RunID: "run_1", WorkflowID: "w", RunEvent: &event}
+	if _, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("go"), RunID: "run_1", WorkflowID: "w", RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan}}, entry}, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if conversation, err = log.Conversation(t.Context(), conversation.ID); err != nil {
+		t.Fatal(err)
+	}
+	redacted, err := log.Redact(t.Context(), conversation, 2, 2, "")
+	if err != nil || len(redacted) != 1 {
+		t.Fatal(redacted, err)
+	}
+	want := event
+	want.By, want.Reason, want.Inputs = "", "", nil
+	if !reflect.DeepEqual(*redacted[0].RunEvent, want) {
+		t.Errorf("it keeps %+v", *redacted[0].RunEvent)
 	}
 }

@@ -24,7 +24,7 @@ type Round struct {
 	// RequestSHA256 is the SHA-256 of the request's body, in hex; RequestBytes its length.
 	RequestSHA256 string `json:"request_sha256,omitempty"`
 	RequestBytes  int    `json:"request_bytes,omitempty"`
-	// Missing are the attachments that the request went without.
+	// Missing are the parts that the request went without.
 	Missing []MissingPart `json:"missing,omitempty"`
 	// EstimatedTokens is what the plan counted for the messages and the prompt together.
 	EstimatedTokens int    `json:"estimated_tokens,omitempty"`
@@ -57,6 +57,9 @@ type Window struct {
 	LineBefore    int64 `json:"line_before,omitempty"`
 	// Summary is the seq of the summary that stands in the place of what is not shown; 0 for none.
 	Summary int64 `json:"summary,omitempty"`
+	// Left is how many messages before Start a role of a crew is not shown, nor a summary of them; -1 where they are too
+	// many to be counted. Other views do not count them.
+	Left int `json:"left,omitempty"`
 	// Limit names the limit that moved the window here: messages, chars or tokens; empty in the first epoch.
 	Limit string `json:"limit,omitempty"`
 	// Markers says whether gaps are marked; false only where a budget has no room for it.
@@ -75,6 +78,21 @@ type Envelope struct {
 	MaxOutputTokens int        `json:"max_output_tokens,omitempty"`
 	Temperature     *float64   `json:"temperature,omitempty"`
 	Stream          bool       `json:"stream,omitempty"`
+	// ResponseFormat asks for an answer of a form, as the protocol has it.
+	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
+	// Roles says how the messages were arranged for a model that does not take every sequence of roles.
+	Roles Roles `json:"roles,omitempty"`
 	// View is the whole definition of the view that the request was built by.
 	View json.RawMessage `json:"view,omitempty"`
 }
+
+// Roles names the sequences of roles that a model takes in a chat completions request.
+type Roles string
+
+// The sequences. RolesFree is what the protocol allows; RolesStrict is one system message, and then user and assistant in
+// turn; RolesNoSystem is that without a system message, whose text begins the first user message.
+const (
+	RolesFree     Roles = ""
+	RolesStrict   Roles = "strict"
+	RolesNoSystem Roles = "no_system"
+)

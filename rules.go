@@ -194,7 +194,7 @@ func checkText(e *Entry) *RuleError {
 		}
 	}
 	if e.RunEvent != nil {
-		texts = append(append(texts, e.RunEvent.Reason), e.RunEvent.Next...)
+		texts = slices.Concat(texts, []string{e.RunEvent.Reason, e.RunEvent.By}, e.RunEvent.Next, e.RunEvent.Dropped)
 	}
 	for _, call := range e.ToolCalls {
 		texts = append(texts, call.ID, call.Name, call.Arguments)

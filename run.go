@@ -42,20 +42,36 @@ func (s RunState) IsOver() bool { return s == RunFinished || s == RunCancelled }
 // takes to go on with it, on any machine. Only runs write them.
 type RunEvent struct {
 	Kind RunEventKind `json:"kind"`
-	// Workflow is the SHA-256 of the workflow's text, which is kept as a blob, in hex; of RunBegan.
+	// Workflow is the SHA-256 of the workflow's text, which is kept as a blob, in hex; of RunBegan and RunReplaced.
 	Workflow string `json:"workflow,omitempty"`
-	// Inputs are the run's own, of RunBegan; a JSON object.
+	// Inputs are the run's own, of RunBegan and RunReplaced; a JSON object.
 	Inputs json.RawMessage `json:"inputs,omitempty"`
 	// Visit counts how often the run has come to the node, from 1: a loop comes again.
 	Visit int `json:"visit,omitempty"`
 	// Attempt counts the turns of the visit, from 1; of RunNodeBegan and RunNodeRefused.
 	Attempt int `json:"attempt,omitempty"`
-	// Outputs are a node's, of RunNodeFinished, or the run's own, of RunEnded; a JSON object.
+	// Outputs are a node's, of RunNodeFinished and RunNodeSet, or the run's own, of RunEnded; a JSON object. Of RunNodeRefused they are
+	// those that were right: the node's next answer need not give them again.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
-	// Next are the nodes to which the run goes on from a node that has finished, in order; of RunNodeFinished.
+	// Next are the nodes to which the run goes on from a node, in order; of RunNodeFinished, RunNodeSet and RunNodeSkipped.
 	Next []string `json:"next,omitempty"`
-	// Reason says in words why an answer was refused, or why a run failed or stopped.
+	// Repairs say in words what was read of an answer although it was not exactly what was asked for.
+	Repairs []string `json:"repairs,omitempty"`
+	// Cut says of RunNodeRefused that the answer reached the model's limit of tokens: the next attempt goes on with it.
+	Cut bool `json:"cut,omitempty"`
+	// Reason says in words why an answer was refused, why an attempt waits, or why a node or a run failed or stopped.
 	Reason string `json:"reason,omitempty"`
+	// Branch is the conversation that the node's turns are in, a fork of the run's, where it is carried out beside others;
+	// of RunNodeBegan. Default: the run's own.
+	Branch string `json:"branch,omitempty"`
+	// Until is when the next attempt begins, the same for every process; of RunNodeDelayed.
+	Until time.Time `json:"until,omitzero"`
+	// Followed are the edges that are followed again from finished nodes, by node, and Dropped the nodes that had finished
+	// and are no longer in the workflow; of RunReplaced.
+	Followed map[string][]string `json:"followed,omitempty"`
+	Dropped  []string            `json:"dropped,omitempty"`
+	// By names the caller who repaired the run; of RunReplaced, RunNodeSet, RunNodeRetried and RunNodeSkipped.
+	By string `json:"by,omitempty"`
 	// Crew is how the crew stands after the event; nil for the runs of workflows, and where nothing changed. In the
 	// cycle of a crew a node is a role, Workflow is the SHA-256 of the crew's text, and Visit counts the turns.
 	Crew *CrewState `json:"crew,omitempty"`
@@ -70,6 +86,8 @@ const (
 	RunNodeBegan    RunEventKind = "node_began"    // a turn of the node: its first, or one that goes on or tries again
 	RunNodeRefused  RunEventKind = "node_refused"  // the node's answer is not what its brief asks for
 	RunNodeFinished RunEventKind = "node_finished" // with its outputs
+	RunNodeDelayed  RunEventKind = "node_delayed"  // an attempt broke off for a reason that passes; the next one waits
+	RunNodeFailed   RunEventKind = "node_failed"   // the node cannot go on until a person resumes the run
 	RunNodeAsked    RunEventKind = "node_asked"    // a person is to decide
 	RunHeld         RunEventKind = "run_waiting"   // nothing can go on until a person has decided
 	RunEnded        RunEventKind = "run_finished"
@@ -77,6 +95,12 @@ const (
 	RunHalted       RunEventKind = "run_stopped" // a person or the end of the program stopped it
 	RunResumed      RunEventKind = "run_resumed"
 	RunCalledOff    RunEventKind = "run_cancelled"
+	// Repairs of a run that failed or was stopped: a node finishes with outputs that were set by hand, is carried out
+	// again with all that depends on it, or is passed over; the workflow is replaced by a corrected one.
+	RunNodeSet     RunEventKind = "node_set"
+	RunNodeRetried RunEventKind = "node_retried"
+	RunNodeSkipped RunEventKind = "node_skipped"
+	RunReplaced    RunEventKind = "workflow_replaced"
 	// Of crews: a role did not answer in its turn; all roles begin anew behind the event, or see again what stands
 	// before the newest such beginning; a role's notes or a summary were made.
 	CrewRoleFailed RunEventKind = "role_failed"
@@ -148,6 +172,7 @@ type RunStore interface {
 // RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending, or by their place in the log.
 type RunQuery struct {
 	ProjectID string
+	UserID    string // of the runs' conversations; "": of any user
 	// ConversationID and WorkflowID and State narrow the list; "" does not.
 	ConversationID, WorkflowID string
 	State                      RunState

@@ -37,7 +37,8 @@ type ConversationStore interface {
 	ConversationByKey(ctx context.Context, projectID, key string) (Conversation, error)
 	// Conversations lists a project's conversations, the newest change first.
 	Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error)
-	// Update changes a conversation and returns it as it is then; ErrNotFound.
+	// Update changes a conversation and returns it as it is then; ErrNotFound, and ErrExists when another
+	// conversation of the project has the key.
 	Update(ctx context.Context, id string, change ConversationChange) (Conversation, error)
 	// Delete removes a conversation; ErrNotFound. Entries that a fork still begins with (the conversation
 	// stands in the fork's Lineage) stay readable through the fork until the last such fork is deleted.
@@ -62,6 +63,10 @@ type EntryStore interface {
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
 	// Receipt finds what an idempotency key has appended to a conversation; ErrNotFound.
 	Receipt(ctx context.Context, conversationID, key string) (Receipt, error)
+	// AdvanceReceipt keeps a receipt that no append made, and returns the one that is kept then. One that is there already
+	// is replaced only by one with its fingerprint and a higher (Last, First). It changes nothing else of the conversation.
+	// ErrNotFound, ErrArchived.
+	AdvanceReceipt(ctx context.Context, conversationID string, receipt Receipt) (Receipt, error)
 }
 
 // BlobStore keeps bytes under their own SHA-256.
@@ -75,6 +80,8 @@ type BlobStore interface {
 // ConversationQuery selects a page of conversations, ordered by UpdatedAt and then ID, both descending.
 type ConversationQuery struct {
 	ProjectID string
+	UserID    string            // "": of any user, and of none
+	Labels    map[string]string // that the metadata must have; see LabelsOf
 	Kind      Kind
 	Archived  bool // list those that are archived instead of the others
 	Limit     int  // at least 1
@@ -94,7 +101,11 @@ type ConversationChange struct {
 	ActiveMode  *Mode
 	ActiveAgent *string
 	Metadata    json.RawMessage // a JSON object
-	UpdatedAt   time.Time
+	Key         *string         // "" removes it
+	UserID      *string         // "" takes the conversation from its user
+	// Claim gives the conversation to a user unless it has one already: the result says whose it is.
+	Claim     *string
+	UpdatedAt time.Time
 }
 
 // Batch is what one commit adds to one conversation.

@@ -116,15 +116,19 @@ func (l *Log) Heed(ctx context.Context) {
 	heeder.Heed(ctx, func(ids []string) {
 		if !l.heeds.Swap(true) {
 			l.back.Store(time.Now().UnixNano())
+			l.lost.Store(false)
 		}
 		l.wake(ids, true)
-	}, func() { l.heeds.Store(false) })
+	}, func() {
+		l.lost.Store(true)
+		l.heeds.Store(false)
+	})
 }
 
-// JustBack reports whether the store could not be reached until a moment ago, as far as Heed knows: then
-// leases have run out that their owners are about to renew.
+// JustBack reports whether the store could not be reached until less than a moment ago, or can still not be, as far as
+// Heed knows: then leases have expired that their owners are about to renew. The start of Heed counts as coming back.
 func (l *Log) JustBack(moment time.Duration) bool {
-	return time.Since(time.Unix(0, l.back.Load())) < moment
+	return l.lost.Load() || time.Since(time.Unix(0, l.back.Load())) < moment
 }
 
 // announce wakes the listeners of conversations that this process has changed.

@@ -11,6 +11,8 @@ type TaskEvent struct {
 	// AgentID and AgentType name an agent that was deployed; of TaskDeployed, and of TaskFound where one found it.
 	AgentID   string `json:"agent_id,omitempty"`
 	AgentType string `json:"agent_type,omitempty"`
+	// Prompt is what the agent is told besides the task; of TaskDeployed.
+	Prompt string `json:"prompt,omitempty"`
 	// Finding is what was found, a JSON object; of TaskFound.
 	Finding json.RawMessage `json:"finding,omitempty"`
 }

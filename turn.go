@@ -132,8 +132,8 @@ type TurnStore interface {
 	Turns(ctx context.Context, query TurnQuery) ([]Turn, error)
 	// RunningTurns lists running turns of all conversations, those first whose lease ended first.
 	RunningTurns(ctx context.Context, limit int) ([]Turn, error)
-	// TurnEvents reads a turn's events with ids above after, in order, at least Limit of them if there are
-	// as many: what was written together is read together.
+	// TurnEvents reads a turn's events with ids above after, in order, at least one if there is one. A page ends with
+	// the write that brings it to limit events or to about 256 KiB: what was written together is read together.
 	TurnEvents(ctx context.Context, conversationID, turnID string, after int64, limit int) ([]TurnEvent, error)
 	// PruneTurnEvents removes the events and signals of up to limit turns that ended before a time, and
 	// returns of how many. Turns stay, with a LastEvent of 0.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
 )
 
 // PartEvent is the PartType of the hidden entries that record what happens in a crew.
@@ -85,7 +84,7 @@ func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) cont
 	if memory.Session != "" {
 		role.Session = memory.Session
 	}
-	if answer.IsPlaceholder() || window.IsBlank(answer) {
+	if answer.IsPlaceholder() || answer.IsBlank() {
 		event.Reason = passReason
 	} else {
 		role.Answers++

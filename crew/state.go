@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
 )
 
 // State is what the entries since a cycle began come to. It is not safe for concurrent use.
@@ -20,7 +19,7 @@ type State struct {
 	Seq int64
 
 	turns  int              // that were concluded in the cycle
-	before int              // of these, those before the newest word of a person
+	before int              // of these, those that began before the newest message of a person
 	silent int              // turns in a row in which nothing was said: passes and failures
 	failed int              // of these
 	asked  *Step            // the turn that has begun and is not concluded
@@ -78,10 +77,13 @@ func (s *State) Apply(entry *continuo.Entry) error {
 // hear notes who has said something. A person's word lets everybody speak again.
 func (s *State) hear(entry *continuo.Entry) {
 	switch {
-	case entry.Hidden || entry.IsPlaceholder() || window.IsBlank(entry):
+	case entry.Hidden || entry.IsPlaceholder() || entry.IsBlank():
 	case entry.Role == continuo.User:
 		s.newest[""] = entry.Seq
 		s.silent, s.failed, s.ended, s.before = 0, 0, "", s.turns
+		if s.asked != nil {
+			s.before++ // the turn under way does not answer the message
+		}
 	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
 		s.newest[s.speaker(entry)] = entry.Seq
 	}
@@ -109,7 +111,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 		}
 		s.take(role, entry, event)
 	case continuo.CrewNoted:
-		if noted := s.Now.Role(entry.NodeID); noted != nil && entry.Summary != nil && entry.Redacted == nil {
+		if noted := s.Now.Role(entry.NodeID); noted != nil && entry.PartType == continuo.PartNotes && entry.Summary != nil && entry.Redacted == nil {
 			noted.Notes = entry.Seq
 		}
 	case continuo.CrewReset, continuo.CrewRestored:

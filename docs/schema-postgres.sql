@@ -16,12 +16,14 @@ CREATE TABLE continuo.conversations (
   -- A conversation, and what a person deleted but a fork still begins with (deleted).
   id            text COLLATE "C" PRIMARY KEY,
   project_id    text COLLATE "C" NOT NULL,
+  user_id       text COLLATE "C" NOT NULL DEFAULT '', -- whose it is; empty: nobody's in particular
   key           text COLLATE "C",          -- the caller's own name; unique by conversation_keys
   kind          text COLLATE "C" NOT NULL DEFAULT '', -- empty: people and models talk in it; each kind has lists of its own
   title         text NOT NULL,
   active_mode   text NOT NULL,
   active_agent  text NOT NULL DEFAULT '',  -- empty: none
   metadata      text,                      -- a JSON object, as it came
+  labels        jsonb,                     -- the metadata's strings, numbers and booleans as strings, for filters; NULL when none
   parent_id     text COLLATE "C",
   fork_seq      bigint NOT NULL,
   lineage       text,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
@@ -39,6 +41,11 @@ CREATE TABLE continuo.conversations (
 ); -- by id
 
 CREATE INDEX conversations_by_change ON continuo.conversations (project_id, kind, updated_second) WHERE NOT deleted AND archived_at IS NULL;
+
+CREATE INDEX conversations_of_user ON continuo.conversations (project_id, user_id, kind, updated_second)
+  WHERE user_id <> '' AND NOT deleted AND archived_at IS NULL;
+
+CREATE INDEX conversations_by_label ON continuo.conversations USING gin (labels jsonb_path_ops) WHERE labels IS NOT NULL AND NOT deleted;
 
 CREATE INDEX conversations_archived ON continuo.conversations (project_id, kind, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
 
@@ -73,6 +80,7 @@ CREATE TABLE continuo.entries (
   tokens          bigint NOT NULL,
   redacted        boolean NOT NULL DEFAULT false, -- a person removed what it said; documents has nothing of it
   body            text NOT NULL,           -- the whole entry as JSON, with all of the above in it
+  checksum        bigint NOT NULL,         -- CRC-32C of body
   PRIMARY KEY (conversation_id, seq)
 ); -- by conversation_id
 
@@ -97,7 +105,7 @@ CREATE TABLE continuo.discards (
 );
 
 CREATE TABLE continuo.receipts (
-  -- What each idempotency key has appended.
+  -- What each idempotency key has appended; and marks: how far a reader is (last_seq, and first_seq parts behind it).
   conversation_id text COLLATE "C" NOT NULL,
   key             text COLLATE "C" NOT NULL,
   fingerprint     text NOT NULL,           -- of what was asked for
@@ -204,6 +212,7 @@ CREATE TABLE continuo.projects (
 CREATE TABLE continuo.api_keys (
   id         text COLLATE "C" PRIMARY KEY,
   project_id text COLLATE "C" NOT NULL,
+  user_id    text COLLATE "C" NOT NULL,    -- whose conversations it may reach; empty: all of the project
   name       text NOT NULL,
   hash       text NOT NULL,                -- SHA-256 of the secret, in hex
   created_at text COLLATE "C" NOT NULL,

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,7 +20,11 @@ import (
 
 // ChatRequest begins a turn.
 type ChatRequest struct {
-	ProjectID string
+	// Scope is what the caller may reach. A conversation that the request begins is its user's.
+	Scope continuo.Scope
+	// UserID is whose conversation it is to be, where the scope does not say: one that is nobody's becomes this
+	// user's, and one that is another user's is ErrOtherUser. "": whoever's it is.
+	UserID string
 	// SessionID is a conversation's id or key. A key that is not known yet begins a conversation; "" begins
 	// one without a key.
 	SessionID string
@@ -28,11 +33,17 @@ type ChatRequest struct {
 	// agent without a mode is spoken to in the mode agent.
 	Mode    continuo.Mode
 	AgentID string
-	// Model and View are names; "" means those of the agent, else the default model and the continuity view.
+	// Model and View are names; "" means those of the agent, else the default model and UsualView.
 	Model, View string
-	OnBusy      OnBusy
+	// UsualView is the view where neither the request nor the agent names one. Default continuity in the mode chat,
+	// codex in the others.
+	UsualView string
+	OnBusy    OnBusy
 	// Key is the idempotency key; "" for none.
 	Key string
+	// Retry is how often the client's library has made the request before, as the official ones say; nil where it does
+	// not say.
+	Retry *int
 	// Detached lets the turn go on when the caller's context ends.
 	Detached bool
 }
@@ -72,24 +83,14 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		}
 		return e.runner(chosen), turn.Input{Message: request.Message, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
-	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
-		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
+	same := request.Key != ""
+	if !same {
+		wanted, same = e.madeBefore(ctx, conversation, wanted, request)
+	}
+	return e.once(ctx, requestedTurn{
+		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
+		begin: begin, resume: func(failed continuo.Turn) beginning { return e.resuming(failed, request.choice) },
 	})
-}
-
-// once carries a turn out; one with a key that has begun a turn before, here or elsewhere, is that turn.
-func (e *Engine) once(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, key string, carryOut func() (*Chat, error)) (*Chat, error) {
-	if key == "" {
-		return carryOut()
-	}
-	if chat, err := e.again(ctx, conversation, wanted); !errors.Is(err, continuo.ErrNotFound) {
-		return chat, err
-	}
-	chat, err := carryOut()
-	if errors.Is(err, continuo.ErrExists) { // the same key began the turn meanwhile
-		return e.again(ctx, conversation, wanted)
-	}
-	return chat, err
 }
 
 // wanted is the turn that a request asks for. One with a key has an id of the key's own, so that the key
@@ -108,7 +109,7 @@ func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest)
 // choice is what a request asks for in a conversation.
 func (r ChatRequest) choice(conversation continuo.Conversation) choice {
 	mode, agent := stance(conversation, r.Mode, r.AgentID)
-	return choice{mode: mode, agent: agent, model: r.Model, viewName: r.View}
+	return choice{mode: mode, agent: agent, model: r.Model, viewName: r.View, usualView: r.UsualView}
 }
 
 // identify makes a turn's id of its key, and remembers what was asked for. Without a key it does nothing.
@@ -118,24 +119,6 @@ func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
 	}
 	wanted.ID = "turn_" + strings.TrimPrefix(wanted.ConversationID, "conv_") + "_" + hashOf(key)[:12]
 	wanted.Fingerprint = hashOf(asked)
-}
-
-// again gives the turn that a key has begun; ErrNotFound when there is none.
-func (e *Engine) again(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn) (*Chat, error) {
-	begun, err := e.Log.Turns().Turn(ctx, conversation.ID, wanted.ID)
-	if err == nil && begun.State == continuo.TurnRunning {
-		begun, err = e.keeper.Settled(ctx, begun) // one that broke off before it had begun is void then
-	}
-	if err != nil {
-		return nil, err
-	}
-	if begun.State == continuo.TurnVoid {
-		return nil, continuo.ErrNotFound
-	}
-	if begun.Fingerprint != wanted.Fingerprint {
-		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
-	}
-	return &Chat{Conversation: conversation, TurnID: begun.ID, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, begun.ID, 0))}, nil
 }
 
 // prepare checks everything that can be checked before a conversation is touched.
@@ -149,8 +132,8 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	default:
 		return "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
 	}
-	if request.Message.IsEmpty() || strings.TrimSpace(request.Message.String()) == "" && !request.Message.IsParts() {
-		return "", fmt.Errorf("%w: the message is empty", continuo.ErrInvalid)
+	if err := checkMessage(request.Message); err != nil {
+		return "", err
 	}
 	if !utf8.ValidString(request.Message.String()) {
 		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
@@ -159,7 +142,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 		return "", ErrClosing // before a conversation is begun for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
-		if err := e.quota.room(ctx, request.ProjectID); err != nil {
+		if err := e.quota.room(ctx, request.Scope.ProjectID); err != nil {
 			return "", err
 		}
 	}
@@ -167,7 +150,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	if err != nil {
 		return "", err
 	}
-	return policy, e.runner(chosen).CheckFits(ctx, request.Message)
+	return policy, e.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
 }
 
 // KeyPattern is what a conversation's key may look like.
@@ -204,33 +187,74 @@ func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Con
 }
 
 func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
-	begin := continuo.Conversation{ProjectID: request.ProjectID, Key: request.SessionID, Title: titleOf(request.Message)}
+	user, err := request.Scope.Owner(request.UserID)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	begin := continuo.Conversation{ProjectID: request.Scope.ProjectID, UserID: user, Key: request.SessionID, Title: titleOf(request.Message)}
 	if request.SessionID == "" {
 		if request.Key == "" {
 			return e.Log.Create(ctx, begin)
 		}
-		begin.Key = onceKey(request.Key) // a retry must find the conversation that the first try began
+		begin.Key = onceKey(begin.Scope(), request.Key) // a retry must find the conversation that the first try began
 	}
-	conversation, err := e.Log.Find(ctx, request.ProjectID, begin.Key)
-	if !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key) {
+	conversation, err := e.Log.Find(ctx, request.Scope, begin.Key)
+	switch {
+	case err == nil:
+		return e.claim(ctx, conversation, user)
+	case !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key):
 		return conversation, err
 	}
 	if err := CheckKey(begin.Key); err != nil {
 		return continuo.Conversation{}, err
 	}
 	conversation, err = e.Log.Create(ctx, begin)
-	if errors.Is(err, continuo.ErrExists) { // somebody else began it just now
-		return e.Log.Find(ctx, request.ProjectID, begin.Key)
+	if !errors.Is(err, continuo.ErrExists) {
+		return conversation, err
 	}
-	return conversation, err
+	conversation, err = e.Log.Find(ctx, request.Scope, begin.Key) // somebody else began it just now, or it is out of the scope
+	if errors.Is(err, continuo.ErrNotFound) {
+		return conversation, fmt.Errorf("session %q: %w: choose another session_id", begin.Key, continuo.ErrOtherUser)
+	}
+	if err != nil {
+		return conversation, err
+	}
+	return e.claim(ctx, conversation, user)
 }
 
-// onceKey is the key of a conversation that an idempotency key begins.
-func onceKey(key string) string { return "once-" + hashOf(key) }
+// claim makes a conversation that is nobody's a user's; ErrOtherUser where it is another user's. "" is no user.
+func (e *Engine) claim(ctx context.Context, conversation continuo.Conversation, user string) (continuo.Conversation, error) {
+	if user == "" || conversation.UserID == user {
+		return conversation, nil
+	}
+	if conversation.UserID == "" {
+		claimed, err := e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Claim: &user})
+		if err != nil || claimed.UserID == user {
+			return claimed, err
+		}
+	}
+	return continuo.Conversation{}, fmt.Errorf("session %q: %w: choose another session_id", cmp.Or(conversation.Key, conversation.ID), continuo.ErrOtherUser)
+}
+
+// onceKey is the key of a conversation that an idempotency key begins; each user has keys of their own.
+func onceKey(scope continuo.Scope, key string) string {
+	if scope.UserID != "" {
+		key += "\n" + scope.UserID // no key and no user id has a line end
+	}
+	return "once-" + hashOf(key)
+}
 
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
+}
+
+// checkMessage refuses a message that says nothing.
+func checkMessage(message continuo.Content) error {
+	if message.IsBlank() {
+		return fmt.Errorf("%w: the message says nothing that can be seen; write some text", continuo.ErrInvalid)
+	}
+	return nil
 }
 
 // titleOf makes a title of the first line of a message, without control characters.

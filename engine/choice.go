@@ -17,8 +17,10 @@ type choice struct {
 	agent string // "" for nobody
 	// model and viewName are those of the request; "" leaves them to the agent, and then to the defaults.
 	model, viewName string
-	// usualView is the view where neither names one. Default continuity.
+	// usualView is the view where neither names one. Default continuity in the mode chat, codex for agents.
 	usualView string
+	// step says that it is for a step of a run, whose brief may name any tool: requests offer all of them.
+	step bool
 	// alone says that a connector is shown its prompt without the mode banner: as the agent of a task.
 	alone bool
 }
@@ -39,7 +41,7 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	if err != nil {
 		return chosen{}, err
 	}
-	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, window.Continuity)
+	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, defaultView(c))
 	found := chosen{choice: c, policy: e.options.Policy, tools: e.options.Tools}
 	if found.upstream, err = e.upstream(c.model); err != nil {
 		return chosen{}, err
@@ -57,8 +59,17 @@ func (e *Engine) choose(c choice) (chosen, error) {
 		found.policy = found.policy.Merge(*agent.Tools)
 	}
 	found.view.Limits = within(found.view.Limits, agent.Budget)
+	found.view.FollowWindow = found.view.FollowWindow && agent.Budget.Tokens == 0
 	found.upstream.MaxOutputTokens = cmp.Or(agent.MaxOutputTokens, found.upstream.MaxOutputTokens)
 	return found, nil
+}
+
+// defaultView is the view of a choice that nothing names one for: work is shown more of the log than talk.
+func defaultView(c choice) string {
+	if c.mode == continuo.ModeChat && c.agent == "" {
+		return window.Continuity
+	}
+	return window.Codex
 }
 
 // connectorSystem is the system messages for a connector, which has rules and tools of its own: the persona, and the
@@ -83,11 +94,11 @@ func within(limits, budget window.Limits) window.Limits {
 // runner makes what runs a turn.
 func (e *Engine) runner(c chosen) *turn.Runner {
 	runner := &turn.Runner{
-		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, View: c.view, System: c.system, Limits: e.options.Limits,
-		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature,
+		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
+		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Speaker: c.upstream.Speaker,
 	}
 	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
-		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature}
+		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature, Speaker: fallback.Speaker}
 	}
 	return runner
 }

@@ -26,8 +26,11 @@ const (
 
 // ContextRequest asks what a reader of a conversation sees.
 type ContextRequest struct {
-	// View is a preset's name. Default: the agent's, else continuity.
+	// View is a preset's name. Default: the agent's, else UsualView.
 	View string
+	// UsualView is the view where neither the request nor the agent names one. Default continuity in the mode chat,
+	// codex in the others.
+	UsualView string
 	// Format is the rendering. Default: transcript for the replay view, handoff for the handoff view, openai for the others.
 	Format Format
 	// At is the newest seq to consider. Default 0: the newest there is.
@@ -71,15 +74,12 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 		return nil, err
 	}
 	info := chosen.upstream.Model.Info()
-	envelope := e.envelope(ctx, chosen)
-	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, envelope, info)
+	format := cmp.Or(request.Format, usualFormat(view.Name))
+	plan, envelope, err := e.plan(ctx, conversation, at, view, chosen, format)
 	if err != nil {
 		return nil, err
 	}
-	result := &Context{View: view.Name, Format: request.Format, Plan: plan}
-	if result.Format == "" {
-		result.Format = usualFormat(view.Name)
-	}
+	result := &Context{View: view.Name, Format: format, Plan: plan}
 	if !request.System {
 		envelope.System = nil
 	}
@@ -94,9 +94,32 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	history := result.Messages
 	if result.Format == FormatOpenAI {
 		history = history[len(envelope.System):]
+		if result.Messages, err = render.Arrange(result.Messages, envelope.Roles); err != nil {
+			return nil, err
+		}
 	}
 	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
-	return result, nil
+	return result, e.measureUnread(ctx, conversation, plan)
+}
+
+// formatted is a model as it would be asked in a format.
+type formatted struct {
+	model.Model
+	info model.Info
+}
+
+// Info is part of [model.Model].
+func (f formatted) Info() model.Info { return f.info }
+
+// inFormat is what a model is where it is asked in a format: what a rendering adds to the messages counts.
+func inFormat(info model.Info, format Format) model.Info {
+	switch {
+	case format == FormatAnthropic && info.Protocol == model.ProtocolOpenAIChat:
+		info.Protocol = model.ProtocolAnthropic
+	case format == FormatOpenAI && info.Protocol == model.ProtocolAnthropic:
+		info.Protocol = model.ProtocolOpenAIChat
+	}
+	return info
 }
 
 // usualFormat is the format of a view that is asked for in none.
@@ -119,7 +142,7 @@ func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Convers
 		return e.chooseStepAt(ctx, conversation, request, at)
 	}
 	mode, agent := stance(conversation, "", request.AgentID)
-	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View})
+	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
 }
 
 // chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what [Engine.step]
@@ -185,6 +208,7 @@ func limited(view window.View, request ContextRequest) (window.View, error) {
 		}
 		*limit.to = *limit.from
 	}
+	view.FollowWindow = view.FollowWindow && request.MaxTokens == nil
 	return view, nil
 }
 
@@ -199,16 +223,12 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 	return at, nil
 }
 
-// envelope is what the next request of a conversation would hold besides the log.
-func (e *Engine) envelope(ctx context.Context, c chosen) continuo.Envelope {
-	envelope := continuo.Envelope{
-		Model: c.upstream.Model.Info().Name, System: c.system,
-		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Stream: true,
-	}
-	if c.tools != nil {
-		envelope.Tools = c.policy.Offered(c.tools.Tools(ctx)).Specs()
-	}
-	return envelope
+// plan decides what the next request of a conversation would hold.
+func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c chosen, format Format) (*continuo.Plan, continuo.Envelope, error) {
+	runner := e.runner(c)
+	runner.View = view
+	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
+	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}, at)
 }
 
 // render writes the plan's messages, after the envelope's system messages, in the format. A transcript has
@@ -220,16 +240,20 @@ func (c *Context) render(ctx context.Context, log *continuo.Log, envelope contin
 		}
 	}
 	options := render.Options{Provider: info.Provider}
+	c.Plan.Withheld = render.Withheld(c.Plan.Messages, options)
 	switch c.Format {
 	case FormatOpenAI:
+		c.Plan.Missing = append(c.Plan.Missing, render.UnsentOpenAIChat(c.Plan.Messages)...)
 		c.Messages, err = render.OpenAIChat(append(systemMessages(envelope.System), c.Plan.Messages...), options)
 	case FormatAnthropic:
 		var system []string
+		c.Plan.Missing = append(c.Plan.Missing, render.UnsentAnthropic(c.Plan.Messages, options)...)
 		c.Messages, system, err = render.Anthropic(c.Plan.Messages, options)
 		if all := append(append([]string{}, envelope.System...), system...); len(all) > 0 && err == nil {
 			c.Text = strings.Join(all, "\n\n")
 		}
 	case FormatTranscript:
+		c.Plan.Missing = append(c.Plan.Missing, render.UnsentText(c.Plan.Messages)...)
 		c.Text = strings.Join(append(append([]string{}, envelope.System...), render.TranscriptOf(c.Plan).String()), "\n\n")
 	default:
 		err = fmt.Errorf("unknown format %q: %w: known are openai, anthropic, transcript, handoff", c.Format, continuo.ErrInvalid)
@@ -243,99 +267,6 @@ func systemMessages(texts []string) []continuo.Message {
 		messages = append(messages, continuo.Message{Role: continuo.System, Content: continuo.Text(text)})
 	}
 	return messages
-}
-
-// sharedBytes returns how many leading bytes of a rendering, without system messages, are those of the view's request before, -1
-// when there is none within the window.
-func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
-	before := previousRound(plan)
-	if before == nil || now.Format == FormatTranscript {
-		return -1
-	}
-	envelope, err := e.Log.Envelope(ctx, before.Envelope)
-	if err != nil {
-		return -1
-	}
-	var view window.View
-	if json.Unmarshal(envelope.View, &view) != nil {
-		return -1
-	}
-	earlier, err := turn.Plan(ctx, e.Log, conversation, before.At, view, envelope, info)
-	if err != nil {
-		return -1
-	}
-	then := &Context{Format: now.Format, Plan: earlier}
-	if then.render(ctx, e.Log, continuo.Envelope{}, info) != nil {
-		return -1
-	}
-	return commonPrefix(joined(then.Messages), joined(now.Messages))
-}
-
-// previousRound finds the newest request of the plan's view among what the plan shows.
-func previousRound(plan *continuo.Plan) *continuo.Round {
-	for i := len(plan.Messages) - 1; i >= 0; i-- {
-		entry := plan.Messages[i].Entry
-		if entry != nil && entry.Round != nil && entry.Round.ViewHash == plan.ViewHash {
-			return entry.Round
-		}
-	}
-	return nil
-}
-
-func joined(messages []json.RawMessage) string {
-	var text strings.Builder
-	for _, message := range messages {
-		text.Write(message)
-		text.WriteByte(',')
-	}
-	return text.String()
-}
-
-func commonPrefix(a, b string) int64 {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return int64(i)
-		}
-	}
-	return int64(n)
-}
-
-// Replayed is a request of an earlier round, made again.
-type Replayed struct {
-	Body   json.RawMessage `json:"body"`
-	SHA256 string          `json:"sha256"`
-	// Same says that these are the very bytes that were sent.
-	Same bool `json:"same"`
-	// Redacted are the seqs of entries that the request shows and that were redacted since: it is not the same.
-	Redacted []int64         `json:"redacted,omitempty"`
-	Round    *continuo.Round `json:"round"`
-	Plan     *continuo.Plan  `json:"plan"`
-}
-
-// Request makes the request again that an assistant entry came of.
-func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
-	if _, err := placeIn(conversation, seq); err != nil {
-		return nil, err
-	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
-		if err != nil {
-			return nil, err
-		}
-		if entry.Round == nil {
-			return nil, fmt.Errorf("entry %d: %w: no request made it; choose an assistant entry that a turn appended", seq, continuo.ErrNotFound)
-		}
-		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round)
-		if err != nil {
-			return nil, err
-		}
-		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
-		if !same {
-			replayed.Redacted = append(e.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
-		}
-		return replayed, nil
-	}
-	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
 // Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for

@@ -11,7 +11,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/rawjson"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Crews is where an engine finds crews. It must be safe for concurrent use.
@@ -51,8 +50,10 @@ func (o CrewOptions) orDefaults() CrewOptions {
 
 // CrewSession names a crew and the conversation that it works in.
 type CrewSession struct {
-	ProjectID string
-	Crew      string // its id
+	Scope continuo.Scope
+	Crew  string // its id
+	// UserID is whose conversation it is to be where a message begins it, as in a ChatRequest.
+	UserID string
 	// SessionID is a conversation's id or key, as in a ChatRequest. Default: "crew:" and the crew's id.
 	SessionID string
 }
@@ -96,19 +97,19 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if err != nil {
 		return nil, err
 	}
-	if window.IsBlank(&continuo.Entry{Role: continuo.User, Content: request.Message}) {
-		return nil, fmt.Errorf("%w: the message says nothing", continuo.ErrInvalid)
+	if err := checkMessage(request.Message); err != nil {
+		return nil, err
 	}
 	if err := e.canStaff(found); err != nil {
 		return nil, err
 	}
-	if err := e.canBeShown(ctx, found, request.Message); err != nil {
+	if err := e.canBeShown(ctx, found, request); err != nil {
 		return nil, err
 	}
 	if e.isClosed() {
 		return nil, ErrClosing // before anything is said
 	}
-	conversation, err := e.session(ctx, ChatRequest{ProjectID: request.ProjectID, SessionID: request.session(), Message: request.Message})
+	conversation, err := e.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (e *Engine) stoodLast(ctx context.Context, conversation continuo.Conversati
 
 // cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has not been there.
 func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewTracker, error) {
-	conversation, err := e.Log.Find(ctx, session.ProjectID, session.session())
+	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return conversation, nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
 	}
@@ -356,5 +357,5 @@ func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what st
 
 // OpenSession finds the conversation of a crew's session, or begins it.
 func (e *Engine) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
-	return e.session(ctx, ChatRequest{ProjectID: session.ProjectID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
+	return e.session(ctx, ChatRequest{Scope: session.Scope, UserID: session.UserID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
 }

@@ -28,17 +28,25 @@ type RoleRound struct {
 // RoleRounds lists the requests that a role of a crew was asked with in its session's conversation, the oldest first.
 // A role that passed because nothing was new was not asked.
 func (e *Engine) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
-	conversation, err := e.Log.Find(ctx, session.ProjectID, session.session())
+	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
 	}
+	if role, err = e.roleName(ctx, conversation, session.Crew, role); err != nil {
+		return nil, err
+	}
+	return e.rounds(ctx, conversation, session.Crew, role)
+}
+
+// rounds lists the requests of a role by its role_name.
+func (e *Engine) rounds(ctx context.Context, conversation continuo.Conversation, crewID, role string) ([]RoleRound, error) {
 	rounds := []RoleRound{}
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
 		}
-		crewID, ok := continuo.CrewOf(entry.WorkflowID)
-		if !ok || crewID != session.Crew || entry.NodeID != role || entry.Role != continuo.Assistant || entry.Round == nil {
+		id, ok := continuo.CrewOf(entry.WorkflowID)
+		if !ok || id != crewID || entry.NodeID != role || entry.Role != continuo.Assistant || entry.Round == nil {
 			continue
 		}
 		round := RoleRound{

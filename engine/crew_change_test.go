@@ -14,6 +14,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // clocked is a theatre whose clock is wrong by so much.
@@ -193,11 +194,17 @@ func (s *stagehand) within(does func()) (done chan struct{}) {
 	return done
 }
 
+// heardLate has the turns of a program hear of a stop when the answer under way is whole: they do not look with each event.
+func heardLate(o *engine.Options) {
+	alive(o)
+	o.Turns.Show = turn.ShowImmediate
+}
+
 // What a role says in a turn in which the crew is reset does not bring its session back.
 func TestAnAnswerWithinAResetBringsNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
-		one, two := theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)
+		one, two := theatre(t, store, hand, newBand(t, trio), heardLate), theatre(t, store, hand, newBand(t, trio), heardLate)
 		reset := hand.within(func() {
 			if _, err := two.ResetCrew(t.Context(), ofTrio, ""); err != nil {
 				t.Error(err)
@@ -222,7 +229,7 @@ func TestAnAnswerWithinAResetBringsNothingBack(t *testing.T) {
 func TestAnAnswerWithinAStopCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
-		one, two := theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)
+		one, two := theatre(t, store, hand, newBand(t, trio), heardLate), theatre(t, store, hand, newBand(t, trio), heardLate)
 		stopped := hand.within(func() {
 			_, err := two.StopCrew(t.Context(), ofTrio, "enough")
 			if err == nil {

@@ -9,7 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/render"
-	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Sight names what a role of a crew sees, or saw.
@@ -85,6 +85,10 @@ func (e *Engine) roleRequest(ctx context.Context, conversation continuo.Conversa
 	if _, err := placeIn(conversation, seq); err != nil {
 		return nil, err
 	}
+	role, err := e.roleName(ctx, conversation, crewID, role)
+	if err != nil {
+		return nil, err
+	}
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return nil, err
@@ -109,16 +113,20 @@ func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation
 	if err != nil {
 		return Sighted{}, err
 	}
-	plan, err := turn.Plan(ctx, e.Log, conversation, at, chosen.view, e.envelope(ctx, chosen), chosen.upstream.Model.Info())
+	plan, _, err := e.plan(ctx, conversation, at, chosen.view, chosen, FormatOpenAI)
 	if err != nil {
 		return Sighted{}, err
 	}
-	return Sighted{Role: sight.Role, At: at, Text: textFor(chosen.system, plan), Plan: plan}, nil
+	return Sighted{Role: strings.TrimPrefix(chosen.viewName, RoleView), At: at, Text: textFor(chosen.system, plan), Plan: plan}, nil
 }
 
 // sightedThen shows what a role saw when it gave an answer.
 func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
-	replayed, err := e.roleRequest(ctx, conversation, crewID, sight.Role, sight.Request)
+	role, err := e.roleName(ctx, conversation, crewID, sight.Role)
+	if err != nil {
+		return Sighted{}, err
+	}
+	replayed, err := e.roleRequest(ctx, conversation, crewID, role, sight.Request)
 	if err != nil {
 		return Sighted{}, err
 	}
@@ -127,7 +135,7 @@ func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversa
 		return Sighted{}, err
 	}
 	return Sighted{
-		Role: sight.Role, At: replayed.Round.At, Request: sight.Request, Redacted: replayed.Redacted,
+		Role: role, At: replayed.Round.At, Request: sight.Request, Redacted: replayed.Redacted,
 		Text: textFor(envelope.System, replayed.Plan), Plan: replayed.Plan,
 	}, nil
 }
@@ -135,11 +143,19 @@ func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversa
 // textFor is what a role is shown as one text, without whatever is the protocol's.
 func textFor(system []string, plan *continuo.Plan) string {
 	texts := slices.Clone(system)
-	open := plan.Messages
-	if len(open) > 0 && open[0].Role == continuo.User {
-		texts = append(texts, open[0].Content.String())
-		open = open[1:]
+	if text := RoleText(plan); text != "" {
+		texts = append(texts, text)
 	}
+	return strings.Join(texts, "\n\n")
+}
+
+// RoleText is what a role is shown as one text, and behind it the calls of its own open turn.
+func RoleText(plan *continuo.Plan) string {
+	var texts []string
+	if text := window.RoleText(plan); text != "" {
+		texts = append(texts, text)
+	}
+	open := plan.Messages[plan.Role.Before:]
 	for _, event := range render.TranscriptOf(&continuo.Plan{Messages: open}).History {
 		texts = append(texts, "["+string(event.Kind)+"] "+event.Text)
 	}

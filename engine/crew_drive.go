@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,14 +76,26 @@ func (e *Engine) attendRole(ctx context.Context, t *crewTracker, step crew.Step)
 		return e.roleTurn(ctx, t, step.After())
 	case found.Reason == continuo.ReasonCancelled:
 		return t.record(ctx, []continuo.Entry{t.state.Halt(step.Role.DisplayName + " was stopped")}, continuo.AppendOptions{})
-	case t.failures[step.Role.Name] < maxRoleAttempts && found.Reason != continuo.ReasonTimeout && found.Reason != continuo.ReasonContentFilter:
+	case t.failures[step.Role.Name] < maxRoleAttempts && mayHelp(found.Reason):
 		return e.roleTurn(ctx, t, step.After())
 	}
 	reason := string(found.Reason)
 	if answer != nil && answer.TurnID == found.ID && answer.Error != nil {
 		reason = answer.Error.Message
 	}
-	return t.record(ctx, []continuo.Entry{t.state.Fail(step, reason)}, continuo.AppendOptions{})
+	if found.Reason == continuo.ReasonContextOverflow { // of what the first attempt has said, which says why it failed
+		reason = cmp.Or(t.causes[step.Role.Name], reason)
+	}
+	return t.record(ctx, []continuo.Entry{t.state.Fail(step, e.options.Redact(reason))}, continuo.AppendOptions{})
+}
+
+// mayHelp reports whether another attempt may succeed after one that failed.
+func mayHelp(reason continuo.FailureReason) bool {
+	switch reason {
+	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit:
+		return false
+	}
+	return true
 }
 
 func cursorOf(answer *continuo.Entry) int64 {
@@ -121,18 +134,19 @@ func (e *Engine) canStaff(c *crew.Crew) error {
 }
 
 // canBeShown refuses a message that no request to a role could hold.
-func (e *Engine) canBeShown(ctx context.Context, c *crew.Crew, message continuo.Content) error {
+func (e *Engine) canBeShown(ctx context.Context, c *crew.Crew, said CrewMessage) error {
+	conversation := continuo.Conversation{ProjectID: said.Scope.ProjectID}
 	state := crew.NewState(c, "")
 	for i := range c.Roles {
 		chosen, err := e.chooseRole(&c.Roles[i])
 		if err != nil {
 			return err
 		}
-		runner, err := e.roleRunner(state, &c.Roles[i], chosen, &voice{Model: chosen.upstream.Model})
+		runner, err := e.roleRunner(state, &c.Roles[i], chosen, chosen.upstream.Model, memory{})
 		if err != nil {
 			return err
 		}
-		if err := runner.CheckFits(ctx, message); err != nil {
+		if err := runner.CheckFits(ctx, conversation, said.Message); err != nil {
 			return fmt.Errorf("the role %s: %w", c.Roles[i].Name, err)
 		}
 	}

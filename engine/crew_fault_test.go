@@ -246,7 +246,7 @@ func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func TestTwoCrewsHaveTheirOwnRoles(t *testing.T) {
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1), namesake), nil)
 	toAnna := func(text string) {
 		t.Helper()
-		session := engine.CrewSession{ProjectID: "default", Crew: "namesake", SessionID: "s"}
+		session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "namesake", SessionID: "s"}
 		status, err := e.Say(t.Context(), engine.CrewMessage{CrewSession: session, Message: continuo.Text(text), Detached: true})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func TestWhatProgramsPrintIsNotLogged(t *testing.T) {
 			o.Models["printer"] = engine.Upstream{Model: printer{}}
 			o.Logger, o.LogText = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})), logText
 		}
-		hand := &stagehand{answer: once(1), down: func() error { return errors.New("it ended; its stderr: token=hush-child") }}
+		hand := &stagehand{answer: once(1), down: func() error { return errors.New("it ended; its stderr: word hush-child") }}
 		crews := newBand(t, strings.Replace(trio, "model: plain", "model: printer", 1))
 		e := theatre(t, storetest.NewMemory(), hand, crews, func(o *engine.Options) {
 			logs(o)

@@ -1,51 +1,40 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"math"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
 
-const (
-	// noteEvery is how many entries stand behind a role's notes, or behind a crew's summary, before new ones are made.
-	noteEvery = 20
-	// noteChars bounds notes and summaries.
-	noteChars = 2000
-)
+// noteChars bounds notes, summaries and catch-ups of crews, in characters.
+const noteChars = 2000
 
-// noteFor records the notes or the summary that a role's view lacks, before the role is asked; errMoved where the log
-// has gone on meanwhile. A model has the limit to make them. A role goes on without them where they cannot be made.
-func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role, limit time.Duration) error {
-	from, through, err := e.lacksNotes(ctx, t, role)
-	if err != nil || through < from {
-		return err
-	}
+// summarizeFor records what a role's view lacks before the role is asked: notes, a summary, or a catch-up on what does
+// not fit. It fails with errMoved where the log has gone on meanwhile. A model has the limit to make one. A role is
+// asked without them where they cannot be made.
+func (e *Engine) summarizeFor(ctx context.Context, t *crewTracker, role *crew.Role, chosen chosen, limit time.Duration) error {
 	conversation, err := e.Log.Conversation(ctx, t.run.ConversationID)
 	if err != nil {
 		return err
 	}
-	noted, whose := role.Name, role.View.Kind
-	if whose == window.RoleSummary {
-		noted = ""
+	runner, err := e.roleRunner(t.state, role, chosen, chosen.upstream.Model, expected(t.state, role, chosen.upstream.Model))
+	if err != nil {
+		return err
 	}
-	within, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	entry, err := e.summarized(within, conversation, from, through, noted, t.state.Crew.Summarizer, noteChars)
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		e.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", t.state.Crew.Summarizer, "error", "the role's turn needs the rest of its time")
-		entry, err = e.summarized(ctx, conversation, from, through, noted, "", noteChars)
+	lack, most, err := e.roleLack(ctx, conversation, runner)
+	if err != nil || lack == nil {
+		return err
 	}
+	entry, err := e.standIn(ctx, conversation, t.state.Crew, role, *lack, most, limit)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, continuo.ErrNotFound):
-		return nil // there is nothing to tell of
 	case err != nil:
 		e.options.Logger.WarnContext(ctx, "crew_not_noted", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
 		return nil
@@ -53,76 +42,88 @@ func (e *Engine) noteFor(ctx context.Context, t *crewTracker, role *crew.Role, l
 	return t.record(ctx, []continuo.Entry{t.state.Noted(entry)}, continuo.AppendOptions{})
 }
 
-// lacksNotes says for which entries a role's view lacks notes or a summary; through is less than from for none. They
-// stand for nothing that a role they are for has not been shown whole.
-func (e *Engine) lacksNotes(ctx context.Context, t *crewTracker, role *crew.Role) (from, through int64, err error) {
-	since := t.state.Now.Since
-	stood := t.state.Now.Role(role.Name)
-	known := since
-	switch role.View.Kind {
+// roleLack says what a role's next request lacks, and how long it may be; nil for nothing. The entries that it stands for
+// are those that are left out when one of that length is shown.
+func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*continuo.RoleLack, summarySize, error) {
+	source := turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}
+	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq)
+	var overflow *continuo.OverflowError
+	if errors.As(err, &overflow) { // the turn says so itself
+		return nil, summarySize{}, nil
+	}
+	if err != nil || plan.Role.Lacks == nil {
+		return nil, summarySize{}, err
+	}
+	lack := *plan.Role.Lacks
+	most := sizeOfSummary(plan.Limits, runner.Model.Info().Name)
+	most.chars = min(most.chars, noteChars)
+	tried := continuo.Entry{
+		Seq: conversation.LastSeq + 1, Role: continuo.System, Hidden: true, Content: continuo.Text(most.filler()),
+		Summary: &continuo.Summary{From: lack.From, Through: conversation.LastSeq, By: extractive},
+	}
+	view := runner.View
+	ofRole := *view.Role
+	view.Role = &ofRole
+	tried.PartType, tried.Summary.Role = kindOfStandIn(ofRole.Kind, ofRole.Name)
+	if ofRole.Kind == window.RoleMemory {
+		view.Role.Notes = tried.Seq
+		for range maxDecisions {
+			tried.Summary.Decisions = append(tried.Summary.Decisions, strings.Repeat("x", maxDecisionChars))
+		}
+	}
+	with := *runner
+	with.View = view
+	if plan, _, err = with.Plan(ctx, conversation, ahead{source, []continuo.Entry{tried}}, tried.Seq); err != nil {
+		return nil, summarySize{}, err
+	}
+	if plan.Window.Summary == tried.Seq {
+		lack.Through = max(lack.Through, min(plan.Window.Start-1, conversation.LastSeq))
+		if lack.Messages > 0 {
+			lack.Messages = plan.Role.Summarized
+		}
+	}
+	return &lack, most, nil
+}
+
+// kindOfStandIn is the PartType of what stands for left out messages in a kind of view, and whose it is.
+func kindOfStandIn(kind window.RoleKind, role string) (part, whose string) {
+	switch kind {
 	case window.RoleMemory:
-		if known, err = e.notedThrough(ctx, t, stood.Notes, since); err != nil {
-			return 0, 0, err
-		}
-		through = stood.Cursor
+		return continuo.PartNotes, role
 	case window.RoleSummary:
-		through = math.MaxInt64
-		for i := range t.state.Crew.Roles {
-			if other := &t.state.Crew.Roles[i]; other.View.Kind == window.RoleSummary {
-				through = min(through, t.state.Now.Role(other.Name).Cursor)
-			}
-		}
-		if through -= int64(cmp.Or(role.View.Newest, newestBehindSummary)); through-since < noteEvery {
-			return 1, 0, nil // before the log is read for it
-		}
-		if known, err = e.summarizedThrough(ctx, t, since); err != nil {
-			return 0, 0, err
-		}
-	default:
-		return 1, 0, nil
+		return continuo.PartSummary, ""
 	}
-	if through-known < noteEvery {
-		return 1, 0, nil
-	}
-	return since + 1, through, nil
+	return continuo.PartCatchUp, role
 }
 
-// notedThrough is the last seq that a role's notes stand for.
-func (e *Engine) notedThrough(ctx context.Context, t *crewTracker, notes, since int64) (int64, error) {
-	if notes == 0 {
-		return since, nil
-	}
-	conversation, err := e.Log.Conversation(ctx, t.run.ConversationID)
-	if err != nil {
-		return 0, err
-	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: notes, To: notes}) {
-		if err != nil {
-			return 0, err
-		}
-		if entry.Summary != nil {
-			return max(since, entry.Summary.Through), nil
-		}
-	}
-	return since, nil
-}
+// nothingToTell is the text of a catch-up on messages without words.
+const nothingToTell = "They have no words that a summary could repeat."
 
-// summarizedThrough is the last seq that the newest summary stands for.
-func (e *Engine) summarizedThrough(ctx context.Context, t *crewTracker, since int64) (int64, error) {
-	conversation, err := e.Log.Conversation(ctx, t.run.ConversationID)
+// standIn makes the entry that a role's view lacks. Where the model fails or is late the built-in summarizer makes it.
+func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack continuo.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
+	part, whose := kindOfStandIn(role.View.Kind, role.Name)
+	of := whose
+	if part == continuo.PartCatchUp {
+		of = "" // it is made as a summary is
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	entry, err := e.summarized(within, conversation, lack.From, lack.Through, of, c.Summarizer, most.chars)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		e.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the rest of its time")
+		entry, err = e.summarized(ctx, conversation, lack.From, lack.Through, of, "", most.chars)
+	}
+	if errors.Is(err, continuo.ErrNotFound) {
+		entry = continuo.Entry{
+			Role: continuo.System, Hidden: true, Content: continuo.Text(nothingToTell), Summary: &continuo.Summary{By: extractive},
+		}
+		err = nil
+	}
 	if err != nil {
-		return 0, err
+		return continuo.Entry{}, err
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
-		if err != nil {
-			return 0, err
-		}
-		if entry.Seq <= since {
-			break
-		}
-		if s := entry.Summary; s != nil && s.Role == "" && entry.Redacted == nil && entry.PartType == continuo.PartSummary {
-			return max(since, s.Through), nil
-		}
-	}
-	return since, nil
+	entry.PartType, entry.Summary.Role = part, whose
+	entry.Summary.From, entry.Summary.Through, entry.Summary.Messages = lack.From, lack.Through, lack.Messages
+	entry.Content = continuo.Text(most.cut(entry.Content.String()))
+	return entry, nil
 }

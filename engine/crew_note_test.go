@@ -25,7 +25,7 @@ func TestNotesAndSummariesAreMadeAndShown(t *testing.T) {
 			if n := strings.Count(last.text, "\n\nAssistant ("); n > 60 {
 				t.Errorf("it was shown %d messages whole", n)
 			}
-			conversation, err := e.Log.Find(t.Context(), "default", "s")
+			conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 			if err != nil {
 				t.Fatal(err)
 			}

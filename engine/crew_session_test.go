@@ -52,7 +52,7 @@ func TestASessionLastsThroughAPassUnasked(t *testing.T) {
 // seqOf is the seq of the entry with a text.
 func seqOf(t *testing.T, e *engine.Engine, text string) (seq int64) {
 	t.Helper()
-	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}

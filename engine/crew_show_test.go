@@ -24,7 +24,7 @@ func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
 		if !is(err) {
 			t.Errorf("the answer is %v", err)
 		}
-		if _, err := e.Log.Find(t.Context(), "default", "s"); !errors.Is(err, continuo.ErrNotFound) {
+		if _, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s"); !errors.Is(err, continuo.ErrNotFound) {
 			t.Errorf("it left a conversation: %v", err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestARedactedPassStaysAPass(t *testing.T) {
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
 	say(t, e, "Hello")
 	played(t, e)
-	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, rol
 		}
 	}()
 	if left := time.Until(sp.until); left > 0 {
-		return nil, fmt.Errorf("%d attempts in a row have failed (%s); it is asked again in %s", sp.failures, sp.why, left.Round(time.Second))
+		return nil, fmt.Errorf("it is asked again in %s, because %d attempts in a row have failed: %s", left.Round(time.Second), sp.failures, sp.why)
 	}
 	if v, err = s.open(ctx, sp, key, m, role, until); err != nil && ctx.Err() == nil {
 		s.count(sp, err.Error())

@@ -58,6 +58,8 @@ type RoleStatus struct {
 	Notes    int64  `json:"notes,omitempty"` // the seq of its newest notes
 	// Running says that its program runs in this process.
 	Running bool `json:"running"`
+	// FinishReason is that of its newest answer in the cycle where that is not whole: length or content_filter.
+	FinishReason string `json:"finish_reason,omitempty"`
 	// Failed says why it did not answer in its last turn of the cycle; RestsUntil until when it is left alone in this
 	// process because too many attempts have failed.
 	Failed     string    `json:"failed,omitempty"`
@@ -125,10 +127,21 @@ func (t *crewTracker) status(conversation continuo.Conversation) *CrewStatus {
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
 			View: t.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,
-			Running: running, RestsUntil: until, Failed: state.Failed(role.Name),
+			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(t.answers[role.Name]),
 		})
 	}
 	return status
+}
+
+// cutReason is the finish reason of an answer that is not whole; "" for any other.
+func cutReason(answer *continuo.Entry) string {
+	if answer == nil || answer.Error != nil || answer.Round == nil {
+		return ""
+	}
+	if reason := answer.Round.FinishReason; reason == "length" || reason == "content_filter" {
+		return reason
+	}
+	return ""
 }
 
 // kindOf is how much of the talk a role is shown, as its next turn would.

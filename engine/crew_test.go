@@ -15,6 +15,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 )
@@ -233,7 +234,7 @@ func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band
 	return e
 }
 
-var ofTrio = engine.CrewSession{ProjectID: "default", Crew: "trio", SessionID: "s"}
+var ofTrio = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "trio", SessionID: "s"}
 
 func say(t *testing.T, e *engine.Engine, text string) *engine.CrewStatus {
 	t.Helper()
@@ -269,7 +270,7 @@ func played(t *testing.T, e *engine.Engine) *engine.CrewStatus {
 // script is the log of the session's talk, as "who: text".
 func script(t *testing.T, e *engine.Engine) []string {
 	t.Helper()
-	conversation, err := e.Log.Find(t.Context(), "default", "s")
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,12 +402,82 @@ func TestARoleThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 }
 
+// What an agent says of its failure goes to chats and terminals: it has no keys and no values of the environment.
+func TestNoSecretIsToldOfARoleThatFails(t *testing.T) {
+	hand := &stagehand{answer: func(prompted) (string, error) {
+		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "Internal: api key sk-abcdef0123456789abcdef of hunter2hunter is invalid"}
+	}}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), func(o *engine.Options) { o.Redact = secret.New("hunter2hunter").Text })
+	say(t, e, "Hello")
+	status := played(t, e)
+	told := status.Reason
+	for _, role := range status.Roles {
+		told += "\n" + role.Failed
+	}
+	if strings.Contains(told, "sk-abc") || strings.Contains(told, "hunter2") || !strings.Contains(told, "api key [redacted] of [redacted] is invalid") {
+		t.Errorf("it is told:\n%s", told)
+	}
+}
+
 func TestACycleHasALimit(t *testing.T) {
 	hand := &stagehand{answer: once(1000)}
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 2\nroles:", 1)), nil)
 	say(t, e, "Hello")
 	if status := played(t, e); status.State != continuo.RunFinished || !strings.Contains(status.Reason, "6 turns") || len(hand.heard) != 6 {
 		t.Errorf("it is %s (%s) after %d turns", status.State, status.Reason, len(hand.heard))
+	}
+}
+
+// A message that arrives during a role's turn is shown to that role too, also where the limit leaves each role one turn.
+func TestTheLimitCountsFromTheNewestMessage(t *testing.T) {
+	hand := &stagehand{answer: once(1000)}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1)), nil)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	hand.during = func(prompted) {
+		first.Do(func() {
+			close(asked)
+			<-goOn
+		})
+	}
+	say(t, e, "Hello")
+	<-asked
+	say(t, e, "No, wait!")
+	close(goOn)
+	played(t, e)
+	prompts := hand.prompts("loads")
+	if len(prompts) != 2 || !strings.Contains(prompts[1].text, "No, wait!") {
+		t.Errorf("Ann was asked %d times: %q", len(prompts), prompts)
+	}
+	if n := len(hand.heard); n != 4 {
+		t.Errorf("%d turns were taken, want one and then one of each role", n)
+	}
+}
+
+func TestAPassInAnyFormIsStoredAsThePlaceholder(t *testing.T) {
+	forms := map[string]string{"loads": "**`.....`**", "forgets": "Assistant (Bob): …..", "plain": "“.....”\n.....\n"}
+	hand := &stagehand{answer: func(p prompted) (string, error) { return forms[p.role], nil }}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	status := played(t, e)
+	want := []string{"user: Hello", "Ann: .....", "Bob: .....", "Cid: ....."}
+	if got := script(t, e); !slices.Equal(got, want) || status.Reason != "nobody has anything to add" {
+		t.Errorf("the talk is %q, and ended because %s", got, status.Reason)
+	}
+}
+
+func TestAnOwnLabelIsNotStored(t *testing.T) {
+	answers := once(1)
+	hand := &stagehand{answer: func(p prompted) (string, error) {
+		text, err := answers(p)
+		return map[string]string{"loads": "Assistant (Ann): ", "forgets": "**Bob:** ", "plain": "Assistant (Ann): "}[p.role] + text, err
+	}}
+	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	say(t, e, "Hello")
+	played(t, e)
+	want := []string{"user: Hello", "Ann: loads says 1", "Bob: forgets says 1", "Cid: Assistant (Ann): plain says 1"}
+	if got := script(t, e); !slices.Equal(got[:4], want) {
+		t.Errorf("the talk is %q", got)
 	}
 }
 
@@ -437,6 +508,7 @@ func TestAMessageIsHeardWhileTheCrewSpeaks(t *testing.T) {
 		for _, p := range hand.prompts(role) {
 			all += p.text + "\n"
 		}
+		all = strings.ReplaceAll(all, "[CURRENT REQUEST]\nUser: Wait!", "")
 		if n := strings.Count(all, "User: Wait!"); n < 1 || n > 1 && role != "plain" {
 			t.Errorf("%s was shown the message %d times:\n%s", role, n, all)
 		}

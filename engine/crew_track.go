@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,14 @@ type crewTracker struct {
 	// superseded says that another cycle of the crew has begun since: nothing may be changed in this one.
 	superseded bool
 	// answers are the newest answer of each role, whole or not; failures count those of its turn under way that failed
-	// for another reason than that a program ended.
+	// for another reason than that a program ended, and causes say why the first one did.
 	answers  map[string]*continuo.Entry
 	failures map[string]int
+	causes   map[string]string
 }
 
 func newCrewTracker(e *Engine, run continuo.Run) *crewTracker {
-	return &crewTracker{engine: e, run: run, next: run.FirstSeq, answers: map[string]*continuo.Entry{}, failures: map[string]int{}}
+	return &crewTracker{engine: e, run: run, next: run.FirstSeq, answers: map[string]*continuo.Entry{}, failures: map[string]int{}, causes: map[string]string{}}
 }
 
 // seat names a role of the cycle among those that speak.
@@ -37,6 +39,9 @@ func (t *crewTracker) seat(role *crew.Role) speakerKey {
 
 // at is how far the cycle is by what was read.
 func (t *crewTracker) at() continuo.RunState { return t.state.Run }
+
+// branches are none: the roles of a crew speak in turn.
+func (t *crewTracker) branches() []string { return nil }
 
 // catchUp reads on to the end of the log.
 func (t *crewTracker) catchUp(ctx context.Context) error {
@@ -87,12 +92,14 @@ func (t *crewTracker) hear(entry *continuo.Entry) {
 	}
 	if entry.Error != nil && entry.Error.Reason != continuo.ReasonInterrupted {
 		t.failures[entry.NodeID]++
+		t.causes[entry.NodeID] = cmp.Or(t.causes[entry.NodeID], entry.Error.Message)
 	}
 	if entry.RunEvent != nil {
 		t.updated = entry.CreatedAt
 	}
 	if event := entry.RunEvent; event != nil && (event.Kind == continuo.RunNodeFinished || event.Kind == continuo.CrewRoleFailed) {
 		delete(t.failures, entry.NodeID)
+		delete(t.causes, entry.NodeID)
 	}
 }
 

@@ -24,7 +24,7 @@ func (e *Engine) roleTurn(ctx context.Context, t *crewTracker, step crew.Step) e
 		return fmt.Errorf("%w: the role %s: %w", errNotHere, step.Role.Name, err)
 	}
 	limit, began := e.roleTimeout(step.Role), time.Now()
-	if err := e.noteFor(ctx, t, step.Role, limit/2); err != nil {
+	if err := e.summarizeFor(ctx, t, step.Role, chosen, limit/2); err != nil {
 		return err
 	}
 	wanted := continuo.Turn{ID: roleTurnID(t.run, step), ConversationID: t.run.ConversationID}
@@ -107,7 +107,7 @@ func (s *speech) begin(ctx context.Context) (*turn.Runner, turn.Input, error) {
 	if s.voice, err = e.speakers.voice(ctx, t.seat(role), s.chosen.upstream.Model, *t.state.Now.Role(role.Name), s.until); err != nil {
 		return nil, turn.Input{}, errRoleDown{err}
 	}
-	runner, err := e.roleRunner(t.state, role, s.chosen, s.voice)
+	runner, err := e.roleRunner(t.state, role, s.chosen, s.voice.Model, memory{s.voice.session != nil, s.voice.whole})
 	if err != nil {
 		return nil, turn.Input{}, err
 	}
@@ -136,7 +136,7 @@ func (e *Engine) newsFor(ctx context.Context, t *crewTracker, role *crew.Role, c
 	if err != nil {
 		return nil, err
 	}
-	view, err := e.roleView(t.state, role, false, false)
+	view, err := e.roleView(t.state, role, chosen, memory{})
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +159,14 @@ func (e *Engine) roleIsDown(ctx context.Context, t *crewTracker, step crew.Step,
 		return nil
 	}
 	e.options.Logger.WarnContext(ctx, "role_down", "conversation_id", t.run.ConversationID, "run_id", t.run.ID, "role", step.Role.Name, "error", e.spoken(reason.Error()))
-	return t.record(ctx, []continuo.Entry{t.state.Fail(step, reason.Error())}, continuo.AppendOptions{})
+	return t.record(ctx, []continuo.Entry{t.state.Fail(step, e.options.Redact(reason.Error()))}, continuo.AppendOptions{})
 }
 
 // concludes puts the event of a turn's end on its answer, and returns the seq that it is right for. Where the log
 // cannot be read the answer stands alone, and is concluded when the cycle is looked at again.
 func (t *crewTracker) concludes(ctx context.Context, step crew.Step, answer *continuo.Entry, voice *voice) int64 {
 	answer.RunEvent = nil
+	step.Role.Tidy(answer) // before anything can fail: the log keeps the answer in any case
 	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil {
 		return 0
 	}

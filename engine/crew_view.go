@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
@@ -38,8 +37,15 @@ func (e *Engine) chooseRole(role *crew.Role) (chosen, error) {
 // newestBehindSummary is how many messages stand whole behind a summary where the crew's file does not say.
 const newestBehindSummary = 20
 
-// roleView is the view of a role as it stands, for somebody who remembers what the role was shown, or does not.
-func (e *Engine) roleView(state *crew.State, role *crew.Role, remembers, whole bool) (window.View, error) {
+// memory says what the speaker of a role keeps of what the role was shown.
+type memory struct {
+	remembers bool // it has a session
+	whole     bool // which has lost everything, or is new
+}
+
+// roleView is the view of a role as it stands. A role that remembers is not given its system prompt in each request: the
+// view repeats it now and then.
+func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps memory) (window.View, error) {
 	view, err := e.options.Views.View(window.Codex)
 	if err != nil {
 		return window.View{}, err
@@ -49,10 +55,12 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, remembers, whole b
 	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
 	kind := role.View.Kind
 	if kind == "" {
-		kind = usualKind(remembers)
+		kind = usualKind(keeps.remembers)
 	}
+	whole := keeps.remembers && keeps.whole
 	view.Role = &window.RoleView{
-		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes, Remembers: remembers, Whole: whole && remembers,
+		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes,
+		Remembers: keeps.remembers, Whole: whole, Messages: e.takesMessages(c),
 	}
 	switch kind {
 	case window.RoleWindow:
@@ -60,10 +68,23 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, remembers, whole b
 	case window.RoleSummary:
 		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
 	}
-	if every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval); stood.Answers > 0 && stood.Answers%every == 0 {
+	every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval)
+	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
 	}
 	return view, nil
+}
+
+// takesMessages reports whether a role is shown a list of messages: its model and its fallback take one. All others are
+// shown one text.
+func (e *Engine) takesMessages(c chosen) bool {
+	takes := func(m model.Model) bool {
+		info := m.Info()
+		_, transcript := info.Transcript()
+		return !transcript && info.Protocol != model.ProtocolPrompt
+	}
+	fallback, ok := e.options.Models[c.upstream.Fallback]
+	return takes(c.upstream.Model) && (c.upstream.Fallback == "" || !ok || takes(fallback.Model))
 }
 
 // usualKind is how much a role is shown whose crew's file does not say.
@@ -97,19 +118,25 @@ func member(role *crew.Role) prompt.Member {
 }
 
 // roleRunner makes what runs a role's turn. How long it may take is the caller's to say.
-func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, v *voice) (*turn.Runner, error) {
+func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, m model.Model, keeps memory) (*turn.Runner, error) {
 	var err error
-	if c.view, err = e.roleView(state, role, v.session != nil, v.whole); err != nil {
+	if c.view, err = e.roleView(state, role, c, keeps); err != nil {
 		return nil, err
 	}
-	if v.session == nil || v.whole || state.Now.Role(role.Name).Session == "" { // else it has them
+	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else it has them
 		if c.system, err = e.roleSystem(state.Crew, role); err != nil {
 			return nil, err
 		}
 	}
 	runner := e.runner(c)
-	runner.Model = v.Model
+	runner.Model = m
 	return runner, nil
+}
+
+// expected is what the speaker of a role will remember, as far as the log says.
+func expected(state *crew.State, role *crew.Role, m model.Model) memory {
+	_, remembers := m.(model.Sessions)
+	return memory{remembers: remembers, whole: remembers && state.Now.Role(role.Name).Session == ""}
 }
 
 // chooseRoleAt is what a role of a conversation's crew would be asked with at a place of the log. The crew is the one
@@ -119,28 +146,36 @@ func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Convers
 	if err != nil {
 		return chosen{}, err
 	}
-	role := state.Crew.Role(roleName)
-	if role == nil {
-		return chosen{}, fmt.Errorf("unknown role %q: %w: the crew %s has %s", shorten(roleName, 60), continuo.ErrInvalid, state.Crew.ID, strings.Join(roleNames(state.Crew), ", "))
+	role, err := state.Crew.Find(roleName)
+	if err != nil {
+		return chosen{}, err
 	}
 	found, err := e.chooseRole(role)
 	if err != nil {
 		return chosen{}, err
 	}
-	_, remembers := found.upstream.Model.(model.Sessions)
-	if found.view, err = e.roleView(state, role, remembers, remembers && state.Now.Role(role.Name).Session == ""); err != nil {
+	if found.view, err = e.roleView(state, role, found, expected(state, role, found.upstream.Model)); err != nil {
 		return chosen{}, err
 	}
 	found.system, err = e.roleSystem(state.Crew, role)
 	return found, err
 }
 
-func roleNames(c *crew.Crew) []string {
-	names := make([]string, len(c.Roles))
-	for i := range c.Roles {
-		names[i] = c.Roles[i].Name
+// roleName is the role_name of the role of a crew that a person means. A name that no role has now is taken for that of
+// one that is gone, whose rounds are in the log still.
+func (e *Engine) roleName(ctx context.Context, conversation continuo.Conversation, crewID, name string) (string, error) {
+	state, err := e.crewAt(ctx, conversation, crewID, conversation.LastSeq)
+	if err != nil {
+		return name, nil //nolint:nilerr // whoever looks for the role's rounds says what is missing
 	}
-	return names
+	role, err := state.Crew.Find(name)
+	if err == nil {
+		return role.Name, nil
+	}
+	if rounds, readErr := e.rounds(ctx, conversation, crewID, name); readErr == nil && len(rounds) > 0 {
+		return name, nil
+	}
+	return "", err
 }
 
 // crewAt is how a crew stood in a conversation at a seq: of the cycle that was the newest then.

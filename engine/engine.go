@@ -21,6 +21,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
@@ -37,6 +38,7 @@ type Engine struct {
 	options Options
 	metrics *Metrics
 	lanes   lanes
+	asked   askedTurns
 	quota   quota
 	agents  quota // of those that were deployed
 	keeper  *turn.Keeper
@@ -82,6 +84,9 @@ type Options struct {
 	Handoff      task.Limits
 	MaxAgents    int
 	AgentTimeout time.Duration
+	// TakeUp lets this process go on with the work of agents whose process is gone: of one that stays. Where it is false
+	// such work is left to those that do.
+	TakeUp bool
 	// StepPause is how long a run waits between two of its turns, so that others have a chance who wait for the
 	// conversation in another process. Default 100 ms.
 	StepPause time.Duration
@@ -98,6 +103,8 @@ type Options struct {
 	Archivist *upkeep.Archivist
 	// Logger gets the events of section "seeing what happens". Default: none are logged.
 	Logger *slog.Logger
+	// Redact removes secrets from the reasons that a role of a crew did not answer for. Default: what has the form of a key.
+	Redact func(text string) string
 	// LogText puts message text into log events. Default false.
 	LogText bool
 	// Tracer makes the span of each turn. Default none.
@@ -109,6 +116,8 @@ type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0: the provider's default
 	Temperature     *float64 // nil: the provider's default
+	// Speaker knows the model's dialect. Default: the protocol as it is.
+	Speaker *model.Speaker
 	// Fallback names the model that is asked when this one has failed before it showed anything; its own
 	// fallback is not asked then. Default none.
 	Fallback string
@@ -134,6 +143,9 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	views := *options.Views
 	options.Handoff.Preset(&views)
 	options.Views = &views
+	if options.Redact == nil {
+		options.Redact = secret.Text
+	}
 	options.Wait = cmp.Or(options.Wait, time.Minute)
 	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
@@ -153,6 +165,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
+	options.Turns.TakeUp = e.takeUp
 	e.keeper = turn.NewKeeper(options.Turns)
 	return e, nil
 }

@@ -91,7 +91,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 }
 
 func request(session, text string) engine.ChatRequest {
-	return engine.ChatRequest{ProjectID: "default", SessionID: session, Message: continuo.Text(text), Detached: true}
+	return engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: session, Message: continuo.Text(text), Detached: true}
 }
 
 // begin starts a turn and returns when its request has reached the model.
@@ -119,7 +119,7 @@ func (h *house) finish(chat *engine.Chat) turn.Event {
 
 func (h *house) length(session string) int64 {
 	h.t.Helper()
-	conversation, err := h.Log.Find(context.Background(), "default", session)
+	conversation, err := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, session)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestTurnsOfOneConversationWaitForEachOther(t *testing.T) {
 		})
 	}
 	all.Wait()
-	conversation, err := h.Log.Find(context.Background(), "default", "s")
+	conversation, err := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil || conversation.LastSeq != 64 {
 		t.Fatalf("%d entries, %v", conversation.LastSeq, err)
 	}
@@ -258,7 +258,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := h.Log.Find(context.Background(), "default", "s"); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s"); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("a refused request began a conversation: %v", err)
 	}
 }
@@ -302,6 +302,9 @@ func TestTheContextIsLogged(t *testing.T) {
 			t.Errorf("no %s in %v", field, line)
 		}
 	}
+	if line["session_id"] != "s" {
+		t.Errorf("session_id is %v", line["session_id"])
+	}
 	if strings.Contains(h.logs.String(), "secret") {
 		t.Error("message text was logged")
 	}
@@ -313,12 +316,9 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := h.Import(context.Background(), "default", document)
+	imported, err := h.Import(context.Background(), continuo.Scope{ProjectID: "default"}, document)
 	if err != nil || imported.Existed {
 		t.Fatalf("%+v, %v", imported, err)
-	}
-	if again, err := h.Import(context.Background(), "default", document); err != nil || !again.Existed || again.Conversation.ID != imported.Conversation.ID {
-		t.Errorf("the second import: %+v, %v", again, err)
 	}
 	one, negative := 1, -1
 	for _, test := range []struct {
@@ -332,7 +332,7 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 		{engine.ContextRequest{View: "replay"}, "$respond: two"},
 		{engine.ContextRequest{System: true}, "MODE\\n- active: chat"},
 		{engine.ContextRequest{MaxTokens: &negative}, "max_tokens -1"},
-		{engine.ContextRequest{MaxTokens: &one}, "context_overflow"},
+		{engine.ContextRequest{MaxTokens: &one}, `{"role":"user","content":"three"}`},
 		{engine.ContextRequest{At: 9}, "entries 1 to 3"},
 		{engine.ContextRequest{View: "nope"}, "unknown view"},
 		{engine.ContextRequest{Format: "xml"}, "unknown format"},

@@ -95,7 +95,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, _, err := h.CreateTask(t.Context(), engine.TaskRequest{ProjectID: "default", Request: request})
+	status, _, err := h.CreateTask(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestARefusedTurnChangesNothing(t *testing.T) {
 	if _, err := h.Chat(context.Background(), r); !errors.Is(err, continuo.ErrBusy) {
 		t.Fatal(err)
 	}
-	c, _ := h.Log.Find(context.Background(), "default", "s")
+	c, _ := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s")
 	if c.ActiveMode != continuo.ModeChat {
 		t.Errorf("the refused turn made the mode %s", c.ActiveMode)
 	}
@@ -31,7 +31,7 @@ func TestRetryAfterAModeSwitch(t *testing.T) {
 	r.Key = "k"
 	h.finish(h.begin(r))
 	mode := continuo.ModeAgent
-	c, _ := h.Log.Find(context.Background(), "default", "s")
+	c, _ := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s")
 	if _, err := h.Log.Update(context.Background(), c.ID, continuo.ConversationChange{ActiveMode: &mode}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +49,13 @@ func TestRetryAfterAModeSwitch(t *testing.T) {
 	r2 := request("t", "a")
 	r2.Key, r2.Mode = "k", continuo.ModeAgent
 	h.finish(h.begin(r2))
-	c, _ = h.Log.Find(context.Background(), "default", "t")
+	c, _ = h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "t")
 	chatMode := continuo.ModeChat
 	_, _ = h.Log.Update(context.Background(), c.ID, continuo.ConversationChange{ActiveMode: &chatMode})
 	chat, _ = h.Chat(context.Background(), r2)
 	for range chat.Events {
 	}
-	c, _ = h.Log.Find(context.Background(), "default", "t")
+	c, _ = h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "t")
 	if c.ActiveMode != continuo.ModeChat {
 		t.Errorf("the retry of an old turn switched the mode to %s", c.ActiveMode)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/interchange"
@@ -11,42 +12,102 @@ import (
 // Imported says what became of one document.
 type Imported struct {
 	Conversation continuo.Conversation `json:"conversation"`
-	// Existed says that the document had been imported before: nothing was added.
-	Existed bool                 `json:"existed"`
-	Entries int                  `json:"entries"`
-	Repairs []interchange.Repair `json:"repairs"`
-	Source  string               `json:"source,omitempty"`
-	Format  string               `json:"format,omitempty"`
+	// Existed says that the source had been imported before; Added counts the entries that it had more this time.
+	Existed bool `json:"existed"`
+	Added   int  `json:"added"`
+	// SourceTitle is the source's title where the conversation has another one: it keeps its own.
+	SourceTitle string `json:"source_title,omitempty"`
+	// SourceID is what the source calls the conversation, where that cannot be its key.
+	SourceID string               `json:"source_id,omitempty"`
+	Entries  int                  `json:"entries"`
+	Repairs  []interchange.Repair `json:"repairs"`
+	Source   string               `json:"source,omitempty"`
+	Format   string               `json:"format,omitempty"`
 }
 
-// Import adds a document to a project as a conversation, whole or not at all. A document that was
-// imported before is found by its key, and nothing is added.
-func (e *Engine) Import(ctx context.Context, projectID string, document interchange.Document) (Imported, error) {
+// Import adds a document to a scope as a conversation, whole or not at all. Only the document's key says that it was
+// imported before, never what it says: then nothing is added but the messages that the source has gained, where nobody
+// has written to the conversation since. ErrExists says that the key is another conversation's, or that the two differ.
+func (e *Engine) Import(ctx context.Context, scope continuo.Scope, document interchange.Document) (Imported, error) {
 	conversation := document.Conversation
-	conversation.ProjectID = projectID
+	user, err := scope.Owner(conversation.UserID)
+	if err != nil {
+		return Imported{}, err
+	}
+	conversation.ProjectID, conversation.UserID = scope.ProjectID, user
 	if conversation.Title == "" {
 		conversation.Title = firstWords(document.Entries)
 	}
-	result := Imported{Entries: len(document.Entries), Repairs: append([]interchange.Repair{}, document.Repairs...), Source: document.Source, Format: document.Format}
-	if conversation.Key != "" {
-		found, err := e.Log.Find(ctx, projectID, conversation.Key)
-		if err == nil {
-			result.Conversation, result.Existed = found, true
-			return result, nil
-		}
-		if !errors.Is(err, continuo.ErrNotFound) {
+	conversation.Metadata = interchange.WithOrigin(conversation.Metadata, originOf(&document, int64(len(document.Entries))))
+	result := Imported{SourceID: document.SourceID, Entries: len(document.Entries), Repairs: append([]interchange.Repair{}, document.Repairs...), Source: document.Source, Format: document.Format}
+	for _, text := range document.Envelopes {
+		if _, err := e.Log.PutText(ctx, []byte(text)); err != nil {
 			return Imported{}, err
 		}
 	}
-	created, err := e.Log.Import(ctx, conversation, document.Entries)
-	if errors.Is(err, continuo.ErrExists) { // somebody else imported it just now
-		found, err := e.Log.Find(ctx, projectID, conversation.Key)
-		result.Conversation, result.Existed = found, true
+	result.Conversation, err = e.Log.Import(ctx, conversation, document.Entries)
+	if !errors.Is(err, continuo.ErrExists) {
 		return result, err
 	}
-	result.Conversation = created
+	found, err := e.Log.Find(ctx, scope, conversation.Key)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return Imported{}, fmt.Errorf("key %q: %w: choose another key", conversation.Key, continuo.ErrOtherUser)
+	}
+	if err != nil {
+		return Imported{}, err
+	}
+	if found.UserID != user && user != "" {
+		return Imported{}, fmt.Errorf("key %q: %w: choose another key", conversation.Key, continuo.ErrOtherUser)
+	}
+	if title := document.Conversation.Title; title != "" && title != found.Title {
+		result.SourceTitle = title
+	}
+	result.Existed = true
+	result.Conversation, result.Added, err = e.importMore(ctx, found, &document)
 	return result, err
 }
+
+func originOf(document *interchange.Document, last int64) interchange.Origin {
+	n := document.Messages()
+	return interchange.Origin{Messages: n, SHA256: document.Digest(n), LastSeq: last}
+}
+
+// importMore adds the messages that a source has gained since its conversation was imported.
+func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, document *interchange.Document) (continuo.Conversation, int, error) {
+	differs := func(format string, args ...any) (continuo.Conversation, int, error) {
+		return found, 0, fmt.Errorf("%w: the key %q is that of %s, %s; nothing was added: import it under a key of its own (--key, or key)",
+			continuo.ErrExists, found.Key, found.ID, fmt.Sprintf(format, args...))
+	}
+	before, ok := interchange.OriginOf(found.Metadata)
+	switch {
+	case !ok:
+		return differs("which was not imported")
+	case before.Messages > document.Messages():
+		return differs("which was imported with %d messages, and the source has %d", before.Messages, document.Messages())
+	case before.SHA256 != document.Digest(before.Messages):
+		return differs("whose first %d messages are not those of the source", before.Messages)
+	case before.Messages == document.Messages():
+		return found, 0, nil
+	case found.LastSeq != before.LastSeq:
+		return differs("which went on here as well as in the source")
+	}
+	more := document.After(before.Messages)
+	for _, entry := range more {
+		if len(entry.Repairs) > 0 {
+			return differs("and what the source has more needs repairs (%s)", entry.Repairs[0])
+		}
+	}
+	stored, err := e.Log.Append(ctx, found.ID, more, continuo.AppendOptions{ExpectSeq: found.LastSeq + 1})
+	if err != nil {
+		return found, 0, fmt.Errorf("add what the source of conversation %s has more: %w", found.ID, err)
+	}
+	last := stored[len(stored)-1].Seq
+	changed, err := e.Log.Update(ctx, found.ID, continuo.ConversationChange{Metadata: interchange.WithOrigin(found.Metadata, originOf(document, last))})
+	return changed, len(stored), err
+}
+
+// ImportKey is the key of a conversation that an idempotency key imports.
+func ImportKey(scope continuo.Scope, key string) string { return onceKey(scope, "import\n"+key) }
 
 // firstWords makes a title of the first user entry.
 func firstWords(entries []continuo.Entry) string {

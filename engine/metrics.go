@@ -236,7 +236,8 @@ func (m *Metrics) turnEnded(outcome string, took time.Duration, usage continuo.U
 
 func reasonLabel(reason continuo.FailureReason) string {
 	return string(known(reason, "", continuo.ReasonTimeout, continuo.ReasonNetwork, continuo.ReasonRateLimit, continuo.ReasonUpstream,
-		continuo.ReasonContentFilter, continuo.ReasonCancelled, continuo.ReasonInterrupted))
+		continuo.ReasonContentFilter, continuo.ReasonCancelled, continuo.ReasonInterrupted,
+		continuo.ReasonContextOverflow, continuo.ReasonTurnLimit))
 }
 
 // known keeps a label to the values that there are; nothing becomes none.

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
@@ -29,6 +31,14 @@ func (m meter) Stage(ctx context.Context, stage turn.Stage, took time.Duration) 
 	}
 }
 
+// withSession adds the conversation's key to what is logged and traced under a context.
+func withSession(ctx context.Context, conversation continuo.Conversation) context.Context {
+	if conversation.Key == "" {
+		return ctx
+	}
+	return span.With(ctx, attribute.String(span.SessionID, conversation.Key))
+}
+
 func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
 	return e.options.Logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
 }
@@ -43,7 +53,10 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	switch event.Kind {
 	case turn.Planned:
 		e.metrics.planned(event.Plan)
-		logContext(ctx, logger, event.Plan)
+		logContext(ctx, logger.With("session_id", cmp.Or(span.Value(ctx, span.SessionID), t.ConversationID)), event.Plan)
+	case turn.Rephrased:
+		refused := event.Attempt
+		logger.WarnContext(ctx, "request_rephrased", "provider", refused.Round.Provider, "model", refused.Round.Model, "error", e.loggable(refused.Round, refused.Error))
 	case turn.FellBack:
 		failed := event.Attempt
 		e.metrics.fellBack(failed)
@@ -82,18 +95,23 @@ func (e *Engine) loggable(round *continuo.Round, failure *continuo.TurnError) st
 	return failure.Message
 }
 
-// logContext logs what a request shows, in the words of the continuity service.
+// logContext logs what a request shows, in the words of the continuity service: what is not shown, because it was
+// dropped or because a summary stands for it, counts as truncated. Entries for people only are no messages.
 func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
 	logger.InfoContext(ctx, "conversation_context_loaded",
 		"view", plan.View,
-		"total_messages_in_db", plan.Totals.Entries,
+		"total_messages_in_db", plan.Totals.Entries-plan.Totals.Excluded,
 		"messages_loaded", plan.Totals.Kept,
-		"messages_truncated", plan.Totals.Dropped,
+		"messages_truncated", plan.Totals.Dropped+plan.Totals.Summarized,
 		"estimated_tokens", plan.Totals.Tokens,
 		"epoch", plan.Window.Epoch,
 		"moved", plan.Moved,
 	)
 	for _, missing := range plan.Missing {
+		if missing.Problem == continuo.PartUnsupported {
+			logger.WarnContext(ctx, "part_not_sent", "seq", missing.Seq, "part", missing.Part, "type", missing.Type)
+			continue
+		}
 		logger.WarnContext(ctx, "attachment_missing", "seq", missing.Seq, "part", missing.Part, "object", missing.Object, "problem", missing.Problem, "error", missing.Err)
 	}
 }

@@ -26,8 +26,9 @@ type Workflows interface {
 
 // RunRequest begins a run of a workflow.
 type RunRequest struct {
-	ProjectID string
-	// SessionID is a conversation's id or key, as in a ChatRequest.
+	Scope continuo.Scope
+	// UserID is whose conversation it is to be, and SessionID its id or key, as in a ChatRequest.
+	UserID    string
 	SessionID string
 	Workflow  string // its id
 	// Inputs is a JSON object with the run's inputs; nil for none.
@@ -48,17 +49,12 @@ type RunStatus struct {
 	TurnID string `json:"turn_id,omitempty"`
 }
 
-// RunDecision is what a person decides in an approval node.
-type RunDecision struct {
-	Node     string // "" where only one waits
-	Approved bool
-	Comment  string
-}
-
 // Errors of runs.
 var (
 	ErrRunOver  = errors.New("the run is over")
 	ErrRunWaits = errors.New("the run waits for a person's decision")
+	// ErrRunUnderWay says that a run has to be stopped before it can be repaired.
+	ErrRunUnderWay = errors.New("the run is under way")
 )
 
 // Workflows lists the workflows; see [Workflows].
@@ -98,7 +94,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := e.session(ctx, ChatRequest{ProjectID: request.ProjectID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
+	conversation, err := e.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +105,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if request.Key != "" {
 		first.RunID = keyedRunID(conversation.ID, request.Key)
 	}
+	first.OutputRef = continuo.InputsRef(first.RunID)
 	stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
 	if errors.Is(err, continuo.ErrKeyReused) { // another call with the same key was faster
 		return nil, errRunKeyReused(first.RunID)
@@ -129,8 +126,8 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if request.Key == "" {
 		return nil, nil
 	}
-	session := cmp.Or(request.SessionID, onceKey(request.Key))
-	conversation, err := e.Log.Find(ctx, request.ProjectID, session)
+	session := cmp.Or(request.SessionID, onceKey(request.Scope, request.Key))
+	conversation, err := e.Log.Find(ctx, request.Scope, session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -147,7 +144,7 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	case receipt.Fingerprint != hashOf(request.asked()):
 		return nil, errRunKeyReused(runID)
 	}
-	run, err := e.Log.Runs().Run(ctx, request.ProjectID, runID)
+	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +166,9 @@ func errRunKeyReused(runID string) error {
 	return fmt.Errorf("%w: it began run %s with something else", continuo.ErrKeyReused, runID)
 }
 
-// Run finds a run of a project; ErrNotFound.
-func (e *Engine) Run(ctx context.Context, projectID, id string) (*RunStatus, error) {
-	run, err := e.Log.Runs().Run(ctx, projectID, id)
+// Run finds a run within a scope; ErrNotFound.
+func (e *Engine) Run(ctx context.Context, scope continuo.Scope, id string) (*RunStatus, error) {
+	run, err := e.Log.FindRun(ctx, scope, id)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -191,13 +188,8 @@ func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, e
 	return t.status(ctx)
 }
 
-// Runs lists runs, the newest first.
-func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
-	return e.Log.Runs().Runs(ctx, query)
-}
-
 // ResumeRun goes on with a run that failed or was stopped, from where it broke off, and with one whose process
-// is gone; one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
+// is gone; one that waits to retry a step retries it at once, and another one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
 // person is to decide first. The run goes on when ctx ends if it is detached.
 func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
 	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
@@ -206,7 +198,7 @@ func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool)
 			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrRunOver, s.Run)
 		case s.Run == continuo.RunWaiting:
 			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
-		case s.Run == continuo.RunRunning:
+		case s.Run == continuo.RunRunning && !s.Retries():
 			return nil, e.canCarry(s.Workflow)
 		}
 		if err := e.canCarry(s.Workflow); err != nil {
@@ -242,7 +234,7 @@ func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, e
 	if err := e.endUnread(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
 		return nil, err
 	}
-	return e.Run(ctx, run.ProjectID, run.ID)
+	return e.Run(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 }
 
 // end stops a run's turn and appends what makes says. The turn is stopped before, since nothing can be appended
@@ -269,16 +261,44 @@ func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow
 	return e.runStatus(ctx, run)
 }
 
-// stopTurnOf stops the turn of a run that is under way, wherever it runs.
+// stopTurnOf stops the turns of a run that are under way, wherever they run.
 func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
-	running, err := e.runningTurn(ctx, run.ConversationID)
-	if err != nil || running == nil || running.RunID != run.ID {
-		return err
+	turns, err := e.turnsOf(ctx, run)
+	for _, running := range turns {
+		if stopped := e.Cancel(ctx, running); stopped != nil && !errors.Is(stopped, continuo.ErrNotRunning) {
+			err = cmp.Or(err, stopped)
+		}
 	}
-	if err := e.Cancel(ctx, *running); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
-		return err
+	return err
+}
+
+// turnsOf returns the turns of a run that are under way, in its conversation and in its branches.
+func (e *Engine) turnsOf(ctx context.Context, run continuo.Run) ([]continuo.Turn, error) {
+	conversations := []string{run.ConversationID}
+	if _, cycle := continuo.CrewOf(run.WorkflowID); !cycle {
+		t := newTracker(e, run)
+		if err := t.catchUp(ctx); err != nil {
+			return nil, err
+		}
+		conversations = append(conversations, t.state.Branches()...)
 	}
-	return nil
+	return e.runningTurns(ctx, run.ID, conversations)
+}
+
+// runningTurns returns the turns of a run that are under way in some conversations.
+func (e *Engine) runningTurns(ctx context.Context, runID string, conversations []string) ([]continuo.Turn, error) {
+	var turns []continuo.Turn
+	for _, id := range conversations {
+		running, err := e.runningTurn(ctx, id)
+		switch {
+		case errors.Is(err, continuo.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case running != nil && running.RunID == runID:
+			turns = append(turns, *running)
+		}
+	}
+	return turns, nil
 }
 
 // runningTurn returns the turn of a conversation that is under way; nil for none.
@@ -292,28 +312,6 @@ func (e *Engine) runningTurn(ctx context.Context, conversationID string) (*conti
 		return nil, err
 	}
 	return &settled, nil
-}
-
-// DecideRun records what a person decides, and goes on with the run. ErrNotFound says that no such node
-// waits; the first decision counts.
-func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
-	if e.isClosed() {
-		return nil, ErrClosing // before anything is decided
-	}
-	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
-		if s.Run.IsOver() {
-			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
-		}
-		node, err := waiting(s, decision.Node)
-		if err != nil {
-			return nil, err
-		}
-		return s.Decide(node, decision.Approved, decision.Comment), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return e.goneOn(ctx, run, detached)
 }
 
 // waiting finds the node that a decision is about; "" is the only one that waits.
@@ -351,6 +349,8 @@ type RunProgress struct {
 	// Turn is a live event of a turn of the run: text as it comes, calls, questions. These pass by: who reads
 	// later or from another place finds what they said in the entries.
 	Turn *turn.Event
+	// ConversationID is where that turn is: the run's conversation, or a branch; of Turn.
+	ConversationID string
 }
 
 // FollowRun yields the entries of a run with seqs above after, each once and in order, those that are there
@@ -360,8 +360,11 @@ func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) i
 	return func(yield func(RunProgress, error) bool) {
 		t := newTracker(e, run)
 		f := &runFollower{engine: e, ctx: ctx, run: run, tracker: t, after: after}
-		f.tell = func(entry *continuo.Entry, _ *continuo.Turn, event *turn.Event) bool {
+		f.tell = func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			progress := RunProgress{Entry: entry, Turn: event}
+			if running != nil {
+				progress.ConversationID = running.ConversationID
+			}
 			if entry != nil && entry.RunEvent != nil {
 				progress.Status = t.statusAt(entry)
 			}

@@ -94,7 +94,6 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 	logger := e.options.Logger.With("conversation_id", run.ConversationID, "run_id", run.ID)
 	for {
 		err := e.stepsOf(ctx, run)
-		passes := errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
 		switch {
 		case errors.Is(err, errNotHere):
 			logger.WarnContext(ctx, "run_left", "error", err.Error())
@@ -107,7 +106,7 @@ func (e *Engine) driveOn(ctx context.Context, run continuo.Run) {
 			return
 		case err == nil || ctx.Err() != nil || errors.Is(err, ErrClosing) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, continuo.ErrNotFound):
 			return
-		case !passes:
+		case !passes(err):
 			logger.ErrorContext(ctx, "run_broke_off", "error", err.Error())
 			if err := e.breakOff(ctx, run, err); err != nil {
 				logger.ErrorContext(ctx, "run_left", "error", err.Error())
@@ -134,14 +133,14 @@ func (e *Engine) breakOff(ctx context.Context, run continuo.Run, reason error) e
 			if s.Run != continuo.RunRunning {
 				return nil, nil
 			}
-			return []continuo.Entry{s.BreakOff(reason.Error())}, nil
+			return []continuo.Entry{s.BreakOff(e.options.Redact(reason.Error()))}, nil
 		})
 	}
 	return e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run != continuo.RunRunning {
 			return nil, nil
 		}
-		return []continuo.Entry{s.BreakOff(reason.Error())}, nil
+		return []continuo.Entry{s.BreakOff(e.options.Redact(reason.Error()))}, nil
 	})
 }
 
@@ -156,11 +155,11 @@ func (e *Engine) pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// maxPause bounds how long is waited before a step that broke off again and again is taken up again.
+// maxPause bounds how long is waited before a role of a crew that broke off again and again is asked again.
 const maxPause = 30 * time.Second
 
 // leaveRoom waits between two turns of a run: those of other processes who wait for the conversation look at it
-// now and then. Broke counts attempts that broke off one after another.
+// now and then. Broke counts attempts of a crew's role that broke off one after another.
 func (e *Engine) leaveRoom(ctx context.Context, broke int) {
 	wait := e.options.StepPause
 	for range min(broke-1, 10) {
@@ -192,38 +191,6 @@ func orNotHere(err error) error {
 	return err
 }
 
-// steps takes a run's steps until nothing is left to do.
-func (e *Engine) steps(ctx context.Context, run continuo.Run) error {
-	t, broke := newTracker(e, run), 0
-	for ctx.Err() == nil {
-		if err := t.catchUp(ctx); err != nil {
-			return err
-		}
-		var err error
-		switch step := t.state.Next(); step.Kind {
-		case workflow.StepRecord:
-			err = e.recordRun(ctx, t, t.state.Record())
-		case workflow.StepBegin:
-			err = e.step(ctx, t, step)
-			e.leaveRoom(ctx, 0)
-			broke = 0
-		case workflow.StepAttend:
-			if t.state.Broken(step.Node.ID) > 0 {
-				broke++
-			}
-			err = e.attend(ctx, t, step, broke)
-		default:
-			e.metrics.RunRests(t.state.Run)
-			e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", run.ConversationID, "run_id", run.ID, "state", t.state.Run, "reason", e.spoken(t.state.Reason))
-			return nil
-		}
-		if err != nil && !errors.Is(err, errMoved) {
-			return err
-		}
-	}
-	return nil
-}
-
 // spoken is a reason as log events may tell it: it repeats what agents print and what people say.
 func (e *Engine) spoken(reason string) string {
 	if reason == "" || e.options.LogText {
@@ -233,14 +200,14 @@ func (e *Engine) spoken(reason string) string {
 }
 
 // attend waits for the turn of an attempt that has begun, and sees to what it left.
-func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step, broke int) error {
+func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) error {
 	found, err := e.Log.Turns().Turn(ctx, t.run.ConversationID, stepTurnID(t.run, step))
 	if err == nil && found.State == continuo.TurnRunning {
 		found, err = e.keeper.Settled(ctx, found)
 	}
 	switch {
 	case errors.Is(err, continuo.ErrNotFound), err == nil && found.State == continuo.TurnVoid:
-		return e.step(ctx, t, step.After())
+		return e.goOnAfter(ctx, t, step, t.failureOf(step, continuo.ReasonInterrupted))
 	case err != nil:
 		return err
 	case found.State == continuo.TurnRunning:
@@ -250,23 +217,62 @@ func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step, bro
 	if err := t.catchUp(ctx); err != nil {
 		return err
 	}
-	now := t.state.Next()
+	now := t.state.Of(step.Node.ID)
 	if !sameAttempt(now, step) {
 		return nil
 	}
 	step = now // it may have been stopped and resumed meanwhile
 	switch {
 	case found.State == continuo.TurnFinished:
-		return e.recordRun(ctx, t, t.conclude(step, t.answers[step.Node.ID]))
-	case found.Reason == continuo.ReasonInterrupted || step.Retry:
-		e.leaveRoom(ctx, broke)
+		return e.recordRun(ctx, t, t.conclude(step, t.answers[step.Node.ID], t.cuts[step.Node.ID]))
+	case step.Retry:
+		e.leaveRoom(ctx, 0)
 		return e.step(ctx, t, step.After())
 	case found.Reason == continuo.ReasonCancelled:
 		return e.recordRun(ctx, t, []continuo.Entry{t.state.Halt(fmt.Sprintf("the step %s was stopped", step.Node.ID))})
 	}
-	reason := fmt.Sprintf("the step %s failed (%s): %s", step.Node.ID, found.Reason, t.failures[step.Node.ID])
-	return e.recordRun(ctx, t, []continuo.Entry{t.state.BreakOff(reason)})
+	return e.goOnAfter(ctx, t, step, t.failureOf(step, found.Reason))
 }
+
+// goOnAfter records what follows of an attempt that broke off, or goes on with it at once.
+func (e *Engine) goOnAfter(ctx context.Context, t *tracker, step workflow.Step, failure continuo.TurnError) error {
+	if entries := t.state.BrokeOff(step, failure, e.Log.Now()); len(entries) > 0 {
+		return e.recordRun(ctx, t, entries)
+	}
+	e.leaveRoom(ctx, 0)
+	if step.Branch != "" {
+		return e.stepBeside(ctx, t, step.After())
+	}
+	return e.step(ctx, t, step.After())
+}
+
+// awaitRetry waits until the next attempt of a step may begin, or until the run goes on in another way, and begins it.
+func (e *Engine) awaitRetry(ctx context.Context, t *tracker, step workflow.Step) error {
+	wait := step.Until.Sub(e.Log.Now())
+	if wait <= 0 && step.Branch != "" {
+		return e.stepBeside(ctx, t, step.After())
+	}
+	if wait <= 0 {
+		return e.step(ctx, t, step.After())
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.draining, func() { cancel(ErrClosing) })()
+	listener := e.Log.Listen(t.run.ConversationID)
+	defer listener.Close()
+	changed := listener.Changed()
+	if err := t.catchUp(ctx); err != nil || t.state.Of(step.Node.ID).Kind != workflow.StepWait {
+		return err
+	}
+	listener.Wait(ctx, changed, min(wait, retryPoll))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// retryPoll is how often a run that waits to retry a step is looked at, where nothing tells of a change.
+const retryPoll = 5 * time.Second
 
 // awaitTurn waits for the end of a turn, wherever it runs.
 func (e *Engine) awaitTurn(ctx context.Context, conversationID, turnID string) error {
@@ -287,19 +293,16 @@ func (e *Engine) awaitTurn(ctx context.Context, conversationID, turnID string) e
 
 // step carries out an attempt: its turn, from the cue to the answer.
 func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error {
-	c := choice{mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: step.Node.View, usualView: string(continuo.ModeRun)}
-	chosen, err := e.choose(c)
+	chosen, err := e.chooseFor(step.Node)
 	if err != nil {
-		return fmt.Errorf("the step %s: %w", step.Node.ID, orNotHere(err))
+		return err
 	}
-	wanted := continuo.Turn{ID: stepTurnID(t.run, step), ConversationID: t.run.ConversationID}
-	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
-	wanted.RunID, wanted.WorkflowID, wanted.NodeID = t.run.ID, t.run.WorkflowID, step.Node.ID
+	wanted := stepTurn(t.run, step, chosen)
 	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
 		if err := t.catchUp(ctx); err != nil {
 			return nil, turn.Input{}, err
 		}
-		if !leadsTo(t.state.Next(), step) {
+		if !leadsTo(t.state.Of(step.Node.ID), step) {
 			return nil, turn.Input{}, errMoved
 		}
 		texts, err := t.state.Texts(step)
@@ -309,12 +312,46 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 		chosen.system = append(chosen.system, texts...)
 		chosen.policy = chosen.policy.Merge(step.Node.Tools)
 		cue := t.state.Cue(step)
-		return e.runner(chosen), turn.Input{
+		runner := e.stepRunner(chosen)
+		if schema := step.AnswerSchema(); schema != nil {
+			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
+		}
+		return runner, turn.Input{
 			Mode: chosen.mode, AgentID: chosen.agent, Cue: &cue, AskAgain: step.Resumes,
 			Conclude: func(answer *continuo.Entry) ([]continuo.Entry, int64) { return t.concludes(ctx, step, answer) },
 		}, nil
 	}
-	chat, err := e.carryOut(ctx, t.run.ProjectID, wanted, Wait, false, begin)
+	return e.carryOutTurn(ctx, t.run, wanted, begin)
+}
+
+// stepRunner makes the runner of a step. A run goes on waiting where nobody decides on a call.
+func (e *Engine) stepRunner(chosen chosen) *turn.Runner {
+	runner := e.runner(chosen)
+	runner.Limits.Ask = turn.AskWithoutLimit
+	return runner
+}
+
+// chooseFor looks up what a node runs with.
+func (e *Engine) chooseFor(node *workflow.Node) (chosen, error) {
+	c := choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
+	found, err := e.choose(c)
+	if err != nil {
+		return chosen{}, fmt.Errorf("the step %s: %w", node.ID, orNotHere(err))
+	}
+	return found, nil
+}
+
+// stepTurn is the turn of an attempt in the run's conversation.
+func stepTurn(run continuo.Run, step workflow.Step, chosen chosen) continuo.Turn {
+	wanted := continuo.Turn{ID: stepTurnID(run, step), ConversationID: run.ConversationID}
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
+	wanted.RunID, wanted.WorkflowID, wanted.NodeID = run.ID, run.WorkflowID, step.Node.ID
+	return wanted
+}
+
+// carryOutTurn carries out the turn of an attempt to its end, or waits for it where another process carries it out.
+func (e *Engine) carryOutTurn(ctx context.Context, run continuo.Run, wanted continuo.Turn, begin beginning) error {
+	chat, err := e.carryOut(ctx, run.ProjectID, wanted, Wait, false, begin)
 	if errors.Is(err, continuo.ErrExists) { // another process carries it out
 		return e.awaitTurn(ctx, wanted.ConversationID, wanted.ID)
 	}
@@ -335,15 +372,15 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 // it, while whoever goes on with the run waits for the turn. Where the log cannot be read the answer stands alone,
 // and is concluded when the run is looked at again.
 func (t *tracker) concludes(ctx context.Context, step workflow.Step, answer *continuo.Entry) ([]continuo.Entry, int64) {
-	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil || !sameAttempt(t.state.Next(), step) && t.state.Run == continuo.RunRunning {
+	if err := t.catchUp(context.WithoutCancel(ctx)); err != nil || !t.state.Attends(step) {
 		return nil, 0
 	}
-	return t.conclude(step, answer.Content.String()), t.next
+	return t.conclude(step, answer.Content.String(), wasCut(answer)), t.next
 }
 
 // conclude makes what follows of an answer, with what the step said before it broke off.
-func (t *tracker) conclude(step workflow.Step, answer string) []continuo.Entry {
-	return t.state.Conclude(step, append(append([]string{}, t.pieces[step.Node.ID]...), answer))
+func (t *tracker) conclude(step workflow.Step, answer string, cut bool) []continuo.Entry {
+	return t.state.Conclude(step, append(append([]string{}, t.pieces[step.Node.ID]...), answer), cut)
 }
 
 // sameAttempt reports whether a step attends to the attempt of another.
@@ -353,7 +390,7 @@ func sameAttempt(now, step workflow.Step) bool {
 
 // leadsTo reports whether a step that is to be taken now is the one that was meant.
 func leadsTo(now, step workflow.Step) bool {
-	if step.Resumes && now.Kind == workflow.StepAttend {
+	if step.Resumes && (now.Kind == workflow.StepAttend || now.Kind == workflow.StepWait) {
 		now = now.After()
 	}
 	return now.Kind == workflow.StepBegin && now.Node.ID == step.Node.ID && now.Visit == step.Visit && now.Attempt == step.Attempt
@@ -398,7 +435,7 @@ func (e *Engine) carries(ctx context.Context, run continuo.Run) bool {
 		return err != nil || e.canStaff(t.state.Crew) == nil
 	}
 	t := newTracker(e, run)
-	return t.begin(ctx) != nil || e.canCarry(t.state.Workflow) == nil
+	return t.catchUp(ctx) != nil || e.canCarry(t.state.Workflow) == nil // the workflow may have been replaced
 }
 
 // maxResumed bounds how many runs one ResumeRuns looks at.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -17,8 +18,9 @@ type runFollower struct {
 	after   int64
 	// tell gives the reader an entry, or an event of a turn that is under way, and reports whether it wants more.
 	tell  func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool
-	left  bool            // the reader has enough
-	heard map[string]bool // turns that were followed to their end
+	left  bool             // the reader has enough
+	heard map[string]bool  // turns that were followed to their end, or are followed beside others
+	live  chan besideEvent // of turns in branches
 }
 
 // followed reads what is recorded of a run.
@@ -26,6 +28,8 @@ type followed interface {
 	// read reads on through an entry (0: the end of the log), and gives each to a function, which may stop it.
 	read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error
 	at() continuo.RunState
+	// branches are the conversations beside the run's own in which its turns may be under way.
+	branches() []string
 }
 
 // waitingPoll is how often a run is looked at that waits for a person, where nothing tells of a change.
@@ -37,7 +41,11 @@ func (f *runFollower) follow() error {
 	defer context.AfterFunc(f.engine.draining, func() { cancel(ErrClosing) })()
 	listener := f.engine.Log.Listen(f.run.ConversationID)
 	defer listener.Close()
-	f.heard = map[string]bool{}
+	f.heard, f.live = map[string]bool{}, make(chan besideEvent)
+	listened, leave := context.WithCancel(f.ctx)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer leave()
 	for {
 		changed := listener.Changed()
 		if err := f.entries(0); err != nil || f.left {
@@ -54,6 +62,9 @@ func (f *runFollower) follow() error {
 			}
 			continue
 		}
+		if err := f.besides(listened, &listening); err != nil {
+			return err
+		}
 		poll := otherPoll
 		switch state := f.tracker.at(); {
 		case state == continuo.RunWaiting:
@@ -61,8 +72,68 @@ func (f *runFollower) follow() error {
 		case state != continuo.RunRunning && (running == nil || running.RunID != f.run.ID):
 			return f.entries(0) // what its last turn wrote
 		}
-		if !listener.Wait(waits, changed, poll) {
+		if !f.await(waits, listener, changed, poll) {
 			return context.Cause(waits)
+		}
+		if f.left {
+			return nil
+		}
+	}
+}
+
+// besideEvent is a live event of a turn in a branch.
+type besideEvent struct {
+	turn  *continuo.Turn
+	event turn.Event
+}
+
+// besides begins to listen to the turns that are under way in branches.
+func (f *runFollower) besides(ctx context.Context, listening *sync.WaitGroup) error {
+	turns, err := f.engine.runningTurns(ctx, f.run.ID, f.tracker.branches())
+	if err != nil {
+		return err
+	}
+	for _, running := range turns {
+		if f.heard[running.ID] {
+			continue
+		}
+		f.heard[running.ID] = true
+		listening.Go(func() {
+			for event, err := range f.engine.Follow(ctx, running, 0) {
+				if err != nil {
+					return
+				}
+				select {
+				case f.live <- besideEvent{&running, event}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	return nil
+}
+
+// await waits until the run's conversation may have changed, and yields what turns in branches do meanwhile. It is false
+// when ctx is done.
+func (f *runFollower) await(ctx context.Context, listener *continuo.Listener, changed <-chan struct{}, poll time.Duration) bool {
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		listener.Wait(waits, changed, poll)
+	}()
+	for {
+		select {
+		case <-waited:
+			return ctx.Err() == nil
+		case beside := <-f.live:
+			if f.left = !f.tell(nil, beside.turn, &beside.event); f.left {
+				cancel()
+				<-waited
+				return true
+			}
 		}
 	}
 }

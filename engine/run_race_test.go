@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -65,7 +66,7 @@ func with(t *testing.T, text string) func(*engine.Options) {
 
 func startOf(t *testing.T, e *engine.Engine, id string) continuo.Run {
 	t.Helper()
-	status, err := e.StartRun(t.Context(), engine.RunRequest{ProjectID: "default", Workflow: id, Detached: true})
+	status, err := e.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: id, Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +193,16 @@ func (p *panics) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
 
 // A step whose turn breaks down each time is not begun for ever.
 func TestAStepThatBreaksDownBreaksTheRunOff(t *testing.T) {
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
-		with(t, sideBySide)(o)
-		o.Models = map[string]engine.Upstream{"actor": {Model: &panics{}}}
+	synctest.Test(t, func(t *testing.T) {
+		e := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
+			with(t, "retry: {max: 50}"+sideBySide)(o)
+			o.Models = map[string]engine.Upstream{"actor": {Model: &panics{}}}
+		})
+		run := startOf(t, e, "side")
+		if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "broke off 51 times") {
+			t.Errorf("it is %s: %s", status.State, status.Reason)
+		}
 	})
-	run := startOf(t, e, "side")
-	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "broke off 50 times") {
-		t.Errorf("it is %s: %s", status.State, status.Reason)
-	}
 }
 
 // A run whose prompts cannot be read fails and says why: only what another program may have is left to it.
@@ -230,7 +233,7 @@ func TestARunThatCannotBeReadCanBeEnded(t *testing.T) {
 	run := startOf(t, e, "side")
 	until(t, e, run)
 	lost := stage(t, textless{store}, &actor{answer: good}, with(t, sideBySide))
-	if status, err := lost.Run(t.Context(), "default", run.ID); err != nil || !strings.Contains(status.Reason, "cannot be read") {
+	if status, err := lost.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || !strings.Contains(status.Reason, "cannot be read") {
 		t.Errorf("it is %+v, %v", status, err)
 	}
 	if status, err := lost.CancelRun(t.Context(), run); err != nil || status.State != continuo.RunCancelled {

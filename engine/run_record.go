@@ -12,7 +12,15 @@ import (
 
 // change appends what makes says of a run as it stands, and says it anew where somebody else was faster. It
 // appends nothing where makes gives nothing. It waits no longer than a turn waits for its conversation.
-func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) (err error) {
+func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
+	return e.changeOnce(ctx, run, once{}, makes)
+}
+
+// once is what a change of a run is known again by; the zero value for one that is not.
+type once struct{ key, identity string }
+
+// changeOnce is change that does nothing where it was done before.
+func (e *Engine) changeOnce(ctx context.Context, run continuo.Run, same once, makes func(*workflow.State) ([]continuo.Entry, error)) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: calls in its conversation wait for their results", run.ID, continuo.ErrBusy))
 	defer cancel()
 	defer func() {
@@ -25,14 +33,32 @@ func (e *Engine) change(ctx context.Context, run continuo.Run, makes func(*workf
 		if err := t.catchUp(ctx); err != nil {
 			return err
 		}
+		if done, err := e.wasDone(ctx, run, same); err != nil || done {
+			return err
+		}
 		entries, err := makes(t.state)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
-		if err := e.recordRun(ctx, t, entries); !errors.Is(err, errMoved) {
+		if err := e.recordOnce(ctx, t, entries, same); !errors.Is(err, errMoved) {
 			return err
 		}
 	}
+}
+
+// wasDone reports whether a change of a run was made before; continuo.ErrKeyReused where its key made another one.
+func (e *Engine) wasDone(ctx context.Context, run continuo.Run, same once) (bool, error) {
+	if same.key == "" {
+		return false, nil
+	}
+	receipt, err := e.Log.Receipt(ctx, run.ConversationID, same.key)
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		return false, nil
+	case err == nil && receipt.Fingerprint != same.identity:
+		err = fmt.Errorf("run %s: %w: it repaired the run in another way", run.ID, continuo.ErrKeyReused)
+	}
+	return err == nil, err
 }
 
 // errMoved says that a run has gone on since it was looked at.
@@ -41,7 +67,12 @@ var errMoved = errors.New("the run has gone on")
 // recordRun appends entries that follow of how a run stands. It is errMoved where the log has gone on since it was
 // read: of those who saw it stand so the first counts.
 func (e *Engine) recordRun(ctx context.Context, t *tracker, entries []continuo.Entry) error {
-	_, err := e.appendRun(ctx, t.run.ConversationID, entries, continuo.AppendOptions{ExpectSeq: t.next})
+	return e.recordOnce(ctx, t, entries, once{})
+}
+
+// recordOnce is recordRun for entries that a key appends once.
+func (e *Engine) recordOnce(ctx context.Context, t *tracker, entries []continuo.Entry, same once) error {
+	_, err := e.appendRun(ctx, t.run.ConversationID, entries, continuo.AppendOptions{ExpectSeq: t.next, Key: same.key, Identity: same.identity})
 	if moved := new(continuo.ConflictError); errors.As(err, &moved) {
 		return errMoved
 	}

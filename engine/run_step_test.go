@@ -31,7 +31,7 @@ func within(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus 
 			break
 		}
 	}
-	status, err := e.Run(t.Context(), run.ProjectID, run.ID)
+	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 			}}
 			e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Turns.Gone = nil })
 			ctx, leave := context.WithCancel(t.Context())
-			status, err := e.StartRun(ctx, engine.RunRequest{ProjectID: "default", Workflow: "report"})
+			status, err := e.StartRun(ctx, engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: "report"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 func waitsFor(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	time.Sleep(5 * time.Second)
-	status, err := e.Run(t.Context(), run.ProjectID, run.ID)
+	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

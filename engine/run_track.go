@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,20 +21,20 @@ type tracker struct {
 	newest *continuo.Entry     // with an event of the run
 	pieces map[string][]string // by node: what the visit's answer said before it broke off
 	// answers and failures are, by node, its newest answer that did not break off, and why the newest one did.
-	answers, failures map[string]string
+	answers  map[string]string
+	cuts     map[string]bool // whether the answer reached the model's limit of tokens
+	failures map[string]continuo.TurnError
 }
 
 func newTracker(e *Engine, run continuo.Run) *tracker {
-	return &tracker{engine: e, run: run, next: run.FirstSeq, pieces: map[string][]string{}, answers: map[string]string{}, failures: map[string]string{}}
+	return &tracker{engine: e, run: run, next: run.FirstSeq, pieces: map[string][]string{}, answers: map[string]string{}, cuts: map[string]bool{}, failures: map[string]continuo.TurnError{}}
 }
 
 // at is how far the run is by what was read.
 func (t *tracker) at() continuo.RunState { return t.state.Run }
 
-// begin reads the run's first entry.
-func (t *tracker) begin(ctx context.Context) error {
-	return t.read(ctx, t.run.FirstSeq, func(*continuo.Entry) bool { return true })
-}
+// branches are the conversations in which steps may be under way beside others.
+func (t *tracker) branches() []string { return t.state.Branches() }
 
 // catchUp reads on to the end of the log.
 func (t *tracker) catchUp(ctx context.Context) error {
@@ -93,18 +94,23 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 		if event == nil || event.Kind != continuo.RunBegan {
 			return fmt.Errorf("run %s: %w: entry %d does not begin it", t.run.ID, errUnread, entry.Seq)
 		}
-		found, err := t.engine.workflowOf(ctx, t.run.WorkflowID, event.Workflow)
-		if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
-			return fmt.Errorf("run %s: %w: %w", t.run.ID, errUnread, err)
-		}
+		found, err := t.workflow(ctx, event.Workflow)
 		if err != nil {
-			return fmt.Errorf("run %s: %w", t.run.ID, err)
+			return err
 		}
 		t.state = workflow.NewState(found, t.run.ID)
 	}
 	switch {
+	case event != nil && event.Kind == continuo.RunReplaced:
+		found, err := t.workflow(ctx, event.Workflow)
+		if err != nil {
+			return err
+		}
+		t.state.Adopt(found)
 	case event != nil && event.Kind == continuo.RunNodeBegan && entry.PartType == continuo.PartStep:
 		t.pieces[entry.NodeID] = nil // it begins an answer; one that goes on with another has another cue
+	case event != nil && event.Kind == continuo.RunNodeRefused && event.Cut:
+		t.pieces[entry.NodeID] = append(t.pieces[entry.NodeID], t.answers[entry.NodeID])
 	case entry.Role == continuo.Assistant:
 		t.hear(entry)
 	}
@@ -117,6 +123,18 @@ func (t *tracker) take(ctx context.Context, entry *continuo.Entry) error {
 	return nil
 }
 
+// workflow finds a workflow that the run has or had; errUnread where its text is gone.
+func (t *tracker) workflow(ctx context.Context, hash string) (*workflow.Workflow, error) {
+	found, err := t.engine.workflowOf(ctx, t.run.WorkflowID, hash)
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
+		return nil, fmt.Errorf("run %s: %w: %w", t.run.ID, errUnread, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", t.run.ID, err)
+	}
+	return found, nil
+}
+
 // errUnread says that a run cannot be followed: its text is gone, or its events make no sense. It can only be ended.
 var errUnread = errors.New("the run cannot be read")
 
@@ -124,26 +142,44 @@ var errUnread = errors.New("the run cannot be read")
 func (t *tracker) hear(entry *continuo.Entry) {
 	node, asks := entry.NodeID, entry.HasCalls()
 	if entry.Error != nil {
-		t.failures[node] = entry.Error.Message
+		t.failures[node] = *entry.Error
 		asks = asks || len(entry.Error.PartialToolCalls) > 0
 	}
 	switch {
 	case asks:
 		t.pieces[node] = nil
 	case entry.Error == nil:
-		t.answers[node] = entry.Content.String()
+		t.answers[node], t.cuts[node] = entry.Content.String(), wasCut(entry)
 	case !entry.Content.IsEmpty():
 		t.pieces[node] = append(t.pieces[node], entry.Content.String())
 	}
 }
 
+// failureOf is why the newest attempt of a step broke off; of one that left no entry, a reason that passes.
+func (t *tracker) failureOf(step workflow.Step, reason continuo.FailureReason) continuo.TurnError {
+	if failure := t.failures[step.Node.ID]; failure.Reason == reason {
+		return failure
+	}
+	return continuo.TurnError{Code: continuo.LLMError, Reason: reason, Message: "its turn broke off", Retryable: reason == continuo.ReasonInterrupted}
+}
+
+// wasCut reports whether an answer ended because it had reached the model's limit of tokens.
+func wasCut(answer *continuo.Entry) bool {
+	return answer.Round != nil && answer.Round.FinishReason == "length"
+}
+
 // status tells how the run stands now, by all that stands in the log.
 func (t *tracker) status(ctx context.Context) (*RunStatus, error) {
 	status := t.statusAt(t.newest)
-	if running, err := t.engine.runningTurn(ctx, t.run.ConversationID); err == nil && (running == nil || running.RunID != t.run.ID) {
-		status.TurnID = ""
+	turns, err := t.engine.runningTurns(ctx, t.run.ID, append([]string{t.run.ConversationID}, t.state.Branches()...))
+	if err != nil {
+		return status, nil
 	}
-	return status, nil
+	status.TurnID = ""
+	for _, running := range turns {
+		status.TurnID = cmp.Or(status.TurnID, running.ID)
+	}
+	return status, t.engine.tellWaiting(ctx, status, turns)
 }
 
 // statusAt tells how the run stood after its newest event, an entry, without what has come since.

@@ -202,7 +202,7 @@ func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 		if err := two.Close(patience); err != nil || patience.Err() != nil {
 			t.Errorf("it ended only when it was interrupted: %v, %v", err, patience.Err())
 		}
-		if now, err := one.Run(t.Context(), "default", run.ID); err != nil || now.State != continuo.RunRunning || now.TurnID == "" {
+		if now, err := one.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || now.State != continuo.RunRunning || now.TurnID == "" {
 			t.Errorf("the step of the other is gone: %+v, %v", now, err)
 		}
 		close(open)

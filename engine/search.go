@@ -9,9 +9,14 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 )
 
-// Search finds entries of a project by their words; see [index.Search].
-func (e *Engine) Search(ctx context.Context, projectID string, request index.Request) (index.Result, error) {
-	request.ProjectID = projectID
+// Search finds entries within a scope by their words; see [index.Search]. In a scope without a user, the request may
+// name one.
+func (e *Engine) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
+	user, err := scope.Owner(request.UserID)
+	if err != nil {
+		return index.Result{}, err
+	}
+	request.ProjectID, request.UserID = scope.ProjectID, user
 	began := time.Now()
 	result, err := index.Search(ctx, e.Log, request)
 	took := time.Since(began)

@@ -40,7 +40,7 @@ func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := e.Search(t.Context(), "p", index.Request{ProjectID: "another", Query: "needle", Conversation: &conversation})
+		result, err := e.Search(t.Context(), continuo.Scope{ProjectID: "p"}, index.Request{ProjectID: "another", Query: "needle", Conversation: &conversation})
 		if err != nil || len(result.Items) != 1 {
 			t.Fatalf("%+v, %v", result, err)
 		}

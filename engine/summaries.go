@@ -122,7 +122,7 @@ func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation
 	if err != nil || plan.Totals.Dropped == 0 {
 		return nil, err
 	}
-	most, known := sizeOfSummary(plan.Limits, runner), plan.Window.Summary
+	most, known := sizeOfSummary(plan.Limits, runner.Model.Info().Name), plan.Window.Summary
 	if plan.Moved {
 		tried := continuo.Entry{
 			Role: continuo.System, Hidden: true, PartType: continuo.PartSummary, Content: continuo.Text(most.filler()),
@@ -146,9 +146,9 @@ type summarySize struct {
 	counter continuo.Counter
 }
 
-func sizeOfSummary(limits continuo.Size, runner *turn.Runner) summarySize {
+func sizeOfSummary(limits continuo.Size, modelName string) summarySize {
 	size := summarySize{chars: mostSummary}
-	size.counter, _ = token.ForModel(runner.Model.Info().Name)
+	size.counter, _ = token.ForModel(modelName)
 	const tokenChars = 4 // of English
 	for _, limit := range []int{limits.Chars, limits.Tokens * tokenChars} {
 		if limit > 0 {
@@ -193,7 +193,8 @@ func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Con
 		more[i].Seq = conversation.LastSeq + 1 + int64(i)
 	}
 	source := ahead{turn.Source{Context: ctx, Log: log, Conversation: conversation}, more}
-	return runner.Plan(ctx, source, conversation.LastSeq+int64(len(more)))
+	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq+int64(len(more)))
+	return plan, err
 }
 
 // ahead is a conversation with entries behind it that are not appended yet.

@@ -90,7 +90,7 @@ func newSummedLog() *continuo.Log {
 // say carries out one turn and returns the conversation after it.
 func (s *summing) say(session, text string) continuo.Conversation {
 	s.t.Helper()
-	chat, err := s.Chat(s.t.Context(), ChatRequest{ProjectID: continuo.DefaultProject, SessionID: session, Message: continuo.Text(text)})
+	chat, err := s.Chat(s.t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: session, Message: continuo.Text(text)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (s *summing) say(session, text string) continuo.Conversation {
 
 func (s *summing) conversation(session string) continuo.Conversation {
 	s.t.Helper()
-	conversation, err := s.Log.Find(s.t.Context(), continuo.DefaultProject, session)
+	conversation, err := s.Log.Find(s.t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, session)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestATurnCanBeStoppedWhileItsSummaryIsMade(t *testing.T) {
 		conversation := newSumming(t, log, nil).talk("tea", 10)
 		s := newSumming(t, log, late)
 		begin := time.Now()
-		chat, err := s.Chat(t.Context(), ChatRequest{ProjectID: continuo.DefaultProject, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
+		chat, err := s.Chat(t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func taskOf(messages ...string) TaskRequest {
 	for _, message := range messages {
 		history = append(history, map[string]string{"role": "assistant", "content": message})
 	}
-	return TaskRequest{ProjectID: continuo.DefaultProject, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: rawjson.MustMarshal(history)}}
+	return TaskRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: rawjson.MustMarshal(history)}}
 }
 
 // A model that does not answer holds nobody up for longer than one summary may take; the extract stands in.
@@ -127,7 +127,7 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 	if n := len(small.bodies()); n > 4 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if tasks, err := e.Tasks(t.Context(), TaskQuery{ProjectID: continuo.DefaultProject, Limit: 10}); err != nil || len(tasks) > 0 {
+	if tasks, err := e.Tasks(t.Context(), TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
 		t.Errorf("there are %+v, %v", tasks, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
 func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 	for _, logText := range []bool{false, true} {
 		fails := prompted{&speaking{name: "small-1", answer: func(context.Context, string) (string, error) {
-			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: token=hush-hush"}
+			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: word hush-hush"}
 		}}}
 		e := newSumming(t, newSummedLog(), fails)
 		var logged strings.Builder

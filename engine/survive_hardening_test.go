@@ -93,7 +93,7 @@ func TestAKeyResumesOnce(t *testing.T) {
 		t.Fatalf("afterwards: %+v, %v", over, err)
 	}
 	h.finish(over)
-	if _, err := h.Chat(context.Background(), engine.ChatRequest{ProjectID: "default", SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := h.Chat(context.Background(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("a message under the key of a resume: %v", err)
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // TaskRequest asks for a task: work that is given away with the history that explains it.
 type TaskRequest struct {
-	ProjectID string
+	Scope  continuo.Scope
+	UserID string // whose task it is, where the scope does not say; "" for nobody's in particular
 	task.Request
 	Key string // the idempotency key; "" for none
 	// Progress is told how many summaries of the history are made of how many, after each. Default: nobody.
@@ -29,7 +30,8 @@ type TaskRequest struct {
 type TaskStatus struct {
 	ID             string          `json:"task_id"`
 	ConversationID string          `json:"conversation_id"`
-	ProjectID      string          `json:"-"`
+	Scope          continuo.Scope  `json:"-"` // of the task, its agents among it
+	UserID         string          `json:"user_id,omitempty"`
 	State          TaskState       `json:"status"`
 	Task           task.Task       `json:"task"`
 	CreatedAt      time.Time       `json:"created_at"`
@@ -81,7 +83,8 @@ type Finding struct {
 
 // DeployRequest sets an agent to work on a task.
 type DeployRequest struct {
-	ProjectID, TaskID string
+	Scope  continuo.Scope
+	TaskID string
 	// Type names a connector, an agent or a model of the settings; "" is the default model.
 	Type string
 	// Prompt is added to the task's own. It may be empty.
@@ -108,11 +111,16 @@ const (
 // CreateTask checks a request, reads the conversation that it names, if any, shapes the history, and keeps the task.
 // A *task.ValidationError says what is wrong.
 func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
+	user, err := request.Scope.Owner(request.UserID)
+	if err != nil {
+		return nil, nil, err
+	}
+	source := continuo.Scope{ProjectID: request.Scope.ProjectID, UserID: user}
 	draft, warnings, err := task.Check(request.Request, e.Log.Now(), e.options.Handoff)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := e.readSource(ctx, request.ProjectID, &draft); err != nil {
+	if err := e.readSource(ctx, source, &draft); err != nil {
 		return nil, nil, err
 	}
 	draft.Progress = request.Progress
@@ -121,7 +129,7 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 		return nil, nil, err
 	}
 	conversation, err := e.begunOnce(ctx, continuo.Conversation{
-		ProjectID: request.ProjectID, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent, Title: shorten(firstLine(made.Description), 60),
+		ProjectID: source.ProjectID, UserID: user, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent, Title: shorten(firstLine(made.Description), 60),
 	}, request.Key)
 	if err != nil {
 		return nil, nil, err
@@ -137,7 +145,7 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 	} else if err != nil {
 		return nil, nil, err
 	}
-	status, err := e.Task(ctx, request.ProjectID, id)
+	status, err := e.Task(ctx, request.Scope, id)
 	return status, append(warnings, more...), err
 }
 
@@ -147,25 +155,27 @@ const taskEventPart = "task_event"
 // begunOnce begins a conversation; with an idempotency key it is the one that the key began.
 func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
 	if key != "" {
-		begin.Key = keyOfKind(begin.Kind, key)
+		begin.Key = keyOfKind(begin.Scope(), begin.Kind, key)
 	}
 	conversation, err := e.Log.Create(ctx, begin)
 	if errors.Is(err, continuo.ErrExists) {
-		return e.Log.Find(ctx, begin.ProjectID, begin.Key)
+		return e.Log.Find(ctx, begin.Scope(), begin.Key)
 	}
 	return conversation, err
 }
 
 // keyOfKind is the key of the conversation that an idempotency key begins for a task or an agent.
-func keyOfKind(kind continuo.Kind, key string) string { return onceKey(string(kind) + "\n" + key) } // no key has a line end
+func keyOfKind(scope continuo.Scope, kind continuo.Kind, key string) string {
+	return onceKey(scope, string(kind)+"\n"+key) // no key has a line end
+}
 
 // readSource reads the conversation that a draft's history is made of, where it names one.
-func (e *Engine) readSource(ctx context.Context, project string, draft *task.Draft) error {
+func (e *Engine) readSource(ctx context.Context, scope continuo.Scope, draft *task.Draft) error {
 	source := draft.Task.Source
 	if source == nil {
 		return nil
 	}
-	conversation, err := e.Log.Find(ctx, project, source.ConversationID)
+	conversation, err := e.Log.Find(ctx, scope, source.ConversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return badSource("conversation_history names the conversation '%s', which there is not", source.ConversationID)
 	}
@@ -175,6 +185,7 @@ func (e *Engine) readSource(ctx context.Context, project string, draft *task.Dra
 	if source.From > conversation.LastSeq || source.To > conversation.LastSeq {
 		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", max(source.From, 1), cmp.Or(source.To, conversation.LastSeq), conversation.LastSeq)
 	}
+	source.ConversationID = conversation.ID
 	if conversation.LastSeq == 0 {
 		return nil
 	}
@@ -186,9 +197,9 @@ func badSource(format string, args ...any) error {
 	return &task.ValidationError{Type: task.InvalidValue, Field: "conversation_history", Index: -1, Message: fmt.Sprintf(format, args...)}
 }
 
-// Task finds a task of a project; continuo.ErrNotFound.
-func (e *Engine) Task(ctx context.Context, projectID, id string) (*TaskStatus, error) {
-	conversation, err := e.ofKind(ctx, projectID, id, taskPrefix, continuo.KindTask)
+// Task finds a task within a scope; continuo.ErrNotFound.
+func (e *Engine) Task(ctx context.Context, scope continuo.Scope, id string) (*TaskStatus, error) {
+	conversation, err := e.ofKind(ctx, scope, id, taskPrefix, continuo.KindTask)
 	if err != nil {
 		return nil, err
 	}
@@ -196,13 +207,13 @@ func (e *Engine) Task(ctx context.Context, projectID, id string) (*TaskStatus, e
 }
 
 // ofKind finds the conversation behind the id of a task or an agent.
-func (e *Engine) ofKind(ctx context.Context, project, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
+func (e *Engine) ofKind(ctx context.Context, scope continuo.Scope, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
 	missing := fmt.Errorf("%s %q: %w", kind, shorten(id, 60), continuo.ErrNotFound)
 	rest, ok := strings.CutPrefix(id, prefix)
 	if !ok || !ownID.MatchString(conversationPrefix+rest) {
 		return continuo.Conversation{}, missing
 	}
-	conversation, err := e.Log.Find(ctx, project, conversationPrefix+rest)
+	conversation, err := e.Log.Find(ctx, scope, conversationPrefix+rest)
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && conversation.Kind != kind {
 		return continuo.Conversation{}, missing
 	}
@@ -214,10 +225,7 @@ var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 
 // taskStatus reads a task's conversation.
 func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
-	status := &TaskStatus{
-		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
-		State: TaskQueued, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt, Agents: []DeployedAgent{}, Findings: []Finding{},
-	}
+	status := newStatus(conversation)
 	recorded, redacted := false, false
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
@@ -230,16 +238,11 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 		switch event.Kind {
 		case continuo.TaskCreated:
 			recorded, redacted = true, entry.Redacted != nil
-			if !redacted {
-				err = json.Unmarshal(event.Task, &status.Task)
-			}
+			err = status.readRecord(entry)
 		case continuo.TaskDeployed:
 			var agent DeployedAgent
 			agent, err = e.deployed(ctx, status, entry)
 			status.Agents = append(status.Agents, agent)
-			if agent.EndedAt.After(status.UpdatedAt) {
-				status.UpdatedAt = agent.EndedAt
-			}
 		case continuo.TaskFound:
 			finding := Finding{}
 			if entry.Redacted == nil {
@@ -255,17 +258,44 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 	if !recorded {
 		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
 	}
-	status.State = stateOf(status.Agents)
-	if redacted && !isAtWork(status.State) {
-		status.State = TaskRedacted
-	}
+	status.settle(redacted)
 	return status, nil
+}
+
+// newStatus is the status of a task of which nothing but its conversation is known.
+func newStatus(conversation continuo.Conversation) *TaskStatus {
+	return &TaskStatus{
+		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID,
+		Scope: conversation.Scope(), UserID: conversation.UserID, State: TaskQueued, Agents: []DeployedAgent{}, Findings: []Finding{},
+		CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt,
+	}
+}
+
+// readRecord reads the task of its record; one that was redacted says nothing.
+func (s *TaskStatus) readRecord(entry continuo.Entry) error {
+	if entry.Redacted != nil {
+		return nil
+	}
+	return json.Unmarshal(entry.TaskEvent.Task, &s.Task)
+}
+
+// settle sets the state and the time of the newest change by the agents.
+func (s *TaskStatus) settle(redacted bool) {
+	for _, agent := range s.Agents {
+		if agent.EndedAt.After(s.UpdatedAt) {
+			s.UpdatedAt = agent.EndedAt
+		}
+	}
+	s.State = stateOf(s.Agents)
+	if redacted && !isAtWork(s.State) {
+		s.State = TaskRedacted
+	}
 }
 
 // deployed is the agent that an entry of a task's conversation says was set to work.
 func (e *Engine) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
 	id := entry.TaskEvent.AgentID
-	conversation, err := e.ofKind(ctx, status.ProjectID, id, agentPrefix, continuo.KindAgent)
+	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: status.Scope.ProjectID}, id, agentPrefix, continuo.KindAgent)
 	var agent *DeployedAgent
 	if err == nil {
 		agent, _, err = e.agentOf(ctx, conversation)
@@ -306,51 +336,17 @@ func stateOf(agents []DeployedAgent) TaskState {
 	return agents[len(agents)-1].State
 }
 
-// TaskQuery selects a page of tasks, the newest change first.
-type TaskQuery struct {
-	ProjectID string
-	Limit     int                         // at least 1
-	Before    continuo.ConversationCursor // by ListedAt
-}
-
-// Tasks lists tasks, the newest change first, without their findings.
-func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
-	found, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
-		ProjectID: query.ProjectID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
-	})
-	if err != nil {
-		return nil, err
-	}
-	tasks := []TaskStatus{}
-	for _, conversation := range found {
-		status, err := e.taskStatus(ctx, conversation)
-		if errors.Is(err, errNoRecord) {
-			status = &TaskStatus{ // kept, so that pages go on behind it
-				ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID, ProjectID: conversation.ProjectID,
-				State: TaskFailed, CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt, Agents: []DeployedAgent{},
-			}
-			err = nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		status.Findings = nil
-		tasks = append(tasks, *status)
-	}
-	return tasks, nil
-}
-
 // ReportFinding keeps a finding as an entry of the task's conversation.
-func (e *Engine) ReportFinding(ctx context.Context, projectID, taskID string, finding Finding) (*Finding, error) {
+func (e *Engine) ReportFinding(ctx context.Context, scope continuo.Scope, taskID string, finding Finding) (*Finding, error) {
 	if err := finding.check(); err != nil {
 		return nil, err
 	}
-	conversation, err := e.ofKind(ctx, projectID, taskID, taskPrefix, continuo.KindTask)
+	conversation, err := e.ofKind(ctx, scope, taskID, taskPrefix, continuo.KindTask)
 	if err != nil {
 		return nil, err
 	}
 	if finding.AgentID != "" {
-		agent, err := e.Agent(ctx, projectID, finding.AgentID)
+		agent, err := e.Agent(ctx, scope, finding.AgentID)
 		if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != taskID {
 			return nil, &task.ValidationError{Type: task.InvalidValue, Field: "agent_id", Index: -1, Message: fmt.Sprintf("no agent '%s' works on task %s", shorten(finding.AgentID, 60), taskID)}
 		}

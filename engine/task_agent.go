@@ -33,12 +33,11 @@ type agentLink struct {
 // DeployAgent begins an agent's work on a task, in a conversation of its own that names the task. The work goes on
 // when ctx ends. ErrTooManyAgents says that the project has as many at work as the settings allow.
 func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
-	status, err := e.Task(ctx, request.ProjectID, request.TaskID)
+	status, err := e.Task(ctx, request.Scope, request.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	message, err := status.Prompt()
-	if err != nil {
+	if _, err := status.Prompt(); err != nil {
 		return nil, err
 	}
 	if len(status.Agents) >= maxDeployed {
@@ -51,32 +50,29 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	if e.isClosed() {
 		return nil, ErrClosing
 	}
-	if more := strings.TrimSpace(request.Prompt); more != "" {
-		message += "\n" + more + "\n"
-	}
 	link := agentLink{TaskID: status.ID, AgentType: cmp.Or(request.Type, chosen.model)}
 	if request.Key != "" {
 		link.Asked = hashOf(status.ID + "\n" + request.Type + "\n" + request.Prompt)
 	}
-	if begun, err := e.begunAgent(ctx, request, link); begun != nil || err != nil {
+	if begun, err := e.begunAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
 		return begun, err
 	}
-	if err := e.agents.enter(request.ProjectID); err != nil {
+	if err := e.agents.enter(request.Scope.ProjectID); err != nil {
 		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, e.agents.most)
 	}
-	id, err := e.putToWork(ctx, request, chosen, status, link, message)
+	id, err := e.putToWork(ctx, request, chosen, status, link)
 	if err != nil {
 		return nil, err
 	}
-	return e.Agent(ctx, request.ProjectID, id)
+	return e.Agent(ctx, request.Scope, id)
 }
 
 // begunAgent gives the agent that a request's key has set to work before; nil where there is none.
-func (e *Engine) begunAgent(ctx context.Context, request DeployRequest, link agentLink) (*DeployedAgent, error) {
-	if request.Key == "" {
+func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
+	if key == "" {
 		return nil, nil
 	}
-	conversation, err := e.Log.Find(ctx, request.ProjectID, keyOfKind(continuo.KindAgent, request.Key))
+	conversation, err := e.Log.Find(ctx, scope, keyOfKind(scope, continuo.KindAgent, key))
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -108,7 +104,7 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 		}
 		return chosen{}, &task.ValidationError{
 			Type: task.InvalidValue, Field: "agent_type", Index: -1,
-			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s", shorten(name, 60), strings.Join(known, ", ")),
+			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", shorten(name, 60), strings.Join(known, ", "), e.demoNote(known)),
 		}
 	}
 	found, err := e.choose(c)
@@ -116,18 +112,26 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 	return found, err
 }
 
+// demoNote says what to do where nothing but the demo model is known.
+func (e *Engine) demoNote(known []string) string {
+	if len(known) > 1 || !e.DefaultModel().Demo {
+		return ""
+	}
+	return ", the built-in model, which does no real work; agents, connectors and models stand in continuo.yaml"
+}
+
 // putToWork begins an agent's conversation and its turn, and records the deployment in between: what is refused leaves
 // nothing. The agent leaves the quota when its work has ended.
-func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink, message string) (id string, err error) {
+func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that leaves must not leave half of it
 	working := false
 	defer func() {
 		if !working {
-			e.agents.leave(request.ProjectID)
+			e.agents.leave(request.Scope.ProjectID)
 		}
 	}()
 	conversation, err := e.begunOnce(ctx, continuo.Conversation{
-		ProjectID: request.ProjectID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.agent,
+		ProjectID: status.Scope.ProjectID, UserID: status.Scope.UserID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.agent,
 		Title: shorten(link.AgentType, 40) + " on " + status.ID, Metadata: rawjson.MustMarshal(link),
 	}, request.Key)
 	if err != nil {
@@ -136,17 +140,18 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	id = agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
 	wanted := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.mode, c.agent, c.viewName, c.model
-	runner := e.runner(c)
-	runner.Limits.Turn = e.options.AgentTimeout
-	if connector, ok := runner.Model.(Connector); ok {
-		runner.Model = connector.AtWork(status.ID, id)
+	order := &order{taskID: status.ID, agentID: id, agentType: link.AgentType, task: status.Task, prompt: request.Prompt}
+	message, err := order.text()
+	if err != nil {
+		return "", err
 	}
-	message += "\n" + reportRules(status.ID, id)
 	begin := func(context.Context) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
-		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent}
-		return runner, input, e.recordDeployment(ctx, status.ConversationID, id, link.AgentType)
+		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent, Leave: true}
+		return e.worker(c, status.ID, id), input, e.recordDeployment(ctx, status, order)
 	}
-	chat, err := e.carryOut(ctx, conversation.ProjectID, wanted, Reject, true, begin)
+	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or is left because this process does
+	context.AfterFunc(e.closing, stop)
+	chat, err := e.carryOut(reading, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
 		return id, nil
 	}
@@ -154,14 +159,29 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
 	}
 	working = true
-	works := e.metrics.AgentWorks()
-	go func() {
-		defer e.agents.leave(conversation.ProjectID)
-		defer works()
-		for range chat.Events { // what comes of it stands in the agent's conversation
-		}
-	}()
+	if err := e.hasStarted(conversation.ProjectID, chat); err != nil {
+		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
+	}
 	return id, nil
+}
+
+// hasStarted returns when what an agent is to do stands in the log, so that its work is taken up whatever becomes of
+// this process, or says why it does not. The agent leaves the quota when its work has ended.
+func (e *Engine) hasStarted(project string, chat *Chat) error {
+	works := e.metrics.AgentWorks()
+	started := make(chan error, 1)
+	go func() {
+		defer e.agents.leave(project)
+		defer works()
+		for _, err := range chat.Events { // what comes of it stands in the agent's conversation
+			select {
+			case started <- err:
+			default:
+			}
+		}
+		close(started)
+	}()
+	return <-started
 }
 
 // Connector is a model that is a program.
@@ -181,12 +201,18 @@ func reportRules(taskID, agentID string) string {
 	return strings.NewReplacer("{{task_id}}", taskID, "{{agent_id}}", agentID).Replace(reportText)
 }
 
-// recordDeployment keeps, as an entry of the task's conversation, that an agent was set to work; once for each agent.
-func (e *Engine) recordDeployment(ctx context.Context, conversationID, id, agentType string) error {
-	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType}
-	_, err := e.Log.Append(ctx, conversationID, []continuo.Entry{{
+// recordDeployment keeps, as an entry of the task's conversation, that an agent was set to work, once for each agent, and
+// counts it for lists.
+func (e *Engine) recordDeployment(ctx context.Context, status *TaskStatus, order *order) error {
+	id, agentType := order.agentID, order.agentType
+	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: order.prompt}
+	stored, err := e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, agentType)), TaskEvent: &event,
 	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
+	if err != nil {
+		return err
+	}
+	_, err = e.Log.AdvanceMark(ctx, status.ConversationID, deploymentsMark, continuo.Mark{Seq: stored[0].Seq, Part: int64(len(status.Agents)) + 1})
 	return err
 }
 
@@ -196,8 +222,8 @@ func workTurnID(conversationID string) string {
 }
 
 // Agent finds an agent that was deployed; continuo.ErrNotFound.
-func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgent, error) {
-	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+func (e *Engine) Agent(ctx context.Context, scope continuo.Scope, id string) (*DeployedAgent, error) {
+	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +231,7 @@ func (e *Engine) Agent(ctx context.Context, projectID, id string) (*DeployedAgen
 	if err != nil || !isAtWork(agent.State) {
 		return agent, err
 	}
-	_, err = e.ofKind(ctx, projectID, agent.TaskID, taskPrefix, continuo.KindTask)
+	_, err = e.ofKind(ctx, scope, agent.TaskID, taskPrefix, continuo.KindTask)
 	if errors.Is(err, continuo.ErrNotFound) { // nothing else tells of it any more
 		agent.Reason, err = "its task was deleted", nil
 	}
@@ -240,6 +266,8 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 	agent.State, err = e.stateOfWork(ctx, work)
 	switch {
 	case err != nil:
+	case agent.State == TaskRunning && e.keeper.Abandoned(work):
+		agent.State, agent.Reason = TaskQueued, leftReason
 	case agent.State == TaskFailed:
 		agent.Reason, err = e.whyFailed(ctx, work)
 	case agent.State == TaskKilled:
@@ -247,6 +275,9 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 	}
 	return agent, &work, err
 }
+
+// leftReason says that an agent's process is gone, and that this one does not go on with its work.
+const leftReason = "its program has ended; continuo serve or continuo mcp with the same store goes on with it"
 
 // stateOfWork is the state of an agent whose work is a turn.
 func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
@@ -269,19 +300,11 @@ func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState
 
 // whyFailed is what the newest answer of a failed turn says.
 func (e *Engine) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
-	conversation, err := e.Log.Conversation(ctx, work.ConversationID) // the turn may have been closed just now
-	if err != nil {
-		return "", err
+	failure, err := e.failureOf(ctx, work)
+	if err != nil || failure == nil {
+		return string(work.Reason), err
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
-		if err != nil {
-			return "", err
-		}
-		if entry.TurnID == work.ID && entry.Error != nil {
-			return entry.Error.Message, nil
-		}
-	}
-	return string(work.Reason), nil
+	return failure.Message, nil
 }
 
 // maxOutput is how many characters AgentOutput reads where no limit is given.
@@ -289,8 +312,8 @@ const maxOutput = 100_000
 
 // AgentOutput reads what an agent has said, from a character on, at most limit characters (0: 100 000); from below 0
 // counts from the end.
-func (e *Engine) AgentOutput(ctx context.Context, projectID, id string, from, limit int) (*AgentOutput, error) {
-	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+func (e *Engine) AgentOutput(ctx context.Context, scope continuo.Scope, id string, from, limit int) (*AgentOutput, error) {
+	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -358,8 +381,8 @@ func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation,
 }
 
 // KillAgent ends an agent's work for good, with all of its processes, wherever it runs; continuo.ErrNotRunning.
-func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*DeployedAgent, error) {
-	conversation, err := e.ofKind(ctx, projectID, id, agentPrefix, continuo.KindAgent)
+func (e *Engine) KillAgent(ctx context.Context, scope continuo.Scope, id, reason string) (*DeployedAgent, error) {
+	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +397,7 @@ func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*
 	if err := e.keepKillReason(ctx, conversation, reason); err != nil {
 		return nil, err
 	}
-	if err := e.Cancel(ctx, *work); err != nil {
+	if err := e.endWork(ctx, *work); err != nil {
 		return nil, err
 	}
 	attributes := []any{"agent_id", id, "task_id", agent.TaskID}
@@ -386,7 +409,16 @@ func (e *Engine) KillAgent(ctx context.Context, projectID, id, reason string) (*
 	defer cancel()
 	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // it takes a moment to end
 	}
-	return e.Agent(ctx, projectID, id)
+	return e.Agent(ctx, scope, id)
+}
+
+// endWork cancels an agent's work, or closes it where no process has it.
+func (e *Engine) endWork(ctx context.Context, work continuo.Turn) error {
+	if e.keeper.Abandoned(work) {
+		_, err := e.keeper.Close(ctx, work)
+		return err
+	}
+	return e.Cancel(ctx, work)
 }
 
 // maxKillReason bounds why an agent was killed, in characters.

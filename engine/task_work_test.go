@@ -41,7 +41,7 @@ func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 		}
 		<-hold.entered
 		for range 2 {
-			if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{ProjectID: "default", TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+			if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
 				t.Errorf("beyond the turns of a project: %v", err)
 			}
 		}
@@ -101,7 +101,7 @@ func TestAnAgentThatAsksIsBlocked(t *testing.T) {
 		if event.Kind != turn.Asked {
 			continue
 		}
-		now, err := e.Task(t.Context(), "default", given.ID)
+		now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 		if err != nil || now.State != engine.TaskBlocked || now.Agents[0].State != engine.TaskBlocked {
 			t.Errorf("while it asks the task is %+v, %v", now, err)
 		}
@@ -109,7 +109,7 @@ func TestAnAgentThatAsksIsBlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now, err := e.Task(t.Context(), "default", given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
+	if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
 		t.Errorf("then it is %+v, %v, and %v were made", now, err, buy.ids)
 	}
 }
@@ -123,7 +123,7 @@ func (printer) Info() model.Info {
 
 func (printer) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		yield(model.Delta{}, &model.Error{Reason: continuo.ReasonUpstream, Message: "printer ended with exit status 1; its stderr: token=hush-hush"})
+		yield(model.Delta{}, &model.Error{Reason: continuo.ReasonUpstream, Message: "printer ended with exit status 1; its stderr: word hush-hush"})
 	}
 }
 
@@ -145,7 +145,7 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 		}
 		agent := deploy(t, e, given.ID, "")
 		<-entered
-		if _, err := e.KillAgent(t.Context(), "default", agent.ID, "it told hush-money"); err != nil {
+		if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "it told hush-money"); err != nil {
 			t.Error(err)
 		}
 		line := logged.String()
@@ -193,7 +193,7 @@ func TestAnAgentKnowsWhoItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := ended(t, e, deploy(t, e, given.ID, "")), ended(t, e, deploy(t, e, given.ID, "program"))
-	chat, err := e.Chat(t.Context(), engine.ChatRequest{ProjectID: "default", Model: "program", Message: continuo.Text("Hello")})
+	chat, err := e.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, Model: "program", Message: continuo.Text("Hello")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestAnAgentKnowsWhoItIs(t *testing.T) {
 	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.told, want) || len(connector.bodies) != 2 {
 		t.Errorf("the program is %q, and was asked %d times", connector.told, len(connector.bodies))
 	}
-	if _, err := e.ReportFinding(t.Context(), "default", given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
+	if _, err := e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
 		t.Error(err)
 	}
 }

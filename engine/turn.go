@@ -30,6 +30,7 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 	}
 	turnCtx, cancel := e.turnContext(ctx, detached)
 	turnCtx, traced := span.StartTurn(turnCtx, e.options.Tracer, wanted.ConversationID, wanted.ID)
+	e.asked.add(wanted)
 	waits := e.metrics.TurnWaits()
 	journal, leave, err := e.place(turnCtx, wanted, policy, cancel)
 	waits()
@@ -38,11 +39,19 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 		traced.End()
 		err = e.whyStopped(turnCtx, err)
 		cancel(nil)
+		e.asked.remove(wanted.ID)
 		e.dismiss(project)
 		return nil, err
 	}
 	runs := e.metrics.TurnRuns()
-	done := func() { runs(); traced.End(); leave(); cancel(nil); e.dismiss(project) }
+	done := func() {
+		runs()
+		traced.End()
+		leave()
+		cancel(nil)
+		e.asked.remove(wanted.ID)
+		e.dismiss(project)
+	}
 	runner, input, err := begin(journal.Context()) // a signal ends it
 	var conversation continuo.Conversation
 	if err == nil {
@@ -235,7 +244,7 @@ func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, dec
 }
 
 // Waiting lists the calls of a turn that wait for a person's decision, in the order in which they came.
-func (e *Engine) Waiting(ctx context.Context, t continuo.Turn) ([]continuo.ToolCall, error) {
+func (e *Engine) Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error) {
 	return e.keeper.Waiting(ctx, t)
 }
 
@@ -273,27 +282,15 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	wanted.Mode, wanted.AgentID, wanted.Resumes = chosen.mode, chosen.agent, failed.ID
 	wanted.View, wanted.Model = chosen.viewName, chosen.model
 	e.identify(&wanted, request.Key, failed.ID)
-	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
-		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
-		if err == nil {
-			err = e.checkResumable(ctx, failed, false)
+	_, unknown := e.turnNow(ctx, wanted.ConversationID, wanted.ID)
+	if errors.Is(unknown, continuo.ErrNotFound) && failed.State != continuo.TurnRunning { // before anybody is stopped for it
+		if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, turn.Input{}, err
-		}
-		chosen, err := e.choose(request.choice(conversation))
-		if err != nil {
-			return nil, turn.Input{}, err
-		}
-		return e.runner(chosen), turn.Input{Resume: true, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
-	return e.once(ctx, conversation, wanted, request.Key, func() (*Chat, error) {
-		if failed.State != continuo.TurnRunning { // before anybody is stopped for it
-			if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
-				return nil, err
-			}
-		}
-		return e.carryOut(ctx, conversation.ProjectID, wanted, policy, request.Detached, begin)
+	return e.once(ctx, requestedTurn{
+		conversation: conversation, wanted: wanted, same: request.Key != "", policy: policy, detached: request.Detached,
+		begin: e.resuming(failed, request.choice), resume: func(again continuo.Turn) beginning { return e.resuming(again, request.choice) },
 	})
 }
 

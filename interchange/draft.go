@@ -183,10 +183,50 @@ var (
 )
 
 // createdAt reads when a message was made, zero when it does not say so in a form that is known.
-func createdAt(message rawjson.Object) time.Time {
-	for _, field := range timeFields {
+func createdAt(message rawjson.Object) time.Time { return timeIn(message, timeFields...) }
+
+// fillTimes gives messages without a time that of the one before, or the first that is known; where none is, none.
+func fillTimes(drafts []*draft) {
+	var last time.Time
+	for _, d := range drafts {
+		if last = d.entry.CreatedAt; !last.IsZero() {
+			break
+		}
+	}
+	for _, d := range drafts {
+		if d.entry.CreatedAt.IsZero() {
+			d.entry.CreatedAt = last
+		}
+		last = d.entry.CreatedAt
+	}
+}
+
+// The least numbers that are taken for milliseconds, and for seconds, since 1970: both are in 1973.
+const (
+	leastMillis  = 1e11
+	leastSeconds = 1e8
+)
+
+// timeOf reads a number of seconds or milliseconds.
+func timeOf(value json.RawMessage) (time.Time, bool) {
+	var number float64
+	if json.Unmarshal(value, &number) != nil || number < leastSeconds || number > leastMillis*1e3 {
+		return time.Time{}, false
+	}
+	if number < leastMillis {
+		number *= 1000
+	}
+	return time.UnixMilli(int64(math.Round(number))).UTC(), true
+}
+
+// timeIn reads the first of some fields that is a time.
+func timeIn(message rawjson.Object, fields ...string) time.Time {
+	for _, field := range fields {
 		text, ok := rawjson.String(message.Get(field))
 		if !ok {
+			if t, ok := timeOf(message.Get(field)); ok {
+				return t
+			}
 			continue
 		}
 		for _, form := range timeForms {

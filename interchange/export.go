@@ -36,7 +36,7 @@ func export(w io.Writer, format string, conversation continuo.Conversation, entr
 	var err error
 	switch format {
 	case FormatContinuo:
-		err = exportOwn(out, conversation, entries)
+		err = exportOwn(out, conversation, entries, objects)
 	case FormatOpenAI:
 		err = exportOpenAI(out, "[\n", ",\n", "\n]\n", entries)
 	case FormatOpenAIJSONL:

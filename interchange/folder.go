@@ -175,7 +175,9 @@ func (c indexed) read(root *os.Root, place string, o Options) (Document, error) 
 		}
 	}
 	s.place, s.list, s.fields = place, "messages", c.fields
-	s.key = keyOf(rawjson.MustMarshal(c.fields), raw)
+	if s.id() == "" {
+		s.name = c.id
+	}
 	if o.Format == "" {
 		o.Format = FormatUnified
 	}

@@ -157,7 +157,7 @@ func TestUnifiedPredecessor(t *testing.T) {
 	if !reflect.DeepEqual(document.Entries[1], want) {
 		t.Errorf("the entry became\n%+v instead of\n%+v", document.Entries[1], want)
 	}
-	if e := document.Entries[2]; !e.Hidden || e.Repairs != nil || !e.CreatedAt.IsZero() {
+	if e := document.Entries[2]; !e.Hidden || e.Repairs != nil || !e.CreatedAt.Equal(want.CreatedAt) { // it says no time of its own
 		t.Errorf("the event for people became %+v", e)
 	}
 	if e := document.Entries[3]; e.Hidden || e.Mode != "" || e.DurationMS != 0 {

@@ -25,13 +25,20 @@ var readable = []string{FormatOpenAI, FormatOpenAILegacy, FormatAnthropic, Forma
 
 // Document is one conversation that was read, ready for continuo.Log.Import.
 type Document struct {
-	// Conversation has Title, ActiveMode, Metadata and Key. The key is made from the source's bytes, white
-	// space aside, so that a second import of the same conversation can be known by it.
+	// Conversation has Title, ActiveMode, Metadata, UserID, and the Key that the source gives it: its id. Content never
+	// makes a key: two conversations that look alike are two.
 	Conversation continuo.Conversation
 	Entries      []continuo.Entry
 	Repairs      []Repair // by index
-	Source       string   // where it stood, such as "a.jsonl, line 3"
-	Format       string   // one of the formats that are read
+	// Envelopes are the texts of the envelopes that rounds of the entries name by their SHA-256.
+	Envelopes []string
+	Source    string // where it stood, such as "a.jsonl, line 3"
+	Format    string // one of the formats that are read
+	SourceID  string // what the source calls the conversation, where that is not the Key
+	File      string // its name as it was given; "" where there is none
+	Position  int    // in its file, from 1, broken ones counted; 0 where it came alone
+
+	raw []json.RawMessage // the messages of the source
 }
 
 // Repair is one change that an import made because the log could not have taken the message as it was.

@@ -1,41 +1,53 @@
 package interchange
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // Continuo's own form is JSON lines: {"continuo": "conversation", "version": 1, "conversation": {…}}, then
-// one line per entry as the API serves it, then {"continuo": "end", "entries": N}. Several conversations
-// may stand in one file.
+// one line per entry as the API serves it, then {"continuo": "end", "entries": N}. Before the first entry whose
+// request had an envelope stands {"continuo": "envelope", "sha256": "…", "text": "…"}, so that the request can be shown
+// again after an import. Several conversations may stand in one file.
 const (
 	ownKey      = "continuo"
 	ownBegin    = "conversation"
 	ownEnd      = "end"
+	ownEnvelope = "envelope"
 	ownVersion  = 1
 	importedKey = "imported_from"
 )
 
-// ownLine is a header or an end line.
+// ownLine is a line that is no entry.
 type ownLine struct {
 	Line         string                 `json:"continuo"`
 	Version      int                    `json:"version,omitempty"`
 	Conversation *continuo.Conversation `json:"conversation,omitempty"`
 	Entries      *int                   `json:"entries,omitempty"`
+	SHA256       string                 `json:"sha256,omitempty"` // of an envelope's text
+	Text         string                 `json:"text,omitempty"`
 }
 
-// exportOwn writes Continuo's own form.
-func exportOwn(w io.Writer, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error]) error {
+// exportOwn writes Continuo's own form. Objects reads the envelopes; nil leaves them out.
+func exportOwn(w io.Writer, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error], objects *objects) error {
+	written := map[string]bool{}
 	if err := writeLine(w, ownLine{Line: ownBegin, Version: ownVersion, Conversation: &conversation}); err != nil {
 		return err
 	}
 	count := 0
 	for entry, err := range entries {
+		if err == nil {
+			err = writeEnvelope(w, &entry, objects, written)
+		}
 		if err == nil {
 			err = writeLine(w, entry)
 		}
@@ -45,6 +57,23 @@ func exportOwn(w io.Writer, conversation continuo.Conversation, entries iter.Seq
 		count++
 	}
 	return writeLine(w, ownLine{Line: ownEnd, Entries: &count})
+}
+
+// writeEnvelope writes the envelope of an entry's request, unless it was written before or is not there any more.
+func writeEnvelope(w io.Writer, entry *continuo.Entry, objects *objects, written map[string]bool) error {
+	if objects == nil || entry.Round == nil || entry.Round.Envelope == "" || written[entry.Round.Envelope] {
+		return nil
+	}
+	hash := entry.Round.Envelope
+	written[hash] = true
+	text, err := objects.log.Text(objects.ctx, hash)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return writeLine(w, ownLine{Line: ownEnvelope, SHA256: hash, Text: string(text)})
 }
 
 func writeLine(w io.Writer, value any) error {
@@ -62,6 +91,8 @@ type ownExport struct {
 	head  ownLine
 	lines [][]byte // as they came, the header first, as long as they fit into the limit
 	size  int
+	// envelopes are the texts by their SHA-256.
+	envelopes map[string]string
 }
 
 func (o *ownExport) add(raw []byte, limit int) {
@@ -70,7 +101,38 @@ func (o *ownExport) add(raw []byte, limit int) {
 	}
 }
 
-// ownLine reads a header or an end line.
+// addEnvelope checks an envelope and keeps it, as long as it fits into the limit.
+func (o *ownExport) addEnvelope(line ownLine, size, limit int) error {
+	sum := sha256.Sum256([]byte(line.Text))
+	switch {
+	case hex.EncodeToString(sum[:]) != line.SHA256:
+		return invalid("the text of the envelope %q has another SHA-256", line.SHA256)
+	case json.Unmarshal([]byte(line.Text), &continuo.Envelope{}) != nil:
+		return invalid("the envelope %q cannot be read", line.SHA256)
+	}
+	if o.size += size; o.size <= limit {
+		o.envelopes[line.SHA256] = line.Text
+	}
+	return nil
+}
+
+// claimEnvelope keeps the envelope that an entry's request had, if the export brings it. A hash alone is dropped: it
+// may be that of another project's envelope.
+func (o *ownExport) claimEnvelope(entry *continuo.Entry, document *Document) {
+	if entry.Round == nil || entry.Round.Envelope == "" {
+		return
+	}
+	text, ok := o.envelopes[entry.Round.Envelope]
+	if !ok {
+		entry.Round.Envelope = ""
+		return
+	}
+	if !slices.Contains(document.Envelopes, text) {
+		document.Envelopes = append(document.Envelopes, text)
+	}
+}
+
+// ownLine reads a line that is no entry.
 func (r *reader) ownLine(raw []byte, place string) bool {
 	var line ownLine
 	if err := json.Unmarshal(raw, &line); err != nil {
@@ -82,8 +144,15 @@ func (r *reader) ownLine(raw []byte, place string) bool {
 		r.own = nil
 		own.add(raw, r.options.MaxBytes)
 		return r.give(own.document(line, r.options.MaxBytes))
+	case line.Line == ownEnvelope && r.own != nil:
+		if err := r.own.addEnvelope(line, len(raw), r.options.MaxBytes); err != nil {
+			own := r.own
+			r.own = nil
+			return r.fail(place, own.named(err))
+		}
+		return true
 	case line.Line != ownBegin:
-		return r.fail(place, invalid("field %s must be %q or, after entries, %q", ownKey, ownBegin, ownEnd))
+		return r.fail(place, invalid("field %s must be %q or, after it, %q or %q", ownKey, ownBegin, ownEnvelope, ownEnd))
 	case line.Version > ownVersion:
 		return r.fail(place, invalid("the export has version %d, and this program knows %d: update it", line.Version, ownVersion))
 	case !r.closeOwn():
@@ -91,7 +160,7 @@ func (r *reader) ownLine(raw []byte, place string) bool {
 	case line.Conversation == nil:
 		return r.fail(place, invalid("the header has no conversation"))
 	}
-	r.own = &ownExport{place: place, head: line}
+	r.own = &ownExport{place: place, head: line, envelopes: map[string]string{}}
 	r.own.add(raw, r.options.MaxBytes)
 	return true
 }
@@ -127,7 +196,11 @@ func (o *ownExport) document(end ownLine, maxBytes int) (Document, error) {
 		if err != nil {
 			return document, o.named(invalid("entry %d: %v", i, err))
 		}
+		o.claimEnvelope(&entry, &document)
 		document.Entries = append(document.Entries, entry)
+	}
+	for _, line := range lines {
+		document.raw = append(document.raw, line)
 	}
 	document.Repairs = report.sorted()
 	var err error
@@ -167,7 +240,10 @@ func (o *ownExport) conversation(report *repairs) (continuo.Conversation, error)
 		Key string `json:"key,omitempty"`
 	}{old.ID, old.Key}
 	metadata.Set(importedKey, rawjson.MustMarshal(from))
-	made := continuo.Conversation{Title: old.Title, Metadata: metadata.Raw(), Key: keyOf(o.lines...)}
+	made := continuo.Conversation{Title: old.Title, Metadata: metadata.Raw(), Key: old.Key, UserID: old.UserID, CreatedAt: old.CreatedAt, UpdatedAt: old.UpdatedAt}
+	if made.Key == "" {
+		made.Key = keyFrom(old.ID)
+	}
 	if knownMode(old.ActiveMode) {
 		made.ActiveMode = old.ActiveMode
 	}

@@ -88,6 +88,7 @@ func (r *reader) run() {
 
 func (r *reader) give(document Document, err error) bool {
 	r.count++
+	document.Position = r.count
 	if err != nil {
 		document, err = Document{Source: document.Source}, fmt.Errorf("read %s: %w", document.Source, err)
 	}
@@ -127,7 +128,7 @@ func (r *reader) conversation(raw []byte, place string) bool {
 	if err != nil {
 		return r.fail(place, err)
 	}
-	source.place = place
+	source.place, source.file = place, r.name
 	return r.give(source.document(r.options))
 }
 

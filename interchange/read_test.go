@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -195,22 +196,55 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestKeyIsOfTheContent(t *testing.T) {
-	key := func(source string) string { return readOne(t, []byte(source), Options{}).Conversation.Key }
-	if a, b := key(one), key(pretty); a != b {
-		t.Errorf("white space makes another key: %s, %s", a, b)
+func TestAKeyIsOfTheSourcesIDAndNeverOfTheContent(t *testing.T) {
+	message := `"messages":[{"role":"user","content":"hi"}]`
+	for source, want := range map[string]string{
+		`[{"role":"user","content":"hi"}]`:                               "",
+		`{` + message + `}`:                                              "",
+		`{"id":"s1",` + message + `}`:                                    "s1",
+		`{"id":17,` + message + `}`:                                      "17",
+		`{"id":"row 9","session_id":"legacy-9",` + message + `}`:         "legacy-9",
+		`{"conversation_id":"c","id":"x",` + message + `}`:               "c",
+		`{"id":"my session/1",` + message + `}`:                          "my-session-1-83a0c6ee2d04",
+		`{"id":"conv_0199c5f0d1a270008000000000000000",` + message + `}`: "0199c5f0d1a270008000000000000000-e8b4e2b9b45f",
+	} {
+		document := readOne(t, []byte(source), Options{})
+		key := document.Conversation.Key
+		if strings.Contains(want, "-83a") || strings.Contains(want, "-e8b") {
+			if len(key) != len(want) || key[:len(want)-12] != want[:len(want)-12] || document.SourceID == "" {
+				t.Errorf("%s: the key is %q, repairs %v", source, key, document.Repairs)
+			}
+			continue
+		}
+		if key != want || len(document.Repairs) != 0 {
+			t.Errorf("%s: the key is %q, want %q; repairs %v", source, key, want, document.Repairs)
+		}
 	}
-	if a, b := key(one), key(strings.Replace(one, "hi", "ho", 1)); a == b {
-		t.Errorf("other content has the same key %s", a)
+	a, b := readOne(t, []byte(`{"id":"a b",`+message+`}`), Options{}), readOne(t, []byte(`{"id":"a/b",`+message+`}`), Options{})
+	if a.Conversation.Key == b.Conversation.Key {
+		t.Errorf("two ids have the key %s", a.Conversation.Key)
 	}
-	if !regexp.MustCompile(`^import-[0-9a-f]{24}$`).MatchString(key(one)) {
-		t.Errorf("the key is %s", key(one))
+}
+
+func TestAChatsFileNamesItsTelegramChat(t *testing.T) {
+	whole := `{"metadata":{"chat_id":-100678},"conversation":` + pipelineMessages + `}`
+	for _, source := range []string{whole, pipelineMessages, `[{"role":"user","content":"hi"}]`} {
+		for document, err := range Read("old/chat_-100678.json", strings.NewReader(source), Options{}) {
+			if err != nil || document.Conversation.Key != "telegram:-100678" {
+				t.Errorf("the key is %q (%v)", document.Conversation.Key, err)
+			}
+		}
 	}
-	document := readOne(t, []byte(one), Options{})
-	log, _ := imported(t, document)
-	if _, err := log.Import(t.Context(), document.Conversation, document.Entries); !errors.Is(err, continuo.ErrExists) {
-		t.Errorf("a second import gives %v", err)
+}
+
+func TestTimesAreReadFromNumbers(t *testing.T) {
+	document := readOne(t, []byte(`{"createdAt":1735689600,"messages":[{"role":"user","content":"a","createdAt":1735689600000},{"role":"assistant","content":"b"},{"role":"user","content":"c","createdAt":1735689660}]}`), Options{})
+	var got []string
+	for _, entry := range document.Entries {
+		got = append(got, entry.CreatedAt.Format(time.RFC3339))
 	}
+	equal(t, "times", got, []string{"2025-01-01T00:00:00Z", "2025-01-01T00:00:00Z", "2025-01-01T00:01:00Z"})
+	equal(t, "the conversation's", []string{document.Conversation.CreatedAt.Format(time.RFC3339)}, []string{"2025-01-01T00:00:00Z"})
 }
 
 func TestFormatCanBeForced(t *testing.T) {

@@ -3,8 +3,6 @@ package interchange
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,10 +15,11 @@ import (
 // source is one conversation as it came.
 type source struct {
 	place    string
+	file     string         // its name; "" for none
+	name     string         // of the conversation where its fields do not say; "" for none
 	list     string         // the field that held the messages; empty for a bare list
 	fields   rawjson.Object // the conversation's other fields
 	messages []json.RawMessage
-	key      string
 }
 
 // listNames are the fields that may hold a conversation's messages.
@@ -40,7 +39,7 @@ func parseSource(raw []byte) (*source, error) {
 		if rawjson.IsNull(list) {
 			continue
 		}
-		s := &source{list: name, fields: object.Without(name), key: keyOf(raw)}
+		s := &source{list: name, fields: object.Without(name)}
 		if err := json.Unmarshal(list, &s.messages); err != nil {
 			return nil, s.named(invalid("field %s must be a list of messages, not %s", name, kind(list)))
 		}
@@ -58,22 +57,7 @@ func parseList(raw []byte) (*source, error) {
 	if err := json.Unmarshal(raw, &s.messages); err != nil {
 		return nil, invalid("messages must be a JSON list: %v", err)
 	}
-	s.key = keyOf(raw)
 	return s, nil
-}
-
-// keyOf makes a conversation's key from its JSON values, white space aside.
-func keyOf(values ...[]byte) string {
-	hash := sha256.New()
-	for _, raw := range values {
-		var compact bytes.Buffer
-		if json.Compact(&compact, raw) != nil {
-			compact.Write(raw)
-		}
-		compact.WriteByte('\n')
-		hash.Write(compact.Bytes())
-	}
-	return "import-" + hex.EncodeToString(hash.Sum(nil))[:24]
 }
 
 // named says which conversation an error is about, when it has an id.
@@ -92,7 +76,7 @@ func (s *source) text(field string) string {
 
 // document reads the conversation into entries that a log accepts.
 func (s *source) document(o Options) (Document, error) {
-	document := Document{Source: s.place}
+	document := Document{Source: s.place, File: s.file}
 	report := &repairs{}
 	messages, err := s.objects(report)
 	if err != nil {
@@ -108,11 +92,16 @@ func (s *source) document(o Options) (Document, error) {
 		return document, s.named(err)
 	}
 	drafts = pair(drafts, report)
-	document.Entries = settle(speech, messages, drafts)
-	document.Repairs = report.sorted()
+	fillTimes(drafts)
+	document.Entries, document.raw = settle(speech, messages, drafts), s.messages
 	if document.Conversation, err = s.conversation(document.Format); err != nil {
 		return document, s.named(err)
 	}
+	document.Conversation.Key = s.identify(document.Format)
+	if id := s.id(); id != document.Conversation.Key {
+		document.SourceID = id
+	}
+	document.Repairs = report.sorted()
 	return document, nil
 }
 
@@ -175,7 +164,10 @@ func (s *source) conversation(format string) (continuo.Conversation, error) {
 	if title == "" {
 		title = s.text("id")
 	}
-	conversation := continuo.Conversation{Title: title, Metadata: metadata, Key: s.key}
+	conversation := continuo.Conversation{Title: title, Metadata: metadata, CreatedAt: timeIn(s.fields, "createdAt", "created_at"), UpdatedAt: timeIn(s.fields, "updatedAt", "updated_at")}
+	if user := s.text("user_id"); continuo.CheckUserID(user) == nil {
+		conversation.UserID = user
+	}
 	for _, field := range []string{"activeType", "activeMode", "active_mode"} {
 		if mode := continuo.Mode(s.text(field)); knownMode(mode) {
 			conversation.ActiveMode = mode

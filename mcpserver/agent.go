@@ -16,7 +16,7 @@ import (
 const maxPrompt = 100_000
 
 func (f *face) deployAgent(c *call) (answer, error) {
-	request := engine.DeployRequest{ProjectID: f.project, TaskID: c.required("task_id"), Type: c.text("agent_type"), Prompt: c.text("prompt"), Key: c.key()}
+	request := engine.DeployRequest{Scope: f.scope, TaskID: c.required("task_id"), Type: c.text("agent_type"), Prompt: c.text("prompt"), Key: c.key()}
 	wait := c.wait()
 	if utf8.RuneCountInString(request.Prompt) > maxPrompt {
 		c.refuse(task.InvalidValue, "prompt", "prompt must have at most %d characters", maxPrompt)
@@ -64,7 +64,7 @@ func (f *face) agentOutput(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	output, err := f.engine.AgentOutput(c.ctx, f.project, id, from, limit)
+	output, err := f.engine.AgentOutput(c.ctx, f.scope, id, from, limit)
 	if err != nil {
 		return answer{}, err
 	}
@@ -112,7 +112,7 @@ func (f *face) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, w
 	began, told, said := f.engine.Log.Now(), time.Duration(-1), -1
 	for {
 		changed := listener.Changed()
-		output, err := f.engine.AgentOutput(c.ctx, f.project, last.ID, from, limit)
+		output, err := f.engine.AgentOutput(c.ctx, f.scope, last.ID, from, limit)
 		if err != nil {
 			return last
 		}
@@ -164,7 +164,7 @@ func (f *face) reportFinding(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	kept, err := f.engine.ReportFinding(c.ctx, f.project, id, finding)
+	kept, err := f.engine.ReportFinding(c.ctx, f.scope, id, finding)
 	if err != nil {
 		return answer{}, err
 	}
@@ -179,7 +179,7 @@ func (f *face) killAgent(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	agent, err := f.engine.KillAgent(c.ctx, f.project, id, reason)
+	agent, err := f.engine.KillAgent(c.ctx, f.scope, id, reason)
 	if err != nil {
 		return answer{}, err
 	}

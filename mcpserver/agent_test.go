@@ -162,7 +162,7 @@ func TestWaitsEnd(t *testing.T) {
 			}
 			_ = c.Close() // waits for handlers: one that still waited would hang here
 			within(t, "the end of the server", c.over)
-			if still, err := w.engine.Agent(t.Context(), "default", agent.ID); err != nil || name != "drained" && still.State != "running" {
+			if still, err := w.engine.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID); err != nil || name != "drained" && still.State != "running" {
 				t.Errorf("the agent is %+v, %v", still, err)
 			}
 		})
@@ -177,7 +177,7 @@ func TestHangUp(t *testing.T) {
 	hear, answers := io.Pipe()
 	over := make(chan error, 1)
 	go func() {
-		over <- w.server.Run(context.WithoutCancel(t.Context()), "default", &mcp.IOTransport{Reader: requests, Writer: answers})
+		over <- w.server.Run(context.WithoutCancel(t.Context()), continuo.Scope{ProjectID: "default"}, &mcp.IOTransport{Reader: requests, Writer: answers})
 	}()
 	lines := bufio.NewScanner(hear)
 	for i, request := range []string{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
@@ -154,4 +155,42 @@ func (a *arguments) key() string {
 		a.refuse(task.InvalidValue, name, "idempotency_key must be 1 to 255 visible ASCII characters")
 	}
 	return key
+}
+
+// user reads whose conversations are meant: the scope's user, or the one that is named; "" for everybody's.
+func (c *call) user(scope continuo.Scope) string {
+	const name = "user_id"
+	named := c.text(name)
+	if c.has(name) && named == "" {
+		c.refuse(task.InvalidValue, name, "user_id is empty: leave it out for everybody's")
+	}
+	user, err := scope.Owner(named)
+	switch {
+	case errors.Is(err, continuo.ErrInvalid):
+		c.refuse(task.InvalidValue, name, "%s", err)
+	case err != nil && c.err == nil:
+		c.err = err
+	}
+	return user
+}
+
+// labels reads the values that the metadata of conversations must have; nil for any.
+func (c *call) labels() map[string]string {
+	const name = "metadata"
+	if !c.has(name) {
+		return nil
+	}
+	object, err := rawjson.ParseObject(c.object.Get(name))
+	if err != nil {
+		c.refuse(task.TypeError, name, "metadata must be an object")
+		return nil
+	}
+	labels := continuo.LabelsOf(object.Raw())
+	switch err := continuo.CheckLabels(labels); {
+	case err != nil:
+		c.refuse(task.InvalidValue, name, "%s", err)
+	case len(labels) != len(object):
+		c.refuse(task.InvalidValue, name, "the values of metadata must be strings of at most %d bytes, numbers or booleans", continuo.MaxLabelBytes)
+	}
+	return labels
 }

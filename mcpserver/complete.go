@@ -51,7 +51,7 @@ func taskID(conversation continuo.Conversation) string {
 // ids lists the ids of the newest conversations of a kind that begin with a text, and of those whose title or key
 // has it.
 func (f *face) ids(ctx context.Context, kind continuo.Kind, id func(continuo.Conversation) string, begun string) (found []string, err error) {
-	query := continuo.ConversationQuery{ProjectID: f.project, Kind: kind, Limit: completionPages}
+	query := continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: kind, Limit: completionPages}
 	for examined := 0; examined < maxCompleted; examined += completionPages {
 		page, err := f.engine.Log.Conversations(ctx, query)
 		if err != nil {

@@ -20,7 +20,7 @@ func (f *face) conversation(ctx context.Context, id string) (continuo.Conversati
 	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
 		return continuo.Conversation{}, missing
 	}
-	found, err := f.engine.Log.Find(ctx, f.project, id)
+	found, err := f.engine.Log.Find(ctx, f.scope, id)
 	switch {
 	case errors.Is(err, continuo.ErrNotFound):
 		return found, missing
@@ -36,7 +36,10 @@ func (f *face) searchConversations(c *call) (answer, error) {
 		From: c.whole("from", 1, maxExact, 0), To: c.whole("to", 1, maxExact, 0),
 		Limit: int(c.whole("limit", 1, index.MaxLimit, index.DefaultLimit)), Cursor: c.text("cursor"),
 	}
+	request.UserID, request.Labels = c.user(f.scope), c.labels()
 	switch {
+	case c.has("conversation") && len(request.Labels) > 0:
+		c.refuse(task.InvalidValue, "metadata", "metadata chooses among conversations: leave it out where one is named")
 	case !c.has("conversation") && (request.From > 0 || request.To > 0):
 		c.refuse(task.MissingField, "conversation", "from and to are seqs of one conversation: name it")
 	case request.To > 0 && request.To < request.From:
@@ -52,7 +55,7 @@ func (f *face) searchConversations(c *call) (answer, error) {
 		}
 		request.Conversation = &conversation
 	}
-	found, err := f.engine.Search(c.ctx, f.project, request)
+	found, err := f.engine.Search(c.ctx, f.scope, request)
 	if err != nil {
 		return answer{}, err
 	}

@@ -121,11 +121,17 @@ func (w *world) client(project string, options *mcp.ClientOptions) *client {
 // clientOf is a client that speaks a version of the protocol, "" for the newest.
 func (w *world) clientOf(project string, options *mcp.ClientOptions, version string) *client {
 	w.Helper()
+	return w.clientIn(continuo.Scope{ProjectID: project}, options, version)
+}
+
+// clientIn is a client that reaches a scope.
+func (w *world) clientIn(scope continuo.Scope, options *mcp.ClientOptions, version string) *client {
+	w.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
 	c := &client{T: w.T, over: make(chan struct{})}
 	go func() {
 		defer close(c.over)
-		_ = w.server.Run(context.WithoutCancel(w.Context()), project, ours)
+		_ = w.server.Run(context.WithoutCancel(w.Context()), scope, ours)
 	}()
 	c.connect(theirs, options, version)
 	w.Cleanup(func() {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // What another project has is not found, in the same words as what nobody has.
@@ -92,3 +94,68 @@ func said(t *testing.T, result *mcp.CallToolResult) string {
 }
 
 func jsonText(text string) any { return json.RawMessage(text) }
+
+// Searches and lists are narrowed to a user, and searches to metadata; a client that is bound to a user reaches nobody else's.
+func TestListsAndSearchesOfUsers(t *testing.T) {
+	w := newWorld(t)
+	all, bob := w.client("p", nil), w.clientIn(continuo.Scope{ProjectID: "p", UserID: "bob"}, nil, "")
+	for _, user := range []string{"ada", "bob", ""} {
+		made, err := w.engine.Log.Create(t.Context(), continuo.Conversation{
+			ProjectID: "p", UserID: user, Key: "of-" + user + "x", Title: "a pelican", Metadata: json.RawMessage(`{"plan": "pro", "user": "` + user + `", "seats": 3, "trial": true}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.add(made, continuo.Entry{Role: continuo.User, Content: continuo.Text("the pelican of " + user)})
+	}
+	var found struct {
+		Matches []struct {
+			Key string
+			Seq int64
+		}
+	}
+	for arguments, want := range map[string]int{
+		`{"query": "pelican", "role": "user"}`:                                                                               3,
+		`{"query": "pelican", "role": "user", "user_id": "ada"}`:                                                             1,
+		`{"query": "pelican", "role": "user", "user_id": "carol"}`:                                                           0,
+		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "seats": 3, "trial": true}}`:                       3,
+		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "user": "bob"}}`:                                   1,
+		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "user": "bob"}, "user_id": "ada", "kind": "talk"}`: 0,
+		`{"query": "pelican", "role": "user", "metadata": {"plan": "free"}}`:                                                 0,
+	} {
+		found.Matches = nil
+		if all.call("search_conversations", arguments, &found); len(found.Matches) != want {
+			t.Errorf("%s: %d matches, want %d: %+v", arguments, len(found.Matches), want, found.Matches)
+		}
+	}
+	found.Matches = nil
+	if bob.call("search_conversations", `{"query": "pelican", "role": "user"}`, &found); len(found.Matches) != 1 || found.Matches[0].Key != "of-bobx" {
+		t.Errorf("bob finds %+v", found.Matches)
+	}
+	type listed struct {
+		Tasks []struct {
+			UserID string `json:"user_id"`
+		}
+	}
+	var made struct {
+		UserID string `json:"user_id"`
+	}
+	all.call("create_real_task", `{"description": "x", "user_id": "ada", "conversation_history": "of-adax"}`, &made)
+	bob.call("create_real_task", `{"description": "x"}`, nil)
+	all.call("create_real_task", `{"description": "x"}`, nil)
+	for user, want := range map[string]int{`{"user_id": "ada"}`: 1, `{"user_id": "bob"}`: 1, `{}`: 3} {
+		var tasks listed
+		if all.call("list_real_tasks", user, &tasks); made.UserID != "ada" || len(tasks.Tasks) != want {
+			t.Errorf("%s: %+v, want %d; %+v", user, tasks, want, made)
+		}
+	}
+	bob.fails("list_real_tasks", `{"user_id": "ada"}`, "other_user", "")
+	bob.fails("search_conversations", `{"query": "pelican", "user_id": "ada"}`, "other_user", "")
+	bob.fails("create_real_task", `{"description": "x", "user_id": "ada"}`, "other_user", "")
+	all.fails("create_real_task", `{"description": "x", "user_id": "bob", "conversation_history": "of-adax"}`, "invalid_value", "conversation_history")
+	all.fails("list_real_tasks", `{"user_id": "a\u0001"}`, "invalid_value", "user_id")
+	all.fails("search_conversations", `{"query": "x", "user_id": ""}`, "invalid_value", "user_id")
+	all.fails("search_conversations", `{"query": "x", "metadata": ["plan"]}`, "type_error", "metadata")
+	all.fails("search_conversations", `{"query": "x", "metadata": {"plan": {}}}`, "invalid_value", "metadata")
+	all.fails("search_conversations", `{"query": "x", "conversation": "of-adax", "metadata": {"plan": "pro"}}`, "invalid_value", "metadata")
+}

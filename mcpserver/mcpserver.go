@@ -27,6 +27,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -48,7 +49,7 @@ type Server struct {
 	options Options
 
 	mu    sync.Mutex
-	faces map[string]*face // by project; as many as there are projects that were served
+	faces map[continuo.Scope]*face // of projects, and of maxUsers users
 }
 
 // New makes a server over an engine.
@@ -65,22 +66,22 @@ func New(engine *engine.Engine, options Options) *Server {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{engine: engine, options: options, faces: map[string]*face{}}
+	return &Server{engine: engine, options: options, faces: map[continuo.Scope]*face{}}
 }
 
-// Handler answers MCP over HTTP for whoever was let in to a project. It checks neither keys nor origins nor names of
+// Handler answers MCP over HTTP for whoever was let in to a scope. It checks neither keys nor origins nor names of
 // hosts: what stands before it does. Streams end when the engine drains.
-func (s *Server) Handler(project string) http.Handler { return s.face(project).handler }
+func (s *Server) Handler(scope continuo.Scope) http.Handler { return s.face(scope).handler }
 
-// Run serves a project on a transport until the client hangs up or ctx is done.
-func (s *Server) Run(ctx context.Context, project string, transport mcp.Transport) error {
+// Run serves a scope on a transport until the client hangs up or ctx is done.
+func (s *Server) Run(ctx context.Context, scope continuo.Scope, transport mcp.Transport) error {
 	defer s.Close()
-	return s.face(project).mcp.Run(ctx, transport)
+	return s.face(scope).mcp.Run(ctx, transport)
 }
 
-// Project is the SDK's server of a project, for those who serve it in a way of their own or add to it. Where that
+// SDK is the SDK's server of a scope, for those who serve it in a way of their own or add to it. Where that
 // way keeps sessions, they close the Server at the end.
-func (s *Server) Project(project string) *mcp.Server { return s.face(project).mcp }
+func (s *Server) SDK(scope continuo.Scope) *mcp.Server { return s.face(scope).mcp }
 
 // Close ends the subscriptions of sessions. It may be called twice.
 func (s *Server) Close() {
@@ -91,19 +92,25 @@ func (s *Server) Close() {
 	}
 }
 
-func (s *Server) face(project string) *face {
+// maxUsers bounds the users whose faces are kept; those of more are made for each request.
+const maxUsers = 1000
+
+func (s *Server) face(scope continuo.Scope) *face {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faces[project] == nil {
-		s.faces[project] = newFace(s.engine, project, s.options)
+	if s.faces[scope] == nil {
+		if scope.UserID != "" && len(s.faces) >= maxUsers {
+			return newFace(s.engine, scope, s.options)
+		}
+		s.faces[scope] = newFace(s.engine, scope, s.options)
 	}
-	return s.faces[project]
+	return s.faces[scope]
 }
 
-// face is the server of one project.
+// face is the server of one scope.
 type face struct {
 	engine  *engine.Engine
-	project string
+	scope   continuo.Scope
 	options Options
 	mcp     *mcp.Server
 	handler http.Handler
@@ -113,8 +120,8 @@ type face struct {
 //go:embed instructions.md
 var instructions string
 
-func newFace(engine *engine.Engine, project string, options Options) *face {
-	f := &face{engine: engine, project: project, options: options}
+func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *face {
+	f := &face{engine: engine, scope: scope, options: options}
 	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, PageSize: 100, SetCacheable: private,
 		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,

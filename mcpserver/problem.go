@@ -32,34 +32,6 @@ type problem struct {
 
 const internalMessage = "the server failed; its log says why"
 
-// sentinel is a row of the table of errors.
-type sentinel struct {
-	err    error
-	kind   string
-	hidden bool // the chain may tell of files and hosts: say the sentinel's own words only
-}
-
-var sentinels = []sentinel{
-	{continuo.ErrNotFound, "not_found", false},
-	{continuo.ErrBadRange, "bad_range", false},
-	{continuo.ErrInvalid, string(task.InvalidValue), false},
-	{continuo.ErrKeyReused, "idempotency_conflict", false},
-	{continuo.ErrBusy, "conversation_busy", false},
-	{continuo.ErrNotRunning, "not_running", false},
-	{continuo.ErrArchived, "archived", false},
-	{engine.ErrTooManyAgents, "too_many_agents", false},
-	{engine.ErrTooManyTurns, "too_many_turns", false},
-	{context.DeadlineExceeded, "timeout", true},
-	{context.Canceled, "cancelled", true},
-	{continuo.ErrReadOnly, "read_only", true},
-	{continuo.ErrFull, "disk_full", true},
-	{continuo.ErrUnavailable, "store_unavailable", true},
-	{continuo.ErrLeaseLost, "lease_lost", true},
-	{continuo.ErrObjectGone, "object_gone", true},
-	{engine.ErrClosing, "closing", true},
-	{continuo.ErrClosed, "closing", true},
-}
-
 // problemOf says how an error is shown. What it does not know is an internal error, of which nothing is shown.
 func problemOf(err error) *problem {
 	var (
@@ -86,16 +58,25 @@ func problemOf(err error) *problem {
 	case errors.Is(err, index.ErrCursor):
 		return (&problem{Type: string(task.InvalidValue), Message: err.Error(), Field: "cursor"}).bounded()
 	}
-	for _, row := range sentinels {
-		if !errors.Is(err, row.err) {
-			continue
-		}
-		if row.hidden {
-			return &problem{Type: row.kind, Message: row.err.Error(), cause: err}
-		}
-		return (&problem{Type: row.kind, Message: err.Error()}).bounded()
+	if errors.Is(err, context.Canceled) {
+		return &problem{Type: "cancelled", Message: context.Canceled.Error(), cause: err}
+	}
+	if kind, ok := engine.KindOf(err); ok {
+		return problemOfKind(kind, err).bounded()
 	}
 	return &problem{Type: "internal", Message: internalMessage, cause: err}
+}
+
+// problemOfKind shows an error of the table. Invalid arguments have the type that the hand-off format names.
+func problemOfKind(kind engine.ErrorKind, err error) *problem {
+	p := &problem{Type: kind.Code, Message: kind.Message(err)}
+	if kind.Code == "invalid_request" {
+		p.Type = string(task.InvalidValue)
+	}
+	if kind.Hidden {
+		p.cause = err
+	}
+	return p
 }
 
 // maxMessage bounds an error's message and its field, which may quote the arguments, in Unicode characters.

@@ -98,7 +98,7 @@ func (f *face) conversationOf(ctx context.Context, values []string) (continuo.Co
 }
 
 func (f *face) conversationOfTask(ctx context.Context, values []string) (continuo.Conversation, error) {
-	status, err := f.engine.Task(ctx, f.project, values[0])
+	status, err := f.engine.Task(ctx, f.scope, values[0])
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
@@ -154,7 +154,7 @@ func (f *face) readTranscript(ctx context.Context, values []string) (string, err
 }
 
 func (f *face) readPrompt(ctx context.Context, values []string) (string, error) {
-	status, err := f.engine.Task(ctx, f.project, values[0])
+	status, err := f.engine.Task(ctx, f.scope, values[0])
 	if err != nil {
 		return "", err
 	}

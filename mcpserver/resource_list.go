@@ -63,7 +63,7 @@ func (f *face) added(ctx context.Context, method string, request mcp.ListResourc
 // listPage adds the page that begins behind a place.
 func (f *face) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
 	found, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{
-		ProjectID: f.project, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},
+		ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},
 	})
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (f *face) listPage(ctx context.Context, result *mcp.ListResourcesResult, at
 		last := found[pageSize-1]
 		result.NextCursor = writeCursor(place{at.Kind, last.UpdatedAt, last.ID})
 	case at.Kind == continuo.KindTalk:
-		tasks, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: f.project, Kind: continuo.KindTask, Limit: 1})
+		tasks, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: continuo.KindTask, Limit: 1})
 		if err != nil {
 			return err
 		}

@@ -171,7 +171,7 @@ func TestSubscriptions(t *testing.T) {
 // overHTTP is a client over HTTP.
 func (w *world) overHTTP(project string, options *mcp.ClientOptions, version string) *client {
 	w.Helper()
-	served := httptest.NewServer(w.server.Handler(project))
+	served := httptest.NewServer(w.server.Handler(continuo.Scope{ProjectID: project}))
 	w.Cleanup(served.Close)
 	c := &client{T: w.T}
 	c.connect(&mcp.StreamableClientTransport{Endpoint: served.URL, DisableStandaloneSSE: true}, options, version)
@@ -196,7 +196,7 @@ func TestNoSubscriptionsWithoutSession(t *testing.T) {
 func TestStreamsEndWithTheProgram(t *testing.T) {
 	w := newWorld(t)
 	talk := w.talk("default", "s1", "Hello")
-	served := httptest.NewServer(w.server.Handler("default"))
+	served := httptest.NewServer(w.server.Handler(continuo.Scope{ProjectID: "default"}))
 	c := &client{T: t}
 	c.connect(&mcp.StreamableClientTransport{Endpoint: served.URL, DisableStandaloneSSE: true}, nil, "")
 	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "continuo://conversations/" + talk.ID}); err != nil {

@@ -19,6 +19,7 @@ import (
 type shownTask struct {
 	ID             string           `json:"task_id"`
 	ConversationID string           `json:"conversation_id"`
+	UserID         string           `json:"user_id,omitempty"`
 	State          engine.TaskState `json:"status"`
 	Description    string           `json:"description"`
 	Priority       task.Priority    `json:"priority"`
@@ -29,7 +30,7 @@ type shownTask struct {
 
 func showTask(status *engine.TaskStatus, descriptionChars int) shownTask {
 	return shownTask{
-		ID: status.ID, ConversationID: status.ConversationID, State: status.State,
+		ID: status.ID, ConversationID: status.ConversationID, UserID: status.UserID, State: status.State,
 		Description: cut(status.Task.Description, descriptionChars), Priority: status.Task.Priority,
 		CreatedAt: status.CreatedAt, UpdatedAt: status.UpdatedAt, PromptURI: promptURI(status.ID),
 	}
@@ -64,14 +65,14 @@ func (f *face) createTask(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	key := c.key()
+	key, user := c.key(), c.user(f.scope)
 	if c.err != nil {
 		return answer{}, c.err
 	}
 	progress := func(made, total int) {
 		c.progress(float64(made), float64(total), fmt.Sprintf("%d of %d summaries are made", made, total))
 	}
-	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{ProjectID: f.project, Request: request, Key: key, Progress: progress})
+	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{Scope: f.scope, UserID: user, Request: request, Key: key, Progress: progress})
 	if err != nil {
 		return answer{}, err
 	}
@@ -121,7 +122,7 @@ func (f *face) findTask(c *call) (*engine.TaskStatus, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	return f.engine.Task(c.ctx, f.project, id)
+	return f.engine.Task(c.ctx, f.scope, id)
 }
 
 func (f *face) taskPrompt(c *call) (answer, error) {
@@ -159,7 +160,7 @@ func (f *face) listTasks(c *call) (answer, error) {
 		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted,
 	)...))
 	limit := int(c.whole("limit", 1, maxTasks, 20))
-	query := engine.TaskQuery{ProjectID: f.project}
+	query := engine.TaskQuery{Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
 	if c.has("cursor") {
 		var place place
 		if err := readCursor(c.text("cursor"), &place); err != nil {

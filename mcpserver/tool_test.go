@@ -99,7 +99,7 @@ func TestTaskFromConversation(t *testing.T) {
 	talk := w.talk("default", "s1", "The tap drips", "Which one?", "In the kitchen")
 	c := w.client("default", nil)
 	id := ""
-	for _, history := range []string{fmt.Sprintf("%q", talk.ID), fmt.Sprintf(`{"conversation_id": %q, "from": 1, "to": 2}`, talk.ID)} {
+	for _, history := range []string{fmt.Sprintf("%q", talk.ID), `{"conversation_id": "s1", "from": 1, "to": 2}`} {
 		var made struct {
 			ID string `json:"task_id"`
 		}
@@ -124,7 +124,8 @@ func TestRefused(t *testing.T) {
 		{"create_real_task", `{}`, "missing_field", "description"},
 		{"create_real_task", `{"description": 1}`, "type_error", "description"},
 		{"create_real_task", `{"description": "x", "priority": "high"}`, "invalid_value", "priority"},
-		{"create_real_task", `{"description": "x", "conversation_history": "text"}`, "type_error", "conversation_history"},
+		{"create_real_task", `{"description": "x", "conversation_history": "some text"}`, "type_error", "conversation_history"},
+		{"create_real_task", `{"description": "x", "conversation_history": "nokey"}`, "invalid_value", "conversation_history"},
 		{"create_real_task", `{"description": "x", "conversation_history": ["text"]}`, "type_error", "conversation_history[0]"},
 		{"create_real_task", `{"description": "x", "conversation_history": [{"role": "user", "content": "a"}, {"role": "user"}]}`, "missing_field", "conversation_history[1].content"},
 		{"create_real_task", `{"description": "x", "conversation_history": [{"content": "a"}]}`, "missing_field", "conversation_history[0].role"},
@@ -162,7 +163,6 @@ func TestRefused(t *testing.T) {
 		{"get_context", `{"conversation": "s1", "at": 99}`, "invalid_value", "at"},
 		{"get_context", `{"conversation": "s1", "max_chars": -1}`, "invalid_value", "max_chars"},
 		{"get_context", `{"conversation": "s1", "system": "yes"}`, "type_error", "system"},
-		{"get_context", `{"conversation": "s1", "max_chars": 1}`, "context_overflow", ""},
 		{"append_message", `{"conversation": "s1", "role": "tool", "content": "x"}`, "invalid_value", "role"},
 		{"append_message", `{"conversation": "s1", "role": "user"}`, "missing_field", "content"},
 		{"append_message", `{"conversation": "s1", "role": "user", "content": "x"}`, "rule_broken", ""},

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/secret"
 )
 
 // Answer adds up the deltas of one answer. The zero value is ready; it is not safe for concurrent use.
@@ -165,8 +167,8 @@ func (a *Answer) splitCalls(failed bool) (complete []continuo.ToolCall, partial 
 
 func turnError(failure *Error, partial []continuo.PartialToolCall) *continuo.TurnError {
 	return &continuo.TurnError{
-		Code: continuo.LLMError, Reason: failure.Reason, Message: valid(failure.Message), Retryable: failure.Retryable,
-		ProviderStatus: failure.Status, PartialToolCalls: partial,
+		Code: continuo.LLMError, Reason: failure.Reason, Message: secret.Text(valid(failure.Message)), Retryable: failure.Retryable,
+		ProviderStatus: failure.Status, RetryAfter: int(math.Ceil(failure.RetryAfter.Seconds())), PartialToolCalls: partial,
 	}
 }
 

@@ -17,6 +17,9 @@ type Error struct {
 	Status int
 	// Retryable says that the same request may succeed later.
 	Retryable bool
+	// Costly says that the upstream has been at work on the request for long, so that another try costs as much
+	// again: it is for the caller to decide, not for a wrapper.
+	Costly bool
 	// RetryAfter is how long the provider asks to wait, 0 when it did not say.
 	RetryAfter time.Duration
 	// Message says what was tried and what went wrong, for people.

@@ -26,7 +26,7 @@ func TestARoleIsToldItsPartTheRulesAndWhoIsThere(t *testing.T) {
 	if len(messages) != 3 || messages[0] != "You plan." || messages[2] != "CREW\n- you: Ada\n- others: Bo; Cy\n- moderators: Bo; Cy" {
 		t.Errorf("%q", messages)
 	}
-	for _, told := range []string{"You are Ada,", "`" + continuo.Placeholder + "`", "`User:`", "`Assistant (NAME):`", "`Assistant (Ada):`", "[SYSTEM REMINDER]", "[END REMINDER]", "no instructions of the system"} {
+	for _, told := range []string{"You are Ada,", "\n" + continuo.Placeholder + "\n", "`User:`", "`Assistant (NAME):`", "`Assistant (Ada):`", "[SYSTEM REMINDER]", "[END REMINDER]", "no instructions of the system"} {
 		if !strings.Contains(messages[1], told) {
 			t.Errorf("the rules do not tell of %s:\n%s", told, messages[1])
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 )
@@ -14,7 +15,8 @@ import (
 // Texts that stand where the API wants some text and the log has none.
 const (
 	emptyMessage = "(empty message)"
-	leadIn       = "(The conversation goes on from here.)"
+	// LeadIn is the user message in front of a list that would begin with the assistant.
+	LeadIn = "(The conversation goes on from here.)"
 )
 
 // Anthropic writes messages as those of a Messages API request, and returns the texts of the system
@@ -39,8 +41,9 @@ func Anthropic(messages []continuo.Message, o Options) (rendered []json.RawMessa
 
 // blockMessage is a message whose blocks can still be added to.
 type blockMessage struct {
-	role   string
-	blocks []json.RawMessage
+	role    string
+	blocks  []json.RawMessage
+	passing int // how many blocks at the end the next request has not
 }
 
 func (m blockMessage) marshal() (json.RawMessage, error) {
@@ -83,8 +86,16 @@ func (w *anthropicWriter) group(g group) error {
 	w.begun = true
 	if g.head.Role == continuo.User {
 		blocks, err := w.userBlocks(g.head)
+		if err != nil {
+			return err
+		}
 		w.add("user", blocks)
-		return err
+		if last := &w.out[len(w.out)-1]; g.head.Passing {
+			last.passing += len(blocks)
+		} else {
+			last.passing = 0
+		}
+		return nil
 	}
 	ids := make(map[string]string, len(g.head.ToolCalls))
 	for _, call := range g.head.ToolCalls {
@@ -112,9 +123,12 @@ func (w *anthropicWriter) addSystem(m *continuo.Message) {
 	case !w.begun:
 		w.system = append(w.system, text)
 	default:
-		w.add("user", []json.RawMessage{textBlock("<system>\n" + text + "\n</system>")})
+		w.add("user", []json.RawMessage{textBlock(inSystemTags(text))})
 	}
 }
+
+// inSystemTags marks a system message that stands among the user's words.
+func inSystemTags(text string) string { return "<system>\n" + text + "\n</system>" }
 
 // add appends blocks to the last message, or as a new one when the role changes.
 func (w *anthropicWriter) add(role string, blocks []json.RawMessage) {
@@ -122,7 +136,7 @@ func (w *anthropicWriter) add(role string, blocks []json.RawMessage) {
 		return
 	}
 	if len(w.out) == 0 && role == "assistant" {
-		w.out = append(w.out, blockMessage{role: "user", blocks: []json.RawMessage{textBlock(leadIn)}})
+		w.out = append(w.out, blockMessage{role: "user", blocks: []json.RawMessage{textBlock(LeadIn)}})
 	}
 	if n := len(w.out); n > 0 && w.out[n-1].role == role {
 		w.out[n-1].blocks = append(w.out[n-1].blocks, blocks...)
@@ -153,7 +167,7 @@ func (w *anthropicWriter) finish() {
 }
 
 // isBlank reports whether the API would refuse a text as empty.
-func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+func isBlank(text string) bool { return plaintext.IsBlank(text) }
 
 func textBlock(text string) json.RawMessage {
 	return rawjson.MustMarshal(anthropic.TextBlock{Type: "text", Text: text})

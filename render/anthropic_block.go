@@ -37,28 +37,36 @@ func contentBlocks(m *continuo.Message) []json.RawMessage {
 	}
 	var blocks []json.RawMessage
 	for _, part := range m.Content.Parts() {
-		if block := partBlock(m.Role, part); block != nil {
+		block, ok := partBlock(m.Role, part)
+		switch {
+		case !ok:
+			blocks = append(blocks, textBlock(unsupported(part)))
+		case block != nil:
 			blocks = append(blocks, block)
 		}
 	}
 	return blocks
 }
 
-func partBlock(role continuo.Role, part continuo.Part) json.RawMessage {
+// partBlock writes one part, nil for one that is left out because it says nothing. It is not ok for a part that the
+// message has no place for.
+func partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, ok bool) {
 	switch {
 	case part.IsText() && isBlank(part.Text):
-		return nil
+		return nil, true
 	case part.IsText():
-		return textBlock(part.Text)
+		return textBlock(part.Text), true
 	case role == continuo.Assistant && isThinking(part.Type):
-		return nil
+		return nil, true
 	case role == continuo.Assistant:
-		return textBlock(unsupported(part.Type))
+		text, ok := documentText(part)
+		if !ok || isBlank(text) {
+			return nil, ok
+		}
+		return textBlock(text), true
 	}
-	if media := mediaBlock(part); media != nil {
-		return media
-	}
-	return textBlock(unsupported(part.Type))
+	block = mediaBlock(part)
+	return block, block != nil
 }
 
 // mediaBlock writes an image or a PDF of either protocol; nil when the part is none.
@@ -77,17 +85,10 @@ func mediaBlock(part continuo.Part) json.RawMessage {
 			} `json:"image_url"`
 		}
 		if json.Unmarshal(part.Raw, &image) == nil {
-			return sourceBlock("image", image.ImageURL.URL)
+			return sourceBlock("image", "", image.ImageURL.URL)
 		}
 	case "file":
-		var file struct {
-			File struct {
-				Data string `json:"file_data"`
-			} `json:"file"`
-		}
-		if json.Unmarshal(part.Raw, &file) == nil {
-			return sourceBlock("document", file.File.Data)
-		}
+		return fileBlock(part)
 	}
 	return nil
 }
@@ -101,13 +102,13 @@ func mediaTypes(block string) []string {
 }
 
 // sourceBlock makes a block of a data URL or an http address; nil when it is neither.
-func sourceBlock(kind, url string) json.RawMessage {
+func sourceBlock(kind, title, url string) json.RawMessage {
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
-		return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Source: anthropic.MediaSource{Type: "url", URL: url}})
+		return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Title: title, Source: anthropic.MediaSource{Type: "url", URL: url}})
 	}
 	for _, mediaType := range mediaTypes(kind) {
 		if data, ok := strings.CutPrefix(url, "data:"+mediaType+";base64,"); ok {
-			return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Source: anthropic.MediaSource{Type: "base64", MediaType: mediaType, Data: data}})
+			return rawjson.MustMarshal(anthropic.MediaBlock{Type: kind, Title: title, Source: anthropic.MediaSource{Type: "base64", MediaType: mediaType, Data: data}})
 		}
 	}
 	return nil

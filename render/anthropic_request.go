@@ -91,9 +91,13 @@ func ephemeral() *anthropic.CacheControl { return &anthropic.CacheControl{Type: 
 // cacheLookback is how many blocks before a mark the API looks for an earlier entry.
 const cacheLookback = 20
 
-// markCached marks the end of the messages, and the end of the last request's when that is too far back.
+// markCached marks the end of the messages, without what the next request has not, and the end of the last request's when
+// that is too far back.
 func markCached(messages []blockMessage) {
 	last := len(messages) - 1
+	for last > 0 && len(messages[last].blocks) == messages[last].passing {
+		last--
+	}
 	mark(&messages[last])
 	added := len(messages[last].blocks)
 	for i := last - 1; i >= 0; i-- {
@@ -107,9 +111,9 @@ func markCached(messages []blockMessage) {
 	}
 }
 
-// mark puts a cache mark on the last block that may carry one.
+// mark puts a cache mark on the last block that may carry one and that the next request has too.
 func mark(m *blockMessage) {
-	for i, raw := range slices.Backward(m.blocks) {
+	for i, raw := range slices.Backward(m.blocks[:len(m.blocks)-m.passing]) {
 		var block struct {
 			Type string `json:"type"`
 		}

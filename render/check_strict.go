@@ -7,11 +7,11 @@ import (
 )
 
 // CheckOpenAIChatStrict is CheckOpenAIChat with rule C12, for upstreams whose chat templates are strict
-// (Mistral's API, many of vLLM's models): system messages only at the beginning, user and assistant in
-// turn, and no user message right after a tool message.
+// (Mistral's API, many of vLLM's models): one system message at most and only at the beginning, user and
+// assistant in turn, and no user message right after a tool message. [Arrange] makes such a list of any.
 func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
 	f := findings(CheckOpenAIChat(messages))
-	before := "system"
+	before := ""
 	for i, raw := range messages {
 		m, err := rawjson.ParseObject(raw)
 		if err != nil {
@@ -25,15 +25,15 @@ func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
 			role = "tool"
 		}
 		switch {
-		case role == "system" && before != "system":
+		case role == "system" && before != "":
 			f.hard(i, "C12 late_system", "a system message stands after a %s message", before)
 			continue // the turns go on as if it were not there
 		case role == before && (role == "user" || role == "assistant"):
 			f.hard(i, "C12 not_alternating", "two %s messages follow each other", role)
 		case role == "user" && before == "tool":
 			f.hard(i, "C12 user_after_tool", "a user message follows a tool message")
-		case role == "assistant" && before == "system":
-			f.hard(i, "C12 not_alternating", "the first message after the system messages is the assistant's")
+		case role == "assistant" && (before == "system" || before == ""):
+			f.hard(i, "C12 not_alternating", "the first message besides the system message is the assistant's")
 		}
 		before = role
 	}

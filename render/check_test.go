@@ -87,8 +87,9 @@ func TestCheckOpenAIChatNamesTheRule(t *testing.T) {
 
 func TestCheckOpenAIChatStrictNamesTheRule(t *testing.T) {
 	runChecks(t, CheckOpenAIChatStrict, []checkCase{
-		{"valid", []string{system, system, hello, askA, sayA, answer, hello}, nil},
+		{"valid", []string{system, hello, askA, sayA, answer, hello}, nil},
 		{"late system", []string{hello, answer, system, hello}, []string{"2 C12 late_system"}},
+		{"two systems", []string{system, system, hello}, []string{"1 C12 late_system"}},
 		{"two users", []string{hello, hello}, []string{"1 C12 not_alternating"}},
 		{"two assistants", []string{hello, answer, answer, hello}, []string{"2 C12 not_alternating"}},
 		{"assistant first", []string{system, answer, hello}, []string{"1 C12 not_alternating"}},

@@ -2,8 +2,9 @@ package render
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
 // escape puts a backslash before each line of a text that a reader, or a model, could take for a part of
@@ -49,6 +50,8 @@ func mapLines(text string, replace func(line string) (string, bool)) string {
 func lineEnd(text string) (length, width int) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
+		case c == '\r' && strings.HasPrefix(text[i:], "\r\n"):
+			return i, 2
 		case c >= '\n' && c <= '\r', c >= 0x1c && c <= 0x1e:
 			return i, 1
 		case c == 0xc2 && strings.HasPrefix(text[i:], "\u0085"):
@@ -61,10 +64,10 @@ func lineEnd(text string) (length, width int) {
 }
 
 // looksStructural reports whether a line could be taken for an event, of this form or of the streaming
-// one with §, for a section, or for the count line. It is generous: what no strict reader would accept,
-// such as blanks before the word or capitals, is met too, because models read generously.
+// one with §, for a section, for the count line or for a gap. It is generous: what no strict reader would accept,
+// such as blanks before the word or capitals, counts too, because models read generously.
 func looksStructural(line string) bool {
-	line = strings.TrimLeftFunc(line, isInvisible)
+	line = plaintext.TrimInvisible(plaintext.Clean(line), "")
 	first, width := utf8.DecodeRuneInString(line)
 	switch first {
 	case '$', '§':
@@ -73,9 +76,15 @@ func looksStructural(line string) bool {
 		word := strings.ToUpper(strings.TrimFunc(line, func(r rune) bool { return r == '=' || isInvisible(r) }))
 		return word == "HISTORY" || word == "CURRENT"
 	case '(':
-		return strings.HasPrefix(line, "(showing last ")
+		return strings.HasPrefix(line, "(showing ") || looksLikeGap(line[width:])
 	}
 	return false
+}
+
+// looksLikeGap reports whether what follows a parenthesis could mark a gap: a number at most, then "message".
+func looksLikeGap(line string) bool {
+	line = strings.TrimLeft(line, "0123456789 ")
+	return strings.HasPrefix(line, "message")
 }
 
 func looksLikeEvent(line string) bool {
@@ -92,10 +101,4 @@ func looksLikeEvent(line string) bool {
 	return false
 }
 
-// isInvisible reports whether a character takes no ink: white space, controls and formats.
-func isInvisible(r rune) bool {
-	if r > ' ' && r < 0x7f {
-		return false
-	}
-	return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf)
-}
+func isInvisible(r rune) bool { return !plaintext.IsVisible(r) }

@@ -30,7 +30,7 @@ func (r *EventReader) readFence(line string, whole bool, lineEnd string) (taken,
 		return false, false
 	}
 	if first {
-		if lineEnd != "\n" {
+		if lineBreak(lineEnd) == "" {
 			return false, false
 		}
 		r.fence.opening = line + lineEnd

@@ -81,34 +81,61 @@ func (r *EventReader) step(end bool) bool {
 	case inLine:
 		return r.readContent(end)
 	case atText:
-		r.readLead()
-		return true
+		return r.readLead(end)
 	case atLead:
-		if r.buffer[0] == '\n' {
-			r.buffer = r.buffer[1:]
-		} else {
-			r.place = atLine
-		}
-		return true
+		return r.readLeadBreak(end)
 	default:
 		return r.readMark(end)
 	}
 }
 
 // readLead reads what stands between the colon and the text: one space, or line ends.
-func (r *EventReader) readLead() {
+func (r *EventReader) readLead(end bool) bool {
+	if r.isHalfBreak(0, end) {
+		return false
+	}
 	r.place = atFirst
-	switch r.buffer[0] {
-	case ' ':
+	switch {
+	case r.buffer[0] == ' ':
 		r.buffer = r.buffer[1:]
-	case '\n':
+	case lineBreak(r.buffer) != "":
 		r.place = atLead
 	}
+	return true
 }
+
+// readLeadBreak reads one of the line ends between the colon and the text.
+func (r *EventReader) readLeadBreak(end bool) bool {
+	if r.isHalfBreak(0, end) {
+		return false
+	}
+	if found := lineBreak(r.buffer); found != "" {
+		r.buffer = r.buffer[len(found):]
+	} else {
+		r.place = atLine
+	}
+	return true
+}
+
+// lineBreak returns the line end, LF or CR LF, that a text begins with, or nothing.
+func lineBreak(text string) string {
+	for _, each := range []string{"\n", "\r\n"} {
+		if strings.HasPrefix(text, each) {
+			return each
+		}
+	}
+	return ""
+}
+
+// isHalfBreak reports whether the buffer ends, from at, with a CR whose LF may be still to come.
+func (r *EventReader) isHalfBreak(at int, end bool) bool { return !end && r.buffer[at:] == "\r" }
 
 // readMark reads the beginning of a line, as far as it is structure.
 func (r *EventReader) readMark(end bool) bool {
 	length, width := lineEnd(r.buffer)
+	if r.isHalfBreak(length, end) {
+		return false
+	}
 	line, whole := r.buffer[:length], end || width > 0
 	if r.place == atLine {
 		if r.kind == "" && r.fence.opening == "" && whole && strings.TrimLeftFunc(line, isInvisible) == "" {
@@ -145,7 +172,7 @@ func (r *EventReader) accepts(sign rune) bool {
 // begin begins the event of a mark. The line ends held back separate it from the event before.
 func (r *EventReader) begin(mark lineMark) {
 	if r.fence.closing { // it closed nothing
-		r.give(strings.TrimSuffix(strings.TrimSuffix(r.held, "\n"), "\n"))
+		r.give(strings.TrimSuffix(r.held, lastBreaks(r.held)))
 		r.fence.closing = false
 	}
 	if r.fence.opening != "" {
@@ -172,12 +199,16 @@ func (r *EventReader) readContent(end bool) bool {
 		return text != ""
 	}
 	r.content(r.buffer[:length])
-	if r.buffer[length] == '\n' {
-		r.hold("\n")
-	} else {
-		r.content(r.buffer[length : length+width])
+	r.buffer = r.buffer[length:]
+	if r.isHalfBreak(0, end) {
+		return false
 	}
-	r.buffer = r.buffer[length+width:]
+	if found := lineBreak(r.buffer); found != "" {
+		r.hold(found)
+	} else {
+		r.content(r.buffer[:width])
+	}
+	r.buffer = r.buffer[width:]
 	r.place = atLine
 	return true
 }
@@ -188,10 +219,19 @@ func (r *EventReader) hold(text string) {
 	if len(r.held) > maxMark { // too much for the end of a fence
 		r.fence.closing = false
 	}
-	if keep := 2; !r.fence.closing && len(r.held) > keep {
+	if keep := len(lastBreaks(r.held)); !r.fence.closing && len(r.held) > keep {
 		r.give(r.held[:len(r.held)-keep])
 		r.held = r.held[len(r.held)-keep:]
 	}
+}
+
+// lastBreaks returns the line ends that a text ends with, two at most: those that separate an event from the next.
+func lastBreaks(text string) string {
+	at := len(text)
+	for range 2 {
+		at = len(strings.TrimSuffix(strings.TrimSuffix(text[:at], "\n"), "\r"))
+	}
+	return text[at:]
 }
 
 // content gives text, after what was held back before it. Text before the first event begins a response.

@@ -26,6 +26,15 @@ func OpenAIChat(messages []continuo.Message, o Options) ([]json.RawMessage, erro
 	return w.out, nil
 }
 
+// ResponseFormat asks for an answer of a JSON Schema, or, without one, for any JSON object: a text for
+// continuo.Envelope.ResponseFormat.
+func ResponseFormat(name string, schema json.RawMessage) json.RawMessage {
+	if schema == nil {
+		return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_object"})
+	}
+	return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_schema", JSONSchema: &openaichat.JSONSchema{Name: ToolName(name), Schema: schema}})
+}
+
 // OpenAIChatRequest writes the whole body of a chat completions request, messages last. It fails when
 // there is nothing to send.
 //
@@ -43,7 +52,7 @@ func OpenAIChatRequest(env continuo.Envelope, messages []continuo.Message, o Opt
 	if err := checkTools(env.Tools); err != nil {
 		return nil, fmt.Errorf("render for OpenAI chat: %w", err)
 	}
-	request := openaichat.Request{Model: env.Model, Stream: env.Stream, Temperature: env.Temperature}
+	request := openaichat.Request{Model: env.Model, Stream: env.Stream, Temperature: env.Temperature, ResponseFormat: env.ResponseFormat}
 	if env.Stream {
 		request.StreamOptions = &openaichat.StreamOptions{IncludeUsage: true}
 	}
@@ -62,7 +71,9 @@ func OpenAIChatRequest(env continuo.Envelope, messages []continuo.Message, o Opt
 			Role: "system", Content: rawjson.MustMarshal(text),
 		}))
 	}
-	request.Messages = append(request.Messages, rendered...)
+	if request.Messages, err = Arrange(append(request.Messages, rendered...), env.Roles); err != nil {
+		return nil, fmt.Errorf("render for OpenAI chat: %w", err)
+	}
 	return rawjson.Marshal(request)
 }
 

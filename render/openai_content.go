@@ -22,7 +22,11 @@ func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessa
 	}
 	var parts []json.RawMessage
 	for _, part := range m.Content.Parts() {
-		if raw := openAIPart(m, part, media); raw != nil {
+		raw, ok := openAIPart(m, part, media)
+		switch {
+		case !ok:
+			parts = append(parts, openAIText(unsupported(part)))
+		case raw != nil:
 			parts = append(parts, raw)
 		}
 	}
@@ -32,38 +36,53 @@ func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessa
 	return rawjson.Marshal(parts)
 }
 
-// openAIPart writes one part, nil for one that is left out.
-func openAIPart(m *continuo.Message, part continuo.Part, media *[]json.RawMessage) json.RawMessage {
+// openAIPart writes one part, nil for thinking, which is left out. It is not ok for a part that the message has no
+// place for.
+func openAIPart(m *continuo.Message, part continuo.Part, media *[]json.RawMessage) (raw json.RawMessage, ok bool) {
 	switch {
 	case part.Type == "text":
-		return part.Raw
+		return part.Raw, true
 	case part.Type == "refusal" && m.Role == continuo.Assistant && len(m.Content.Parts()) == 1:
-		return part.Raw
+		return part.Raw, true
 	case part.Type == "refusal":
-		return openAIText(part.Text)
+		return openAIText(part.Text), true
 	case m.Role == continuo.Assistant && isThinking(part.Type):
-		return nil
-	case m.Role == continuo.User && isOpenAIUserPart(part.Type):
-		return part.Raw
+		return nil, true
 	}
-	image := openAIImage(part)
+	if text, ok := documentText(part); ok {
+		return openAIText(text), true
+	}
+	found := openAIMedia(part)
 	switch {
-	case image != nil && m.Role == continuo.User:
-		return image
-	case image != nil && media != nil:
-		if len(*media) == 0 {
-			*media = append(*media, openAIText("Images that the tools returned, in order:"))
-		}
-		*media = append(*media, image)
-		return openAIText(fmt.Sprintf("[%s: image %d of the message after the tool results]", part.Type, len(*media)-1))
-	default:
-		return openAIText(unsupported(part.Type))
+	case found == nil:
+		return nil, false
+	case m.Role == continuo.User:
+		return found, true
+	case media != nil:
+		return openAIText(addMedia(media, part.Type, found)), true
 	}
+	return nil, false
 }
 
-// unsupported is the text that stands for a part which the protocol has no place for.
-func unsupported(partType string) string {
-	return fmt.Sprintf("[%s: left out, because it cannot be sent here]", partType)
+// addMedia adds what a tool returned to the user message that follows the results. It returns the text that stands in
+// its place.
+func addMedia(media *[]json.RawMessage, partType string, raw json.RawMessage) string {
+	if len(*media) == 0 {
+		*media = append(*media, openAIText("Images and files that the tools returned, in order:"))
+	}
+	*media = append(*media, raw)
+	return fmt.Sprintf("[%s: number %d of the message after the tool results]", partType, len(*media)-1)
+}
+
+// openAIMedia writes an image or a file of either protocol as a part of a user message; nil when the part is none.
+func openAIMedia(part continuo.Part) json.RawMessage {
+	if isOpenAIUserPart(part.Type) {
+		return part.Raw
+	}
+	if image := openAIImage(part); image != nil {
+		return image
+	}
+	return openAIFile(part)
 }
 
 func openAIText(text string) json.RawMessage {
@@ -89,11 +108,8 @@ func isThinking(partType string) bool {
 	return false
 }
 
-// openAIImage writes an image part of either protocol as OpenAI has it; nil when the part is no image.
+// openAIImage writes an Anthropic image block as OpenAI has it; nil when the part is none.
 func openAIImage(part continuo.Part) json.RawMessage {
-	if part.Type == "image_url" {
-		return part.Raw
-	}
 	var block anthropic.MediaBlock
 	if part.Type != "image" || json.Unmarshal(part.Raw, &block) != nil {
 		return nil

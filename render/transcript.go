@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +13,13 @@ type Transcript struct {
 	// History is what came before the cycle, without thinking; Current is the cycle, whole, nil when there
 	// is none to go on with.
 	History, Current []Event
-	// Shown and Total say that History shows the last Shown of Total messages. Both are 0 when nothing is
-	// left out.
+	// Shown and Total say that History shows Shown of Total messages: the last ones where it has no gap, else
+	// those around its gaps. Both are 0 when nothing is left out.
 	Shown, Total int64
 }
 
-// Event is one thing that was said, thought, called or returned. Its text may be anything.
+// Event is one thing that was said, thought, called or returned, whose text may be anything, or a gap, whose
+// text is how many messages are left out there, as a decimal number above 0, or empty where that is not given.
 type Event struct {
 	Kind EventKind
 	Text string
@@ -33,9 +35,11 @@ const (
 	EventThink   EventKind = "think"
 	EventCall    EventKind = "call"
 	EventResult  EventKind = "result"
+	// EventGap stands where messages are left out. It is a line of its own, not a word.
+	EventGap EventKind = "gap"
 )
 
-// eventKinds returns all kinds.
+// eventKinds returns the kinds that are words.
 func eventKinds() []EventKind {
 	return []EventKind{EventUser, EventRespond, EventThink, EventCall, EventResult}
 }
@@ -58,7 +62,7 @@ func (t Transcript) WriteTo(w io.Writer) (int64, error) {
 	out := &countingWriter{w: w}
 	out.write(historyHeader)
 	if t.Shown < t.Total {
-		out.write("\n" + countLine(t.Shown, t.Total))
+		out.write("\n" + countLine(t.Shown, t.Total, hasGap(t.History)))
 	}
 	for _, event := range t.History {
 		event.write(out)
@@ -76,8 +80,29 @@ func (t Transcript) WriteTo(w io.Writer) (int64, error) {
 	return out.n, nil
 }
 
-func countLine(shown, total int64) string {
-	return fmt.Sprintf("(showing last %d of %d messages)", shown, total)
+// countLine says how many messages of the history are shown: the last ones, unless there are gaps.
+func countLine(shown, total int64, gaps bool) string {
+	last := "last "
+	if gaps {
+		last = ""
+	}
+	return fmt.Sprintf("(showing %s%d of %d messages)", last, shown, total)
+}
+
+// gapLine marks a gap of so many messages; an empty number is left out.
+func gapLine(number string) string {
+	switch number {
+	case "":
+		return "(messages left out)"
+	case "1":
+		return "(1 message left out)"
+	default:
+		return "(" + number + " messages left out)"
+	}
+}
+
+func hasGap(events []Event) bool {
+	return slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventGap })
 }
 
 // write puts an event after what stands there.
@@ -86,6 +111,9 @@ func (e Event) write(out *countingWriter) { out.write("\n\n" + e.line()) }
 // line is the whole event. An empty text has no space before it either, so that programs which cut white
 // space off line ends do no harm.
 func (e Event) line() string {
+	if e.Kind == EventGap {
+		return gapLine(e.Text)
+	}
 	text := "$" + string(e.Kind) + ":"
 	if e.Text != "" {
 		text += " " + escape(e.Text)

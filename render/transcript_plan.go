@@ -12,26 +12,52 @@ import (
 // noResult is the result of a call that has none.
 const noResult = "[No result: the call never ended.]"
 
-// TranscriptOf makes the transcript of a plan: what stands before plan.Cycle is history, the rest is the
-// current cycle; when plan.Cycle is 0 there is no cycle to go on with and all is history. System messages
-// and markers are left out, thinking in the history too. Each call is followed by its own result. The count
-// is of user, assistant and tool messages in the history, shown and dropped.
+// TranscriptOf makes the transcript of a plan: the messages before plan.Cycle are history, the rest is the
+// current cycle; when plan.Cycle is 0, all is history. System messages and markers are left out, thinking in
+// the history too. Each call is followed by its own result. A gap is marked where it is, unless the history has
+// no other gap than the one at its beginning, which the count line states. The count is of user, assistant and
+// tool messages in the history, shown and dropped. The text that a crew's role is shown states its own gaps.
 func TranscriptOf(plan *continuo.Plan) Transcript {
 	var t Transcript
+	g := gapsOf(plan)
+	events := &t.History
 	for _, u := range unitsOf(plan) {
-		if u.current {
-			t.Current = append(t.Current, u.events...)
-			continue
+		if u.current && events == &t.History {
+			t.History = append(t.History, g.upTo(historyEnd(plan))...)
+			events = &t.Current
 		}
-		t.History = append(t.History, u.events...)
-		t.Shown += 1 + int64(storedResults(u.results))
+		*events = append(append(*events, g.before(&u)...), u.events...)
+		if !u.current {
+			t.Shown += 1 + int64(storedResults(u.results))
+		}
 	}
-	if dropped := droppedBefore(plan); dropped > 0 {
-		t.Total = t.Shown + dropped
-	} else {
+	if events == &t.History {
+		t.History = append(t.History, g.upTo(historyEnd(plan))...)
+	}
+	t.History = withoutLeadingGap(t.History)
+	left := g.total(1, historyEnd(plan))
+	if left == 0 {
 		t.Shown = 0
+		return t
 	}
+	t.Total = t.Shown + left
 	return t
+}
+
+// historyEnd is the newest seq of the history.
+func historyEnd(plan *continuo.Plan) int64 {
+	if plan.Cycle > 0 {
+		return plan.Cycle - 1
+	}
+	return plan.At
+}
+
+// withoutLeadingGap takes off a gap at the beginning when it is the only one.
+func withoutLeadingGap(events []Event) []Event {
+	if len(events) > 0 && events[0].Kind == EventGap && !hasGap(events[1:]) {
+		return events[1:]
+	}
+	return events
 }
 
 // transcriptUnit is the part of a transcript that one message makes, with the results of its calls.
@@ -82,26 +108,6 @@ func storedResults(results []continuo.Message) int {
 		}
 	}
 	return n
-}
-
-// droppedBefore counts the entries of the history that the plan left out for want of room, read or unread. The text
-// that a crew's role is shown says itself what it leaves out.
-func droppedBefore(plan *continuo.Plan) int64 {
-	var dropped int64
-	if plan.Role != nil {
-		return 0
-	}
-	for _, item := range plan.Items {
-		if item.Verdict != continuo.Dropped || item.Role == continuo.System {
-			continue
-		}
-		through := max(item.Seq, item.Through)
-		if plan.Cycle > 0 {
-			through = min(through, plan.Cycle-1)
-		}
-		dropped += max(0, through-item.Seq+1)
-	}
-	return dropped
 }
 
 // eventsOf writes a message, and the results of its calls, as events.

@@ -30,7 +30,7 @@ func parseTranscript(text string) (Transcript, error) {
 	if strings.HasPrefix(rest, "(") {
 		line, after, _ := strings.Cut(rest, "\n")
 		if t.Shown, t.Total, ok = parseCount(line); !ok {
-			return t, fmt.Errorf("line 2 must be empty or like %q", countLine(15, 73))
+			return t, fmt.Errorf("line 2 must be empty or like %q", countLine(15, 73, false))
 		}
 		rest = after
 	}
@@ -71,6 +71,9 @@ func blockEnd(text string) int {
 
 // parseEvent reads an event; ok is false when the text does not begin with one.
 func parseEvent(text string) (event Event, ok bool) {
+	if number, ok := parseGap(text); ok {
+		return Event{Kind: EventGap, Text: number}, true
+	}
 	for _, kind := range eventKinds() {
 		if rest, ok := strings.CutPrefix(text, "$"+string(kind)+":"); ok {
 			return Event{Kind: kind, Text: unescape(strings.TrimPrefix(rest, " "))}, true
@@ -80,12 +83,24 @@ func parseEvent(text string) (event Event, ok bool) {
 }
 
 func parseCount(line string) (shown, total int64, ok bool) {
-	numbers, opened := strings.CutPrefix(line, "(showing last ")
+	numbers, opened := strings.CutPrefix(line, "(showing ")
+	numbers = strings.TrimPrefix(numbers, "last ")
 	numbers, closed := strings.CutSuffix(numbers, " messages)")
 	first, second, split := strings.Cut(numbers, " of ")
 	shown, err1 := strconv.ParseInt(first, 10, 64)
 	total, err2 := strconv.ParseInt(second, 10, 64)
 	return shown, total, opened && closed && split && err1 == nil && err2 == nil
+}
+
+// parseGap reads a line that marks a gap.
+func parseGap(text string) (number string, ok bool) {
+	if text == gapLine("") {
+		return "", true
+	}
+	number, isGap := strings.CutPrefix(text, "(")
+	number, _, _ = strings.Cut(number, " ")
+	left, err := strconv.ParseUint(number, 10, 63)
+	return number, isGap && err == nil && left > 0 && text == gapLine(number)
 }
 
 // differingLine returns the number of the first line, from 1, in which two texts differ.

@@ -110,19 +110,21 @@ const maxMarks = 3
 // stays as it is as long as the window does not move, but for the newest cycle's: the section CURRENT
 // comes and goes, and thinking with it.
 func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
-	head := historyHeader + "\n"
-	if shown, total := requestCount(plan); shown < total {
-		head += countLine(shown, total) + "\n"
-	}
-	inCurrent := false
+	inCurrent, leading, gaps := false, false, false
 	var cycles []int
+	g := gapsOf(plan)
 	for _, u := range unitsOf(plan) {
+		gap := len(g.before(&u)) > 0
 		if len(u.events) == 0 { // an answer that says nothing
 			continue
 		}
 		var text strings.Builder
-		if len(blocks) == 0 {
-			text.WriteString(head)
+		switch {
+		case gap && len(blocks) == 0:
+			leading = true
+		case gap:
+			text.WriteString(requestGap)
+			gaps = gaps || !inCurrent
 		}
 		if u.current && !inCurrent {
 			inCurrent = true
@@ -136,6 +138,9 @@ func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
 		}
 		blocks = append(blocks, text.String())
 	}
+	if len(blocks) > 0 {
+		blocks[0] = requestHead(plan, leading, gaps) + blocks[0]
+	}
 	marks = append(marks, len(blocks)-1)
 	for _, at := range slices.Backward(cycles) {
 		if at > 0 && !slices.Contains(marks, at-1) && len(marks) < maxMarks {
@@ -143,6 +148,21 @@ func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
 		}
 	}
 	return blocks, marks
+}
+
+// requestGap marks a gap without a number, which could change while the window does not move.
+var requestGap = "\n" + gapLine("") + "\n"
+
+// requestHead is what a request's transcript begins with. A gap at the beginning is marked where others follow.
+func requestHead(plan *continuo.Plan, leading, gaps bool) string {
+	head := historyHeader + "\n"
+	if shown, total := requestCount(plan); shown < total {
+		head += countLine(shown, total, gaps) + "\n"
+	}
+	if leading && gaps {
+		head += requestGap
+	}
+	return head
 }
 
 // requestCount is the count of a request's transcript. It is the one of the first request of the epoch,

@@ -383,7 +383,7 @@ func TestAnAgentsToolsAreThoseThatBothAllow(t *testing.T) {
 // isAsked has a tool called and reports whether a person was asked.
 func isAsked(t *testing.T, e *engine.Engine, agent, name string) (asked bool) {
 	t.Helper()
-	chat, err := e.Chat(t.Context(), engine.ChatRequest{ProjectID: "default", AgentID: agent, Message: continuo.Text("call c1 " + name + " {}")})
+	chat, err := e.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, AgentID: agent, Message: continuo.Text("call c1 " + name + " {}")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
 )
 
@@ -21,10 +22,10 @@ const (
 	KeysNever // whoever reaches the server is let in
 )
 
-// caller is who a request comes from. Everything that the request touches is in the caller's project.
+// caller is who a request comes from. Everything that the request touches is within the caller's scope.
 type caller struct {
-	project string
-	keyID   string // "" without a key
+	scope continuo.Scope
+	keyID string // "" without a key
 }
 
 type callerKey struct{}
@@ -34,8 +35,8 @@ func withCaller(r *http.Request, who caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
 }
 
-// projectOf is the project of a request that was let in. One that was not has none: this panics.
-func projectOf(r *http.Request) string { return r.Context().Value(callerKey{}).(caller).project }
+// scopeOf is what the caller of a request that was let in may reach. One that was not has none: this panics.
+func scopeOf(r *http.Request) continuo.Scope { return r.Context().Value(callerKey{}).(caller).scope }
 
 // isOpen reports whether a call needs no key: it tells nothing of any conversation. All others need one.
 func isOpen(pattern string) bool {
@@ -51,7 +52,7 @@ func isProbe(pattern string) bool { return pattern == "GET /healthz" || pattern 
 
 // letIn says who a request comes from, or refuses it. The caller of a key that is over is named as well.
 func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
-	ctx, anybody := r.Context(), caller{project: s.options.Project}
+	ctx, anybody := r.Context(), caller{scope: continuo.Scope{ProjectID: s.options.Project}}
 	if isProbe(pattern) {
 		return anybody, nil
 	}
@@ -76,16 +77,16 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 		return anybody, unauthenticated("invalid_api_key", "this server has no API keys")
 	}
 	key, err := s.options.Keys.Check(ctx, token)
-	who := caller{key.ProjectID, key.ID}
+	who := caller{continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, key.ID}
 	switch {
 	case errors.Is(err, auth.ErrRefused):
 		return who, unauthenticated("invalid_api_key", err.Error())
 	case err != nil:
 		return who, err
-	case pattern == "GET /metrics" && key.ProjectID != s.options.Project:
+	case pattern == "GET /metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
 		return who, &problem{
 			status: http.StatusForbidden, kind: permission, code: "not_your_figures",
-			message: "the figures are of all projects: they take a key of the server's own project",
+			message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
 	}
 	return who, s.paces.check(who.keyID, time.Now())

@@ -5,9 +5,12 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/engine"
 )
 
 // readBody reads a request's body, which must be JSON, and checks its text. An absent body is nil.
@@ -37,12 +40,22 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes))
 	var tooLarge *http.MaxBytesError
+	var refused *problem // by the budget
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, &problem{
 			status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "body_too_large",
 			message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
 		}
+	case errors.Is(err, http.ErrServerClosed):
+		return nil, engine.ErrClosing
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &problem{
+			status: http.StatusRequestTimeout, kind: invalidRequest, code: "body_timeout",
+			message: "the body came too slowly: this server waits " + s.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
+		}
+	case errors.As(err, &refused):
+		return nil, refused
 	case err != nil:
 		return nil, refuse("", "the body could not be read to its end")
 	case len(data) == 0:

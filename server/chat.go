@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -17,6 +18,7 @@ import (
 type chatRequest struct {
 	Message   continuo.Content `json:"message"`
 	SessionID string           `json:"session_id"`
+	UserID    string           `json:"user_id"`
 	Mode      continuo.Mode    `json:"mode"`
 	AgentID   string           `json:"agent_id"`
 	Model     string           `json:"model"`
@@ -71,14 +73,23 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	chat, err := s.engine.Chat(r.Context(), engine.ChatRequest{
-		ProjectID: projectOf(r), SessionID: request.SessionID, Message: request.Message,
+		Scope: scopeOf(r), UserID: request.UserID, SessionID: request.SessionID, Message: request.Message,
 		Mode: request.Mode, AgentID: request.AgentID, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
-		Key: key, Detached: true,
+		Key: key, Retry: sdkRetry(r), Detached: true,
 	})
 	if err != nil {
 		return aboutRequest(err)
 	}
 	return s.answer(w, r, chat, request.Stream, request.SessionID)
+}
+
+// sdkRetry is how often an official library of a provider has made the request before; nil for other clients.
+func sdkRetry(r *http.Request) *int {
+	count, err := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count"))
+	if err != nil || count < 0 {
+		return nil
+	}
+	return &count
 }
 
 // answer gives a turn's answer, whole or as a stream. SessionID is what the client called the conversation,
@@ -110,7 +121,7 @@ func aboutRequest(err error) error {
 	if errors.Is(err, engine.ErrUnknownAgent) { // the request's, or the one that the conversation has kept
 		return at("agent_id", err)
 	}
-	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) {
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrOtherUser) {
 		return at("session_id", err)
 	}
 	if overflow := new(continuo.OverflowError); errors.As(err, &overflow) {
@@ -137,13 +148,21 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 	if err := s.checkAgent("agent_id", request.AgentID); err != nil {
 		return request, err
 	}
+	if _, err := scopeOf(r).Owner(request.UserID); err != nil {
+		return request, at("user_id", err)
+	}
 	if err := s.checkNames(request.Model, request.View, request.OnBusy); err != nil {
 		return request, err
 	}
-	if isBlank(request.Message) {
-		return request, refuse("message", "message must be a string or a list of parts that says something")
+	return request, checkMessage(request.Message)
+}
+
+// checkMessage refuses a message that says nothing.
+func checkMessage(message continuo.Content) error {
+	if message.IsBlank() {
+		return refuse("message", "message must be a string or a list of parts that says something")
 	}
-	return request, nil
+	return nil
 }
 
 // checkNames refuses names that there are not; "" is always fine.
@@ -158,16 +177,6 @@ func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 		}
 	}
 	return nil
-}
-
-// isBlank reports whether a message has nothing in it but white space.
-func isBlank(message continuo.Content) bool {
-	for _, part := range message.Parts() {
-		if !part.IsText() {
-			return false
-		}
-	}
-	return strings.TrimSpace(message.String()) == ""
 }
 
 // progress is what has come of a turn so far.
@@ -243,11 +252,18 @@ func modelFailure(failure *continuo.TurnError) *problem {
 	if failure.ProviderStatus != 0 {
 		p.details = append(p.details, members("provider_status", failure.ProviderStatus)...)
 	}
+	if failure.Retryable {
+		p.retryAfter = failure.RetryAfter
+	} else {
+		p.retryAfter = retryNever
+	}
 	switch failure.Reason {
 	case continuo.ReasonTimeout:
 		p.status = http.StatusGatewayTimeout
 	case continuo.ReasonRateLimit:
 		p.status, p.kind = http.StatusTooManyRequests, rateLimit
+	case continuo.ReasonContextOverflow:
+		p.status, p.kind, p.code = http.StatusRequestEntityTooLarge, invalidRequest, "context_overflow"
 	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // not the model's doing: somebody stopped the turn
 		p.status, p.kind = http.StatusConflict, conflict
 	}

@@ -155,7 +155,7 @@ func (g *gate) model() *fakeModel {
 // waitForAnswer waits until the newest entry of a conversation is an answer.
 func waitForAnswer(t *testing.T, e *engine.Engine, session string) continuo.Entry {
 	t.Helper()
-	conversation, err := e.Log.Find(t.Context(), continuo.DefaultProject, session)
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, session)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (s *server) anyConversation(r *http.Request) (continuo.Conversation, error)
 	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
 		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound)
 	}
-	return s.engine.Log.Find(r.Context(), projectOf(r), id)
+	return s.engine.Log.Find(r.Context(), scopeOf(r), id)
 }
 
 func (s *server) getConversation(w http.ResponseWriter, r *http.Request) error {
@@ -49,7 +49,7 @@ type conversationPlace struct {
 }
 
 func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "limit", "cursor", "archived", "kind")
+	q, err := parseQuery(r, "limit", "cursor", "archived", "kind", "user_id", metadataParams)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,13 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	query := continuo.ConversationQuery{ProjectID: projectOf(r), Kind: kind, Archived: archived, Limit: int(limit) + 1}
+	query := continuo.ConversationQuery{ProjectID: scopeOf(r).ProjectID, Kind: kind, Archived: archived, Limit: int(limit) + 1}
+	if query.UserID, err = q.user(scopeOf(r)); err != nil {
+		return err
+	}
+	if query.Labels, err = q.labels(); err != nil {
+		return err
+	}
 	if q.has("cursor") {
 		var place conversationPlace
 		if err := q.cursor(&place); err != nil {
@@ -100,6 +106,27 @@ type conversationFields struct {
 	ActiveMode  *continuo.Mode  `json:"active_mode"`
 	Mode        *continuo.Mode  `json:"mode"` // a shorter name of ActiveMode
 	ActiveAgent *string         `json:"active_agent"`
+	Key         setting         `json:"key"`
+	UserID      setting         `json:"user_id"`
+}
+
+// setting is a text that null takes away.
+type setting struct {
+	value *string // nil when it was not given, "" for null
+}
+
+// UnmarshalJSON reads a string or null.
+func (s *setting) UnmarshalJSON(data []byte) error {
+	s.value = new(string)
+	return json.Unmarshal(data, s.value)
+}
+
+// text is what was given; "" for nothing.
+func (s setting) text() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
 }
 
 // agent is the agent that was given; "" for none.
@@ -140,44 +167,35 @@ func (f conversationFields) check() error {
 			return err
 		}
 	}
+	if key := f.Key.text(); key != "" {
+		if err := engine.CheckKey(key); err != nil {
+			return at("key", err)
+		}
+	}
+	if err := continuo.CheckUserID(f.UserID.text()); err != nil {
+		return at("user_id", err)
+	}
 	return at("metadata", continuo.CheckMetadata(f.Metadata))
 }
 
 func (s *server) createConversation(w http.ResponseWriter, r *http.Request) error {
-	var request struct {
-		Title       *string         `json:"title"`
-		Key         *string         `json:"key"`
-		Metadata    json.RawMessage `json:"metadata"`
-		ActiveMode  *continuo.Mode  `json:"active_mode"`
-		Mode        *continuo.Mode  `json:"mode"`
-		ActiveAgent *string         `json:"active_agent"`
-	}
-	if err := s.readOptional(w, r, &request); err != nil {
+	var fields conversationFields
+	if err := s.readOptional(w, r, &fields); err != nil {
 		return err
 	}
-	fields := conversationFields{request.Title, request.Metadata, request.ActiveMode, request.Mode, request.ActiveAgent}
 	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
 		return err
 	}
-	conversation := continuo.Conversation{ProjectID: projectOf(r), ActiveAgent: fields.agent(), Metadata: request.Metadata}
-	if request.Key != nil {
-		if err := engine.CheckKey(*request.Key); err != nil {
-			return at("key", err)
-		}
-		conversation.Key = *request.Key
-	}
-	if request.Title != nil {
-		conversation.Title = *request.Title
+	conversation := continuo.Conversation{UserID: fields.UserID.text(), Key: fields.Key.text(), ActiveAgent: fields.agent(), Metadata: fields.Metadata}
+	if fields.Title != nil {
+		conversation.Title = *fields.Title
 	}
 	if mode := fields.mode(); mode != nil {
 		conversation.ActiveMode = *mode
 	}
-	created, err := s.engine.Log.Create(r.Context(), conversation)
-	if errors.Is(err, continuo.ErrExists) {
-		return at("key", fmt.Errorf("key %q: %w: it is another conversation's", conversation.Key, continuo.ErrExists))
-	}
+	created, err := s.engine.CreateConversation(r.Context(), scopeOf(r), conversation)
 	if err != nil {
-		return err
+		return aboutOwner(err)
 	}
 	return writeJSON(w, http.StatusCreated, created)
 }
@@ -199,8 +217,8 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	if err := s.readOptional(w, r, &fields); err != nil {
 		return err
 	}
-	if fields.Title == nil && fields.Metadata == nil && fields.mode() == nil && fields.ActiveAgent == nil {
-		return refuse("", "there is nothing to change: give title, metadata, active_mode or active_agent")
+	if fields.Title == nil && fields.Metadata == nil && fields.mode() == nil && fields.ActiveAgent == nil && fields.Key.value == nil && fields.UserID.value == nil {
+		return refuse("", "there is nothing to change: give title, metadata, key, user_id, active_mode or active_agent")
 	}
 	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
 		return err
@@ -209,13 +227,25 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	changed, err := s.engine.Log.Update(r.Context(), conversation.ID, continuo.ConversationChange{
+	changed, err := s.engine.ChangeConversation(r.Context(), scopeOf(r), conversation.ID, continuo.ConversationChange{
 		Title: fields.Title, Metadata: fields.Metadata, ActiveMode: fields.mode(), ActiveAgent: fields.ActiveAgent,
+		Key: fields.Key.value, UserID: fields.UserID.value,
 	})
 	if err != nil {
-		return err
+		return aboutOwner(err)
 	}
 	return writeJSON(w, http.StatusOK, changed)
+}
+
+// aboutOwner says which field an error is about that changes whose a conversation is, or what it is called.
+func aboutOwner(err error) error {
+	switch {
+	case errors.Is(err, continuo.ErrOtherUser):
+		return at("user_id", err)
+	case errors.Is(err, continuo.ErrExists):
+		return at("key", err)
+	}
+	return err
 }
 
 func (s *server) deleteConversation(w http.ResponseWriter, r *http.Request) error {

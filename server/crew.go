@@ -76,6 +76,7 @@ func (s *server) noCrew(id string) error {
 // crewMessage is the body of POST /api/crews/{crew}/messages.
 type crewMessage struct {
 	SessionID string           `json:"session_id"`
+	UserID    string           `json:"user_id"` // whose conversation it is to be
 	Message   continuo.Content `json:"message"`
 	Author    json.RawMessage  `json:"author"`
 
@@ -120,6 +121,7 @@ func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	session := crewSession(r, request.SessionID)
+	session.UserID = request.UserID
 	status, err := s.engine.Say(r.Context(), engine.CrewMessage{
 		CrewSession: session, Message: request.Message, Author: request.speaker, Key: key, Detached: true,
 	})
@@ -144,8 +146,11 @@ func (s *server) readCrewMessage(w http.ResponseWriter, r *http.Request) (reques
 	if err := decode(body, &request); err != nil {
 		return request, err
 	}
-	if isBlank(request.Message) {
-		return request, refuse("message", "message must be a string or a list of parts that says something")
+	if _, err := scopeOf(r).Owner(request.UserID); err != nil {
+		return request, at("user_id", err)
+	}
+	if err := checkMessage(request.Message); err != nil {
+		return request, err
 	}
 	if request.speaker, err = readSpeaker(request.Author); err != nil {
 		return request, err
@@ -163,12 +168,12 @@ func checkSession(id string) error {
 
 // crewSession is the session that a request means; "" is the crew's own.
 func crewSession(r *http.Request, sessionID string) engine.CrewSession {
-	return engine.CrewSession{ProjectID: projectOf(r), Crew: r.PathValue("crew"), SessionID: sessionID}
+	return engine.CrewSession{Scope: scopeOf(r), Crew: r.PathValue("crew"), SessionID: sessionID}
 }
 
 // aboutSession says that an error is about the conversation that a request names: crews were looked up before.
 func aboutSession(err error) error {
-	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrArchived) {
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, continuo.ErrOtherUser) {
 		return at("session_id", err)
 	}
 	return err
@@ -185,7 +190,7 @@ func (s *server) inSession(r *http.Request, sessionID string) (session engine.Cr
 		return session, conversation, s.noCrew(session.Crew)
 	}
 	name := cmp.Or(sessionID, continuo.CrewWorkflow(session.Crew))
-	conversation, err = s.engine.Log.Find(r.Context(), session.ProjectID, name)
+	conversation, err = s.engine.Log.Find(r.Context(), session.Scope, name)
 	if err == nil && !conversation.ArchivedAt.IsZero() {
 		err = fmt.Errorf("session %q: %w", bounded(name), continuo.ErrArchived)
 	}

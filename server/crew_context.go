@@ -64,12 +64,15 @@ func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rounds, err := s.engine.RoleRounds(r.Context(), session, role)
+	if errors.Is(err, continuo.ErrInvalid) {
+		return at("role", err)
+	}
 	if err != nil {
 		return aboutSession(err)
 	}
-	if len(rounds) == 0 { // a role that is gone has its rounds still
-		if err := s.checkRole(r, session, role); err != nil {
-			return err
+	if len(rounds) == 0 { // it has not been asked: maybe the crew has not been there
+		if _, err := s.engine.CrewStatus(r.Context(), session); err != nil {
+			return aboutSession(err)
 		}
 	}
 	return writeJSON(w, http.StatusOK, list[engine.RoleRound]{Data: rounds})
@@ -77,19 +80,6 @@ func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 
 func needsRole(param string) error {
 	return refuse(param, "%s must name the role; GET /api/crews/{crew} lists them", param)
-}
-
-// checkRole refuses a name that no role of a crew has in its session.
-func (s *server) checkRole(r *http.Request, session engine.CrewSession, name string) error {
-	status, err := s.engine.CrewStatus(r.Context(), session)
-	if err != nil {
-		return aboutSession(err)
-	}
-	names := make([]string, len(status.Roles))
-	for i := range status.Roles {
-		names[i] = status.Roles[i].Name
-	}
-	return oneOf("role", name, names...)
 }
 
 // compareRoles shows what two roles see, or one at two places, side by side.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,13 @@ func TestWhatARoleSees(t *testing.T) {
 		Body struct{ Messages []shownMessage }
 	}
 	ask(t, handler, "GET", "/api/crews/team/context?session_id=s&role=builder&request="+first, "").into(200, &sent)
-	if !sent.Same || last(sent.Body.Messages).Content.String() != "User: Plant a tree.\n\nAssistant (Planner): We dig a hole." {
+	var texts []string
+	for _, message := range sent.Body.Messages {
+		if message.Role != "system" {
+			texts = append(texts, message.Role+" "+message.Content.String())
+		}
+	}
+	if !sent.Same || !slices.Equal(texts, []string{"user User: Plant a tree.", "user Assistant (Planner): We dig a hole."}) {
 		t.Errorf("it was sent %+v", sent)
 	}
 	at := mustJSON(t, rounds.Data[0].At)
@@ -88,7 +95,7 @@ func TestTwoSightsAreCompared(t *testing.T) {
 		left, right []string // lines that only the one has, besides those that name the role
 	}{
 		{"role=planner", nil, nil},
-		{"role=planner&other_role=builder", []string{"You are Planner.", "say We dig a hole.", "say We water it."}, []string{"You are Builder.", "say I dug."}},
+		{"role=planner&other_role=builder", []string{"You are Planner.", "say We dig a hole.", "say We water it.", "", "[MORE] Nothing was said since."}, []string{"You are Builder.", "say I dug."}},
 		{
 			"role=planner&request=" + first + "&other_request=" + second, nil,
 			[]string{"", "Assistant (Planner): We dig a hole.", "", "Assistant (Builder): I dug.", "", "Assistant (Judge): Go on."},

@@ -115,7 +115,7 @@ const maxCycles = 10_000
 // none had; ErrNotFound where the crew has not been there.
 func (s *server) cycleAt(r *http.Request, session engine.CrewSession, conversation string, seq int64) (found continuo.Run, err error) {
 	query := continuo.RunQuery{
-		ProjectID: session.ProjectID, ConversationID: conversation, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
+		ProjectID: session.Scope.ProjectID, ConversationID: conversation, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
 	}
 	cycles, err := s.engine.Runs(r.Context(), query)
 	if err == nil && len(cycles) == 0 {

@@ -70,17 +70,20 @@ func actor(_ context.Context, shown []shownMessage, yield func(model.Delta) bool
 			lines = append(lines, text)
 		}
 	}
-	talk := ""
+	talk, said := "", 0
 	for _, message := range shown {
-		if message.Role == "user" {
-			talk = message.Content.String()
+		switch {
+		case message.Role == "user":
+			talk += message.Content.String() + "\n\n"
+		case message.Role == "assistant" && message.Content.String() != "":
+			said++
 		}
 	}
 	if strings.Contains(talk, "User: "+name+" must fail") || strings.Contains(talk, "User: all must fail") {
 		yield(model.Delta{Text: "I was just "})
 		return &model.Error{Reason: continuo.ReasonUpstream, Status: 418, Message: "the provider said no"}
 	}
-	said := strings.Count(talk, "Assistant ("+name+"):")
+	said += strings.Count(talk, "Assistant ("+name+"):")
 	if tool, arguments, _ := strings.Cut(call, " "); call != "" && said == 0 && shown[len(shown)-1].Role != "tool" {
 		yield(model.Delta{ToolCall: &model.ToolCallDelta{ID: "call_0", Type: "function", Name: tool, Arguments: arguments, Done: true}})
 		return nil

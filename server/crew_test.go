@@ -59,6 +59,7 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 		{"team", ``, 400, "invalid_json", "", "empty"},
 		{"team", `["x"]`, 400, "invalid_request", "", "object"},
 		{"team", `{}`, 400, "invalid_request", "message", "says something"},
+		{"team", `{"message": "\u200b\u2800"}`, 400, "invalid_request", "message", "says something"},
 		{"team", `{"message": " \n"}`, 400, "invalid_request", "message", "says something"},
 		{"team", `{"message": 5}`, 400, "invalid_request", "message", ""},
 		{"team", `{"message": "x", "mesage": "y"}`, 400, "invalid_request", "mesage", "did you mean message?"},

@@ -40,19 +40,65 @@ func (s *server) listEntries(w http.ResponseWriter, r *http.Request) error {
 	if place.Order == "desc" {
 		reading = continuo.Range{To: place.From, Backward: true}
 	}
-	page := list[continuo.Entry]{Data: []continuo.Entry{}}
+	page := &entryPage{out: w}
 	for entry, err := range s.engine.Log.Read(r.Context(), conversation, reading) {
-		if err != nil {
-			return err
-		}
-		if len(page.Data) == int(limit) {
-			page.HasMore = true
-			page.NextCursor = writeCursor(entryPlace{place.Order, entry.Seq})
+		if err == nil && page.count == limit {
+			page.next = writeCursor(entryPlace{place.Order, entry.Seq})
 			break
 		}
-		page.Data = append(page.Data, entry)
+		if err == nil {
+			err = page.add(entry)
+		}
+		switch {
+		case err != nil && page.count == 0:
+			return err
+		case err != nil:
+			panic(http.ErrAbortHandler) // half a list must not look like a whole one
+		}
 	}
-	return writeJSON(w, http.StatusOK, page)
+	return page.end()
+}
+
+// entryPage writes a list of entries one by one, so that the answer is never whole in memory.
+type entryPage struct {
+	out   http.ResponseWriter
+	count int64
+	next  *string
+}
+
+// add writes one entry. An error of the first one means that nothing has been written.
+func (p *entryPage) add(entry continuo.Entry) error {
+	data, err := rawjson.Marshal(entry)
+	if err != nil {
+		return err
+	}
+	if p.count == 0 {
+		p.begin()
+		data = append([]byte(`{"data":[`), data...)
+	} else {
+		data = append([]byte{','}, data...)
+	}
+	p.count++
+	_, err = p.out.Write(data)
+	return err
+}
+
+func (p *entryPage) begin() {
+	p.out.Header().Set("Content-Type", "application/json")
+	p.out.WriteHeader(http.StatusOK)
+}
+
+// end writes what follows the entries.
+func (p *entryPage) end() error {
+	if p.count == 0 {
+		return writeJSON(p.out, http.StatusOK, list[continuo.Entry]{Data: []continuo.Entry{}})
+	}
+	rest := rawjson.MustMarshal(struct {
+		HasMore    bool    `json:"has_more"`
+		NextCursor *string `json:"next_cursor"`
+	}{p.next != nil, p.next})
+	_, _ = p.out.Write(append(append([]byte(`],`), rest[1:]...), '\n')) // that the client is gone is nobody's error
+	return nil
 }
 
 // entriesFrom reads where a list of entries begins: at a cursor, or at from in the given order. From 0 is
@@ -218,6 +264,10 @@ func readEntry(place string, object rawjson.Object, raw []byte) (entry continuo.
 	}
 	if json.Unmarshal(raw, &entry) != nil {
 		return entry, wrongField(place, object)
+	}
+	if entry.Round != nil && entry.Round.Envelope != "" {
+		path := pathOf(place, "round.envelope")
+		return entry, refuse(path, "%s names what a server stored itself: leave it out", path)
 	}
 	return entry, nil
 }

@@ -29,6 +29,9 @@ type fakeModel struct {
 	answer func(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) error
 }
 
+// smallModel has a window that is known, and small.
+const smallModel = "small"
+
 // shownMessage is a message of a request.
 type shownMessage struct {
 	Role    string           `json:"role"`
@@ -36,7 +39,11 @@ type shownMessage struct {
 }
 
 func (f *fakeModel) Info() model.Info {
-	return model.Info{Provider: "fake", Name: f.name, Protocol: model.ProtocolOpenAIChat}
+	info := model.Info{Provider: "fake", Name: f.name, Protocol: model.ProtocolOpenAIChat}
+	if f.name == smallModel {
+		info.ContextWindow = 4096
+	}
+	return info
 }
 
 func (f *fakeModel) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
@@ -138,6 +145,7 @@ func engineWith(t *testing.T, store continuo.Store, logOptions continuo.LogOptio
 	if options.Models == nil {
 		options.Models = map[string]engine.Upstream{
 			"obedient": {Model: &fakeModel{"gpt-4o", obedient}}, "other": {Model: &fakeModel{"gpt-4o-mini", obedient}},
+			smallModel: {Model: &fakeModel{smallModel, obedient}},
 		}
 		options.Default = "obedient"
 	}

@@ -2,9 +2,11 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/interchange"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -12,13 +14,22 @@ import (
 // importConversation makes a conversation of a list of messages. What the log could not take as it is
 // gets repaired, so that text with half characters is let in here: that is one of the repairs.
 func (s *server) importConversation(w http.ResponseWriter, r *http.Request) error {
-	document, err := s.readImport(w, r)
+	document, title, err := s.readImport(w, r)
 	if err != nil {
 		return err
 	}
-	imported, err := s.engine.Import(r.Context(), projectOf(r), document)
+	imported, err := s.engine.Import(r.Context(), scopeOf(r), document)
+	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrOtherUser) {
+		return at("key", err)
+	}
 	if err != nil {
 		return at("messages", err)
+	}
+	if title != nil && imported.Existed && imported.Conversation.Title != *title {
+		imported.Conversation, err = s.engine.Log.Update(r.Context(), imported.Conversation.ID, continuo.ConversationChange{Title: title})
+		if err != nil {
+			return err
+		}
 	}
 	status := http.StatusCreated
 	if imported.Existed {
@@ -27,44 +38,59 @@ func (s *server) importConversation(w http.ResponseWriter, r *http.Request) erro
 	return writeJSON(w, status, struct {
 		Conversation continuo.Conversation `json:"conversation"`
 		Existed      bool                  `json:"existed"`
+		Added        int                   `json:"added"`
 		Entries      int                   `json:"entries"`
 		Repairs      []interchange.Repair  `json:"repairs"`
 		Format       string                `json:"format"`
-	}{imported.Conversation, imported.Existed, imported.Entries, append([]interchange.Repair{}, imported.Repairs...), imported.Format})
+	}{imported.Conversation, imported.Existed, imported.Added, imported.Entries, append([]interchange.Repair{}, imported.Repairs...), imported.Format})
 }
 
-// readImport reads the body of an import to a document that a log accepts.
-func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, err error) {
+// readImport reads the body of an import to a document that a log accepts, and the title that it gives, if any. Only a
+// key, or an Idempotency-Key, makes it one that may have been imported before.
+func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, title *string, err error) {
 	if _, err := parseQuery(r); err != nil {
-		return document, err
+		return document, nil, err
+	}
+	once, err := idempotencyKey(r)
+	if err != nil {
+		return document, nil, err
 	}
 	body, err := s.readRaw(w, r)
 	if err != nil {
-		return document, err
+		return document, nil, err
 	}
 	var request struct {
 		Messages json.RawMessage `json:"messages"`
 		Title    *string         `json:"title"`
 		Format   string          `json:"format"`
+		Key      setting         `json:"key"`
+		UserID   setting         `json:"user_id"`
 	}
 	if err := decode(body, &request); err != nil {
-		return document, err
+		return document, nil, err
 	}
 	if rawjson.IsNull(request.Messages) || request.Messages[0] != '[' {
-		return document, refuse("messages", "messages must be a list of messages")
+		return document, nil, refuse("messages", "messages must be a list of messages")
 	}
-	if err := (conversationFields{Title: request.Title}).check(); err != nil {
-		return document, err
+	if err := (conversationFields{Title: request.Title, Key: request.Key, UserID: request.UserID}).check(); err != nil {
+		return document, nil, err
+	}
+	if _, err := scopeOf(r).Owner(request.UserID.text()); err != nil {
+		return document, nil, at("user_id", err)
 	}
 	if err := oneOf("format", request.Format, interchange.FormatOpenAI, interchange.FormatOpenAILegacy,
 		interchange.FormatAnthropic, interchange.FormatUnified, interchange.FormatPipeline); err != nil {
-		return document, err
+		return document, nil, err
 	}
 	document, err = interchange.Messages(request.Messages, request.Format)
 	if request.Title != nil {
 		document.Conversation.Title = *request.Title
 	}
-	return document, at("messages", err)
+	document.Conversation.Key, document.Conversation.UserID = request.Key.text(), request.UserID.text()
+	if document.Conversation.Key == "" && once != "" {
+		document.Conversation.Key = engine.ImportKey(scopeOf(r), once)
+	}
+	return document, request.Title, at("messages", err)
 }
 
 // exportConversation writes a conversation out, entry by entry.

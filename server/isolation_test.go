@@ -45,7 +45,9 @@ type victim struct {
 	task            engine.TaskStatus
 	agent           engine.DeployedAgent // that worked on it
 	marks           []string             // what no answer to the thief may have
-	thiefs          string               // id of the thief's s1
+	thiefs          string               // id of the thief's session
+	thiefSession    string               // its key
+	sharesProject   bool                 // the thief is another user of the same project: lists have both's
 	idempotencyKeys [2]string
 }
 
@@ -112,7 +114,7 @@ func (v *victim) fill(e *engine.Engine) {
 	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.crew.RunID, v.crew.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
 	var own chatReply
 	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
-	v.thiefs = own.ConversationID
+	v.thiefs, v.thiefSession = own.ConversationID, "s1"
 }
 
 // attachedPart is the part 1 of the victim's first message.
@@ -124,7 +126,7 @@ const importBody = `{"messages": [{"role": "user", "content": "imported"}, {"rol
 func (v *victim) waits(e *engine.Engine) chatReply {
 	v.t.Helper()
 	message := "call call_waits_" + mark + ` test_upper {"text": "` + mark + `"}`
-	chat, err := e.Chat(v.t.Context(), engine.ChatRequest{ProjectID: "victim", SessionID: "waiting-" + mark, Message: continuo.Text(message), Detached: true})
+	chat, err := e.Chat(v.t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "victim"}, SessionID: "waiting-" + mark, Message: continuo.Text(message), Detached: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -186,7 +188,12 @@ func (v *victim) all() string {
 		answer := v.own("GET", target, "")
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
-	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/runs/" + v.run.ID, "/api/tasks", "/api/tasks/" + v.task.ID, "/api/conversations/" + v.run.ConversationID + "/entries", "/api/crews/pair/status?session_id=crews-" + mark, "/api/crews/pair/status", "/api/conversations/" + v.crew.ConversationID + "/entries"} {
+	if !v.sharesProject {
+		for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/tasks"} {
+			read(target)
+		}
+	}
+	for _, target := range []string{"/api/runs/" + v.run.ID, "/api/tasks/" + v.task.ID, "/api/conversations/" + v.run.ConversationID + "/entries", "/api/crews/pair/status?session_id=crews-" + mark, "/api/crews/pair/status", "/api/conversations/" + v.crew.ConversationID + "/entries"} {
 		read(target)
 	}
 	for i, id := range v.conversations {
@@ -261,6 +268,9 @@ var outside = map[string]func(v *victim){
 	"GET /api/runs/{run}":                         hidesRun("GET", "", ""),
 	"GET /api/runs/{run}/events":                  hidesRun("GET", "/events", ""),
 	"POST /api/runs/{run}/resume":                 hidesRun("POST", "/resume", ""),
+	"POST /api/runs/{run}/set":                    hidesRun("POST", "/set", `{"node_id": "build", "outputs": {"text": "mine"}}`),
+	"POST /api/runs/{run}/retry":                  hidesRun("POST", "/retry", `{"node_id": "build"}`),
+	"POST /api/runs/{run}/skip":                   hidesRun("POST", "/skip", `{"node_id": "build"}`),
 	"POST /api/runs/{run}/stop":                   hidesRun("POST", "/stop", `{"reason": "mine"}`),
 	"POST /api/runs/{run}/cancel":                 hidesRun("POST", "/cancel", ""),
 	"POST /api/runs/{run}/approvals":              hidesRun("POST", "/approvals", `{"decision": "approve"}`),
@@ -341,7 +351,7 @@ func (v *victim) try(method, path string) {
 	for i, id := range v.conversations {
 		v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[i]).Replace(path), body, id, noConversation)
 		if strings.Contains(path, "{turn}") { // in a conversation that is the thief's
-			v.hidden(method, strings.NewReplacer("{id}", "s1", "{turn}", "ID").Replace(path), body, v.turns[i], noTurn)
+			v.hidden(method, strings.NewReplacer("{id}", v.thiefSession, "{turn}", "ID").Replace(path), body, v.turns[i], noTurn)
 		}
 	}
 	v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[0]).Replace(path), body, "key-"+mark, "key-nobody")

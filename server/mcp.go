@@ -14,6 +14,6 @@ func (s *server) speakMCP(w http.ResponseWriter, r *http.Request) error {
 			message: fmt.Sprintf("there is nothing at %s: this server does not speak MCP", r.URL.Path),
 		}
 	}
-	s.options.MCP(projectOf(r)).ServeHTTP(w, r)
+	s.options.MCP(scopeOf(r)).ServeHTTP(w, r)
 	return nil
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -24,7 +24,8 @@ type problem struct {
 	message string
 	param   string // the field, query parameter or header at fault; empty (null in JSON) for none
 	allow   string // the methods that a path takes, of 405
-	// retryAfter is in how many seconds to ask again; 0 leaves it open.
+	// retryAfter is in how many seconds to ask again; 0 leaves it to the status, and retryNever says that asking again
+	// gives the same.
 	retryAfter int
 	// details are further members of the error, beside those of the body besides the error.
 	details, beside rawjson.Object
@@ -67,38 +68,20 @@ func at(param string, err error) error {
 	return &paramError{param, err}
 }
 
-// sentinel is a row of the table of errors.
-type sentinel struct {
-	err        error
-	status     int
-	kind, code string
-	hidden     bool // the chain may tell of files and hosts: say the sentinel's own words only
-}
-
-// sentinels maps errors that are told apart by errors.Is; problemOf has those that carry data.
-var sentinels = []sentinel{
-	{continuo.ErrNotFound, http.StatusNotFound, notFound, "not_found", false},
-	{continuo.ErrBadRange, http.StatusBadRequest, invalidRequest, "bad_range", false},
-	{continuo.ErrInvalid, http.StatusBadRequest, invalidRequest, "invalid_request", false},
-	{continuo.ErrExists, http.StatusConflict, conflict, "exists", false},
-	{continuo.ErrKeyReused, http.StatusConflict, conflict, "idempotency_conflict", false},
-	{continuo.ErrBusy, http.StatusConflict, conflict, "conversation_busy", false},
-	{continuo.ErrNotRunning, http.StatusConflict, conflict, "not_running", false},
-	{engine.ErrTooManyTurns, http.StatusTooManyRequests, rateLimit, "too_many_turns", false},
-	{engine.ErrTooManyAgents, http.StatusTooManyRequests, rateLimit, "too_many_agents", false},
-	{engine.ErrNotResumable, http.StatusConflict, conflict, "not_resumable", false},
-	{engine.ErrRunOver, http.StatusConflict, conflict, "run_over", false},
-	{engine.ErrRunWaits, http.StatusConflict, conflict, "run_waiting", false},
-	{engine.ErrNoCycle, http.StatusConflict, conflict, "no_cycle", false},
-	{continuo.ErrLeaseLost, http.StatusServiceUnavailable, serverError, "lease_lost", true},
-	{continuo.ErrReadOnly, http.StatusServiceUnavailable, serverError, "read_only", true},
-	{continuo.ErrUnavailable, http.StatusServiceUnavailable, serverError, "store_unavailable", true},
-	{continuo.ErrArchived, http.StatusConflict, conflict, "archived", false},
-	{continuo.ErrObjectGone, http.StatusInternalServerError, serverError, "object_gone", true},
-	{continuo.ErrFull, http.StatusInsufficientStorage, serverError, "disk_full", true},
-	{engine.ErrClosing, http.StatusServiceUnavailable, serverError, "closing", true},
-	{continuo.ErrClosed, http.StatusServiceUnavailable, serverError, "closing", true},
-	{context.DeadlineExceeded, http.StatusGatewayTimeout, serverError, "timeout", true},
+// answers maps classes of errors to HTTP.
+var answers = map[engine.ErrorClass]struct {
+	status int
+	kind   string
+}{
+	engine.ClassInternal:    {http.StatusInternalServerError, serverError},
+	engine.ClassInvalid:     {http.StatusBadRequest, invalidRequest},
+	engine.ClassNotFound:    {http.StatusNotFound, notFound},
+	engine.ClassForbidden:   {http.StatusForbidden, permission},
+	engine.ClassConflict:    {http.StatusConflict, conflict},
+	engine.ClassRateLimited: {http.StatusTooManyRequests, rateLimit},
+	engine.ClassUnavailable: {http.StatusServiceUnavailable, serverError},
+	engine.ClassDiskFull:    {http.StatusInsufficientStorage, serverError},
+	engine.ClassTimeout:     {http.StatusGatewayTimeout, serverError},
 }
 
 // problemOf says how an error is shown to a client. What it does not know is an internal error, of which
@@ -140,29 +123,35 @@ func problemWithout(err error) *problem {
 	case errors.As(err, &overflow):
 		return &problem{
 			status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "context_overflow", message: overflow.Error(),
-			details: members("view", overflow.View, "limits", overflow.Limits, "prompt", overflow.Prompt, "newest_user", overflow.NewestUser, "open_group", overflow.OpenGroup),
+			details: overflowDetails(overflow),
 		}
 	}
-	for _, row := range sentinels {
-		if !errors.Is(err, row.err) {
-			continue
-		}
-		p := &problem{status: row.status, kind: row.kind, code: row.code, message: err.Error()}
-		switch row.err {
-		case continuo.ErrKeyReused:
-			p.param = idempotencyHeader
-		case engine.ErrTooManyTurns:
-			p.retryAfter = 1
-		}
-		if row.hidden {
-			p.message, p.cause = row.err.Error(), err
-		}
-		return p
+	if kind, ok := engine.KindOf(err); ok {
+		return problemOfKind(kind, err)
 	}
 	return &problem{
 		status: http.StatusInternalServerError, kind: serverError, code: "internal",
 		message: "the server failed; its log has the reason under the request id of this response", cause: err,
 	}
+}
+
+// problemOfKind shows an error of the table.
+func problemOfKind(kind engine.ErrorKind, err error) *problem {
+	answer := answers[kind.Class]
+	p := &problem{status: answer.status, kind: answer.kind, code: kind.Code, message: secret.Text(kind.Message(err))}
+	if kind.Hidden {
+		p.cause = err
+	}
+	if kind.Code == "idempotency_conflict" {
+		p.param = idempotencyHeader
+	}
+	return p
+}
+
+// overflowDetails are the sizes of an overflow, for programs.
+func overflowDetails(e *continuo.OverflowError) rawjson.Object {
+	return members("view", e.View, "model", e.Model, "context_window", e.ModelWindow, "limits", e.Limits, "prompt", e.Prompt,
+		"answer_tokens", e.Answer, "newest_user", e.NewestUser, "open_group", e.OpenGroup, "open_cycle", e.OpenCycle)
 }
 
 // members makes JSON members of names and values in turn.
@@ -180,13 +169,37 @@ func (p *problem) errorJSON() rawjson.Object {
 	if p.param != "" {
 		object.Set("param", rawjson.MustMarshal(p.param))
 	}
-	return append(object, p.details...)
+	object = append(object, p.details...)
+	if seconds := p.asksToWait(); seconds > 0 { // streams have no header for it
+		object.Set("retry_after", rawjson.MustMarshal(seconds))
+	}
+	return object
 }
 
 // MarshalJSON writes the whole body.
 func (p *problem) MarshalJSON() ([]byte, error) {
 	body := members("error", p.errorJSON())
 	return rawjson.Marshal(append(body, p.beside...))
+}
+
+// retryNever is the retryAfter of what will fail again.
+const retryNever = -1
+
+// asksToWait is in how many seconds a client may ask again; 0 for what does not pass by waiting.
+func (p *problem) asksToWait() int {
+	switch {
+	case p.retryAfter == retryNever:
+		return 0
+	case p.retryAfter > 0:
+		return p.retryAfter
+	}
+	switch p.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return 1
+	case http.StatusServiceUnavailable:
+		return 5
+	}
+	return 0
 }
 
 // fail answers with an error, and logs what the client is not told.
@@ -203,11 +216,8 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", p.challenge())
 	}
-	if p.status == http.StatusServiceUnavailable {
-		p.retryAfter = 5
-	}
-	if p.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(p.retryAfter))
+	if seconds := p.asksToWait(); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	_ = writeJSON(w, p.status, p)
 }

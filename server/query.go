@@ -8,13 +8,18 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // query is the query of a request: every parameter known, and there once.
 type query struct{ values url.Values }
+
+// metadataParams is the prefix of the parameters metadata.NAME: those of a list or a search that filters by metadata.
+const metadataParams = "metadata."
 
 // parseQuery reads a request's query, which may have the known parameters.
 func parseQuery(r *http.Request, known ...string) (query, error) {
@@ -24,7 +29,7 @@ func parseQuery(r *http.Request, known ...string) (query, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
-		case !slices.Contains(known, name):
+		case !slices.Contains(known, name) && !(slices.Contains(known, metadataParams) && strings.HasPrefix(name, metadataParams)):
 			return query{}, refuse(name, "unknown query parameter %q%s", name, suggestion(name, known))
 		case len(values[name]) > 1:
 			return query{}, refuse(name, "the query parameter %s comes twice", name)
@@ -33,6 +38,37 @@ func parseQuery(r *http.Request, known ...string) (query, error) {
 		}
 	}
 	return query{values}, nil
+}
+
+// labels returns the values that the metadata must have, by name; see continuo.LabelsOf.
+func (q query) labels() (map[string]string, error) {
+	var wanted map[string]string
+	for name := range q.values {
+		label, ok := strings.CutPrefix(name, metadataParams)
+		if !ok {
+			continue
+		}
+		if label == "" {
+			return nil, refuse(name, "write metadata.NAME=VALUE, with the name of a member of the metadata")
+		}
+		if wanted == nil {
+			wanted = map[string]string{}
+		}
+		wanted[label] = q.text(name)
+		if err := continuo.CheckLabels(wanted); err != nil {
+			return nil, at(name, err)
+		}
+	}
+	return wanted, nil
+}
+
+// user returns whose conversations are asked for by the parameter user_id; "" for all of the scope.
+func (q query) user(scope continuo.Scope) (string, error) {
+	if q.has("user_id") && q.text("user_id") == "" {
+		return "", refuse("user_id", "user_id is empty: leave it out for everybody's")
+	}
+	user, err := scope.Owner(q.text("user_id"))
+	return user, at("user_id", err)
 }
 
 // has reports whether a parameter was given.

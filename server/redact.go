@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // maxReason bounds the reason of a redaction, in Unicode characters.
@@ -14,6 +16,7 @@ type redactRequest struct {
 	From   *int64  `json:"from"`
 	To     *int64  `json:"to"` // nil: the newest
 	Reason *string `json:"reason"`
+	Tools  bool    `json:"tools"` // the names of tools too
 }
 
 // seqs returns the first and the last seq; the last is 0 for the newest.
@@ -54,7 +57,7 @@ func (s *server) redactEntries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	redacted, err := s.engine.Log.Redact(r.Context(), conversation, from, to, reason)
+	redacted, err := s.engine.Log.RedactWith(r.Context(), conversation, continuo.RedactRequest{From: from, To: to, Reason: reason, Tools: request.Tools})
 	if err != nil {
 		return err
 	}
@@ -65,5 +68,7 @@ func (s *server) redactEntries(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, struct {
 		ConversationID string  `json:"conversation_id"`
 		Redacted       []int64 `json:"redacted"`
-	}{conversation.ID, seqs})
+		// Residue says that the store's write-ahead log still holds what was redacted, until no reader needs it.
+		Residue bool `json:"residue"`
+	}{conversation.ID, seqs, s.engine.Log.HasResidue()})
 }

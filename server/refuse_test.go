@@ -31,6 +31,7 @@ func TestChatRefuses(t *testing.T) {
 		{"null message", `{"message": null}`, 400, "invalid_request", "message", ""},
 		{"empty message", `{"message": ""}`, 400, "invalid_request", "message", ""},
 		{"blank message", `{"message": " \n\t"}`, 400, "invalid_request", "message", ""},
+		{"invisible message", `{"message": "\u200b\u202e"}`, 400, "invalid_request", "message", "says something"},
 		{"no parts", `{"message": []}`, 400, "invalid_request", "message", ""},
 		{"a blank part", `{"message": [{"type": "text", "text": " "}]}`, 400, "invalid_request", "message", ""},
 		{"a part without a type", `{"message": [{"text": "a"}]}`, 400, "invalid_request", "message", "type"},
@@ -53,7 +54,7 @@ func TestChatRefuses(t *testing.T) {
 		{"view unknown", `{"message": "a", "view": "all"}`, 400, "invalid_request", "view", "continuity"},
 		{"on_busy unknown", `{"message": "a", "on_busy": "queue"}`, 400, "invalid_request", "on_busy", "wait, reject, interrupt"},
 		{"stream text", `{"message": "a", "stream": "yes"}`, 400, "invalid_request", "stream", "true or false"},
-		{"huge message", `{"message": "` + strings.Repeat("many words ", 50_000) + `"}`, 413, "context_overflow", "message", "tokens"},
+		{"huge message", `{"model": "small", "message": "` + strings.Repeat("many words ", 50_000) + `"}`, 413, "context_overflow", "message", "models.NAME.context_window"},
 		{"not UTF-8", "{\"message\": \"a\xff\"}", 400, "invalid_utf8", "", "byte 14"},
 		{"a name not UTF-8", "{\"mess\xc3\x28age\": \"a\"}", 400, "invalid_utf8", "", "byte 6"},
 		{"half a character", `{"message": "a \ud83d b"}`, 400, "invalid_utf8", "", "byte 15"},
@@ -146,9 +147,9 @@ func TestQueriesAreChecked(t *testing.T) {
 		{"/api/conversations/s/context?max_chars=1e3", "max_chars", 400},
 		{"/api/conversations/s/context?max_tokens=99999999999999999999", "max_tokens", 400},
 		{"/api/conversations/s/context?system=1", "system", 400},
-		{"/api/conversations/s/context?max_tokens=1", "", 413},
-		{"/api/conversations/s/context?max_chars=1", "", 413},
-		{"/api/conversations/s/context?view=replay&max_chars=1&format=transcript", "", 413},
+		{"/api/conversations/s/context?max_tokens=1", "", 200},
+		{"/api/conversations/s/context?max_chars=1", "", 200},
+		{"/api/conversations/s/context?view=replay&max_chars=1&format=transcript", "", 200},
 		{"/api/conversations/s/transcript?history=-1", "history", 400},
 		{"/api/conversations/s/export?format=", "", 200},
 		{"/api/conversations/nobody/context", "", 404},
@@ -266,13 +267,23 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 	}
 }
 
+// TestAClientCannotNameAnEnvelope: it could be that of another project, whose system messages a request shows.
+func TestAClientCannotNameAnEnvelope(t *testing.T) {
+	handler := newServer(t)
+	id := say(t, handler, "", "hello").ConversationID
+	answer := ask(t, handler, "POST", "/api/conversations/"+id+"/entries", `{"role": "assistant", "content": "b", "round": {"view": "continuity", "view_hash": "0", "at": 1, "window": {"epoch": 1, "start": 1}, "envelope": "00"}}`)
+	if answer.status != 400 || !strings.Contains(string(answer.body), "round.envelope") {
+		t.Errorf("status %d: %s", answer.status, answer.body)
+	}
+}
+
 // Rounds that a client makes up must not harm: whatever they say, the log can be shown or the refusal has a reason.
 func TestMadeUpRounds(t *testing.T) {
 	handler := newServer(t)
 	for _, round := range []string{
 		`{"view": "continuity", "view_hash": "0", "at": 1, "window": {"epoch": -5, "start": -9}}`,
 		`{"view": "continuity", "view_hash": "HASH", "at": 999, "window": {"epoch": 9223372036854775807, "start": 9223372036854775807, "pins": [-1, 0, 5, 5, 99], "preview_before": -3, "line_before": 77, "limit": "x"}}`,
-		`{"view": "", "view_hash": "HASH", "at": -1, "window": {"epoch": 0, "start": 0, "pins": [1, 1, 1]}, "envelope": "../../x", "usage": {"input_tokens": -1, "output_tokens": -1}}`,
+		`{"view": "", "view_hash": "HASH", "at": -1, "window": {"epoch": 0, "start": 0, "pins": [1, 1, 1]}, "usage": {"input_tokens": -1, "output_tokens": -1}}`,
 		`{"view": "continuity", "view_hash": "HASH", "at": 1, "window": {"epoch": 1, "start": 2, "pins": [2, 1]}, "provider": "fake", "model": "gpt-4o", "estimated_tokens": -9, "usage": {"input_tokens": 9223372036854775807, "output_tokens": 1}}`,
 	} {
 		id := say(t, handler, "", "hello").ConversationID

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -19,6 +20,7 @@ type runRequest struct {
 	WorkflowID string          `json:"workflow_id"`
 	Inputs     json.RawMessage `json:"inputs"`
 	SessionID  string          `json:"session_id"`
+	UserID     string          `json:"user_id"` // whose conversation it is to be
 	Message    string          `json:"message"`
 	Stream     *bool           `json:"stream"`
 }
@@ -34,7 +36,7 @@ func (s *server) startRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	status, err := s.engine.StartRun(r.Context(), engine.RunRequest{
-		ProjectID: projectOf(r), SessionID: request.SessionID, Workflow: request.WorkflowID,
+		Scope: scopeOf(r), UserID: request.UserID, SessionID: request.SessionID, Workflow: request.WorkflowID,
 		Inputs: request.Inputs, Message: request.Message, Key: key, Detached: true,
 	})
 	if err != nil {
@@ -62,13 +64,16 @@ func (s *server) readRun(w http.ResponseWriter, r *http.Request) (request runReq
 	if err := decode(body, &request); err != nil {
 		return request, err
 	}
+	if _, err := scopeOf(r).Owner(request.UserID); err != nil {
+		return request, at("user_id", err)
+	}
 	if request.WorkflowID == "" {
 		return request, refuse("workflow_id", "workflow_id must name the workflow to run; GET /api/workflows lists them")
 	}
 	if !workflowPattern.MatchString(request.WorkflowID) {
 		return request, at("workflow_id", s.noWorkflow(request.WorkflowID))
 	}
-	if request.Message != "" && strings.TrimSpace(request.Message) == "" {
+	if request.Message != "" && plaintext.IsBlank(request.Message) {
 		return request, refuse("message", "message says nothing: leave it out for a sentence that names the workflow")
 	}
 	if rawjson.IsNull(request.Inputs) {
@@ -105,7 +110,7 @@ func (s *server) run(r *http.Request) (continuo.Run, error) {
 	if !engine.KeyPattern.MatchString(id) { // every id matches it
 		return continuo.Run{}, noRun(id)
 	}
-	found, err := s.engine.Log.Runs().Run(r.Context(), projectOf(r), id)
+	found, err := s.engine.Log.FindRun(r.Context(), scopeOf(r), id)
 	if _, cycle := continuo.CrewOf(found.WorkflowID); cycle || errors.Is(err, continuo.ErrNotFound) { // crews have calls of their own
 		return continuo.Run{}, noRun(id)
 	}
@@ -122,7 +127,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, err := s.engine.Run(r.Context(), found.ProjectID, found.ID)
+	status, err := s.engine.Run(r.Context(), scopeOf(r), found.ID)
 	if err != nil {
 		return err
 	}
@@ -157,8 +162,9 @@ func (s *server) runQuery(r *http.Request) (query continuo.RunQuery, limit int64
 	if limit, err = q.whole("limit", 1, 100, 20); err != nil {
 		return query, 0, err
 	}
+	scope := scopeOf(r)
 	query = continuo.RunQuery{
-		ProjectID: projectOf(r), WorkflowID: q.text("workflow_id"), State: continuo.RunState(q.text("state")), Of: continuo.OfWorkflows, Limit: int(limit) + 1,
+		ProjectID: scope.ProjectID, UserID: scope.UserID, WorkflowID: q.text("workflow_id"), State: continuo.RunState(q.text("state")), Of: continuo.OfWorkflows, Limit: int(limit) + 1,
 	}
 	if err := checkRunState(q.has("state"), query.State); err != nil {
 		return query, 0, err
@@ -200,13 +206,6 @@ func (s *server) conversationOfRuns(r *http.Request, name string) (string, error
 	return found.ID, nil
 }
 
-// resumeRun goes on with a run that failed, was stopped, or whose process is gone.
-func (s *server) resumeRun(w http.ResponseWriter, r *http.Request) error {
-	return s.changeRun(w, r, &struct{}{}, func(run continuo.Run) (*engine.RunStatus, error) {
-		return s.engine.ResumeRun(r.Context(), run, true)
-	})
-}
-
 // stopRun stops a run until somebody resumes it.
 func (s *server) stopRun(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
@@ -230,24 +229,29 @@ func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 // maxComment bounds what a person says with a decision, in Unicode characters: later steps are shown it.
 const maxComment = 10_000
 
-// decideRun answers the question of an approval node. Calls of tools that wait are decided on at their turn.
+// decideRun answers the question of an approval node, or decides on a call of a tool that waits.
 func (s *server) decideRun(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
-		NodeID   string `json:"node_id"`
-		Decision string `json:"decision"`
-		Comment  string `json:"comment"`
+		NodeID     string `json:"node_id"`
+		ToolCallID string `json:"tool_call_id"`
+		Decision   string `json:"decision"`
+		Comment    string `json:"comment"`
 	}
 	return s.changeRun(w, r, &request, func(run continuo.Run) (*engine.RunStatus, error) {
 		switch {
-		case request.Decision != "approve" && request.Decision != "reject":
-			return nil, refuse("decision", "decision must be approve or reject")
+		case !slices.Contains([]string{"approve", "allow", "reject", "deny"}, request.Decision):
+			return nil, refuse("decision", "decision must be approve or allow, or reject or deny")
 		case utf8.RuneCountInString(request.Comment) > maxComment:
 			return nil, refuse("comment", "comment must have at most %d characters", maxComment)
 		}
-		decision := engine.RunDecision{Node: request.NodeID, Approved: request.Decision == "approve", Comment: request.Comment}
+		decision := engine.RunDecision{Node: request.NodeID, Call: request.ToolCallID, Approved: request.Decision == "approve" || request.Decision == "allow", Comment: request.Comment}
 		status, err := s.engine.DecideRun(r.Context(), run, decision, true)
 		if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
-			err = at("node_id", err)
+			field := "node_id"
+			if request.ToolCallID != "" {
+				field = "tool_call_id"
+			}
+			err = at(field, err)
 		}
 		return status, err
 	})

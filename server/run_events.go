@@ -97,7 +97,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 		return nil
 	}
 	if l.status == nil {
-		status, err := s.engine.Run(r.Context(), l.run.ProjectID, l.run.ID)
+		status, err := s.engine.Run(r.Context(), scopeOf(r), l.run.ID)
 		if err != nil {
 			return s.breakOff(w, r, out, err)
 		}
@@ -140,14 +140,17 @@ func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
 		out.sendAs(0, "status", l.status)
 	}
 	if progress.Turn != nil {
-		l.tellTurn(out, *progress.Turn)
+		l.tellTurn(out, *progress.Turn, progress.ConversationID)
 	}
 }
 
 // tellTurn sends a live event as the turn's own stream has it, but without an id. Whoever joins in the middle
 // of a turn is told first which turn it is.
-func (l *runListener) tellTurn(out *eventStream, event turn.Event) {
-	ids := chatIDs{SessionID: cmp.Or(l.session, l.run.ConversationID), ConversationID: l.run.ConversationID, TurnID: event.TurnID}
+func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationID string) {
+	ids := chatIDs{SessionID: conversationID, ConversationID: conversationID, TurnID: event.TurnID}
+	if conversationID == l.run.ConversationID {
+		ids.SessionID = cmp.Or(l.session, conversationID)
+	}
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
 		out.sendAs(0, "turn", ids)

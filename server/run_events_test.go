@@ -316,8 +316,8 @@ func TestRunsOutliveTheirClients(t *testing.T) {
 	}
 }
 
-// Calls of tools in a step wait at its turn, to which the run's status leads.
-func TestCallsOfRunsAreDecidedAtTheirTurns(t *testing.T) {
+// Calls of tools in a step are decided on by the run, or at the step's turn.
+func TestCallsOfRunsAreDecided(t *testing.T) {
 	made, handler := newRunServer(t)
 	remote := httptest.NewServer(handler)
 	defer remote.Close()
@@ -328,11 +328,11 @@ func TestCallsOfRunsAreDecidedAtTheirTurns(t *testing.T) {
 	ask(t, handler, "POST", path+"/approvals", `{"node_id": "release", "decision": "approve", "comment": "Go."}`).into(202, &struct{}{})
 	stream.until(t, "approval")
 	var status engine.RunStatus
-	if ask(t, handler, "GET", path, "").into(200, &status); status.State != continuo.RunRunning || status.TurnID == "" {
-		t.Fatalf("the run stands at %+v", status)
+	if ask(t, handler, "GET", path, "").into(200, &status); status.State != continuo.RunWaiting || status.TurnID == "" {
+		t.Errorf("the run stands at %+v", status)
 	}
-	ask(t, handler, "POST", path+"/approvals", `{"decision": "approve"}`).failed(404, "not_found", "node_id") // nor is it a turn's
-	ask(t, handler, "POST", turnPath("s", status.TurnID)+"/approvals", `{"tool_call_id": "call_0", "decision": "allow"}`).into(202, &struct{}{})
+	ask(t, handler, "POST", path+"/approvals", `{"decision": "allow", "tool_call_id": "other"}`).failed(404, "not_found", "tool_call_id")
+	ask(t, handler, "POST", path+"/approvals", `{"decision": "allow", "tool_call_id": "call_0"}`).into(202, &struct{}{})
 	if end := last(stream.until(t, "end")); !bytes.Contains(end.Data, []byte(`"state":"finished"`)) {
 		t.Errorf("the run ended as %s", end.Data)
 	}

@@ -23,7 +23,7 @@ func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.engine.Search(r.Context(), projectOf(r), request)
+	result, err := s.engine.Search(r.Context(), scopeOf(r), request)
 	switch {
 	case errors.Is(err, fulltext.ErrQuery):
 		return at("q", err)
@@ -44,7 +44,7 @@ func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 
 // searchRequest reads the query of a search.
 func (s *server) searchRequest(r *http.Request) (request index.Request, err error) {
-	q, err := parseQuery(r, "q", "conversation", "kind", "role", "from", "to", "limit", "cursor")
+	q, err := parseQuery(r, "q", "conversation", "user_id", metadataParams, "kind", "role", "from", "to", "limit", "cursor")
 	if err != nil {
 		return request, err
 	}
@@ -55,6 +55,15 @@ func (s *server) searchRequest(r *http.Request) (request index.Request, err erro
 		return request, refuse("cursor", "the cursor is empty: leave it out for the first page")
 	}
 	request = index.Request{Query: q.text("q"), Kinds: index.KindsOf(q.text("kind")), Role: continuo.Role(q.text("role")), Cursor: q.text("cursor")}
+	if request.UserID, err = q.user(scopeOf(r)); err != nil {
+		return request, err
+	}
+	if request.Labels, err = q.labels(); err != nil {
+		return request, err
+	}
+	if q.has("conversation") && len(request.Labels) > 0 {
+		return request, refuse("conversation", "metadata chooses among conversations: leave it out where one is named")
+	}
 	if q.has("kind") {
 		if err := oneOf("kind", q.text("kind"), index.KindNames()...); err != nil {
 			return request, err
@@ -95,7 +104,7 @@ func (s *server) searchedConversation(r *http.Request, id string) (*continuo.Con
 	if !engine.KeyPattern.MatchString(id) {
 		return nil, at("conversation", fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound))
 	}
-	conversation, err := s.engine.Log.Find(r.Context(), projectOf(r), id)
+	conversation, err := s.engine.Log.Find(r.Context(), scopeOf(r), id)
 	if err != nil {
 		return nil, at("conversation", err)
 	}

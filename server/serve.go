@@ -9,21 +9,31 @@ import (
 	"time"
 )
 
-// ServeHTTP answers a request: it gives it an id, lets it in, routes, recovers, logs and counts.
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.limited.ServeHTTP(w, r) }
+
+// serve gives a request an id, authenticates and routes it, recovers, logs and counts.
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
-	answer := &recorder{ResponseWriter: w}
+	bounded := withWriteLimit(w)
+	defer bounded.last()
+	held := &share{budget: &s.budget}
+	defer held.release()
+	r.Body = &meteredBody{ReadCloser: r.Body, share: held}
+	answer := &recorder{ResponseWriter: bounded}
 	header := answer.Header()
 	header.Set(requestIDHeader, s.engine.Log.NewID("req"))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	pattern, who := "none", caller{}
+	r, traced := s.trace(r)
 	defer func() {
 		cause, half := recover(), answer.began
 		if cause != nil && cause != http.ErrAbortHandler {
 			s.recovered(answer, r, cause)
 		}
 		s.logRequest(r, pattern, who, answer, time.Since(begin))
+		endTrace(traced, r.Method, pattern, answer.status)
 		if cause == http.ErrAbortHandler || cause != nil && half {
 			panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
 		}
@@ -39,7 +49,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(answer, r, err)
 		return
 	case !routed:
-		s.fail(answer, r, s.noRoute(handler, r))
+		s.fail(answer, r, s.noRoute(handler, found, r))
+		return
+	}
+	if err := held.grow(r.ContentLength); err != nil { // at once, before a large body is sent for nothing
+		s.fail(answer, r, err)
 		return
 	}
 	s.mux.ServeHTTP(answer, withCaller(r, who))
@@ -59,10 +73,13 @@ func (s *server) recovered(w *recorder, r *http.Request, cause any) {
 }
 
 // noRoute says why nothing answers a request: the mux's own handler knows which methods there are.
-func (s *server) noRoute(handler http.Handler, r *http.Request) error {
-	probe := headerOnly{http.Header{}}
-	handler.ServeHTTP(probe, r)
-	allowed := probe.header.Get("Allow")
+func (s *server) noRoute(handler http.Handler, found string, r *http.Request) error {
+	allowed := ""
+	if found == "" { // the mux's own answer; a route that an unclean path leads to must not run
+		probe := headerOnly{http.Header{}}
+		handler.ServeHTTP(probe, r)
+		allowed = probe.header.Get("Allow")
+	}
 	if allowed == "" {
 		return &problem{
 			status: http.StatusNotFound, kind: notFound, code: "not_found",
@@ -124,7 +141,7 @@ func (s *server) logRequest(r *http.Request, pattern string, who caller, answer 
 	}
 	attributes := []any{"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer)}
 	if who.keyID != "" {
-		attributes = append(attributes, "project", who.project, "key_id", who.keyID)
+		attributes = append(attributes, "project", who.scope.ProjectID, "key_id", who.keyID)
 	}
 	s.options.Logger.Log(r.Context(), level, "request", attributes...)
 }

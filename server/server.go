@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
@@ -40,10 +42,18 @@ type Options struct {
 	RequestsPerSecond int
 	// MaxBodyBytes bounds a request's body. Default 32 MiB.
 	MaxBodyBytes int64
+	// MemoryBudget bounds, in bytes, what the bodies of all requests under way take while they are handled, at
+	// bodyCost for each byte. Default 0: no bound.
+	MemoryBudget int64
+	// BodyTimeout is how long a request's body may take; see LimitBodies. Default 30 s.
+	BodyTimeout time.Duration
 	// KeepAlive is how long a stream may be silent before it carries a comment. Default 15 s.
 	KeepAlive time.Duration
 	// Logger gets one line for each request, never with message text. Default: none are logged.
 	Logger *slog.Logger
+	// Tracer makes a span for each request, below the caller's own (traceparent). Default: none are made, and turns are
+	// traced below the caller's.
+	Tracer trace.Tracer
 	// Registry is what /metrics shows; the server adds its own series to it. Default: a new one.
 	Registry *prometheus.Registry
 	// Version is the program's. Default "dev".
@@ -51,9 +61,9 @@ type Options struct {
 	// AllowedHosts are the host names, without port, under which the server may be asked besides localhost
 	// and the loopback addresses where no key is demanded. Default none.
 	AllowedHosts []string
-	// MCP makes what speaks the Model Context Protocol at /mcp, to callers who were let in to a project.
+	// MCP makes what speaks the Model Context Protocol at /mcp, to callers who were let in to a scope.
 	// Default: there is nothing at /mcp.
-	MCP func(project string) http.Handler
+	MCP func(scope continuo.Scope) http.Handler
 }
 
 func (o Options) orDefaults() Options {
@@ -63,11 +73,17 @@ func (o Options) orDefaults() Options {
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 32 << 20
 	}
+	if o.BodyTimeout == 0 {
+		o.BodyTimeout = 30 * time.Second
+	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 15 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Tracer == nil {
+		o.Tracer = noop.Tracer{}
 	}
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
@@ -85,7 +101,9 @@ type server struct {
 	metrics *metrics
 	guard   *guard
 	paces   paces
+	budget  budget
 	mux     *http.ServeMux
+	limited http.Handler // serve, with bodies that have a time limit
 	index   []byte
 	openAPI func() ([]byte, error)
 }
@@ -96,7 +114,8 @@ func New(engine *engine.Engine, options Options) http.Handler {
 	s := &server{
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
-		paces: paces{perSecond: options.RequestsPerSecond},
+		paces:  paces{perSecond: options.RequestsPerSecond},
+		budget: budget{size: options.MemoryBudget},
 	}
 	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
 	routes := s.routes()
@@ -108,5 +127,6 @@ func New(engine *engine.Engine, options Options) http.Handler {
 			}
 		})
 	}
+	s.limited = LimitBodies(http.HandlerFunc(s.serve), options.BodyTimeout)
 	return s
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -122,6 +124,31 @@ func TestRequestLog(t *testing.T) {
 	log.line(t, "conversation_context_loaded")
 	if strings.Contains(log.String(), "secret plan") {
 		t.Errorf("the log has message text:\n%s", log)
+	}
+}
+
+// A caller's traceparent names the trace of its request and of the turn that the request begins.
+func TestTheCallersTraceIsTakenUp(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")
+	e := newEngine(t, engine.Options{Tracer: tracer})
+	handler := New(e, Options{Tracer: tracer})
+	request := httptest.NewRequest("POST", "http://127.0.0.1/chat", strings.NewReader(`{"message": "hello", "session_id": "s"}`))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	handler.ServeHTTP(httptest.NewRecorder(), request)
+	if err := e.Close(t.Context()); err != nil { // the turn's span ends behind its answer
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, span := range spans.Ended() {
+		names[span.Name()] = true
+		if id := span.SpanContext().TraceID().String(); id != "0af7651916cd43dd8448eb211c80319c" {
+			t.Errorf("span %s is of trace %s", span.Name(), id)
+		}
+	}
+	if !names["POST /chat"] || !names["turn chat"] {
+		t.Errorf("spans %v, want those of the request and of its turn", names)
 	}
 }
 

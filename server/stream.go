@@ -69,6 +69,8 @@ type (
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
+		// ExpiresAt is when the call is denied if nobody decides; of calls that wait for a decision.
+		ExpiresAt time.Time `json:"expires_at,omitzero"`
 	}
 	// callDeltaEvent is a piece of a call that the model is still writing. Calls are told apart by Index;
 	// ID and Name are in the first piece.
@@ -173,9 +175,9 @@ func (e *eventStream) tell(event turn.Event, p *progress) {
 	case turn.FellBack:
 		e.sendAs(event.ID, "fallback", fallbackEvent{event.Attempt.Round.Model, event.Attempt.Error.Reason, event.Attempt.Error.Message})
 	case turn.Called:
-		e.sendAs(event.ID, "tool_call", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments})
+		e.sendAs(event.ID, "tool_call", callEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments})
 	case turn.Asked:
-		e.sendAs(event.ID, "approval", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments})
+		e.sendAs(event.ID, "approval", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments, event.Until})
 	case turn.Decided:
 		e.sendAs(event.ID, "decision", decisionEvent{event.Call.ID, event.Decision.Allowed, event.Decision.Reason})
 	case turn.ToolDone:

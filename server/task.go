@@ -29,15 +29,18 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := readTask(body)
+	request, userID, err := readTask(body)
 	if err != nil {
 		return err
+	}
+	if _, err := scopeOf(r).Owner(userID); err != nil {
+		return at("user_id", err)
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
 	}
-	status, warnings, err := s.engine.CreateTask(r.Context(), engine.TaskRequest{ProjectID: projectOf(r), Request: request, Key: key})
+	status, warnings, err := s.engine.CreateTask(r.Context(), engine.TaskRequest{Scope: scopeOf(r), UserID: userID, Request: request, Key: key})
 	if err != nil {
 		return aboutHistory(err)
 	}
@@ -47,17 +50,27 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
 	}{status, append([]task.Warning{}, warnings...)})
 }
 
-func readTask(body []byte) (task.Request, error) {
-	err := eachMember(body, func(name string, _ json.RawMessage) error {
+// readTask reads a task, and whose it is.
+func readTask(body []byte) (request task.Request, userID string, err error) {
+	var rest rawjson.Object
+	err = eachMember(body, func(name string, value json.RawMessage) error {
+		if name == "user_id" {
+			if err := json.Unmarshal(value, &userID); err != nil {
+				return wrongValue(name, err)
+			}
+			return nil
+		}
+		rest.Set(name, value)
 		if !slices.Contains(taskFields, name) {
 			return refuse(name, "unknown field %q%s", name, suggestion(name, taskFields))
 		}
 		return nil
 	})
 	if err != nil {
-		return task.Request{}, err
+		return request, "", err
 	}
-	return task.Parse(body, task.Limits{})
+	request, err = task.Parse(rawjson.MustMarshal(rest), task.Limits{})
+	return request, userID, err
 }
 
 // aboutHistory says that the conversation which cannot be read is that of the history.
@@ -112,7 +125,7 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
 
 // readTaskQuery reads the query of the list of tasks, which asks for one more than the limit.
 func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskState, limit int, err error) {
-	q, err := parseQuery(r, "status", "limit", "cursor")
+	q, err := parseQuery(r, "status", "limit", "cursor", "user_id")
 	if err != nil {
 		return query, "", 0, err
 	}
@@ -120,7 +133,10 @@ func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskSt
 	if err != nil {
 		return query, "", 0, err
 	}
-	query = engine.TaskQuery{ProjectID: projectOf(r), Limit: int(most) + 1}
+	query = engine.TaskQuery{Scope: scopeOf(r), Limit: int(most) + 1}
+	if query.Scope.UserID, err = q.user(scopeOf(r)); err != nil {
+		return query, "", 0, err
+	}
 	if state = engine.TaskState(q.text("status")); q.has("status") && state == "" {
 		return query, "", 0, refuse("status", "status is empty: leave it out for all tasks")
 	}
@@ -135,7 +151,7 @@ func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskSt
 
 // task finds the task that a path names.
 func (s *server) task(r *http.Request) (*engine.TaskStatus, error) {
-	return s.engine.Task(r.Context(), projectOf(r), r.PathValue("task"))
+	return s.engine.Task(r.Context(), scopeOf(r), r.PathValue("task"))
 }
 
 func (s *server) getTask(w http.ResponseWriter, r *http.Request) error {
@@ -179,7 +195,7 @@ func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	agent, err := s.engine.DeployAgent(r.Context(), engine.DeployRequest{
-		ProjectID: projectOf(r), TaskID: r.PathValue("task"), Type: request.AgentType, Prompt: request.Prompt, Key: key,
+		Scope: scopeOf(r), TaskID: r.PathValue("task"), Type: request.AgentType, Prompt: request.Prompt, Key: key,
 	})
 	if err != nil {
 		return err
@@ -190,7 +206,7 @@ func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 // deployed finds the agent that a path names, which works on the task that it names.
 func (s *server) deployed(r *http.Request) (*engine.DeployedAgent, error) {
 	id := r.PathValue("agent")
-	agent, err := s.engine.Agent(r.Context(), projectOf(r), id)
+	agent, err := s.engine.Agent(r.Context(), scopeOf(r), id)
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != r.PathValue("task") {
 		return nil, fmt.Errorf("agent %q of task %q: %w", bounded(id), bounded(r.PathValue("task")), continuo.ErrNotFound)
 	}
@@ -228,7 +244,7 @@ func (s *server) showOutput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	output, err := s.engine.AgentOutput(r.Context(), projectOf(r), agent.ID, int(from), int(limit))
+	output, err := s.engine.AgentOutput(r.Context(), scopeOf(r), agent.ID, int(from), int(limit))
 	if err != nil {
 		return err
 	}
@@ -250,7 +266,7 @@ func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if agent, err = s.engine.KillAgent(r.Context(), projectOf(r), agent.ID, request.Reason); err != nil {
+	if agent, err = s.engine.KillAgent(r.Context(), scopeOf(r), agent.ID, request.Reason); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusAccepted, agent)
@@ -272,7 +288,7 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 	if !rawjson.IsNull(request.Data) {
 		finding.Data = request.Data
 	}
-	kept, err := s.engine.ReportFinding(r.Context(), projectOf(r), r.PathValue("task"), finding)
+	kept, err := s.engine.ReportFinding(r.Context(), scopeOf(r), r.PathValue("task"), finding)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func TestTasksRefuse(t *testing.T) {
 		{"POST", "/api/tasks", `{"description": "x", "priority": "P9"}`, 400, "invalid_value", "priority"},
 		{"POST", "/api/tasks", `{"description": "x", "constraints": "y"}`, 400, "type_error", "constraints"},
 		{"POST", "/api/tasks", `{"description": "x", "relevance": 2}`, 400, "invalid_value", "relevance"},
-		{"POST", "/api/tasks", `{"description": "x", "conversation_history": "hello"}`, 400, "type_error", "conversation_history"},
+		{"POST", "/api/tasks", `{"description": "x", "conversation_history": "hello you"}`, 400, "type_error", "conversation_history"},
 		{"POST", "/api/tasks", `{"description": "x", "conversation_history": ["hello"]}`, 400, "type_error", "conversation_history[0]"},
 		{"POST", "/api/tasks", `{"description": "x", "conversation_history": [{"role": "user"}]}`, 400, "missing_field", "conversation_history[0].content"},
 		{"POST", "/api/tasks", `{"description": "x", "conversation_history": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}, {"role": "boss", "content": "c"}]}`, 400, "invalid_value", "conversation_history[2].role"},
@@ -258,11 +258,11 @@ func TestTasksAreListedInPages(t *testing.T) {
 // Each field that a body may have is one that package task reads, and there are no others.
 func TestTheFieldsOfTasksAreRead(t *testing.T) {
 	for _, field := range taskFields {
-		if _, err := readTask([]byte(`{"` + field + `": 5}`)); err == nil && field != "conversation_history" && field != "relevance" {
+		if _, _, err := readTask([]byte(`{"` + field + `": 5}`)); err == nil && field != "conversation_history" && field != "relevance" {
 			t.Errorf("%s is not looked at", field)
 		}
 	}
-	if request, err := readTask([]byte(`{"conversation_history": 5, "relevance": 0.5, "compression": "semantic"}`)); err != nil ||
+	if request, _, err := readTask([]byte(`{"conversation_history": 5, "relevance": 0.5, "compression": "semantic"}`)); err != nil ||
 		string(request.ConversationHistory) != "5" || request.Relevance == nil || request.Compression != task.Semantic {
 		t.Errorf("got %+v, %v", request, err)
 	}

@@ -93,7 +93,7 @@ func (s *server) shown(r *http.Request) (conversation continuo.Conversation, fou
 	}
 	waiting, err := s.engine.Waiting(r.Context(), found)
 	for _, call := range waiting {
-		shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments})
+		shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments, call.Until})
 	}
 	return conversation, found, shown, err
 }

@@ -265,7 +265,7 @@ func TestApprovalFromAnotherEngine(t *testing.T) {
 	other := listen(t, newRequest(t, "GET", following.URL+turnPath("s", id)+"/events", ""))
 	other.until(t, "approval")
 	other.until(t, "approval")
-	if ask(t, there, "GET", turnPath("s", id), "").into(200, &shown); len(shown.WaitingFor) != 2 {
+	if ask(t, there, "GET", turnPath("s", id), "").into(200, &shown); len(shown.WaitingFor) != 2 || shown.WaitingFor[0].ExpiresAt.IsZero() {
 		t.Fatalf("waiting are %+v", shown.WaitingFor)
 	}
 	ask(t, there, "POST", turnPath("s", id)+"/approvals", `{"tool_call_id": "call_1", "decision": "deny", "reason": "no"}`).into(202, &shown)

@@ -6,7 +6,7 @@
 //
 // # What is decided here where the format leaves it open
 //
-//   - conversation_history is a list of messages, the id of a conversation of the log, or an object
+//   - conversation_history is a list of messages, the id or key of a conversation of the log, or an object
 //     {"conversation_id", "from", "to"}; see [Source]. null, "" and an empty list are no history.
 //   - Of a conversation of the log no more is read than the history keeps, so that how many messages it has in all is
 //     not known: the warning says more than 50, and counts entries. With relevance the newest 5 000 entries are read,

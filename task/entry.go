@@ -48,7 +48,7 @@ func FromEntries(entries []continuo.Entry) []Message {
 		case e.Role == continuo.Tool: // its call stands before the range
 			text = oneLine(e.ToolName, maxLabel) + " -> " + resultLine(e)
 		}
-		if strings.TrimSpace(text) != "" && !isPass(e) {
+		if strings.TrimSpace(text) != "" && !e.IsPlaceholder() {
 			messages = append(messages, Message{
 				Role: role, Content: named(e, text), Timestamp: timestampOf(e.CreatedAt),
 				Attachments: attachmentsOf(told),
@@ -56,11 +56,6 @@ func FromEntries(entries []continuo.Entry) []Message {
 		}
 	}
 	return messages
-}
-
-// isPass reports whether a member of a crew answered that it has nothing to say.
-func isPass(e *continuo.Entry) bool {
-	return e.Author != nil && e.Role == continuo.Assistant && strings.TrimSpace(e.Content.String()) == "....."
 }
 
 // resultsAfter returns the tool entries that follow a call, with the hidden ones between them.

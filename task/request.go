@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/token"
 )
 
 // Priority says how urgent a task is.
@@ -164,10 +165,23 @@ func (r *Request) fields(limits Limits) (Task, error) {
 	if cutoff := r.Relevance; c.err == nil && cutoff != nil && !(*cutoff >= 0 && *cutoff <= 1) {
 		c.err = refuse(InvalidValue, "relevance", "relevance must be a number from 0 to 1")
 	}
+	if tokens := c.tokens(&task); c.err == nil && tokens > limits.MaxTokens {
+		c.err = refuse(InvalidValue, "", "the task has about %d tokens without its history, at most %d are allowed: shorten background_context or the lists, or name files", tokens, limits.MaxTokens)
+	}
 	if c.err != nil {
 		return Task{}, c.err
 	}
 	return task, nil
+}
+
+// tokens counts the tokens of a task's prompt without a history. No text has more tokens than bytes: a short prompt
+// is not counted.
+func (c *fieldChecker) tokens(task *Task) int {
+	prompt := Prompt(*task)
+	if len(prompt) <= c.limits.MaxTokens {
+		return len(prompt)
+	}
+	return token.O200k().Count(prompt)
 }
 
 // fieldChecker bounds texts and keeps the first error.

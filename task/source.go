@@ -7,18 +7,19 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Source names the entries of the log that a task's history is made of. In a request it is the id of the
+// Source names the entries of the log that a task's history is made of. In a request it is the id or the key of the
 // conversation, or an object with the range; the range counts entries by their seq, both ends included. A stored
-// one has both ends, unless the conversation was empty.
+// one has the id and both ends, unless the conversation was empty.
 type Source struct {
-	ConversationID string `json:"conversation_id"`
-	From           int64  `json:"from,omitempty"` // in a request default: the first entry
-	To             int64  `json:"to,omitempty"`   // in a request default: the newest entry
+	ConversationID string `json:"conversation_id"` // in a request the key will do
+	From           int64  `json:"from,omitempty"`  // in a request default: the first entry
+	To             int64  `json:"to,omitempty"`    // in a request default: the newest entry
 }
 
 // maxSource is how many entries of a conversation are read for a history at most, the newest.
@@ -85,9 +86,6 @@ func (r *sourceRead) warnings(most int) []Warning {
 	return nil
 }
 
-// conversationPrefix begins the ids of conversations.
-const conversationPrefix = "conv_"
-
 const historyField = "conversation_history"
 
 // errNotAList is what every history is refused with that is neither messages nor the name of a conversation.
@@ -105,12 +103,12 @@ func sourceOf(raw json.RawMessage) (*Source, error) {
 		switch {
 		case !ok:
 			return nil, errNotAList()
-		case id != "" && !isConversationID(id):
-			err := errNotAList()
-			err.Message += fmt.Sprintf(", or the id of a conversation, which begins with %s (not its key): '%s' is neither", conversationPrefix, oneLine(id, 80))
-			return nil, err
 		case id == "":
 			return nil, nil
+		case !isConversationName(id):
+			err := errNotAList()
+			err.Message += fmt.Sprintf(", or the id or key of a conversation: '%s' is neither", oneLine(id, 80))
+			return nil, err
 		}
 		return &Source{ConversationID: id}, nil
 	case "dict":
@@ -119,9 +117,13 @@ func sourceOf(raw json.RawMessage) (*Source, error) {
 	return nil, errNotAList()
 }
 
-func isConversationID(id string) bool {
-	return strings.HasPrefix(id, conversationPrefix) && len(id) <= 100 && id == label(id, 100)
+// isConversationName reports whether a text can be an id or a key.
+func isConversationName(text string) bool {
+	return text == label(text, maxConversationName) && !strings.ContainsFunc(text, unicode.IsSpace)
 }
+
+// maxConversationName is how many characters an id or a key has at most.
+const maxConversationName = 128
 
 func rangeOf(raw json.RawMessage) (*Source, error) {
 	object, err := rawjson.ParseObject(raw)
@@ -129,8 +131,8 @@ func rangeOf(raw json.RawMessage) (*Source, error) {
 	if err != nil || !ok {
 		return nil, errNotAList()
 	}
-	if !isConversationID(id) {
-		return nil, refuse(InvalidValue, historyField+".conversation_id", "conversation_history names the conversation '%s', but ids of conversations begin with %s", oneLine(id, 80), conversationPrefix)
+	if id == "" || !isConversationName(id) {
+		return nil, refuse(InvalidValue, historyField+".conversation_id", "conversation_history names the conversation '%s', which is neither an id nor a key", oneLine(id, 80))
 	}
 	source := Source{ConversationID: id}
 	for name, end := range map[string]*int64{"from": &source.From, "to": &source.To} {

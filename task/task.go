@@ -2,9 +2,7 @@ package task
 
 import (
 	"context"
-	"fmt"
 	"time"
-	"unicode/utf8"
 )
 
 // Task is work that is given away, as it is stored.
@@ -91,14 +89,7 @@ func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warni
 		history.Gaps = gaps
 		task.Context.ConversationHistory = history
 	}
-	warnings = append(warnings, s.warnings...)
-	if tokens := utf8.RuneCountInString(Prompt(task)) / 4; tokens > s.limits.WarnTokens {
-		warnings = append(warnings, Warning{
-			Severity:   Medium,
-			Message:    fmt.Sprintf("the task's prompt has about %d tokens, more than %d", tokens, s.limits.WarnTokens),
-			Suggestion: "Consider fewer or shorter messages, compression semantic, or relevance",
-		})
-	}
+	warnings = append(append(warnings, s.warnings...), s.fitTokens(&task, messages)...)
 	return task, warnings, nil
 }
 

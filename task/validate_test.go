@@ -42,7 +42,7 @@ func said(role, content string) map[string]string {
 
 func TestHistoriesThatAreRefused(t *testing.T) {
 	for history, want := range map[string]task.ValidationError{
-		`"hello"`:                            {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts, or the id of a conversation, which begins with conv_ (not its key): 'hello' is neither"},
+		`"hello, you"`:                       {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts, or the id or key of a conversation: 'hello, you' is neither"},
 		`7`:                                  {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
 		`true`:                               {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
 		`{"a": 1}`:                           {task.TypeError, "conversation_history", -1, "conversation_history must be a list of message dicts"},
@@ -62,7 +62,7 @@ func TestHistoriesThatAreRefused(t *testing.T) {
 		`[{"role":null,"content":"a"}]`:      {task.InvalidValue, "conversation_history[0].role", 0, "Message at index 0 has invalid role 'null', must be user|assistant|orchestrator"},
 		`[{"role":["user"],"content":"a"}]`:  {task.InvalidValue, "conversation_history[0].role", 0, `Message at index 0 has invalid role '["user"]', must be user|assistant|orchestrator`},
 		`[{"role":"user","content":"a","timestamp":{}}]`:                                      {task.TypeError, "conversation_history[0].timestamp", 0, "Message at index 0 has a timestamp that must be a string, got dict"},
-		`{"conversation_id":"chat-1"}`:                                                        {task.InvalidValue, "conversation_history.conversation_id", -1, "conversation_history names the conversation 'chat-1', but ids of conversations begin with conv_"},
+		`{"conversation_id":"chat 1"}`:                                                        {task.InvalidValue, "conversation_history.conversation_id", -1, "conversation_history names the conversation 'chat 1', which is neither an id nor a key"},
 		`{"conversation_id":"conv_1","from":0}`:                                               {task.InvalidValue, "conversation_history.from", -1, "conversation_history has a range whose end 'from' is no seq: it must be a whole number from 1"},
 		`{"conversation_id":"conv_1","from":5,"to":4}`:                                        {task.InvalidValue, "conversation_history.to", -1, "conversation_history has a range that ends at 4, before it begins at 5"},
 		`[{"role":"user","content":"a","attachments":3}]`:                                     {task.TypeError, "conversation_history[0].attachments", 0, "Message at index 0 has attachments that must be a list, got int"},

@@ -50,7 +50,7 @@ func parseCommand(text string) (c command, ok bool) {
 // overtakes reports whether an update is a command that is carried out although an earlier message could not be handed
 // in yet: one that reads, or stops what may be in the way.
 func (f *FrontEnd) overtakes(u update) bool {
-	if u.Message == nil || u.Message.Chat.ID != f.options.ChatID || u.Message.isBots() {
+	if u.Message == nil || u.Message.Chat.ID != f.options.ChatID || u.Message.isBots() || u.Message.Forward != nil {
 		return false
 	}
 	c, ok := parseCommand(u.Message.Text)

@@ -66,10 +66,10 @@ const (
 // Delivery says how much of a crew's events has been sent.
 type Delivery struct {
 	// Seq is that of the newest event that was sent whole.
-	Seq int64 `json:"seq"`
+	Seq int64
 	// Parts is how many parts were sent of the first event after Seq that is sent at all. How an event is split depends
 	// on the limit of the front end: after a change of it, the rest of an event that was half sent is split anew.
-	Parts int `json:"parts,omitempty"`
+	Parts int
 }
 
 // RefusedError is an error of a [Crew] that trying again will not mend.

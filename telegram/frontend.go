@@ -19,6 +19,8 @@ type Options struct {
 	Token string
 	// RoleTokens are those of the bots of roles, by role. A role without one is spoken for by the listener.
 	RoleTokens map[string]string
+	// DisplayNames are what people call the roles, by role. Replies to a role are told to the crew under its name.
+	DisplayNames map[string]string
 	// ChatID is the one chat that is listened to.
 	ChatID int64
 	// MaxMessageLength is how long a message is at most, in UTF-16 units: 100 to 4096. Default 4096.
@@ -58,6 +60,7 @@ type FrontEnd struct {
 	// Of who handles an update.
 	ignored map[int64]bool // chats
 	album   string         // the newest one that was refused
+	movedTo int64          // the supergroup that the chat has become; 0
 }
 
 var (

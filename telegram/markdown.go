@@ -1,175 +1,302 @@
 package telegram
 
 import (
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extensionast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// span is a piece of a text, as it is shown. Of a model's Markdown only code is kept as such: what else it means by
-// its signs cannot be told safely, and they are shown as they are.
-type span struct {
-	kind     spanKind
-	language string // of a block; ""
-	text     string
+// markdown reads what models write: CommonMark with strikethrough. HTML is text, and so are definitions of links, which
+// would not be shown otherwise. Tables are read here (table.go): a table of GitHub's leaves cells out.
+var markdown = parser.NewParser(
+	parser.WithBlockParsers(
+		util.Prioritized(parser.NewSetextHeadingParser(), 100),
+		util.Prioritized(parser.NewThematicBreakParser(), 200),
+		util.Prioritized(parser.NewListParser(), 300),
+		util.Prioritized(parser.NewListItemParser(), 400),
+		util.Prioritized(parser.NewCodeBlockParser(), 500),
+		util.Prioritized(parser.NewATXHeadingParser(), 600),
+		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+		util.Prioritized(parser.NewBlockquoteParser(), 800),
+		util.Prioritized(parser.NewParagraphParser(), 1000),
+	),
+	parser.WithInlineParsers(inlineParsers()...),
+)
+
+// inlineMarkdown reads one paragraph, whatever its lines begin with.
+var inlineMarkdown = parser.NewParser(
+	parser.WithBlockParsers(util.Prioritized(parser.NewParagraphParser(), 1000)), parser.WithInlineParsers(inlineParsers()...),
+)
+
+func inlineParsers() []util.PrioritizedValue {
+	return []util.PrioritizedValue{
+		util.Prioritized(parser.NewCodeSpanParser(), 100),
+		util.Prioritized(parser.NewLinkParser(), 200),
+		util.Prioritized(parser.NewAutoLinkParser(), 300),
+		util.Prioritized(parser.NewEmphasisParser(), 500),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+	}
 }
 
-type spanKind uint8
-
-const (
-	spanText  spanKind = iota
-	spanCode           // within a line, without a backtick
-	spanBlock          // lines of code, the last one without its line feed
-)
-
-// scan reads the code in a model's Markdown. Joined by plain, the spans are the text again.
-func scan(text string) (spans []span) {
-	for text != "" {
-		before, block, rest := cutBlock(text)
-		spans = append(spans, scanLines(before)...)
-		if block.text != "" {
-			spans = append(spans, block)
+// scan reads a model's Markdown. URLs of links take at most a quarter of limit.
+func scan(source string, limit int) (spans []span) {
+	separator := ""
+	for _, piece := range cutPieces(clean(source)) {
+		if piece.fence != "" {
+			piece.text = piece.fence + "\n" + piece.text
 		}
-		text = rest
+		r := renderer{source: []byte(piece.text), maxURL: limit / 4}
+		r.blocks(markdown.Parse(text.NewReader(r.source)))
+		spans = join(spans, separator, r.spans, piece.fence != "")
+		separator = piece.behind
 	}
 	return spans
 }
 
-// fence begins a block of code.
-var fence = regexp.MustCompile("(?m)^```([A-Za-z0-9_+#.-]{0,32})\n")
-
-const closing = "\n```"
-
-// cutBlock finds the first block of code whose fences stand on lines of their own. Its text is "" where there is none.
-func cutBlock(text string) (before string, block span, rest string) {
-	for from := 0; ; {
-		found := fence.FindStringSubmatchIndex(text[from:])
-		if found == nil {
-			return text, span{}, ""
-		}
-		begin, body := from+found[0], from+found[1]
-		end := closingFence(text, body)
-		if end < 0 {
-			return text, span{}, "" // nor does one close a later block
-		}
-		if isVisible(text[body:end]) {
-			language := text[from+found[2] : from+found[3]]
-			return text[:begin], span{spanBlock, language, text[body:end]}, text[end+len(closing):]
-		}
-		from = body
+// join puts two pieces together. One that goes on within a block of code lengthens the block.
+func join(spans []span, separator string, next []span, inBlock bool) []span {
+	last := len(spans) - 1
+	if inBlock && last >= 0 && len(next) > 0 && spans[last].kind == spanBlock && spans[last].style == next[0].style {
+		spans[last].text += separator
+	} else {
+		spans = appendSpan(spans, style{}, separator)
 	}
-}
-
-// closingFence is where the line feed before the fence stands that closes a block; -1 for none.
-func closingFence(text string, body int) int {
-	for from := body; ; {
-		end := strings.Index(text[from:], closing)
-		if end < 0 {
-			return -1
-		}
-		end += from
-		if rest := text[end+len(closing):]; rest == "" || rest[0] == '\n' {
-			return end
-		}
-		from = end + len(closing)
-	}
-}
-
-// inline is code within a line: between single backticks.
-var inline = regexp.MustCompile("`+[^`\n]*`*")
-
-func scanLines(text string) (spans []span) {
-	at := 0
-	for _, found := range inline.FindAllStringIndex(text, -1) {
-		if begin, end := found[0], found[1]; isCode(text[begin:end]) {
-			spans = appendText(spans, text[at:begin])
-			spans = append(spans, span{kind: spanCode, text: text[begin+1 : end-1]})
-			at = end
-		}
-	}
-	return appendText(spans, text[at:])
-}
-
-// isCode reports whether a match of inline has one backtick at each end, and something between them.
-func isCode(match string) bool {
-	return len(match) > 2 && strings.Count(match, "`") == 2 && match[1] != '`' && match[len(match)-1] == '`' && isVisible(strings.Trim(match, "`"))
-}
-
-// appendText adds text to the last span where that is text too.
-func appendText(spans []span, text string) []span {
-	if text == "" {
+	if len(next) == 0 {
 		return spans
 	}
-	if last := len(spans) - 1; last >= 0 && spans[last].kind == spanText {
-		spans[last].text += text
-		return spans
-	}
-	return append(spans, span{text: text})
+	return append(appendSpan(spans, next[0].style, next[0].text), next[1:]...)
 }
 
-// plain writes spans as the model wrote them.
-func plain(spans []span) string {
-	var b strings.Builder
-	for _, s := range spans {
-		b.WriteString(s.opening() + s.text + s.closing())
-	}
-	return b.String()
+// renderer makes spans of a document.
+type renderer struct {
+	source []byte
+	maxURL int // units
+	spans  []span
+	style  style
+	indent string // of lines in a list
 }
 
-// markdownV2 writes spans in Telegram's MarkdownV2.
-func markdownV2(spans []span) string {
-	var b strings.Builder
-	for _, s := range spans {
-		b.WriteString(s.opening())
-		escape(&b, s.text, s.kind)
-		b.WriteString(s.closing())
-	}
-	return b.String()
+func (r *renderer) write(words string) { r.spans = appendSpan(r.spans, r.style, words) }
+
+// as renders with a style that is changed.
+func (r *renderer) as(change func(*style), render func()) {
+	before := r.style
+	change(&r.style)
+	render()
+	r.style = before
 }
 
-// bold writes text in bold.
-func bold(text string) string {
-	var b strings.Builder
-	b.WriteByte('*')
-	escape(&b, text, spanText)
-	b.WriteByte('*')
-	return b.String()
-}
-
-func (s span) opening() string {
-	switch s.kind {
-	case spanCode:
-		return "`"
-	case spanBlock:
-		return "```" + s.language + "\n"
-	default:
-		return ""
-	}
-}
-
-func (s span) closing() string {
-	switch s.kind {
-	case spanCode:
-		return "`"
-	case spanBlock:
-		return closing
-	default:
-		return ""
-	}
-}
-
-func escape(b *strings.Builder, text string, kind spanKind) {
-	for _, r := range text {
-		if isReserved(r, kind) {
-			b.WriteByte('\\')
+// blocks renders the blocks within a node. The first one begins where the text is.
+func (r *renderer) blocks(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if n != parent.FirstChild() {
+			r.write(when(n.HasBlankPreviousLines(), "\n") + "\n")
+			if !isCodeBlock(n) {
+				r.write(r.indent)
+			}
 		}
-		b.WriteRune(r)
+		r.block(n)
 	}
 }
 
-// isReserved reports whether a rune means something in MarkdownV2, in text or in code.
-func isReserved(r rune, kind spanKind) bool {
-	if kind != spanText {
-		return r == '`' || r == '\\'
+func isCodeBlock(n ast.Node) bool {
+	return n.Kind() == ast.KindFencedCodeBlock || n.Kind() == ast.KindCodeBlock
+}
+
+func (r *renderer) block(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Heading:
+		r.as(func(s *style) { s.bold = true }, func() { r.inlines(n) })
+	case *ast.Paragraph, *ast.TextBlock:
+		r.paragraph(n)
+	case *ast.ThematicBreak:
+		r.write("———")
+	case *ast.FencedCodeBlock:
+		r.code(linesOf(n, r.source), string(n.Language(r.source)))
+	case *ast.CodeBlock:
+		r.code(linesOf(n, r.source), "")
+	case *ast.Blockquote:
+		r.as(func(s *style) { s.quote = true }, func() { r.blocks(n) })
+	case *ast.List:
+		r.list(n)
+	default:
+		r.blocks(n)
 	}
-	return strings.ContainsRune("\\_*[]()~`>#+-=|{}.!", r)
+}
+
+// list renders a list: its items are blocks behind a mark or a number.
+func (r *renderer) list(list *ast.List) {
+	number, outer := list.Start, r.indent
+	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
+		if item != list.FirstChild() {
+			r.write(when(item.HasBlankPreviousLines(), "\n") + "\n" + outer)
+		}
+		mark := "• "
+		if list.IsOrdered() {
+			mark = strconv.Itoa(number) + string(list.Marker) + " "
+			number++
+		}
+		r.write(mark)
+		r.indent = outer + "   "
+		if isCodeBlock(firstOf(item)) {
+			r.write("\n")
+		}
+		r.blocks(item)
+		r.indent = outer
+	}
+}
+
+// firstOf is the first block of an item; the item itself where there is none.
+func firstOf(item ast.Node) ast.Node {
+	if first := item.FirstChild(); first != nil {
+		return first
+	}
+	return item
+}
+
+// paragraph renders text, or the lines before a table and the table.
+func (r *renderer) paragraph(n ast.Node) {
+	lines := strings.Split(linesOf(n, r.source), "\n")
+	header := tableHeader(lines)
+	if header < 0 {
+		r.inlines(n)
+		return
+	}
+	if header > 0 {
+		r.words(strings.Join(lines[:header], "\n"))
+		r.write("\n")
+	}
+	r.code(layOut(lines[header:]), "")
+}
+
+// words renders Markdown without blocks.
+func (r *renderer) words(source string) {
+	inner := renderer{source: []byte(source), maxURL: r.maxURL, style: r.style, indent: r.indent}
+	for n := inlineMarkdown.Parse(text.NewReader(inner.source)).FirstChild(); n != nil; n = n.NextSibling() {
+		inner.inlines(n)
+	}
+	r.add(inner.spans)
+}
+
+func linesOf(n ast.Node, source []byte) string {
+	var b strings.Builder
+	for i := range n.Lines().Len() {
+		line := n.Lines().At(i)
+		b.Write(line.Value(source))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// language is what a block of code may be marked with.
+var language = regexp.MustCompile(`^[A-Za-z0-9_+#.-]{1,32}$`)
+
+// code renders a block of code. Blocks stand in no quote, for Telegram shows none there.
+func (r *renderer) code(code, name string) {
+	if plaintext.IsBlank(code) {
+		return
+	}
+	if !language.MatchString(name) {
+		name = ""
+	}
+	r.spans = append(r.spans, span{style{kind: spanBlock, language: name}, code})
+}
+
+// inlines renders what a node has within its lines.
+func (r *renderer) inlines(parent ast.Node) {
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		r.inline(n)
+	}
+}
+
+func (r *renderer) inline(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Text:
+		r.text(n)
+	case *ast.String:
+		r.write(string(n.Value))
+	case *ast.CodeSpan:
+		r.codeSpan(n)
+	case *ast.Emphasis:
+		r.as(func(s *style) { s.bold, s.italic = s.bold || n.Level == 2, s.italic || n.Level == 1 }, func() { r.inlines(n) })
+	case *extensionast.Strikethrough:
+		r.as(func(s *style) { s.strike = true }, func() { r.inlines(n) })
+	case *ast.Link:
+		r.link(n, string(n.Destination))
+	case *ast.Image:
+		r.link(n, string(n.Destination))
+	case *ast.AutoLink:
+		r.write(string(n.Label(r.source)))
+	default:
+		r.inlines(n)
+	}
+}
+
+func (r *renderer) text(n *ast.Text) {
+	value := n.Value(r.source)
+	if !n.IsRaw() {
+		value = util.UnescapePunctuations(value)
+	}
+	r.write(string(value))
+	if n.SoftLineBreak() || n.HardLineBreak() {
+		r.write("\n" + r.indent)
+	}
+}
+
+// codeSpan renders code within a line. In a link it is text, for Telegram knows no code there.
+func (r *renderer) codeSpan(n *ast.CodeSpan) {
+	var b strings.Builder
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		if piece, ok := child.(*ast.Text); ok {
+			b.Write(piece.Value(r.source))
+		}
+	}
+	code := strings.ReplaceAll(b.String(), "\n", " ")
+	if plaintext.IsBlank(code) || r.style.link != "" {
+		r.write(code)
+		return
+	}
+	r.as(func(s *style) { *s = style{kind: spanCode} }, func() { r.write(code) })
+}
+
+// link renders a link or an image. Where Telegram would not follow the URL, it stands behind the text.
+func (r *renderer) link(n ast.Node, to string) {
+	to = string(util.UnescapePunctuations([]byte(to)))
+	usable := r.style.link == "" && canFollow(to) && countUnits(urlEscaper.Replace(to)) <= r.maxURL
+	inner := renderer{source: r.source, maxURL: r.maxURL, style: r.style, indent: r.indent}
+	if usable {
+		inner.style.link = to
+	}
+	inner.inlines(n)
+	shown := plainText(inner.spans)
+	if plaintext.IsBlank(shown) {
+		r.write(to)
+		return
+	}
+	r.add(inner.spans)
+	if !usable && to != "" && !strings.HasSuffix(shown, to) {
+		r.write(" (" + to + ")")
+	}
+}
+
+// add appends spans that keep their style.
+func (r *renderer) add(spans []span) {
+	for _, s := range spans {
+		r.spans = appendSpan(r.spans, s.style, s.text)
+	}
+}
+
+// canFollow reports whether Telegram makes a link of a URL.
+func canFollow(to string) bool {
+	parsed, err := url.Parse(to)
+	return err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http") && parsed.Host != "" && !strings.ContainsAny(to, " \n\t")
 }

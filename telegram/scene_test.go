@@ -38,7 +38,7 @@ func newScene(t *testing.T) *scene {
 // options are those of the scene's front end.
 func (s *scene) options() telegram.Options {
 	return telegram.Options{
-		Token: s.listener, RoleTokens: map[string]string{"ann": s.ann}, ChatID: group, URL: "https://bot.test", HTTP: s.api.Client(),
+		Token: s.listener, RoleTokens: map[string]string{"ann": s.ann}, DisplayNames: map[string]string{"ann": "Ann", "bob": "Bob"}, ChatID: group, URL: "https://bot.test", HTTP: s.api.Client(),
 		Log: slog.New(slog.NewTextHandler(s.logged, nil)),
 	}
 }

@@ -111,15 +111,15 @@ func (f *FrontEnd) parts(event Event) []part {
 	name := cmp.Or(event.DisplayName, event.Role)
 	switch event.Kind {
 	case EventAnswer:
-		return split(name, event.Text, f.options.MaxMessageLength)
+		return split(name, scan(event.Text, f.options.MaxMessageLength), f.options.MaxMessageLength)
 	case EventFailed:
 		line := oneLine(name, 64) + " did not answer."
 		if reason := oneLine(event.Text, 300); reason != "" {
 			line = oneLine(name, 64) + " did not answer: " + reason
 		}
-		return split("", line, f.options.MaxMessageLength)
+		return split("", verbatim(line), f.options.MaxMessageLength)
 	case EventEnded:
-		return split("", event.Text, f.options.MaxMessageLength)
+		return split("", verbatim(event.Text), f.options.MaxMessageLength)
 	default:
 		return nil
 	}
@@ -172,7 +172,7 @@ func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
 			return err
 		}
 		refused, _ := errors.AsType[*apiError](err)
-		if refused.Code == http.StatusBadRequest && refused.MigrateTo == 0 && f.send(ctx, f.listener, split("", saidUnsent, maxUnits)[0]) == nil {
+		if refused.Code == http.StatusBadRequest && refused.MigrateTo == 0 && f.send(ctx, f.listener, split("", verbatim(saidUnsent), maxUnits)[0]) == nil {
 			f.log.ErrorContext(ctx, "telegram_part_refused", "error", err.Error())
 			return nil
 		}
@@ -183,12 +183,17 @@ func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
 	}
 }
 
-// send sends a part, as plain text where Telegram cannot read its Markdown.
+// send sends a part to the chat.
 func (f *FrontEnd) send(ctx context.Context, by *bot, p part) error {
-	err := by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, f.options.ChatID, p.Markdown, "MarkdownV2") })
+	return f.sendTo(ctx, by, f.options.ChatID, p)
+}
+
+// sendTo sends a part, as plain text where Telegram cannot read its Markdown.
+func (f *FrontEnd) sendTo(ctx context.Context, by *bot, chatID int64, p part) error {
+	err := by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, chatID, p.Markdown, "MarkdownV2") })
 	if !isUnreadable(err) {
 		return err
 	}
 	f.log.WarnContext(ctx, "telegram_markdown_refused", "bot", by.name, "error", err.Error())
-	return by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, f.options.ChatID, p.Plain, "") })
+	return by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, chatID, p.Plain, "") })
 }

@@ -18,14 +18,14 @@ func TestWhoSays(t *testing.T) {
 			says("ann", "By *ann*, v1.0"),
 			telegram.Event{Kind: telegram.EventPassed, Role: "ann", Text: "....."},
 			says("bob", "By the listener"),
-			telegram.Event{Kind: telegram.EventFailed, Role: "ann", DisplayName: "Ann", Text: "its time\nwas up"},
+			telegram.Event{Kind: telegram.EventFailed, Role: "ann", DisplayName: "Ann", Text: "its *time*\nwas up"},
 			telegram.Event{Kind: telegram.EventEnded},
 			says("ann", " \n"),
 			telegram.Event{Kind: telegram.EventEnded, Text: "The limit of 10 rounds is reached."},
 		)
 		settle(time.Second)
 		s.expect("sent was", s.wrote(group),
-			"ann_bot: Ann\nBy *ann*, v1.0", "crew_bot: Bob\nBy the listener", "crew_bot: Ann did not answer: its time was up",
+			"ann_bot: Ann\nBy ann, v1.0", "crew_bot: Bob\nBy the listener", "crew_bot: Ann did not answer: its *time* was up",
 			"crew_bot: The limit of 10 rounds is reached.")
 		if s.log.delivered != (telegram.Delivery{Seq: 7}) {
 			t.Errorf("delivered is %+v", s.log.delivered)

@@ -4,35 +4,35 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
 // minUnits is the least that a part may have: room for a header, for the fences of a block of code, and for words.
 const minUnits = 100
 
-// part is a message of an answer, in MarkdownV2 and, for where that is refused, as the model wrote it.
+// part is a message of an answer, in MarkdownV2 and, for where that is refused, as plain text.
 type part struct {
 	Markdown string
 	Plain    string
 }
 
-// split writes a text as parts of at most limit UTF-16 units, the signs of MarkdownV2 counted. The first one begins
-// with the header, in bold on a line of its own; "" is none. A part ends with a paragraph where one ends in its second
-// half, else with a line or else a word, else where the last word ends, and within a word where it has no other. Code
-// that is split is closed and opened again. White space where parts meet is left out; a text of which nothing is seen
+// split writes spans as parts of at most limit UTF-16 units, the signs of MarkdownV2 counted. The first one begins
+// with the header on a line of its own; "" is none. A part ends with a paragraph where one ends in its second
+// half, else with a line or else a word, else where the last word ends, and within a word where it has no other. What
+// is shown in a style keeps it in each part. White space where parts meet is left out; a text of which nothing is seen
 // has no parts.
-func split(header, text string, limit int) (parts []part) {
+func split(header string, spans []span, limit int) (parts []part) {
 	limit = min(max(limit, minUnits), maxUnits)
-	if header = oneLine(header, limit/8); !isVisible(header) {
-		header = ""
-	}
-	s := splitter{spans: scan(clean(text)), limit: limit}
+	header = headerOf(header, limit)
+	s := splitter{spans: spans, limit: limit}
 	for at := s.skip(place{}); at.span < len(s.spans); {
 		var used int
 		if header != "" {
-			used = countUnits(bold(header)) + 1
+			used = countUnits(headline(header)) + 1
 		}
 		end := s.reach(at, used)
-		if spans := trim(s.between(at, end)); isVisible(plainText(spans)) {
+		if spans := trim(s.between(at, end)); !plaintext.IsBlank(plainText(spans)) {
 			parts = append(parts, write(header, spans))
 			header = ""
 		}
@@ -41,11 +41,19 @@ func split(header, text string, limit int) (parts []part) {
 	return parts
 }
 
+// headerOf is a name as the header of an answer; "" where nothing of it is seen.
+func headerOf(name string, limit int) string {
+	if name = oneLine(name, limit/8); plaintext.IsBlank(name) {
+		return ""
+	}
+	return name
+}
+
 func write(header string, spans []span) part {
 	if header == "" {
 		return part{markdownV2(spans), plain(spans)}
 	}
-	return part{bold(header) + "\n" + markdownV2(spans), header + "\n" + plain(spans)}
+	return part{headline(header) + "\n" + markdownV2(spans), header + "\n" + plain(spans)}
 }
 
 // plainText is what is shown of spans.
@@ -103,17 +111,22 @@ func (s *splitter) reach(from place, used int) place {
 	var last [seams]place // of each seam the last place, and what the part would have there
 	var cost [seams]int
 	var before rune
+	var first, ofLine int
 	opened := -1
 	for at := from; at.span < len(s.spans); {
 		current := s.spans[at.span]
 		if opened != at.span {
 			opened = at.span
-			used += countUnits(current.opening()) + countUnits(current.closing())
+			first, ofLine = current.cost()
+			used += first
 		}
 		r, size := utf8.DecodeRuneInString(current.text[at.offset:])
 		used += units(r)
 		if isReserved(r, current.kind) {
 			used++
+		}
+		if r == '\n' {
+			used += ofLine
 		}
 		if used > s.limit {
 			return s.choose(last, cost)

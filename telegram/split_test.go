@@ -1,12 +1,17 @@
 package telegram
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf16"
 
+	"pgregory.net/rapid"
+
+	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/telegram/telegramtest"
 )
 
@@ -20,7 +25,7 @@ type shown struct {
 func seen(text string, inCode func(unit int) bool) (list []shown) {
 	unit := 0
 	for _, r := range text {
-		if isVisible(string(r)) {
+		if !plaintext.IsBlank(string(r)) {
 			list = append(list, shown{r, inCode(unit)})
 		}
 		unit += units(r)
@@ -28,11 +33,19 @@ func seen(text string, inCode func(unit int) bool) (list []shown) {
 	return list
 }
 
+// reporter is a test, or a case of one.
+type reporter interface {
+	Helper()
+	Errorf(format string, values ...any)
+	Fatalf(format string, values ...any)
+}
+
 // checkSplit checks the laws of parts: Telegram takes each, none is too long or empty, and together they show what the
 // text shows, code as code.
-func checkSplit(t *testing.T, header, text string, limit int) []part {
+func checkSplit(t reporter, header, text string, limit int) []part {
 	t.Helper()
-	parts := split(header, text, limit)
+	spans := scan(text, limit)
+	parts := split(header, spans, limit)
 	var got, want []shown
 	for i, p := range parts {
 		if length := len(utf16.Encode([]rune(p.Markdown))); length > limit {
@@ -41,7 +54,7 @@ func checkSplit(t *testing.T, header, text string, limit int) []part {
 		if length := len(utf16.Encode([]rune(p.Plain))); length > limit {
 			t.Errorf("part %d has %d units of %d as plain text", i, length, limit)
 		}
-		if !isVisible(p.Plain) {
+		if plaintext.IsBlank(p.Plain) {
 			t.Errorf("part %d shows nothing: %q", i, p.Plain)
 		}
 		visible, entities, err := telegramtest.ParseMarkdownV2(p.Markdown)
@@ -54,9 +67,8 @@ func checkSplit(t *testing.T, header, text string, limit int) []part {
 			})
 		})...)
 	}
-	spans := scan(clean(text))
-	if again := plain(spans); again != clean(text) {
-		t.Errorf("scanned, %q is %q", clean(text), again)
+	if all := plainText(spans); !strings.ContainsAny(text, "[<") && !hasFence.MatchString(text) && letters(all) != letters(clean(text)) {
+		t.Errorf("%q is shown as %q", clean(text), all)
 	}
 	if len(parts) > 0 {
 		want = seen(oneLine(header, limit/8), func(int) bool { return false })
@@ -68,6 +80,31 @@ func checkSplit(t *testing.T, header, text string, limit int) []part {
 		t.Errorf("%q in parts of %d shows %v, not %v", text, limit, got, want)
 	}
 	return parts
+}
+
+// hasFence finds what a text hides on purpose besides links: the language of a block of code.
+var hasFence = regexp.MustCompile("```|~~~")
+
+// letters are those of a text, which Markdown leaves as they are.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// TestAnyMarkdownIsShown writes random Markdown: each is taken, in parts of any size, and shows all words.
+func TestAnyMarkdownIsShown(t *testing.T) {
+	pieces := []string{
+		"word", " ", "\n", "\n\n", "*", "**", "_", "__", "~~", "~", "`", "```", "```go\n", "# ", "## ", "- ", "1. ", "> ", "    ", "\t", "|", "---", "|---|\n",
+		"[a](https://x.test/b)", "[a](b)", "![i](https://x.test/(y))", "<https://x.test>", "<b>", "\\", "&amp;", ".", "!", "x_y", "😀", "===\n", "***\n", "|a|b|\n|-|-:|\n|c|",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 60).Draw(t, "pieces"), "")
+		checkSplit(t, "Ann", text, rapid.IntRange(minUnits, 400).Draw(t, "limit"))
+	})
 }
 
 func FuzzSplit(f *testing.F) {
@@ -113,7 +150,7 @@ func TestSplit(t *testing.T) {
 			},
 		},
 		"code in a line":  {"", "run `" + words(60) + "`", []string{"run `" + words(50) + "`", "`" + words(10) + "`"}},
-		"a forged header": {"Ann*\n_x_", "*Bob*\nhi", []string{"Ann* _x_\n*Bob*\nhi"}},
+		"a forged header": {"Ann*\n_x_", "*Bob*\nhi", []string{"Ann* _x_\nBob\nhi"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -127,11 +164,13 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// The display name is bold and nothing else of the text is, whatever it says.
+// The display name is underlined and nothing else of the text is, whatever it says.
 func TestHeader(t *testing.T) {
-	parts := split("Ann *B*", "*not bold* `code`", maxUnits)
+	parts := split("Ann *B*", scan("**__Bob__**\n<u>x</u> `code`", maxUnits), maxUnits)
 	_, entities, err := telegramtest.ParseMarkdownV2(parts[0].Markdown)
-	want := []telegramtest.Entity{{Type: "bold", Length: 7}, {Type: "code", Offset: 19, Length: 4}}
+	want := []telegramtest.Entity{
+		{Type: "underline", Length: 7}, {Type: "bold", Length: 7}, {Type: "bold", Offset: 8, Length: 3}, {Type: "code", Offset: 21, Length: 4},
+	}
 	if err != nil || !slices.Equal(entities, want) {
 		t.Errorf("%+v, %v", entities, err)
 	}
@@ -151,13 +190,15 @@ func TestClean(t *testing.T) {
 func BenchmarkSplit(b *testing.B) {
 	for name, piece := range map[string]string{
 		"words": "some words ", "code": "`a` ", "backticks": "`", "fences": "```\n", "blocks": "```\nx\n```\n", "blank": "\u200b", "lines": "\n",
+		"stars": "*", "emphasis": "*a **b ", "marks": "*_~", "brackets": "[", "links": "[a](", "images": "![a](b", "quotes": ">", "items": "- ", "angles": "<a", "tables": "|a|b|\n|-|-|\n",
+		"nested": "> - a\n", "ticks": "`a``b```c", "escapes": "\\", "tildes": "~~a~ ", "closers": "a** b_ ", "brackets closed": "[a] ", "nested brackets": "[a](b[",
 	} {
 		for _, size := range []int{10_000, 1_000_000} {
 			text := strings.Repeat(piece, size/len(piece))
 			b.Run(name+"/"+strconv.Itoa(size), func(b *testing.B) {
 				b.SetBytes(int64(size))
 				for b.Loop() {
-					split("Ann", text, maxUnits)
+					split("Ann", scan(text, maxUnits), maxUnits)
 				}
 			})
 		}

@@ -42,17 +42,6 @@ func clean(text string) string {
 	}, text)
 }
 
-// isVisible reports whether something of text is seen. A message without it is refused.
-func isVisible(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool {
-		switch r {
-		case '\u034F', '\u115F', '\u1160', '\u17B4', '\u17B5', '\u2800', '\u3164', '\uFFA0': // blank, though no white space
-			return false
-		}
-		return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Mn, unicode.Variation_Selector)
-	})
-}
-
 // oneLine makes text one line of at most so many characters.
 func oneLine(text string, most int) string {
 	text = strings.Join(strings.Fields(clean(text)), " ")

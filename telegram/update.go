@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
 // update is what Telegram tells a bot of, as far as it is looked at.
@@ -34,13 +36,19 @@ func readUpdate(data []byte) (update, error) {
 }
 
 type message struct {
-	From       *account `json:"from"`
-	SenderChat *chat    `json:"sender_chat"` // of an administrator without a name, and of a channel
-	Chat       chat     `json:"chat"`
-	Text       string   `json:"text"`
-	Caption    string   `json:"caption"`
-	Album      string   `json:"media_group_id"`
-	MigrateTo  int64    `json:"migrate_to_chat_id"`
+	From        *account   `json:"from"`
+	SenderChat  *chat      `json:"sender_chat"` // of an administrator without a name, and of a channel
+	Chat        chat       `json:"chat"`
+	Text        string     `json:"text"`
+	Entities    []entity   `json:"entities"`
+	Caption     string     `json:"caption"`
+	Album       string     `json:"media_group_id"`
+	Forward     *origin    `json:"forward_origin"`
+	ReplyTo     *message   `json:"reply_to_message"`
+	External    *elsewhere `json:"external_reply"`
+	Quote       *quotation `json:"quote"`
+	MigrateTo   int64      `json:"migrate_to_chat_id"`
+	MigrateFrom int64      `json:"migrate_from_chat_id"`
 	media
 }
 
@@ -117,7 +125,11 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 	case u.broken:
 		f.log.ErrorContext(ctx, "telegram_update_unreadable", "update_id", u.ID)
 		return nil
-	case m == nil || m.isBots():
+	case m == nil:
+		return nil
+	case m.MigrateFrom == f.options.ChatID:
+		return f.moved(ctx, m.Chat.ID)
+	case m.isBots():
 		return nil
 	case m.Chat.ID != f.options.ChatID:
 		f.ignore(ctx, m.Chat)
@@ -125,8 +137,7 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 	case u.Edited != nil:
 		return f.tell(ctx, saidEdited)
 	case m.MigrateTo != 0:
-		f.log.ErrorContext(ctx, "telegram_chat_moved", "chat_id", m.Chat.ID, "new_chat_id", m.MigrateTo, "do", "set the chat's id to the new one")
-		return nil
+		return f.moved(ctx, m.MigrateTo)
 	case m.Text != "":
 		return f.read(ctx, u, m, m.Text)
 	case !m.has():
@@ -158,7 +169,7 @@ func (f *FrontEnd) refuseMedia(ctx context.Context, m *message) error {
 
 // read takes a text: a command, or a message to the crew.
 func (f *FrontEnd) read(ctx context.Context, u update, m *message, text string) error {
-	if c, ok := parseCommand(text); ok {
+	if c, ok := parseCommand(text); ok && m.Forward == nil {
 		return f.command(ctx, u, c)
 	}
 	return f.say(ctx, u, m, text)
@@ -170,7 +181,7 @@ func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) e
 	if complaint != "" {
 		return f.tell(ctx, complaint)
 	}
-	err := f.crew.Say(ctx, f.key(u), continuo.Text(text), m.author())
+	err := f.crew.Say(ctx, f.key(u), continuo.Text(f.told(m, text)), m.author())
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return f.tell(ctx, refused.Reason)
 	}
@@ -188,7 +199,7 @@ func checkText(text string) (taken, complaint string) {
 	case countUnits(text) > maxUnits:
 		return "", saidLong
 	}
-	if text = clean(text); !isVisible(text) {
+	if text = clean(text); plaintext.IsBlank(text) {
 		return "", saidEmpty
 	}
 	return text, ""
@@ -199,21 +210,36 @@ func (m *message) author() *continuo.Author {
 	if m.Chat.Type == "private" {
 		return nil
 	}
-	var name string
-	switch {
-	case m.SenderChat != nil:
-		name = m.SenderChat.Title
-	case m.From != nil:
-		name = m.From.FirstName + " " + m.From.LastName
-		if !isVisible(name) {
-			name = m.From.Username
-		}
-	}
-	if name = oneLine(name, 64); name == "" {
+	name := oneLine(m.name(), maxName)
+	if name == "" {
 		return nil
 	}
 	return &continuo.Author{DisplayName: name}
 }
+
+// maxName is how many characters of a person's name are told.
+const maxName = 64
+
+// name is that of who wrote the message; "" where it is not said.
+func (m *message) name() string {
+	switch {
+	case m.SenderChat != nil:
+		return m.SenderChat.Title
+	case m.From != nil:
+		return m.From.name()
+	}
+	return ""
+}
+
+func (a *account) name() string {
+	if name := a.FirstName + " " + a.LastName; !plaintext.IsBlank(name) {
+		return name
+	}
+	return a.Username
+}
+
+// id is the account's, as a bot's token has it.
+func (a *account) id() string { return strconv.FormatInt(a.ID, 10) }
 
 // key is the name under which an update is taken once.
 func (f *FrontEnd) key(u update) string { return fmt.Sprintf("telegram/%s/%d", f.botID, u.ID) }
@@ -228,10 +254,24 @@ func (f *FrontEnd) ignore(ctx context.Context, c chat) {
 	f.log.WarnContext(ctx, "telegram_chat_ignored", "chat_id", c.ID, "chat_type", c.Type, "reason", "it is not the chat of the crew")
 }
 
+// moved says, in the log and in the supergroup, that the chat has become one, which has another id. It is said once.
+func (f *FrontEnd) moved(ctx context.Context, to int64) error {
+	if f.movedTo == to {
+		return nil
+	}
+	f.movedTo = to
+	f.log.ErrorContext(ctx, "telegram_chat_moved", "chat_id", f.options.ChatID, "new_chat_id", to, "do", "set telegram.chat_id to the new one")
+	return f.tellIn(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew does not hear it before telegram.chat_id is set to that id.", to))
+}
+
 // tell sends the chat a reply of the listener's. What Telegram will never take is left out.
 func (f *FrontEnd) tell(ctx context.Context, text string) error {
-	for _, p := range split("", text, f.options.MaxMessageLength) {
-		if err := f.send(ctx, f.listener, p); err != nil {
+	return f.tellIn(ctx, f.options.ChatID, text)
+}
+
+func (f *FrontEnd) tellIn(ctx context.Context, chatID int64, text string) error {
+	for _, p := range split("", verbatim(text), f.options.MaxMessageLength) {
+		if err := f.sendTo(ctx, f.listener, chatID, p); err != nil {
 			if ctx.Err() != nil || isPassing(err) {
 				return err
 			}

@@ -46,6 +46,8 @@ type Call struct {
 	Conversation continuo.Conversation
 	ID           string
 	Arguments    string // as the model wrote them
+	// Since is the seq of the last entry that the caller must not see: a crew was reset there. 0: it may see all.
+	Since int64
 }
 
 // Result is what a call gave.
@@ -54,6 +56,9 @@ type Result struct {
 	Outcome string
 	// Content is the whole output. What a model is shown of it is for the window to decide.
 	Content string
+	// File is the alias path of a file of the conversation that the call wrote; the log keeps it as the result's
+	// OutputRef. Empty for every other call.
+	File string
 	// Failed says that the call did not do what it was asked to; Content says why.
 	Failed bool
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// askAgain makes calls again that were interrupted in an earlier turn of the run's step, where their tools say
-// that this does no harm. The calls and their results stand in the log as the interrupted ones do.
+// askAgain makes calls again that were interrupted in an earlier turn of the run's step: those of tools that are safe to
+// repeat, and those on which nobody had decided, which have not run and for which a person is asked again. The calls and their results stand in the log as the interrupted ones do.
 func (c *cycle) askAgain() error {
 	calls, err := c.interrupted()
 	if err != nil || len(calls) == 0 {
@@ -30,7 +30,7 @@ func (c *cycle) interrupted() ([]continuo.ToolCall, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
+	var ids, undecided []string
 	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{Backward: true}) {
 		switch {
 		case err != nil:
@@ -40,25 +40,28 @@ func (c *cycle) interrupted() ([]continuo.ToolCall, error) {
 			return nil, nil
 		case entry.PartType == continuo.PartInterrupted:
 			ids = append(ids, entry.ToolCallID)
-		case entry.Role == continuo.Assistant && !saysNothing(&entry):
-			return c.repeatable(&entry, ids), nil
+		case entry.PartType == continuo.PartUndecided:
+			undecided = append(undecided, entry.ToolCallID)
+		case entry.Role == continuo.Assistant && !SaysNothing(&entry):
+			return c.repeatable(&entry, ids, undecided), nil
 		}
 	}
 	return nil, nil
 }
 
-// saysNothing reports whether an answer broke off before it had said anything.
-func saysNothing(answer *continuo.Entry) bool {
+// SaysNothing reports whether an answer broke off before it had said anything.
+func SaysNothing(answer *continuo.Entry) bool {
 	return answer.Error != nil && !answer.HasCalls() && answer.Content.IsEmpty()
 }
 
-// repeatable returns those calls of an answer that have one of the ids and are safe to repeat, under new ids. The
+// repeatable returns, under new ids, the undecided calls of an answer and those of ids that are safe to repeat. The
 // calls of an answer that broke off never began.
-func (c *cycle) repeatable(answer *continuo.Entry, ids []string) []continuo.ToolCall {
+func (c *cycle) repeatable(answer *continuo.Entry, ids, undecided []string) []continuo.ToolCall {
 	var calls []continuo.ToolCall
 	for _, call := range answer.ToolCalls {
 		found, ok := c.find(call.Name)
-		if answer.Error == nil && slices.Contains(ids, call.ID) && ok && tool.IsRepeatable(found) {
+		again := slices.Contains(undecided, call.ID) || slices.Contains(ids, call.ID) && tool.IsRepeatable(found)
+		if answer.Error == nil && ok && again {
 			call.ID = c.Log.NewID("call")
 			calls = append(calls, call)
 		}

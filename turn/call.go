@@ -22,8 +22,9 @@ const largestOutputs = 4
 // ran is what became of a call.
 type ran struct {
 	tool.Result
-	outcome string        // for the meter
-	took    time.Duration // without the wait for a person; 0 when it did not run
+	outcome   string        // for the meter
+	undecided bool          // it did not run, because the turn ended before anybody decided whether it may
+	took      time.Duration // without the wait for a person; 0 when it did not run
 }
 
 // answerCalls runs an answer's calls side by side, unless the turn has reached its limit, and appends their
@@ -126,8 +127,13 @@ func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 		name = found.Spec().Name
 		entry.ToolName = name
 	}
-	if result.Failed {
+	switch {
+	case done.undecided:
+		entry.PartType = continuo.PartUndecided
+	case result.Failed:
 		entry.PartType = continuo.PartToolError
+	default:
+		entry.OutputRef = result.File
 	}
 	c.journal.keeper.options.Meter.ToolCalled(name, done.outcome, done.took)
 	return entry
@@ -162,11 +168,18 @@ func refused(outcome, format string, args ...any) ran {
 
 // askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
 func (c *cycle) askPerson(call continuo.ToolCall) *ran {
-	asked := c.journal.emitKept(Event{Kind: Asked, Call: c.shown(call)})
+	defer c.clock.hold()()
+	question := Event{Kind: Asked, Call: c.shown(call)}
+	ctx := c.ctx
+	if c.limits.Ask != AskWithoutLimit {
+		question.Until = time.Now().Add(c.limits.Ask).UTC().Truncate(time.Millisecond)
+		bounded, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
+		defer cancel()
+		ctx = bounded
+	}
+	asked := c.journal.emitKept(question)
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalAsked()
-	ctx, cancel := context.WithTimeout(c.ctx, c.limits.Ask)
-	defer cancel()
 	decision, decided := c.journal.decision(ctx, asked)
 	word := ApprovalDenied
 	switch {
@@ -184,6 +197,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 		return nil
 	}
 	refusal := refused(ToolDenied, "not run: it was not allowed")
+	refusal.undecided = word == ApprovalCancelled
 	if decision.Reason != "" {
 		refusal.Content += ": " + decision.Reason
 	}
@@ -209,7 +223,7 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 	defer cancel()
 	begin := time.Now()
 	done.Result = runOrLeave(ctx, call.Name, func() tool.Result {
-		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments})
+		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.View.Since()})
 	})
 	done.took = time.Since(begin)
 	switch {
@@ -256,14 +270,15 @@ func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.R
 	}
 }
 
-// find returns the tool that a call names as the rendering named it to the model.
+// find returns the tool that a call names: as requests name it (fs_read), or by its own name (fs.read), which people,
+// policies and briefs use.
 func (c *cycle) find(name string) (tool.Tool, bool) {
 	for _, candidate := range c.tools {
 		if render.ToolName(candidate.Spec().Name) == name {
 			return candidate, true
 		}
 	}
-	return nil, false
+	return c.tools.Find(name)
 }
 
 func names(tools tool.Set) []string {

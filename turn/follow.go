@@ -113,27 +113,55 @@ func (f *follower) fromJournal(j *Journal) error {
 
 // page yields one page of kept events and returns how many there were.
 func (f *follower) page() (int, error) {
-	page, err := f.keeper.store.TurnEvents(f.ctx, f.conversationID, f.turnID, f.after, eventPage)
-	if err != nil {
+	shared, err := f.keeper.pages.take(f.ctx, turnKey{f.conversationID, f.turnID}, f.after, f.load)
+	if shared == nil {
 		return 0, err
 	}
-	var conversation continuo.Conversation // read when the first event with an entry comes
-	for _, stored := range page {
-		e, err := decode(f.turnID, stored)
-		if err == nil && e.Entry != nil && conversation.ID == "" {
-			conversation, err = f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
+	defer f.keeper.pages.release(shared)
+	return f.giveAll(shared.events), nil
+}
+
+// ownPage is page without what other readers of this process have in memory: a redaction may have removed it.
+func (f *follower) ownPage() (int, error) {
+	events, err := f.load()
+	return f.giveAll(events), err
+}
+
+// giveAll yields the events that the reader has not seen, until it has enough, and returns how many there were.
+func (f *follower) giveAll(events []Event) (given int) {
+	for _, e := range events {
+		if e.ID <= f.after {
+			continue
 		}
-		if err == nil {
-			e, err = withEntry(f.ctx, f.keeper.options.Log, conversation, e)
-		}
-		if err != nil {
-			return 0, err
-		}
+		given++
 		if f.give(e); f.over {
 			break
 		}
 	}
-	return len(page), nil
+	return given
+}
+
+// load reads a page of kept events from the store.
+func (f *follower) load() ([]Event, error) {
+	stored, err := f.keeper.store.TurnEvents(f.ctx, f.conversationID, f.turnID, f.after, eventPage)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]Event, len(stored))
+	var conversation continuo.Conversation // read when the first event with an entry comes
+	for i := range stored {
+		e, err := decode(f.turnID, stored[i])
+		if err == nil && e.Entry != nil && conversation.ID == "" {
+			conversation, err = f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
+		}
+		if err == nil {
+			events[i], err = withEntry(f.ctx, f.keeper.options.Log, conversation, e)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
 }
 
 // fromStore follows a turn that runs in another process or has ended. One whose process is gone is closed,
@@ -148,7 +176,11 @@ func (f *follower) fromStore() error {
 		if err != nil {
 			return fmt.Errorf("turn %s: %w (its conversation may have been deleted)", f.turnID, err)
 		}
-		given, err := f.page()
+		read := f.page
+		if turn.State != continuo.TurnRunning && turn.LastEvent == 0 { // its events were removed
+			read = f.ownPage
+		}
+		given, err := read()
 		if err != nil || f.over {
 			return err
 		}

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,15 +11,19 @@ import (
 )
 
 // Journal is a turn that runs in this process: it holds the conversation's lease, gives each event its
-// id, shows it at once to the readers of this process, and has it in the store soon after. What the model
-// streams is at most FlushAge (plus one commit) or twice FlushBytes ahead of the store; entries are
-// committed together with the events before them.
+// id, writes it to the store, and shows it to the readers of this process. Entries are committed together with
+// the events before them.
+//
+// With [ShowDurable] readers see an event when it is in the store. An event that comes while nothing is written is
+// written at once; events that come during a write go with the next one. With [ShowImmediate] readers see it at once,
+// and the store has it FlushAge (plus one commit) or twice FlushBytes later.
 //
 // One goroutine appends. Readers, signals and approvals may come from any.
 type Journal struct {
 	keeper *Keeper
-	turn   continuo.Turn // as it was begun
-	began  time.Time     // by this process's clock
+	turn   continuo.Turn  // as it was begun
+	began  time.Time      // by this process's clock
+	used   continuo.Usage // of the turn, by the process that it was taken over from
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 
@@ -31,15 +34,17 @@ type Journal struct {
 	flushing sync.Mutex
 	seen     int       // signals that were read
 	renewed  time.Time // when the lease was last renewed
-	settled  bool      // the turn's end is in the store: there is nothing more to write
+	settled  bool      // the turn has ended, or is left: there is nothing more to write
 
 	mu        sync.Mutex
-	recent    []Event // the newest events: those that are not in the store, and some before them
+	recent    []Event // the newest events that readers may see
 	last      int64   // id of the newest event
-	pending   []continuo.TurnEvent
-	flying    flight    // what a flush under way has taken of pending
-	bytes     int       // of pending
-	oldest    time.Time // when the first of pending came
+	pending   []pending
+	flying    flight        // what a flush under way has taken of pending
+	bytes     int           // of pending
+	oldest    time.Time     // when the first of pending came
+	flushed   time.Time     // when the newest write of events ended
+	took      time.Duration // how long it took
 	ended     bool
 	err       error              // why the journal ended without a last event
 	asked     []Event            // those that nobody has decided on
@@ -49,6 +54,12 @@ type Journal struct {
 	kick chan struct{} // has room for one: flush now
 	done sync.WaitGroup
 	quit chan struct{}
+}
+
+// pending is an event that waits for the store.
+type pending struct {
+	event  Event
+	stored continuo.TurnEvent
 }
 
 // flight is how much is on its way to the store, and since when the first of it has waited.
@@ -80,13 +91,16 @@ func (j *Journal) Context() context.Context { return j.ctx }
 // Stop ends the journal's context: with ErrInterrupted when the program ends, with nil when the user wants it.
 func (j *Journal) Stop(cause error) { j.stop(cause) }
 
-// emit shows an event, has it kept soon, and returns its id. It waits where the store is too far behind.
+// emit has an event kept and shown, and returns its id. It waits where the store is too far behind.
 func (j *Journal) emit(e Event) int64 {
 	stored := encode(&e) // before anything is locked: it panics where JSON cannot hold what a model gave
 	j.order.Lock()
 	defer j.order.Unlock()
 	first, due, behind := j.queue(&e, stored)
-	j.show(e)
+	j.observe(e)
+	if j.immediate() {
+		j.show(e)
+	}
 	if behind {
 		_ = j.flush() // it is tried again with the next event
 	} else if first || due {
@@ -96,14 +110,17 @@ func (j *Journal) emit(e Event) int64 {
 }
 
 // emitKept is emit for an event that others may answer: it is in the store before anybody sees it, so that
-// an answer that comes to another process finds it there. Where the store fails it is shown all the same.
+// an answer that comes to another process finds it there.
 func (j *Journal) emitKept(e Event) int64 {
 	stored := encode(&e)
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.queue(&e, stored)
 	_ = j.flush() // it is tried again with the next event
-	j.show(e)
+	j.observe(e)
+	if j.immediate() {
+		j.show(e) // where the store fails too
+	}
 	return e.ID
 }
 
@@ -116,22 +133,33 @@ func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind
 	if len(j.pending) == 0 {
 		j.oldest = time.Now()
 	}
-	j.pending, j.bytes = append(j.pending, stored), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
+	j.pending, j.bytes = append(j.pending, pending{*e, stored}), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
 	return len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes, j.behind()
 }
 
-// show lets the readers of this process see an event. The caller holds order.
-func (j *Journal) show(e Event) {
-	j.observe(e)
+// immediate reports whether readers see events before the store has them.
+func (j *Journal) immediate() bool { return j.keeper.options.Show == ShowImmediate }
+
+// show lets the readers of this process see events. They come in order.
+func (j *Journal) show(events ...Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.publish(e)
-	j.note(&e)
+	for i := range events {
+		j.note(&events[i])
+	}
+	j.publish(events...)
 }
 
-// behind reports whether the store is further behind than it may be: by twice FlushBytes, of which some has
-// waited for twice FlushAge, or by anything for MaxBehind. The caller holds mu.
+// maxHeld bounds the events that are held for a store that cannot be reached, in bytes.
+const maxHeld = 1 << 20
+
+// behind reports whether the store is further behind than it may be: by maxHeld; where readers see what it does not
+// have, by twice FlushBytes, of which some has waited for twice FlushAge, or by anything for MaxBehind. The caller
+// holds mu.
 func (j *Journal) behind() bool {
+	if !j.immediate() {
+		return j.bytes+j.flying.bytes >= maxHeld
+	}
 	oldest := j.oldest
 	if j.flying.bytes > 0 {
 		oldest = j.flying.oldest
@@ -143,7 +171,11 @@ func (j *Journal) behind() bool {
 // publish shows an event to the readers. The caller holds mu.
 func (j *Journal) publish(events ...Event) {
 	j.recent = append(j.recent, events...)
-	if surplus := len(j.recent) - len(j.pending) - keepRecent; surplus > keepRecent {
+	unsaved := 0
+	if j.immediate() {
+		unsaved = len(j.pending)
+	}
+	if surplus := len(j.recent) - unsaved - keepRecent; surplus > keepRecent {
 		j.recent = slices.Clone(j.recent[surplus:])
 	}
 	j.wake()
@@ -194,7 +226,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	var last continuo.TurnUpdate
 	update := func(stored []continuo.Entry) continuo.TurnUpdate {
 		told = tell(stored)
-		events := slices.Clone(pending)
+		events := storedOf(pending)
 		for i := range told {
 			told[i].ID, told[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
 			events = append(events, encode(&told[i]))
@@ -212,8 +244,8 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		j.lostIf(err)
 		return nil, err
 	}
-	j.renewed, j.settled = time.Now(), last.State != ""
-	j.landed()
+	j.renewed, j.settled = time.Now(), last.State != "" || last.Lease < 0
+	j.landed(pending)
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	for _, e := range told {
 		j.observe(e) // whoever sees an event finds it counted
@@ -275,7 +307,7 @@ func (j *Journal) lastID() int64 {
 }
 
 // take empties pending. The caller holds flushing.
-func (j *Journal) take() []continuo.TurnEvent {
+func (j *Journal) take() []pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pending := j.pending
@@ -284,15 +316,31 @@ func (j *Journal) take() []continuo.TurnEvent {
 	return pending
 }
 
-// landed says that what was taken is in the store. The caller holds flushing.
-func (j *Journal) landed() {
+// landed says that what was taken is in the store, and shows it. The caller holds flushing.
+func (j *Journal) landed(events []pending) {
+	if !j.immediate() {
+		shown := make([]Event, 0, len(events))
+		for i := range events {
+			shown = append(shown, events[i].event)
+		}
+		j.show(shown...)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.flying = flight{}
+	j.flying, j.flushed = flight{}, time.Now()
+}
+
+// storedOf is what the store gets of events.
+func storedOf(events []pending) []continuo.TurnEvent {
+	stored := make([]continuo.TurnEvent, 0, len(events))
+	for i := range events {
+		stored = append(stored, events[i].stored)
+	}
+	return stored
 }
 
 // putBack restores events that the store did not take. The caller holds flushing.
-func (j *Journal) putBack(events []continuo.TurnEvent) {
+func (j *Journal) putBack(events []pending) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.pending, j.bytes = append(events, j.pending...), j.bytes+j.flying.bytes
@@ -311,7 +359,7 @@ func (j *Journal) flush() error {
 	}
 	pending := j.take()
 	update := continuo.TurnUpdate{
-		ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: pending, SignalsSeen: j.seen,
+		ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: storedOf(pending), SignalsSeen: j.seen,
 	}
 	if time.Since(j.renewed) > j.keeper.options.Lease/6 {
 		update.Lease = j.keeper.options.Lease
@@ -323,8 +371,9 @@ func (j *Journal) flush() error {
 		j.lostIf(err)
 		return err
 	}
-	j.landed()
+	j.landed(pending)
 	if len(pending) > 0 {
+		j.tookToWrite(time.Since(begin))
 		j.measure(StageFlush, time.Since(begin))
 		j.keeper.options.Meter.EventsFlushed(len(pending))
 	}
@@ -342,21 +391,6 @@ func (j *Journal) flush() error {
 	}
 	return nil
 }
-
-// lostIf stops the turn when another process has taken its place, or when the store could not be written for
-// much longer than its lease. For a shorter time it waits: while nobody reaches the store nobody can take
-// its place, and those who come back give it a moment (see Keeper.abandoned).
-func (j *Journal) lostIf(err error) {
-	if errors.Is(err, continuo.ErrLeaseLost) || time.Since(j.renewed) > outageLeases*j.keeper.options.Lease {
-		if j.ctx.Err() == nil {
-			j.keeper.options.Meter.LeaseLost()
-		}
-		j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
-	}
-}
-
-// outageLeases is for how many leases a turn waits for its store.
-const outageLeases = 4
 
 // observe tells of an event.
 func (j *Journal) observe(e Event) {
@@ -395,14 +429,28 @@ func (j *Journal) flushAsNeeded() {
 	}
 }
 
+// tookToWrite notes how long a write of events took.
+func (j *Journal) tookToWrite(took time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.took = took
+}
+
+// writeShare bounds the share of a store's time that one turn takes: after a write it lets the store be for so many
+// times as long as that took, up to FlushAge.
+const writeShare = 4
+
 // untilDue is how long the pending events may still wait for others to come along.
 func (j *Journal) untilDue() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.pending) == 0 || j.bytes >= j.keeper.options.FlushBytes {
+	switch {
+	case len(j.pending) == 0, j.bytes >= j.keeper.options.FlushBytes:
 		return 0
+	case j.immediate():
+		return time.Until(j.oldest.Add(j.keeper.options.FlushAge))
 	}
-	return time.Until(j.oldest.Add(j.keeper.options.FlushAge))
+	return time.Until(j.flushed.Add(min(writeShare*j.took, j.keeper.options.FlushAge)))
 }
 
 // sleep waits for a time, for more bytes, or for a signal to look for; false at the journal's end.

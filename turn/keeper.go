@@ -18,6 +18,7 @@ import (
 type Keeper struct {
 	options KeeperOptions
 	store   continuo.TurnStore
+	pages   pages
 
 	mu         sync.Mutex
 	journals   map[string]*Journal      // of the turns that run here; nil for one whose lease is being taken
@@ -40,13 +41,18 @@ type KeeperOptions struct {
 	// Poll is how often turns of other processes are looked at by those who follow them, where the store does
 	// not tell of changes. Default 100 ms.
 	Poll time.Duration
-	// FlushAge is how long an event waits for others before it goes to the store, FlushBytes the text, in
+	// Show says when readers see an event. Default ShowDurable.
+	Show Show
+	// FlushAge is the longest that an event waits for others before it goes to the store, FlushBytes the text, in
 	// bytes, that makes it go at once. Default 50 ms and 1 KiB.
 	FlushAge   time.Duration
 	FlushBytes int
 	// MaxBehind is for how long readers are shown events that a store which cannot be reached does not have; then
-	// the turn waits for the store. Default 1 s.
+	// the turn waits for the store. Of ShowImmediate. Default 1 s.
 	MaxBehind time.Duration
+	// TakeUp decides what becomes of a running turn whose process is gone; see [Keeper.TakeUp]. It is asked by one
+	// goroutine of this process at a time for each turn. Default: it is closed.
+	TakeUp func(ctx context.Context, seen continuo.Turn) (Fate, error)
 	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
 	// quick. Took is how long the turn has run. Default none.
 	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
@@ -54,11 +60,23 @@ type KeeperOptions struct {
 	Meter Meter
 }
 
+// Show says when readers of a turn see an event.
+type Show string
+
+// The times at which readers see an event.
+const (
+	ShowDurable   Show = ""          // when the store has it: what somebody saw is never lost
+	ShowImmediate Show = "immediate" // at once: a program that is killed loses the newest
+)
+
 // NewKeeper makes a keeper.
 func NewKeeper(options KeeperOptions) *Keeper {
 	options.Owner += ownerSeparator + options.Log.NewID("keep")
 	if options.Gone == nil {
 		options.Gone = func(string) bool { return false }
+	}
+	if options.TakeUp == nil {
+		options.TakeUp = func(context.Context, continuo.Turn) (Fate, error) { return FateClose, nil }
 	}
 	if options.Meter == nil {
 		options.Meter = noMeter{}
@@ -170,15 +188,9 @@ func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, sign
 	return err
 }
 
-// abandoned reports whether nobody carries on a running turn any more.
-func (k *Keeper) abandoned(turn continuo.Turn) bool {
-	if turn.Owner != k.options.Owner {
-		return turn.LeaseExpired && !k.options.Log.JustBack(3*k.options.Heartbeat) || k.gone(turn.Owner)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, runs := k.journals[turn.ID]
-	return !runs
+// Abandoned reports whether nobody carries on a running turn any more, as it was read.
+func (k *Keeper) Abandoned(turn continuo.Turn) bool {
+	return turn.State == continuo.TurnRunning && k.abandoned(turn)
 }
 
 // Settled returns a running turn as it is, closed first if its process is gone.
@@ -192,16 +204,22 @@ func (k *Keeper) Settled(ctx context.Context, turn continuo.Turn) (continuo.Turn
 	return k.store.Turn(ctx, turn.ConversationID, turn.ID)
 }
 
+// WaitingCall is a call that waits for a person's decision.
+type WaitingCall struct {
+	continuo.ToolCall
+	Until time.Time // when it is denied if nobody decides; zero for never
+}
+
 // Waiting lists the calls of a running turn that wait for a person's decision, in the order in which they
 // came.
-func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]continuo.ToolCall, error) {
+func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]WaitingCall, error) {
 	asked, err := k.asked(ctx, turn)
 	if err != nil {
 		return nil, err
 	}
-	var waiting []continuo.ToolCall
+	var waiting []WaitingCall
 	for _, event := range asked {
-		waiting = append(waiting, *event.Call)
+		waiting = append(waiting, WaitingCall{*event.Call, event.Until})
 	}
 	return waiting, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -17,6 +18,7 @@ type kept struct {
 	Signature string             `json:"signature,omitempty"`
 	Delta     *keptDelta         `json:"delta,omitempty"`
 	Call      *continuo.ToolCall `json:"call,omitempty"`
+	Until     time.Time          `json:"until,omitzero"`
 	Decision  *Decision          `json:"decision,omitempty"`
 	Plan      *continuo.Plan     `json:"plan,omitempty"`
 	Round     *continuo.Round    `json:"round,omitempty"`
@@ -39,7 +41,7 @@ type keptDelta struct {
 // encode writes an event's stored form.
 func encode(e *Event) continuo.TurnEvent {
 	stored := kept{
-		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*keptDelta)(e.Delta), Call: e.Call, Decision: e.Decision,
+		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*keptDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
 		Plan: e.Plan, Round: e.Round, Attempt: e.Attempt,
 	}
 	if e.Entry != nil {
@@ -59,7 +61,7 @@ func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
 	}
 	e := Event{
 		ID: stored.ID, Kind: k.Kind, TurnID: turnID, Text: k.Text, Signature: k.Signature, Delta: (*model.ToolCallDelta)(k.Delta),
-		Call: k.Call, Decision: k.Decision, Plan: k.Plan, Round: k.Round, Attempt: k.Attempt,
+		Call: k.Call, Until: k.Until, Decision: k.Decision, Plan: k.Plan, Round: k.Round, Attempt: k.Attempt,
 	}
 	if k.Seq > 0 {
 		e.Entry = &continuo.Entry{Seq: k.Seq}

@@ -8,7 +8,8 @@ import (
 )
 
 // Plan decides what the runner's model would be shown of a source as it was at seq at. The source may be a log with
-// entries behind it that are not appended yet. Its messages have placeholders for attachments.
-func (r *Runner) Plan(ctx context.Context, source window.Source, at int64) (*continuo.Plan, error) {
-	return window.Build(source, r.View, windowInput(at, r.envelope(r.own(), r.offered(ctx)), r.Model.Info()))
+// entries behind it that are not appended yet. The envelope is that of the request, with the tools that it offers. The plan's
+// messages have placeholders for attachments; see [Attach].
+func (r *Runner) Plan(ctx context.Context, conversation continuo.Conversation, source window.Source, at int64) (*continuo.Plan, continuo.Envelope, error) {
+	return r.offer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
 }

@@ -19,13 +19,30 @@ const idLeap = 1 << 20
 // Recover closes a turn whose process is gone: partial text becomes an assistant entry with the reason
 // interrupted, calls that were cut off move to its partial calls, calls without a result get one that says
 // so. All of it is one commit, so that it may be killed too. It reports false when somebody else was
-// faster.
+// faster. A turn that KeeperOptions.TakeUp takes goes on in this process instead; one that it leaves stays as it is.
 func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) {
 	done, err := k.alone(ctx, seen.ID)
 	if done == nil {
 		return false, err
 	}
 	defer done()
+	if fate, err := k.options.TakeUp(ctx, seen); fate != FateClose || err != nil {
+		return fate == FateTaken, err
+	}
+	return k.closeSeen(ctx, seen)
+}
+
+// Close closes a running turn whose process is gone, whatever KeeperOptions.TakeUp would do; see [Keeper.Recover].
+func (k *Keeper) Close(ctx context.Context, seen continuo.Turn) (bool, error) {
+	done, err := k.alone(ctx, seen.ID)
+	if done == nil {
+		return false, err
+	}
+	defer done()
+	return k.closeSeen(ctx, seen)
+}
+
+func (k *Keeper) closeSeen(ctx context.Context, seen continuo.Turn) (bool, error) {
 	turn, err := k.store.TakeTurn(ctx, seen, k.options.Owner, k.options.Lease)
 	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) {
 		return false, nil
@@ -133,6 +150,7 @@ func newestAssistant(entries []continuo.Entry) *continuo.Entry {
 // remains is what a turn left behind.
 type remains struct {
 	started     bool
+	starts      int              // by how many processes
 	mode        continuo.Mode    // of the turn's entries
 	author      *continuo.Author // the role of a crew that speaks; nil for none
 	plan        *continuo.Plan   // of the newest round
@@ -191,6 +209,7 @@ func (r *remains) take(e *Event) {
 	switch e.Kind {
 	case Started:
 		r.started = true
+		r.starts++
 	case Planned:
 		r.plan, r.round, r.answer = e.Plan, e.Round, model.Answer{}
 		if e.Round != nil {
@@ -269,6 +288,7 @@ func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []contin
 	for _, call := range r.open.OpenCalls() {
 		result := interruptedCall(call, r.open.Hidden)
 		if slices.Contains(r.asked, call.ID) {
+			result.PartType = continuo.PartUndecided
 			result.Content = continuo.Text("error: not run: the program ended before anybody decided whether it may")
 		}
 		entries = append(entries, result)

@@ -41,7 +41,13 @@ func build(source Source, at int64, view window.View, envelope continuo.Envelope
 	if err != nil {
 		return nil, err
 	}
-	if envelope, err = instructed(envelope, info); err != nil {
+	return request(source, plan, view, envelope, info, without)
+}
+
+// request writes a plan out.
+func request(source Source, plan *continuo.Plan, view window.View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+	envelope, err := instructed(envelope, info)
+	if err != nil {
 		return nil, err
 	}
 	if _, named := info.Transcript(); !named && info.Protocol != model.ProtocolPrompt { // a text has nothing but the names of parts
@@ -49,6 +55,7 @@ func build(source Source, at int64, view window.View, envelope continuo.Envelope
 			return nil, err
 		}
 	}
+	noteUnsent(plan, info)
 	envelope.View = rawjson.MustMarshal(view)
 	body, err := Render(envelope, plan, info)
 	if err != nil {
@@ -72,8 +79,12 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.I
 		envelope = complete
 	}
 	encoding, exact := token.ForModel(info.Name)
+	leadIn := ""
+	if info.Protocol == model.ProtocolAnthropic || envelope.Roles != continuo.RolesFree {
+		leadIn = render.LeadIn
+	}
 	return window.Input{
-		At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
+		LeadIn: leadIn, At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
 		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != demoProvider,
 	}
 }
@@ -121,6 +132,20 @@ func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([
 	default:
 		return nil, fmt.Errorf("%w: no rendering for the protocol %q", continuo.ErrInvalid, info.Protocol)
 	}
+}
+
+// noteUnsent notes in a plan which parts and blocks its request goes without because of where it goes.
+func noteUnsent(plan *continuo.Plan, info model.Info) {
+	options := render.Options{Provider: info.Provider}
+	switch info.Protocol {
+	case model.ProtocolOpenAIChat:
+		plan.Missing = append(plan.Missing, render.UnsentOpenAIChat(plan.Messages)...)
+	case model.ProtocolAnthropic:
+		plan.Missing = append(plan.Missing, render.UnsentAnthropic(plan.Messages, options)...)
+	default:
+		plan.Missing = append(plan.Missing, render.UnsentText(plan.Messages)...)
+	}
+	plan.Withheld = render.Withheld(plan.Messages, options)
 }
 
 // Replay makes the request of a round again, from the log and the envelope that was kept, and reports

@@ -1,24 +1,22 @@
 package turn
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/render"
 )
 
 // round asks the model, or the fallback in its place, and appends the answer.
 func (c *cycle) round(last bool) (*continuo.Entry, error) {
-	begin := time.Now()
-	asked, err := c.plan(c.own(), last)
+	answer, err := c.answerOf(c.own(), last)
 	if err != nil {
 		return nil, err
 	}
-	c.journal.measure(StageBuild, time.Since(begin))
-	answer := c.ask(asked)
 	if c.mayFallBack(&answer) {
 		c.journal.emit(Event{Kind: FellBack, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
 		answer = c.askFallback(answer, last)
@@ -29,9 +27,27 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 	return c.keep(answer)
 }
 
+// answerOf asks a model, and once more in each dialect that its refusals point to. The error says why no request
+// could be made.
+func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
+	for {
+		begin := time.Now()
+		asked, err := c.plan(upstream, last)
+		if err != nil {
+			return continuo.Entry{}, err
+		}
+		c.journal.measure(StageBuild, time.Since(begin))
+		answer := c.ask(asked)
+		if !isSilent(&answer) || !upstream.Speaker.Learn(asked.dialect, answer.Error) {
+			return answer, nil
+		}
+		c.journal.emit(Event{Kind: Rephrased, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
+	}
+}
+
 // keep appends an answer. One that breaks a rule of the log is kept as one that failed, with its text: what
-// was shown must not be lost. Where the store fails twice the turn is left to recovery, which makes the
-// answer of the events.
+// was shown must not be lost. A store that cannot be reached is waited for. Where it fails in another way, twice, the turn
+// is left to recovery, which makes the answer of the events.
 func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 	kept, err := c.answered(answer)
 	var rule *continuo.RuleError
@@ -45,7 +61,15 @@ func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 		answer.Error.Message += "; " + rule.Error()
 		answer = textOf(answer)
 	}
-	if kept, err = c.answered(answer); err != nil {
+	until := time.Now().Add(c.journal.keeper.outage())
+	for {
+		kept, err = c.answered(answer) // where a failed write has landed, the ids of its events refuse this one
+		if !errors.Is(err, continuo.ErrUnavailable) || time.Now().After(until) || c.journal.ctx.Err() != nil {
+			break
+		}
+		time.Sleep(c.journal.keeper.options.Heartbeat)
+	}
+	if err != nil {
 		return nil, &notKeptError{err}
 	}
 	return kept, nil
@@ -57,21 +81,23 @@ type notKeptError struct{ err error }
 func (e *notKeptError) Error() string { return "keep the answer: " + e.err.Error() }
 func (e *notKeptError) Unwrap() error { return e.err }
 
-// request is one that is ready to be sent.
-type request struct {
+// readyRequest is one that is ready to be sent.
+type readyRequest struct {
 	*Request
 	upstream Upstream
+	dialect  model.Dialect
 	round    *continuo.Round
 }
 
 // plan builds a round's request for an upstream, in the protocol that it speaks.
-func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
+func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
 		return nil, err
 	}
 	info := upstream.Model.Info()
-	built, err := Build(c.ctx, c.Log, conversation, conversation.LastSeq, c.View, c.envelope(upstream, c.toolsOf(last)), info)
+	dialect := upstream.Speaker.Dialect()
+	built, err := c.build(conversation, upstream, dialect, last)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +109,10 @@ func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
 	if role := built.Plan.Role; role != nil {
 		cursor = role.Through
 	}
-	return &request{Request: built, upstream: upstream, round: &continuo.Round{
+	if built.Envelope.ResponseFormat == nil {
+		dialect.Structured = model.StructuredOff // a refusal does not mean it
+	}
+	return &readyRequest{Request: built, upstream: upstream, dialect: dialect, round: &continuo.Round{
 		Cursor: cursor,
 		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
 		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
@@ -92,22 +121,55 @@ func (c *cycle) plan(upstream Upstream, last bool) (*request, error) {
 	}}, nil
 }
 
-// toolsOf returns what a round's request offers; a turn's last one offers nothing.
-func (c *cycle) toolsOf(last bool) tool.Set {
+// build builds a round's request. A turn's last one offers no tools.
+func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dialect model.Dialect, last bool) (*Request, error) {
+	offer := offer{set: c.tools, all: c.AllTools}
 	if last {
-		return nil
+		offer.set = nil
 	}
-	return c.tools
+	source := Source{Context: c.ctx, Log: c.Log, Conversation: conversation}
+	info := upstream.Model.Info()
+	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, c.envelope(upstream, dialect), info)
+	if err != nil {
+		return nil, err
+	}
+	envelope.ResponseFormat = c.Answer.format(dialect, info, len(envelope.Tools) > 0)
+	return request(source, plan, c.View, envelope, info, nil)
+}
+
+// format asks for the answer's schema in a dialect; nil where the request cannot.
+func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool) json.RawMessage {
+	switch {
+	case a == nil || info.Protocol != model.ProtocolOpenAIChat || tools && !dialect.StructuredWithTools:
+		return nil
+	case dialect.Structured == model.StructuredSchema:
+		return render.ResponseFormat(a.Name, a.Schema)
+	case dialect.Structured == model.StructuredObject:
+		return render.ResponseFormat(a.Name, nil)
+	}
+	return nil
 }
 
 // ask streams a request's answer.
-func (c *cycle) ask(asked *request) continuo.Entry {
+func (c *cycle) ask(asked *readyRequest) continuo.Entry {
 	round := *asked.round // what comes of the request is added to the turn's own
 	c.newestPlan = summary(asked.Plan)
 	c.journal.emit(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
+	if answer.Error != nil && answer.Error.Reason == continuo.ReasonContextOverflow {
+		answer.Error.Message += overflowHelp(asked.round)
+	}
 	addUsage(&c.usage, asked.round)
 	return answer
+}
+
+// overflowHelp says what to do about a request that its provider found too large for the model's window.
+func overflowHelp(round *continuo.Round) string {
+	size := fmt.Sprintf("; the request was estimated at %d tokens", round.EstimatedTokens)
+	if round.ContextWindow == 0 {
+		return size + "; set models.NAME.context_window to the model's window, so that requests are kept within it"
+	}
+	return fmt.Sprintf("%s, and models.NAME.context_window says %d: lower it to the model's real window, or shorten the message", size, round.ContextWindow)
 }
 
 // mayFallBack reports whether an answer failed without showing anything, for a reason that another model
@@ -117,34 +179,35 @@ func (c *cycle) mayFallBack(answer *continuo.Entry) bool {
 		return false
 	}
 	switch answer.Error.Reason {
-	case continuo.ReasonTimeout, continuo.ReasonNetwork, continuo.ReasonRateLimit, continuo.ReasonUpstream:
+	case continuo.ReasonTimeout, continuo.ReasonNetwork, continuo.ReasonRateLimit, continuo.ReasonUpstream, continuo.ReasonContextOverflow:
 	default:
 		return false
 	}
-	return answer.Content.IsEmpty() && answer.Reasoning == nil && len(answer.ToolCalls) == 0 && len(answer.Error.PartialToolCalls) == 0
+	return isSilent(answer)
+}
+
+// isSilent reports whether an answer failed without showing anything.
+func isSilent(answer *continuo.Entry) bool {
+	return answer.Error != nil && answer.Content.IsEmpty() && answer.Reasoning == nil && len(answer.ToolCalls) == 0 && len(answer.Error.PartialToolCalls) == 0
 }
 
 // askFallback asks the fallback. If that fails too, the error tells of both.
 func (c *cycle) askFallback(failed continuo.Entry, last bool) continuo.Entry {
-	asked, err := c.plan(*c.Fallback, last)
+	answer, err := c.answerOf(*c.Fallback, last)
 	if err != nil {
 		failed.Error.Message += fmt.Sprintf("; the fallback %s could not be asked: %s", c.Fallback.Model.Info().Name, err)
 		return failed
 	}
-	answer := c.ask(asked)
 	if answer.Error != nil {
-		answer.Error.Message += fmt.Sprintf("; %s was asked because %s had failed: %s", asked.round.Model, failed.Round.Model, failed.Error.Message)
+		answer.Error.Message += fmt.Sprintf("; %s was asked because %s had failed: %s", answer.Round.Model, failed.Round.Model, failed.Error.Message)
 	}
 	return answer
 }
 
-// envelope is what the requests to an upstream hold besides the log.
-func (r *Runner) envelope(upstream Upstream, tools tool.Set) continuo.Envelope {
-	envelope := continuo.Envelope{
+// envelope is what the requests to an upstream hold besides the log and the tools.
+func (r *Runner) envelope(upstream Upstream, dialect model.Dialect) continuo.Envelope {
+	return continuo.Envelope{
 		Model: upstream.Model.Info().Name, System: r.System, MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
+		Roles: dialect.Roles,
 	}
-	if len(tools) > 0 {
-		envelope.Tools = tools.Specs()
-	}
-	return envelope
 }

@@ -21,7 +21,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 	answer := model.Answer{Provider: from.Info().Provider}
 	var failure error
 	received := 0
-	for delta, err := range from.Stream(ctx, body) {
+	for delta, err := range from.Stream(untilDeadline{ctx, c.clock.deadline()}, body) {
 		if err != nil {
 			failure = err
 			break

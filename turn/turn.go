@@ -17,6 +17,7 @@ package turn
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,14 +42,26 @@ type Runner struct {
 	// Tools are asked for once a turn; those that Policy denies are not offered.
 	Tools  tool.Source
 	Policy tool.Policy
-	View   window.View
-	System []string // the system messages, in order
-	Limits Limits
+	// AllTools offers also the tools that cannot do anything for a request; see [tool.Situational].
+	AllTools bool
+	View     window.View
+	System   []string // the system messages, in order
+	Limits   Limits
 	// MaxOutputTokens and Temperature go to the model; zero and nil leave them to it.
 	MaxOutputTokens int
 	Temperature     *float64
+	// Speaker knows the dialect of Model. Default: the protocol as it is.
+	Speaker *model.Speaker
+	// Answer is the JSON Schema of the answer, used where the model's dialect can ask for one. Default none.
+	Answer *AnswerSchema
 	// Fallback is asked in a round whose model failed before it showed anything. Default none.
 	Fallback *Upstream
+}
+
+// AnswerSchema describes an answer.
+type AnswerSchema struct {
+	Name   string
+	Schema json.RawMessage
 }
 
 // Upstream is a model and what goes to it.
@@ -56,22 +69,26 @@ type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0 leaves it to the model
 	Temperature     *float64 // nil leaves it to the model
+	Speaker         *model.Speaker
 }
 
 // own is the runner's model as an upstream.
 func (r *Runner) own() Upstream {
-	return Upstream{Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature}
+	return Upstream{Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, Speaker: r.Speaker}
 }
 
 // Limits bound a turn.
 type Limits struct {
 	Rounds int           // model requests; the last one is offered no tools. Default 25
-	Turn   time.Duration // the whole turn. Default 10 min
+	Turn   time.Duration // the whole turn, without the time that calls wait for a person. Default 10 min
 	Tool   time.Duration // one call of a tool. Default 1 min
-	Ask    time.Duration // waiting for a person's decision on a call. Default 5 min
+	Ask    time.Duration // waiting for a person's decision on a call; AskWithoutLimit: without an end. Default 5 min
 
 	OutputBytes int // one output of a tool; a larger one becomes a failure. Default 64 MiB
 }
+
+// AskWithoutLimit is a Limits.Ask that lets a call wait for a decision as long as it takes.
+const AskWithoutLimit time.Duration = -1
 
 func (l Limits) orDefaults() Limits {
 	if l.Rounds == 0 {
@@ -103,6 +120,8 @@ type Input struct {
 	AgentID string
 	// Cue begins the turn in the place of a message: a system entry that tells the model what to do.
 	Cue *continuo.Entry
+	// Leave lets the turn run, without a process, when this program ends: another one takes it up (see [Keeper.TakeUp]).
+	Leave bool
 	// At is the seq that the first entry of the turn must get. Default 0: any.
 	At int64
 	// Author is which role of a crew speaks in the turn. Default none.
@@ -120,10 +139,10 @@ type Input struct {
 // Failed event and no error.
 func (r *Runner) Run(j *Journal, in Input) (err error) {
 	limits := r.Limits.orDefaults()
-	ctx, cancel := context.WithTimeoutCause(j.Context(), limits.Turn, errTimeout)
+	ctx, clock, cancel := withClock(j.Context(), limits.Turn)
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
-	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, tools: r.offered(ctx), places: make(chan struct{}, maxSideBySide)}
+	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), places: make(chan struct{}, maxSideBySide)}
 	return c.run()
 }
 
@@ -158,6 +177,7 @@ type cycle struct {
 	newestPlan     *continuo.Plan // of the newest round
 	places         chan struct{}  // of calls that run at once
 	ctx            context.Context
+	clock          *clock // ends ctx
 }
 
 func (c *cycle) run() error {
@@ -209,8 +229,11 @@ func (c *cycle) ends(err error) error {
 		return c.end(model.AsError(causeOf(c.ctx)))
 	}
 	reason := continuo.ReasonUpstream
-	if errors.Is(err, continuo.ErrUnavailable) { // nothing is wrong with the turn
+	switch overflow := new(continuo.OverflowError); {
+	case errors.Is(err, continuo.ErrUnavailable): // nothing is wrong with the turn
 		reason = continuo.ReasonInterrupted
+	case errors.As(err, &overflow):
+		reason = continuo.ReasonContextOverflow
 	}
 	if failed := c.end(&model.Error{Reason: reason, Message: err.Error(), Retryable: reason == continuo.ReasonInterrupted}); failed != nil {
 		return errors.Join(err, failed)
@@ -224,6 +247,10 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 	for _, call := range answer.ToolCalls {
 		results = append(results, c.resultOf(call, notRun()))
 	}
+	if c.isLeft(answer) {
+		_, err := c.append(results, toolEvents, leaves)
+		return err
+	}
 	_, err := c.append(results, func(stored []continuo.Entry) []Event {
 		return append(toolEvents(stored), Event{Kind: Failed, Entry: answer, Plan: c.newestPlan, Usage: c.usage})
 	}, ends(continuo.TurnFailed, continuo.TurnEnd{Reason: answer.Error.Reason, Usage: c.usage}))
@@ -232,7 +259,12 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 
 // begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
 func (c *cycle) begin() error {
-	entries, err := c.resultsOfOpenCalls()
+	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
+	if err != nil {
+		return err
+	}
+	// They are appended under the turn's lease: the calls may be another turn's by then.
+	entries, err := OpenResults(c.ctx, c.Log, conversation)
 	if err != nil {
 		return err
 	}
@@ -241,7 +273,7 @@ func (c *cycle) begin() error {
 	case c.in.Cue != nil:
 		entries = append(entries, *c.in.Cue)
 	case !c.in.Resume:
-		if err := c.CheckFits(c.ctx, c.in.Message); err != nil {
+		if err := c.CheckFits(c.ctx, conversation, c.in.Message); err != nil {
 			return err
 		}
 		entries = append(entries, continuo.Entry{Role: continuo.User, Content: c.in.Message})
@@ -290,16 +322,6 @@ func (c *cycle) newest() (*continuo.Entry, error) {
 	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
 }
 
-// resultsOfOpenCalls answers calls that stand open. They are appended under the turn's lease: the calls may be
-// another turn's by then.
-func (c *cycle) resultsOfOpenCalls() ([]continuo.Entry, error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
-	if err != nil {
-		return nil, err
-	}
-	return OpenResults(c.ctx, c.Log, conversation)
-}
-
 // OpenResults makes results for calls that stand open in a conversation although no turn runs, such as an
 // import's: without them nothing could ever follow.
 func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.Conversation) ([]continuo.Entry, error) {
@@ -314,9 +336,11 @@ func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.C
 	return results, nil
 }
 
-// CheckFits refuses, with a *continuo.OverflowError, a message that no request could hold.
-func (r *Runner) CheckFits(ctx context.Context, message continuo.Content) error {
-	return window.CheckFits(r.View, windowInput(0, r.envelope(r.own(), r.offered(ctx)), r.Model.Info()), message)
+// CheckFits refuses, with a *continuo.OverflowError, a message that no request in a conversation could hold. Of a
+// conversation that is still to begin only the project has to be known.
+func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversation, message continuo.Content) error {
+	fewest := r.offer(ctx).tools(conversation, false)
+	return window.CheckFits(r.View, windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
 }
 
 // append adds entries of the turn to the log, together with the events that tell of them. It gets there
@@ -353,12 +377,17 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	if answer.Error != nil {
 		kind, state, reason = Failed, continuo.TurnFailed, answer.Error.Reason
 	}
-	if len(answer.ToolCalls) == 0 {
+	left := c.isLeft(&answer)
+	switch {
+	case len(answer.ToolCalls) > 0:
+	case left:
+		last = leaves
+	default:
 		last = ends(state, continuo.TurnEnd{Reason: reason, Usage: c.usage})
 	}
 	tell := func(stored []continuo.Entry) []Event {
 		events := []Event{{Kind: Answered, Entry: &stored[0]}}
-		if last != nil {
+		if last != nil && !left {
 			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})
 		}
 		return events
@@ -395,8 +424,8 @@ func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []E
 // giveUp ends a turn whose model asked for tools although its last request offered none.
 func (c *cycle) giveUp() error {
 	return c.end(&model.Error{
-		Reason:  continuo.ReasonUpstream,
-		Message: fmt.Sprintf("the model still asked for tools after %d rounds, the limit of a turn", c.limits.Rounds),
+		Reason:  continuo.ReasonTurnLimit,
+		Message: fmt.Sprintf("the model still asked for tools after %d rounds, the limit of a turn (turn.max_rounds)", c.limits.Rounds),
 	})
 }
 

@@ -23,13 +23,14 @@ import (
 // script is a model that answers each request with the next of its answers and keeps the bodies it got.
 type script struct {
 	answers [][]any // of each: model.Delta, error, or func(context.Context)
+	window  int     // 0 where it is not known
 
 	mu     sync.Mutex
 	bodies []string
 }
 
 func (s *script) Info() model.Info {
-	return model.Info{Provider: "script", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
+	return model.Info{Provider: "script", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat, ContextWindow: s.window}
 }
 
 func (s *script) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
@@ -306,6 +307,7 @@ func TestCancellingKeepsThePartialAnswer(t *testing.T) {
 
 func TestAMessageThatCannotFitIsRefusedBeforeItIsKept(t *testing.T) {
 	h := newHouse(t)
+	h.model.window = 16_000
 	_, err := h.run(context.Background(), turn.Input{Message: continuo.Text(strings.Repeat("word ", 20_000))})
 	var overflow *continuo.OverflowError
 	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens < 20_000 {
@@ -313,6 +315,33 @@ func TestAMessageThatCannotFitIsRefusedBeforeItIsKept(t *testing.T) {
 	}
 	if log := h.entries(); len(log) != 0 {
 		t.Errorf("%d entries were kept", len(log))
+	}
+}
+
+// Where nobody knows how large the window is, the provider decides, and its refusal names the setting.
+func TestAProvidersRefusalOfTheSizeNamesTheSetting(t *testing.T) {
+	h := newHouse(t, []any{&model.Error{Reason: continuo.ReasonContextOverflow, Status: 400, Message: "the upstream answered 400"}})
+	last := h.say(strings.Repeat("word ", 20_000))
+	if last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonContextOverflow {
+		t.Fatalf("last event: %+v", last)
+	}
+	for _, part := range []string{"the upstream answered 400", "estimated at 20", "models.NAME.context_window"} {
+		if !strings.Contains(last.Entry.Error.Message, part) {
+			t.Errorf("%q is not in %s", part, last.Entry.Error.Message)
+		}
+	}
+}
+
+// What grows over the model's window within a turn is told as such, not as a failure of the provider.
+func TestACycleThatOutgrowsTheWindowIsAnOverflow(t *testing.T) {
+	h := newHouse(t, asks("echo "+strings.Repeat("word ", 1_500)), says("never"))
+	h.model.window, h.runner.Tools = 2_000, tool.Set{echo{name: "echo"}}
+	last := h.say("go")
+	if last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonContextOverflow {
+		t.Fatalf("last event: %+v", last)
+	}
+	if text := last.Entry.Error.Message; !strings.Contains(text, "the newest tool calls with their results take") {
+		t.Errorf("it says %s", text)
 	}
 }
 
@@ -347,7 +376,7 @@ func TestTheLastRoundOffersNoTools(t *testing.T) {
 	h = newHouse(t, asks("echo {}"), asks("echo {}"))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	h.runner.Limits.Rounds = 2
-	if last := h.say("go"); last.Kind != turn.Failed || !strings.Contains(last.Entry.Error.Message, "2 rounds") {
+	if last := h.say("go"); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonTurnLimit || !strings.Contains(last.Entry.Error.Message, "2 rounds") {
 		t.Errorf("a model that does not stop: %+v", last)
 	}
 }

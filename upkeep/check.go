@@ -69,6 +69,7 @@ const (
 	BadIndex     Kind = "index"      // the index of words or of runs is not that of the log
 	BadTurn      Kind = "turn"       // turns that cannot have been
 	Unreadable   Kind = "unreadable" // a row that is not what a store writes
+	Damaged      Kind = "damaged"    // bytes that changed on disk: the engine's own check or an entry's checksum found them
 )
 
 // Check goes through everything and tells found of each finding, in the order of the conversations' ids.
@@ -88,8 +89,11 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 		}
 		found(f)
 	}
+	if err := c.integrity(ctx, tell); err != nil {
+		return checked, err
+	}
 	known := map[string]bool{}
-	for id, err := range conversationIDs(ctx, c.Store) {
+	for id, err := range c.ids(ctx, tell) {
 		if err != nil {
 			return checked, err
 		}
@@ -114,22 +118,25 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 		f.ConversationID = id
 		tell(f)
 	}
-	for record, err := range records(ctx, c.Store, id) {
+	for record, err := range readable(ctx, c.Store, id) {
+		if err != nil && !isOfTheStore(ctx, err) {
+			w.damaged(err)
+			continue
+		}
 		if err == nil {
 			err = w.record(&record)
-		} else if !isOfTheStore(ctx, err) {
-			w.tell(Finding{Kind: Unreadable, What: err.Error(), Mend: restoreWords})
-			checked.Conversations++
-			return nil // what comes after it cannot be judged
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if w.record0 == nil { // it was deleted meanwhile
+	if w.record0 == nil && w.unreadable == "" { // it was deleted meanwhile
 		return nil
 	}
 	checked.Conversations++
+	if w.unreadable != "" {
+		return nil // what depends on what could not be read cannot be judged
+	}
 	if err := errors.Join(w.end(), w.objects()); err != nil {
 		return err
 	}

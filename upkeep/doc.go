@@ -44,9 +44,14 @@ func records(ctx context.Context, store continuo.RecordStore, id string) iter.Se
 
 // conversationIDs yields the ids of all conversations of a store.
 func conversationIDs(ctx context.Context, store continuo.RecordStore) iter.Seq2[string, error] {
+	return pages(ctx, "", store.ConversationIDs)
+}
+
+// pages yields the ids of a list above after, a page at a time.
+func pages(ctx context.Context, after string, list func(ctx context.Context, after string, limit int) ([]string, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for after := ""; ; {
-			page, err := store.ConversationIDs(ctx, after, 1000)
+		for {
+			page, err := list(ctx, after, 1000)
 			if err != nil {
 				yield("", err)
 				return

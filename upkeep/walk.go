@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -20,11 +21,13 @@ type walk struct {
 	record0 *continuo.ConversationRecord
 	last    int64 // seq of the newest own entry
 	broken  bool  // the sequence, or its end, was told of already
-	runs    runs  // as the entries tell of them
-	group   continuo.Group
-	needs   map[string]need // objects, by id
-	running string          // id of the turn that runs
-	fences  map[int64]string
+	// unreadable is the newest error of a record that cannot be read; "" when all can.
+	unreadable string
+	runs       runs // as the entries tell of them
+	group      continuo.Group
+	needs      map[string]need // objects, by id
+	running    string          // id of the turn that runs
+	fences     map[int64]string
 }
 
 // need is an entry that names an object.
@@ -41,6 +44,8 @@ func (w *walk) record(r *continuo.Record) error {
 	case r.Conversation != nil:
 		w.record0, w.last = r.Conversation, r.Conversation.ForkSeq
 		return w.lineage()
+	case w.record0 == nil && w.unreadable != "":
+		w.record0 = &continuo.ConversationRecord{Conversation: continuo.Conversation{ID: recordOwner(r), LastSeq: math.MaxInt64}}
 	case w.record0 == nil:
 		w.say(0, BadReference, "it has entries, receipts or turns, but no record of its own", restoreWords)
 		w.record0 = &continuo.ConversationRecord{}
@@ -48,6 +53,9 @@ func (w *walk) record(r *continuo.Record) error {
 	switch {
 	case r.Entry != nil:
 		w.checked.Entries++
+		if r.Damaged {
+			w.say(r.Entry.Seq, Damaged, "the stored entry does not match its checksum", restoreWords)
+		}
 		return w.entry(r.Entry)
 	case r.Receipt != nil:
 		w.checked.Receipts++
@@ -57,6 +65,22 @@ func (w *walk) record(r *continuo.Record) error {
 		w.turn(&r.Turn.Turn)
 	}
 	return nil
+}
+
+// damaged reports a record that cannot be read, once where several pages fail for the same reason.
+func (w *walk) damaged(err error) {
+	if w.broken = true; w.unreadable != err.Error() {
+		w.unreadable = err.Error()
+		w.say(0, Unreadable, w.unreadable, restoreWords)
+	}
+}
+
+// recordOwner is the conversation that a record says it belongs to.
+func recordOwner(r *continuo.Record) string {
+	if r.Entry != nil {
+		return r.Entry.ConversationID
+	}
+	return ""
 }
 
 func (w *walk) say(seq int64, kind Kind, what, mend string) {
@@ -140,8 +164,12 @@ func (w *walk) envelope(seq int64, hash string) error {
 	there, looked := w.blobs[hash]
 	if !looked {
 		_, err := w.Store.Blob(w.ctx, hash)
-		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		if err != nil && isOfTheStore(w.ctx, err) {
 			return err
+		}
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+			w.say(seq, Unreadable, "the envelope "+hash+" of its request: "+err.Error(), restoreWords)
+			return nil
 		}
 		if len(w.blobs) >= maxBlobs {
 			clear(w.blobs)

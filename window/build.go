@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
@@ -34,13 +33,17 @@ type Input struct {
 	Output int
 	// Provider and Model name who will read the request.
 	Provider, Model string
+	// LeadIn is the user message that the rendering puts in front of messages that begin with the assistant. Default "":
+	// it puts none.
+	LeadIn string
 	// Estimated says that Counter is not the model's own: limits are then corrected by what the provider
 	// reported for its last request in this log, where that was more than estimated.
 	Estimated bool
 }
 
-// Build decides what view shows of the log. It fails with a *continuo.OverflowError when what must be
-// shown does not fit. The same arguments over the same log give an equal plan.
+// Build decides what view shows of the log. It fails with a *continuo.OverflowError when the newest user message and
+// the open group do not fit into the model's window; the limits of the view bound what is shown around them. The same
+// arguments over the same log give an equal plan.
 func Build(source Source, view View, in Input) (*continuo.Plan, error) {
 	if err := view.check(); err != nil {
 		return nil, err
@@ -77,8 +80,9 @@ type build struct {
 
 	rowsRead   int64
 	excluded   []exclusion
-	units      []*unit // what was scanned, oldest first
-	reachedTop bool    // the scan saw the whole log
+	units      []*unit       // what was scanned, oldest first
+	reachedTop bool          // the scan saw the whole log
+	needed     continuo.Size // of what was scanned, what the request must hold
 	previous   *continuo.Window
 	correction float64 // of estimated tokens, at least 1
 	corrected  bool    // a report of the provider was found
@@ -89,13 +93,14 @@ type build struct {
 
 	summaries []*continuo.Entry // that the view may show
 
+	bounds budget // what the request may take, with what it must hold
 	window continuo.Window
 	moved  bool
 }
 
 // scan reads units, newest first, for as long as a window could still hold them.
 func (b *build) scan() error {
-	assemble := assembler{view: b.view}
+	assemble := assembler{view: b.view, attempts: true}
 	var floor continuo.Size // of what was scanned, everything cut down as far as it goes
 	history := 0            // messages that View.History bounds
 	b.reachedTop = true
@@ -116,9 +121,7 @@ func (b *build) scan() error {
 		if b.countsAsHistory(u) {
 			history += size.Messages
 		}
-		if b.newestUser == nil && u.isUser() {
-			b.newestUser = u
-		}
+		b.learnRequired(u)
 		if b.scannedEnough(u, floor, history) {
 			b.reachedTop = u.first() == 1
 			break
@@ -183,7 +186,23 @@ func (b *build) scannedEnough(u *unit, floor continuo.Size, history int) bool {
 	if b.previous != nil && u.first() <= b.previous.Start {
 		return true
 	}
-	return b.limits().exceeded(floor) != ""
+	if b.view.History > 0 && b.newestUser == nil && b.units[0].unfinished() && !b.overWindow(floor) {
+		return false // the open cycle is shown whole
+	}
+	return b.around(b.needed).exceeded(floor) != ""
+}
+
+// learnRequired adds a unit, found on the way back, to what the request must hold.
+func (b *build) learnRequired(u *unit) {
+	newest := b.units[0] // the scan appends, newest first
+	inCycle := b.view.History > 0 && b.newestUser == nil && newest.unfinished()
+	isUser := b.newestUser == nil && u.isUser()
+	if isUser {
+		b.newestUser = u
+	}
+	if isUser || inCycle || u == newest && u.group {
+		b.needed = b.needed.Add(u.at(b.shaper, whole).size)
+	}
 }
 
 // findFixed finds what may be shown from before the scanned stretch: the newest user message, the
@@ -245,6 +264,7 @@ func (b *build) unitFrom(seq int64) (*unit, error) {
 		}
 	}
 	var entries []*continuo.Entry
+	head := opening{view: b.view}
 	rows := 0
 	for entry, err := range b.source.Forward(seq) {
 		if err != nil {
@@ -252,36 +272,57 @@ func (b *build) unitFrom(seq int64) (*unit, error) {
 		}
 		rows++
 		b.rowsRead++
-		if entry.Seq > b.in.At {
-			break
-		}
-		if len(entries) > 0 && entry.Role != continuo.Tool && !entry.Hidden {
+		if entry.Seq > b.in.At || head.ends(&entry) {
 			break
 		}
 		if exclude(b.view, &entry) == "" {
 			entries = append(entries, &entry)
-			if !entry.HasCalls() && len(entries) == 1 {
-				break
-			}
 		}
 		if rows == maxOpenerRows {
 			return nil, nil
 		}
 	}
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	assemble := assembler{view: b.view}
+	assemble := assembler{view: b.view, attempts: true}
+	var first *unit
 	for _, entry := range slices.Backward(entries) {
 		if u := assemble.add(entry); u != nil {
-			return b.known(u), nil
+			first = u
 		}
 	}
-	return nil, nil
+	if first == nil {
+		return nil, nil
+	}
+	return b.known(first), nil
 }
 
-// known returns the unit that stands for the same entries already: one entry has one unit.
+// opening follows a log forward for as long as entries may belong to its first unit.
+type opening struct {
+	view View
+	head *continuo.Entry // nil before one was found
+}
+
+// ends reports whether an entry is behind the first unit: all that follows it cannot change what the unit is.
+func (o *opening) ends(e *continuo.Entry) bool {
+	switch {
+	case e.Hidden || exclude(o.view, e) != "":
+		return false
+	case o.head == nil || isWordless(o.head):
+		o.head = e
+		return false
+	case o.head.HasCalls():
+		return e.Role != continuo.Tool
+	case o.head.Role == continuo.User || o.head.IsCue():
+		return !isWordless(e) && !isResume(e) && !repeats(e, o.head)
+	}
+	return true
+}
+
+// known returns the unit that stands for the same entries already: one entry has one unit. It returns nil for an entry
+// that the scan left out.
 func (b *build) known(u *unit) *unit {
+	if slices.ContainsFunc(b.excluded, func(e exclusion) bool { return e.entry.Seq == u.first() }) {
+		return nil
+	}
 	if pinned := b.pinned[u.first()]; pinned != nil {
 		return pinned
 	}
@@ -291,76 +332,4 @@ func (b *build) known(u *unit) *unit {
 		}
 	}
 	return u
-}
-
-// budget is the limits in force, tokens already corrected. 0 means no limit.
-type budget struct {
-	Limits
-}
-
-// limits returns what the whole rendering may take.
-func (b *build) limits() budget { return b.limitsBy(b.correction) }
-
-// limitsBy is limits with estimated tokens corrected by a factor.
-func (b *build) limitsBy(correction float64) budget {
-	limits := b.view.Limits
-	if b.in.ModelWindow > 0 {
-		room := b.in.ModelWindow - max(b.view.Reserve, b.in.Prompt.Tokens+b.in.Output)
-		if limits.Tokens == 0 || room < limits.Tokens {
-			limits.Tokens = max(room, 1)
-		}
-	}
-	if limits.Tokens > 0 {
-		limits.Tokens = max(int(float64(limits.Tokens)/correction), 1)
-	}
-	return budget{limits}
-}
-
-// The names of the limits, as plans and windows give them.
-const (
-	limitMessages = "messages"
-	limitChars    = "chars"
-	limitTokens   = "tokens"
-)
-
-// exceeded names the first limit that a size is over, or returns "".
-func (l budget) exceeded(size continuo.Size) string {
-	switch {
-	case l.Messages > 0 && size.Messages > l.Messages:
-		return limitMessages
-	case l.Chars > 0 && size.Chars > l.Chars:
-		return limitChars
-	case l.Tokens > 0 && size.Tokens > l.Tokens:
-		return limitTokens
-	}
-	return ""
-}
-
-// lowered returns the limits that a move fills up to: a share of what fixed leaves, and never less than needed.
-func (l budget) lowered(share float64, fixed, needed continuo.Size) budget {
-	lower := func(limit, fixed, needed int) int {
-		if limit == 0 {
-			return 0
-		}
-		return max(fixed+int(math.Ceil(share*float64(max(limit-fixed, 0)))), needed)
-	}
-	return budget{Limits{
-		Messages: lower(l.Messages, fixed.Messages, needed.Messages),
-		Chars:    lower(l.Chars, fixed.Chars, needed.Chars),
-		Tokens:   lower(l.Tokens, fixed.Tokens, needed.Tokens),
-	}}
-}
-
-// CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
-func CheckFits(view View, in Input, content continuo.Content) error {
-	b := &build{view: view, in: in, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
-	if view.Role != nil {
-		return b.checkRoleFits(content)
-	}
-	u := &unit{entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
-	size := u.at(b.shaper, whole).size
-	if limits := b.limits(); limits.exceeded(size) != "" {
-		return b.overflow(limits, size, nil)
-	}
-	return nil
 }

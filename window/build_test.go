@@ -226,15 +226,26 @@ func TestTheNewestUserMessageStaysInALongCycle(t *testing.T) {
 	}
 }
 
+// Only the model's window makes a build fail.
 func TestOverflowNamesTheSizes(t *testing.T) {
 	l := chat(4)
 	l.user(strings.Repeat("long ", 1000))
-	_, err := window.Build(l, preset(t, window.Codex, window.Limits{Tokens: 200}), window.Input{At: 5, Counter: chars{}})
+	in := window.Input{At: 5, Counter: chars{}, Model: "small", ModelWindow: 1000, Prompt: continuo.Size{Tokens: 300}}
+	view := preset(t, window.Codex, window.Limits{})
+	_, err := window.Build(l, view, in)
 	var overflow *continuo.OverflowError
-	if !errors.As(err, &overflow) || overflow.NewestUser.Chars != 5000 || overflow.Limits.Tokens != 200 {
+	if !errors.As(err, &overflow) || overflow.NewestUser.Chars != 5000 || overflow.Answer != 250 || overflow.Limits.Tokens != 450 {
 		t.Fatalf("got %v", err)
 	}
-	if err := window.CheckFits(preset(t, window.Codex, window.Limits{Tokens: 200}), window.Input{Counter: chars{}}, continuo.Text(strings.Repeat("long ", 1000))); !errors.As(err, &overflow) {
+	for _, part := range []string{
+		"the window of the model small has 1000 tokens", "the tools take 300", "250 are held back", "takes 1254 tokens", "1804 tokens in all",
+		"models.NAME.context_window",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if err := window.CheckFits(view, in, continuo.Text(strings.Repeat("long ", 1000))); !errors.As(err, &overflow) {
 		t.Errorf("CheckFits: %v", err)
 	}
 }
@@ -364,7 +375,7 @@ func TestAFailedAnswerIsShownWithItsError(t *testing.T) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Once upon"), Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Retryable: true}})
 	l.user("continue")
 	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
-	if shown := texts(plan)[1]; shown != "Once upon\n\nLLM_ERROR reason=timeout retryable=true" {
+	if shown := texts(plan)[1]; shown != "Once upon\n\nLLM_ERROR reason=timeout retryable=true\nThe answer took too long." {
 		t.Errorf("shown: %q", shown)
 	}
 }
@@ -454,6 +465,10 @@ func TestAnOutputBesideTheLogIsPreviewedWithItsTrueSize(t *testing.T) {
 		l := &entries{}
 		l.user("read it")
 		l.call("x")
+		if c.verdict == continuo.Truncated { // of the open group nothing is cut
+			l.assistant("done")
+			l.user("and now?")
+		}
 		result := large(l.list[2].ToolCallID)
 		result.Seq = l.list[2].Seq
 		l.list[2] = result

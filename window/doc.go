@@ -14,10 +14,11 @@
 // for a move, the turn carries it out by recording it. So a plan is a function of the log, the view and
 // the input alone.
 //
-// The view of a role of a crew ([RoleView]) is another matter: the talk as one text, in which every message begins with a
-// label and nothing in a message can pass for a label or for a line of the text's own. It has no window. What is new to
-// the role is shown in order and never left out; where it does not fit, the oldest is shown and the rest waits, and
-// [continuo.RolePlan].Through is as far as the role's cursor may move.
+// The view of a role of a crew ([RoleView]) is a list of messages, or one text, in which every message begins with a label and
+// nothing in a message can pass for a label or for a line of the structure. Its window has epochs too, recorded on the role's own
+// answers. What is new to the role is shown as long as it fits. Where it does not fit, the plan names what a summary should stand
+// for ([continuo.RolePlan].Lacks); [continuo.RolePlan].Through, as far as the role's cursor may move, never passes a message
+// that was neither shown nor summarized. role_read.go reads the log; role_place.go decides by what was read alone.
 //
 // The view of a hand-off ([HandoffView]) has no window either: the newest messages in words, each group as one line. What
 // is said of them is a parameter, because it is what tasks say of them, and tasks stand above this package.

@@ -77,7 +77,7 @@ type toldUnit struct {
 // read reads for as long as what it finds may fit, and finds the newest user message if it stands further up.
 func (h *handoffBuild) read() error {
 	assemble := assembler{view: h.view}
-	var size continuo.Size
+	var size, needed continuo.Size
 	full, read := false, h.in.At+1
 	for entry, err := range h.source.Backward(h.in.At) {
 		if err != nil {
@@ -94,8 +94,11 @@ func (h *handoffBuild) read() error {
 		if h.user == nil && t.isUser() {
 			h.user = t
 		}
+		if t == h.user || t == h.told[0] && t.group {
+			needed = needed.Add(t.message.Size)
+		}
 		size = size.Add(t.message.Size)
-		if full = h.limits().exceeded(size) != ""; full {
+		if full = h.around(needed).exceeded(size) != ""; full {
 			break
 		}
 	}
@@ -179,16 +182,14 @@ func (h *handoffBuild) fit() error {
 		group = open.message.Size
 	}
 	size := user.Add(group)
-	// A message that was let in is not refused later because an estimate turned out too low.
-	if limits := h.limitsBy(1); limits.exceeded(size) != "" {
-		return &continuo.OverflowError{
-			View: h.view.Name, Limits: continuo.Size(limits.Limits), Prompt: h.in.Prompt, NewestUser: user, OpenGroup: group,
-		}
+	if h.overWindow(size) {
+		return h.overflowOf(h.limits(), continuo.OverflowError{NewestUser: user, OpenGroup: group})
 	}
+	limits := h.around(size)
 	for _, t := range h.told {
 		if t != h.user && t != open {
 			size = size.Add(t.message.Size)
-			if h.window.Limit = h.limits().exceeded(size); h.window.Limit != "" {
+			if h.window.Limit = limits.exceeded(size); h.window.Limit != "" {
 				break
 			}
 		}

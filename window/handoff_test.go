@@ -142,9 +142,13 @@ func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 		t.Error(err)
 	}
 	view.Limits.Tokens = 5
-	_, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}})
+	if plan, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}}); err != nil || !strings.HasPrefix(texts(plan)[0], "quest") {
+		t.Errorf("the newest user message is over the limit: %v", err)
+	}
+	in := window.Input{At: 20, Counter: chars{}, Model: "tiny", ModelWindow: 5}
+	_, err := window.Build(l, view, in)
 	var overflow *continuo.OverflowError
-	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens != plan.Messages[2].Size.Tokens {
+	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens != plan.Messages[2].Size.Tokens || overflow.ModelWindow != 5 {
 		t.Errorf("no room for the newest user message: %v, %+v", err, overflow)
 	}
 	if handoff(t, task.Limits{}).Hash() == view.Hash() {

@@ -2,35 +2,41 @@ package window
 
 import (
 	"slices"
-	"sort"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
 // place decides where the window stands: where it stood, if that fits, else where a move puts it.
 func (b *build) place() error {
+	need, err := b.require()
+	if err != nil {
+		return err
+	}
+	b.bounds = b.around(need.size)
 	if b.previous != nil {
 		w := *b.previous
 		if b.summaryAt(w.Summary) == nil {
 			w.Summary = 0 // it was redacted since
 		}
-		if b.allowed(w, b.limits()) {
+		if b.allowed(w, b.bounds) {
 			b.window = w
 			return nil
 		}
-		return b.move(b.previous.Epoch + 1)
-	}
-	b.window = continuo.Window{Epoch: 1, Start: 1, Markers: true}
-	if b.reachedTop && b.allowed(b.window, b.limits()) {
+		b.move(b.previous.Epoch+1, need)
 		return nil
 	}
-	return b.move(1)
+	b.window = continuo.Window{Epoch: 1, Start: 1, Markers: true}
+	if !b.reachedTop || !b.allowed(b.window, b.bounds) {
+		b.move(1, need)
+	}
+	return nil
 }
 
-// piece is one unit of a layout at its level, or, without a unit, a summary or a marker.
+// piece is one unit of a layout at its level, or, without a unit, a summary, a marker or the lead-in.
 type piece struct {
 	unit     *unit
 	summary  *continuo.Entry
+	leadIn   bool
 	level    level
 	messages []continuo.Message
 }
@@ -67,8 +73,22 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 		add(u, from)
 		from = shown + 1 // no gaps from here on
 	}
-	return pieces, true
+	return b.withLeadIn(pieces), true
 }
+
+// withLeadIn puts the user message in front of pieces that begin with the assistant, where the rendering needs one.
+func (b *build) withLeadIn(pieces []piece) []piece {
+	if b.in.LeadIn == "" {
+		return pieces
+	}
+	first := slices.IndexFunc(pieces, func(p piece) bool { return p.messages[0].Role != continuo.System })
+	if first < 0 || pieces[first].messages[0].Role != continuo.Assistant {
+		return pieces
+	}
+	return slices.Insert(pieces, first, piece{leadIn: true, messages: []continuo.Message{b.leadIn()}})
+}
+
+func (b *build) leadIn() continuo.Message { return b.madeUp(b.in.LeadIn) }
 
 func levelIn(w continuo.Window, u *unit) level {
 	switch {
@@ -81,8 +101,11 @@ func levelIn(w continuo.Window, u *unit) level {
 	}
 }
 
-func (b *build) marker() continuo.Message {
-	message := continuo.Message{Role: continuo.User, Content: continuo.Text(b.view.Marker)}
+func (b *build) marker() continuo.Message { return b.madeUp(b.view.Marker) }
+
+// madeUp is a user message that no entry stands for.
+func (b *build) madeUp(text string) continuo.Message {
+	message := continuo.Message{Role: continuo.User, Content: continuo.Text(text)}
 	message.Size = b.shaper.size(&message, false)
 	return message
 }
@@ -114,248 +137,6 @@ func (b *build) isHistory(u *unit) bool {
 	}
 	newest := b.units[len(b.units)-1]
 	return u.first() < b.newestUser.first() || !newest.unfinished() && newest != b.newestUser
-}
-
-// required is what a request cannot do without.
-type required struct {
-	from      int   // index of the first unit that is not cut down any further than level
-	openGroup *unit // nil when the newest unit is no group
-	level     level // of the open group
-	size      continuo.Size
-}
-
-// require finds what the request must hold and cuts the open group down as far as the limits make it.
-func (b *build) require(limits budget) (required, error) {
-	need := required{from: len(b.units)}
-	if b.view.History > 0 && b.openCycle() != 0 {
-		return b.requireCycle(limits)
-	}
-	var user continuo.Size
-	if b.newestUser != nil {
-		user = b.newestUser.at(b.shaper, whole).size
-	}
-	need.size = user
-	if newest := b.units[len(b.units)-1]; newest.group {
-		need.openGroup, need.from = newest, len(b.units)-1
-		for need.level = whole; need.level < line && limits.exceeded(user.Add(newest.at(b.shaper, need.level).size)) != ""; {
-			need.level++
-		}
-		need.size = user.Add(newest.at(b.shaper, need.level).size)
-	}
-	if limits.exceeded(need.size) != "" {
-		return need, b.overflow(limits, user, need.openGroup)
-	}
-	return need, nil
-}
-
-// requireCycle requires the open cycle, whole.
-func (b *build) requireCycle(limits budget) (required, error) {
-	need := required{from: slices.Index(b.units, b.newestUser)}
-	user := b.newestUser.at(b.shaper, whole).size
-	if need.from < 0 {
-		return need, b.overflow(limits, user, b.units[len(b.units)-1])
-	}
-	for _, u := range b.units[need.from:] {
-		need.size = need.size.Add(u.at(b.shaper, whole).size)
-	}
-	if limits.exceeded(need.size) != "" {
-		return need, b.overflow(limits, user, b.units[len(b.units)-1])
-	}
-	return need, nil
-}
-
-func (b *build) overflow(limits budget, user continuo.Size, openGroup *unit) error {
-	err := &continuo.OverflowError{
-		View: b.view.Name, Limits: continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens},
-		Prompt: b.in.Prompt, NewestUser: user,
-	}
-	if openGroup != nil {
-		err.OpenGroup = openGroup.at(b.shaper, line).size
-	}
-	return err
-}
-
-// move puts the window where it leaves room for many turns.
-func (b *build) move(epoch int64) error {
-	limits := b.limits()
-	if len(b.units) == 0 {
-		b.window = continuo.Window{Epoch: epoch, Start: b.in.At + 1}
-		return nil
-	}
-	// A message that was let in is not refused later because an estimate turned out too low.
-	need, err := b.require(b.limitsBy(1))
-	if err != nil {
-		return err
-	}
-	opener := b.openerWithin(limits, need)
-	for _, filling := range b.fillings() {
-		w, target, filled := b.fill(limits, need, opener, filling)
-		w.Epoch = epoch
-		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
-			continue // nothing is left out that it covers
-		}
-		if filling.markers && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
-			continue // a marker is worth less than the newest message
-		}
-		b.cutDown(&w, target, need)
-		if b.allowed(w, limits) {
-			if w.Limit = filled; filled == "" {
-				w.Limit = b.bindingLimit(w, target)
-			}
-			b.window, b.moved = w, true
-			return nil
-		}
-	}
-	// What is required was measured above; only an opener can still be in the way.
-	w, target, filled := b.fill(limits, need, nil, filling{})
-	w.Epoch, w.Limit = epoch, filled
-	b.cutDown(&w, target, need)
-	b.window, b.moved = w, true
-	return nil
-}
-
-// openerWithin returns the opener if it leaves at least half of the limits to the rest.
-func (b *build) openerWithin(limits budget, need required) *unit {
-	opener := b.opener
-	if opener == nil || opener == b.newestUser || opener == need.openGroup {
-		return nil
-	}
-	size := opener.at(b.shaper, line).size
-	double := size.Add(size)
-	if limits.exceeded(double) != "" || limits.exceeded(size.Add(need.size)) != "" {
-		return nil
-	}
-	return opener
-}
-
-// fill finds how far back the window can reach with every tool output cut down, and up to which limits
-// it may be filled. It names the limit that ended it, "" when it reached the top.
-func (b *build) fill(limits budget, need required, opener *unit, put filling) (w continuo.Window, target budget, ended string) {
-	gaps := 1
-	if put.summary != nil {
-		gaps = 0 // it may stand for all that is left out
-	}
-	for ; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
-		var fixed continuo.Size
-		if opener != nil {
-			fixed = opener.at(b.shaper, line).size
-		}
-		if put.summary != nil {
-			fixed = fixed.Add(b.summaryMessage(put.summary).Size)
-		}
-		for range gaps {
-			if put.markers && b.view.Marker != "" {
-				fixed = fixed.Add(b.marker().Size)
-			}
-		}
-		target = limits.lowered(b.view.LowWater, fixed, fixed.Add(need.size))
-		start, limit := b.reach(target, need, opener, fixed.Add(need.size))
-		w, ended = b.windowFrom(start, opener), limit
-		w.Markers = put.markers
-		if put.summary != nil {
-			w.Summary = put.summary.Seq
-			if b.markersIn(w) <= gaps {
-				break
-			}
-			continue
-		}
-		if b.newestUser == nil || !slices.Contains(w.Pins, b.newestUser.first()) {
-			break
-		}
-	}
-	return w, target, ended
-}
-
-// windowFrom returns the window that begins with a unit and pins what must be shown from before it.
-func (b *build) windowFrom(start int, opener *unit) continuo.Window {
-	w := continuo.Window{Start: b.in.At + 1}
-	switch {
-	case start == 0 && b.reachedTop:
-		w.Start = 1
-	case start < len(b.units):
-		w.Start = b.units[start].first()
-	}
-	for _, pin := range []*unit{opener, b.newestUser} {
-		if pin != nil && pin.first() < w.Start {
-			w.Pins = append(w.Pins, pin.first())
-		}
-	}
-	slices.Sort(w.Pins)
-	return w
-}
-
-// reach returns the index of the oldest unit that fits when units are added to what is required, newest
-// first.
-func (b *build) reach(target budget, need required, opener *unit, total continuo.Size) (start int, ended string) {
-	history := 0
-	if b.newestUser != nil && b.isHistory(b.newestUser) {
-		history = 1 // it is shown wherever it stands
-	}
-	for start = len(b.units); start > 0; start-- {
-		u := b.units[start-1]
-		size := u.at(b.shaper, line).size
-		if start-1 >= need.from || u == b.newestUser || u == opener {
-			size = continuo.Size{} // counted already
-		}
-		if ended := target.exceeded(total.Add(size)); ended != "" {
-			return start, ended
-		}
-		if b.view.History > 0 && b.isHistory(u) && u != b.newestUser {
-			history += len(u.at(b.shaper, line).messages)
-			if history > b.view.History {
-				return start, limitMessages
-			}
-		}
-		total = total.Add(size)
-	}
-	return 0, ""
-}
-
-// cutDown makes as few tool outputs previews as the target asks for, oldest first, and if that is not
-// enough, as few as it takes one line. What is required stays as it is.
-func (b *build) cutDown(w *continuo.Window, target budget, need required) {
-	if need.level >= preview {
-		w.PreviewBefore = b.in.At + 1
-	}
-	if need.level == line {
-		w.LineBefore = b.in.At + 1
-		return
-	}
-	if w.PreviewBefore == 0 && b.shortest(w, &w.PreviewBefore, target, need) {
-		return
-	}
-	b.shortest(w, &w.LineBefore, target, need)
-}
-
-// shortest sets a threshold as low as the target allows, or to its highest, and reports whether the
-// target is kept.
-func (b *build) shortest(w *continuo.Window, threshold *int64, target budget, need required) bool {
-	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].first() >= w.Start })
-	places := []int64{0}
-	for _, u := range b.units[first:need.from] {
-		if u.group {
-			places = append(places, u.last()+1)
-		}
-	}
-	at := sort.Search(len(places), func(i int) bool {
-		*threshold = places[i]
-		return b.allowed(*w, target)
-	})
-	*threshold = places[min(at, len(places)-1)]
-	return at < len(places)
-}
-
-// bindingLimit names the limit for which outputs were cut down.
-func (b *build) bindingLimit(w continuo.Window, target budget) string {
-	w.PreviewBefore, w.LineBefore = 0, 0
-	var size continuo.Size
-	pieces, _ := b.layout(w)
-	for _, p := range pieces {
-		for _, message := range p.messages {
-			size = size.Add(message.Size)
-		}
-	}
-	return target.exceeded(size)
 }
 
 // openCycle returns the seq of the user message whose cycle is not over, 0 when there is none.

@@ -111,7 +111,10 @@ func fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanIte
 	add := func(item continuo.PlanItem) {
 		if n := len(folded); n > 0 && joins(folded[n-1], item) {
 			last := &folded[n-1]
-			*last = continuo.PlanItem{Seq: last.Seq, Through: max(item.Through, item.Seq), Verdict: item.Verdict, Reason: item.Reason}
+			*last = continuo.PlanItem{
+				Seq: last.Seq, Through: max(item.Through, item.Seq), Verdict: item.Verdict, Reason: item.Reason,
+				Before: sum(last.Before, item.Before), After: sum(last.After, item.After),
+			}
 			return
 		}
 		folded = append(folded, item)
@@ -133,6 +136,15 @@ func fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanIte
 	}
 	gap(next, at)
 	return folded
+}
+
+// sum adds sizes; nil where one of them is not known, because its entries were not read.
+func sum(a, b *continuo.Size) *continuo.Size {
+	if a == nil || b == nil {
+		return nil
+	}
+	total := a.Add(*b)
+	return &total
 }
 
 func joins(before, item continuo.PlanItem) bool {

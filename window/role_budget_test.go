@@ -57,12 +57,11 @@ func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
 	}
 }
 
-func TestTheTextDoesNotChangeWhileTheTurnGoesOn(t *testing.T) {
+func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 	l := &entries{}
 	for i := range 40 {
 		l.user(fmt.Sprintf("message %d: %s", i, strings.Repeat("x", 50)))
 	}
-	l.asks("builder", "turn_1")
 	view := roleView(window.RoleFull, func(v *window.View) { v.Limits.Tokens, v.LowWater, v.PreviewChars = 800, 0.6, 200 })
 	build := func() *continuo.Plan {
 		plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
@@ -72,56 +71,112 @@ func TestTheTextDoesNotChangeWhileTheTurnGoesOn(t *testing.T) {
 		checkRole(t, plan, view)
 		return plan
 	}
+	l.catchUp(build(), view)
+	l.asks("builder", "turn_1")
 	first := build()
+	last, moves := first, 0
 	for range 12 {
 		l.call(strings.Repeat("output\n", 100))
 		l.list[len(l.list)-2].TurnID, l.list[len(l.list)-1].TurnID = "turn_1", "turn_1"
-		// The provider counts more than was estimated: that is for the turn's own messages to make good.
-		l.list[len(l.list)-2].Round = &continuo.Round{Provider: "p", Model: "m", Usage: &continuo.Usage{InputTokens: 600}, EstimatedTokens: 500}
+		// The provider counts more than was estimated: the turn makes up for it.
+		round := roundOf(last)
+		round.Provider, round.Model, round.Usage, round.EstimatedTokens = "p", "m", &continuo.Usage{InputTokens: 600}, 500
+		l.list[len(l.list)-2].Round = round
 		plan := build()
-		if plan.Messages[0].Content.String() != first.Messages[0].Content.String() || plan.Role.Through != first.Role.Through {
-			t.Fatalf("the text changed, or the cursor's place: %+v to %+v", first.Role, plan.Role)
+		if plan.Role.Through != first.Role.Through || plan.Role.Waiting != 0 {
+			t.Fatalf("the cursor's place changed: %+v to %+v", first.Role, plan.Role)
+		}
+		if textOf(plan) != textOf(last) {
+			moves++
+			if plan.Window.Epoch == last.Window.Epoch {
+				t.Errorf("the text changed within epoch %d", plan.Window.Epoch)
+			}
 		}
 		if plan.Totals.Tokens > 800*500/600 {
 			t.Errorf("%d tokens although the provider counts a fifth more", plan.Totals.Tokens)
 		}
+		last = plan
+	}
+	if first.Role.Waiting != 0 || moves > 2 { // for its size, and for what the provider counts
+		t.Errorf("the window moved %d times in one turn, %+v", moves, first.Role)
 	}
 }
 
-// The known failure: a watermark that was set to the log's end moved past messages that had never been shown.
-func TestAFloodIsShownInParts(t *testing.T) {
+// The known failure: a role whose view holds less than what the others say answered ever older messages.
+func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 	for _, kind := range []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory} {
 		l := &entries{}
 		l.user("the request")
-		cursor, turns := int64(1), 0
 		for i := range 300 { // between two turns
 			if i == 150 {
 				l.user("in the middle of it")
 			}
 			l.says("other", fmt.Sprintf("flood %d, %s.", i, strings.Repeat("x", i%90)))
 		}
-		var all []string
-		for waiting := 1; waiting > 0; turns++ {
-			turnID := fmt.Sprint("turn_", turns)
-			ask := l.asks("builder", turnID)
-			text, plan := l.shown(t, roleView(kind, cursorAt(cursor), charsAtMost(2000), remembers, newest(3)))
-			for i := range 300 {
-				if strings.Contains(text, fmt.Sprintf("flood %d,", i)) {
-					all = append(all, fmt.Sprintf("flood %d", i))
+		view := roleView(kind, cursorAt(1), charsAtMost(2000), newest(30))
+		_, plan := l.shown(t, view)
+		if plan.Role.Waiting == 0 || plan.Role.Through != 1 {
+			t.Errorf("%s: without a summary the cursor moves: %+v", kind, plan.Role)
+		}
+		var summary *continuo.Entry
+		for ; plan.Role.Waiting > 0; _, plan = l.shown(t, view) { // the summary takes room too
+			summary = l.catchUp(plan, view)
+			if kind == window.RoleMemory {
+				view.Role.Notes = summary.Seq
+			}
+		}
+		ask := l.asks("builder", "turn_1")
+		text, plan := l.shown(t, view)
+		if plan.Role.Waiting != 0 || plan.Role.Through != ask.Seq || plan.Role.News != 301 || plan.Role.Lacks != nil {
+			t.Errorf("%s: %+v", kind, plan.Role)
+		}
+		for _, want := range []string{"the request", "[CURRENT REQUEST]\nUser: in the middle of it\n[END REQUEST]", summary.Content.String(), "flood 299,", "flood 280,"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", kind, want, text)
+			}
+		}
+		if strings.Contains(text, "flood 250,") {
+			t.Errorf("%s: more is shown than fits:\n%s", kind, text)
+		}
+		if says := fmt.Sprintf("[MORE] %d earlier messages are left out; a summary of them follows.", summary.Summary.Messages); summary.PartType == continuo.PartCatchUp && !strings.Contains(text, says) {
+			t.Errorf("%s: %q is not in\n%s", kind, says, text)
+		}
+		if got := verdicts(plan); !slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, " summarized ") }) {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+}
+
+// A window of the newest 5 shows the newest 5, also where more is new in each turn.
+func TestAWindowShowsAsManyAsItSays(t *testing.T) {
+	for most, least := range map[int]int{5: 5, 20: 12} {
+		l := &entries{}
+		l.user("the request")
+		view := roleView(window.RoleWindow, newest(most), func(v *window.View) { v.LowWater, v.Role.Messages = 0.6, true })
+		reached := false
+		for round := range 30 {
+			for i := range 4 {
+				l.says("other", fmt.Sprint("message ", round, i))
+			}
+			_, plan := l.shown(t, view)
+			l.catchUp(plan, view)
+			l.asks("builder", fmt.Sprint("turn_", round))
+			_, plan = l.shown(t, view)
+			shown := 0
+			for _, m := range plan.Messages {
+				if m.Seq > 0 {
+					shown++
 				}
 			}
-			if !strings.Contains(text, "the request") || !strings.Contains(text, "in the middle of it") && turns == 0 {
-				t.Errorf("%s: turn %d is shown\n%s", kind, turns, text)
+			if shown > most || round > 5 && shown < least {
+				t.Errorf("newest %d: %d are shown in round %d", most, shown, round)
 			}
-			if waiting = plan.Role.Waiting; waiting > 0 && (plan.Role.News == 0 || plan.Role.Through >= ask.Seq || !strings.Contains(text, fmt.Sprint("[MORE] ", waiting, " newer message"))) {
-				t.Fatalf("%s: turn %d: %+v in\n%s", kind, turns, plan.Role, text)
-			}
-			cursor = plan.Role.Through
-			l.concludes("builder", turnID, "noted")
+			reached = reached || shown == most
+			l.concludes("builder", fmt.Sprint("turn_", round), "answer").Round = roundOf(plan)
+			view.Role.Cursor = plan.Role.Through
 		}
-		slices.Sort(all)
-		if len(all) < 300 || kind == window.RoleDelta && len(all) != 300 || len(slices.Compact(all)) != 300 || turns < 5 {
-			t.Errorf("%s: %d of the flood's 300 messages were shown in %d turns", kind, len(all), turns)
+		if !reached {
+			t.Errorf("newest %d: never as many were shown", most)
 		}
 	}
 }
@@ -132,11 +187,11 @@ func TestOneMessageThatDoesNotFitIsShownAsHeadAndTail(t *testing.T) {
 	l.says("other", "begin "+strings.Repeat("middle ", 2000)+"end")
 	l.says("other", "behind it")
 	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(1000)))
-	if !strings.Contains(text, "begin middle") || !strings.Contains(text, "middle end") || !strings.Contains(text, "characters left out") || len(text) < 800 {
+	if !strings.Contains(text, "begin middle") || !strings.Contains(text, "middle end") || !strings.Contains(text, "characters left out") || len(text) < 500 {
 		t.Errorf("shown: %s", text)
 	}
-	expectVerdicts(t, plan, "1 kept original_request", "2 truncated new", "3 dropped next_turn")
-	if plan.Role.Through != 2 || plan.Role.Waiting != 1 {
+	expectVerdicts(t, plan, "1 kept original_request", "2 truncated new", "3 kept new")
+	if plan.Role.Through != 3 || plan.Role.Waiting != 0 {
 		t.Errorf("%+v", plan.Role)
 	}
 }
@@ -161,9 +216,13 @@ func TestTheNewestUserMessageIsNeverCut(t *testing.T) {
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) {
 		t.Errorf("shown: %s", text)
 	}
-	// What is before it is cut, and nothing waits.
-	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(900)))
+	// What is before it is cut, and is left to a summary where that is not enough.
+	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(1200)))
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 0 || plan.Role.Through != 3 || strings.Contains(text, "[MORE]") {
+		t.Errorf("%+v: %s", plan.Role, text)
+	}
+	text, plan = l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(900)))
+	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 1 || plan.Role.Through != 1 {
 		t.Errorf("%+v: %s", plan.Role, text)
 	}
 	var overflow *continuo.OverflowError
@@ -192,7 +251,7 @@ func TestADeltaReadsFewRows(t *testing.T) {
 			l.user("the request")
 		}
 	}
-	for kind, most := range map[window.RoleKind]int{window.RoleDelta: 20, window.RoleWindow: 60, window.RoleFull: 200} {
+	for kind, most := range map[window.RoleKind]int{window.RoleDelta: 20, window.RoleWindow: 2200, window.RoleFull: 2400} {
 		l.rows = 0
 		text, plan := l.shown(t, roleView(kind, cursorAt(int64(len(l.list)-3)), newest(20), charsAtMost(4000)))
 		if l.rows > most || plan.Totals.RowsRead > int64(l.rows) || !strings.Contains(text, "the request") {

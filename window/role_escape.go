@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
 // escapeTalk puts a backslash before each line of a text that a reader could take for structure of a role's text: for
@@ -58,6 +60,7 @@ const (
 	reminderBegin = "[SYSTEM REMINDER]"
 	reminderEnd   = "[END REMINDER]"
 	requestBegin  = "[ORIGINAL REQUEST]"
+	currentBegin  = "[CURRENT REQUEST]"
 	requestEnd    = "[END REQUEST]"
 	notesBegin    = "[NOTES]"
 	notesEnd      = "[END NOTES]"
@@ -68,16 +71,16 @@ const (
 
 // talkHeads are the lines in brackets as plainHead gives them, without the closing bracket.
 var talkHeads = []string{
-	"[systemreminder", "[endreminder", "[originalrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
+	"[systemreminder", "[endreminder", "[originalrequest", "[currentrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
 }
 
 // looksLikeTalk reports whether a line could be taken for structure. It is generous, because models read generously:
 // what stands before it (blanks, signs that take no ink, backslashes, marks of emphasis, quotes and headings) does not
 // count, nor do blanks within, nor how letters, colons and brackets are written.
 func looksLikeTalk(line string) bool {
-	line = strings.TrimLeftFunc(line, func(r rune) bool { return strings.ContainsRune("\\*_#>~`", r) || isInkless(r) })
+	line = plaintext.TrimInvisible(plaintext.Clean(line), "\\*_#>~`")
 	first, _ := utf8.DecodeRuneInString(line)
-	switch plainRune(first) {
+	switch plaintext.PlainRune(first) {
 	case '[':
 		head := plainHead(line)
 		for _, known := range talkHeads {
@@ -112,7 +115,7 @@ func looksLikeLabel(line string) bool {
 func closedName(line string) bool {
 	closed := false
 	for _, r := range line {
-		switch plain := plainRune(r); {
+		switch plain := plaintext.PlainRune(r); {
 		case plain == ')' || plain == ']':
 			closed = true
 		case plain == ':' && closed:
@@ -138,7 +141,7 @@ func plainHead(line string) string {
 		if head.Len() >= headChars {
 			break
 		}
-		head.WriteRune(plainRune(r))
+		head.WriteRune(plaintext.PlainRune(r))
 	}
 	return head.String()
 }
@@ -156,45 +159,5 @@ func hasBlankAfter(line string, visible int) bool {
 	return true
 }
 
-// isInkless reports whether a character takes no ink: white space, controls and formats, fillers and selectors.
-func isInkless(r rune) bool {
-	if r > ' ' && r < 0x7f {
-		return false
-	}
-	switch r {
-	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:
-		return true
-	}
-	return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
-}
-
-func isVisible(r rune) bool { return !isInkless(r) }
-
-// plainRune is a character as it looks at a glance: a small letter of ASCII, a plain colon or bracket. Fullwidth,
-// mathematical and circled forms are taken for what they stand for, and so are the letters of other scripts that look
-// like the ones of our words.
-func plainRune(r rune) rune {
-	switch {
-	case r < 0x80:
-	case r >= 0xff01 && r <= 0xff5e:
-		r -= 0xfee0
-	case r >= 0x1d400 && r <= 0x1d6a3:
-		r = 'a' + (r-0x1d400)%26
-	case r >= 0x24b6 && r <= 0x24e9:
-		r = 'a' + (r-0x24b6)%26
-	default:
-		if at := strings.IndexRune(lookalikes, r); at >= 0 {
-			r = rune(lookalikePlain[utf8.RuneCountInString(lookalikes[:at])])
-		}
-	}
-	if r >= 'A' && r <= 'Z' {
-		r += 'a' - 'A'
-	}
-	return r
-}
-
-// Characters that look like one of ours, and which one.
-const (
-	lookalikes     = "︓﹕∶꞉ː։׃܃" + "﹙⁽❨⟮" + "﹚⁾❩⟯" + "【〔⟦〖⁅" + "】〕⟧〗⁆" + "аАαΑɑ" + "еЕεΕҽ" + "іІιΙıӏ" + "мМΜ" + "пηոΝ" + "оОοΟօ" + "рРρΡ" + "гᴦᴙ" + "ѕЅꜱʂ" + "тТτΤ" + "υսцՍ" + "сСϲϹ" + "ԁ" + "ԛ" + "уУγΥ" + "хХχΧ"
-	lookalikePlain = "::::::::" + "((((" + "))))" + "[[[[[" + "]]]]]" + "aaaaa" + "eeeee" + "iiiiii" + "mmm" + "nnnn" + "ooooo" + "pppp" + "rrr" + "ssss" + "tttt" + "uuuu" + "cccc" + "d" + "q" + "yyyy" + "xxxx"
-)
+// isInkless reports whether a character takes no ink.
+func isInkless(r rune) bool { return !plaintext.IsVisible(r) }

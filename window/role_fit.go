@@ -8,34 +8,41 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// arrange decides what the text has, and how the messages of the role's own turn are cut down.
-func (r *roleBuild) arrange() error {
+// arrange decides what a role is shown, and how the messages of its own turn are cut down.
+func (p *rolePlanner) arrange() error {
+	turn := p.log.turn
 	// A message that was let in is not refused later because an estimate turned out too low.
-	for _, relaxed := range []bool{false, true} {
-		limits, turn := r.limits(), r.limitsBy(r.openCorrection)
-		if relaxed {
-			limits, turn = r.limitsBy(1), r.limitsBy(1)
-		}
-		if r.arrangeText(limits, limits.lowered(r.view.LowWater, continuo.Size{}, continuo.Size{})) && r.arrangeTurn(turn) {
+	for _, limits := range []budget{p.base.limits(), p.base.limitsBy(1)} {
+		if l, ok := p.place(p.besideTurn(limits)); ok && p.arrangeTurn(l, limits) {
 			return nil
 		}
-		if len(r.units) == 0 {
+		if len(turn) == 0 {
 			continue
 		}
-		room := turn.less(r.units[len(r.units)-1].at(r.shaper, line).size).less(r.marker().Size)
-		if r.arrangeText(room, room) && r.arrangeTurn(turn) {
+		room := limits.less(turn[len(turn)-1].at(p.base.shaper, line).size).less(p.turnMarker().Size)
+		if l, ok := p.place(room); ok && p.arrangeTurn(l, limits) {
 			return nil
 		}
 	}
 	var user continuo.Size
-	if r.newest != nil {
-		user = r.newest.unit.at(r.shaper, whole).size
+	if p.log.newest != nil {
+		user = p.log.newest.unit.at(p.base.shaper, whole).size
 	}
 	var group *unit
-	if len(r.units) > 0 {
-		group = r.units[len(r.units)-1]
+	if len(turn) > 0 {
+		group = turn[len(turn)-1]
 	}
-	return r.overflow(r.limitsBy(1), user, group)
+	return p.base.overflow(p.base.limitsBy(1), user, group)
+}
+
+// besideTurn is what the role's own turn leaves of the limits: the low-water mark at least.
+func (p *rolePlanner) besideTurn(limits budget) budget {
+	var taken continuo.Size
+	for _, u := range p.log.turn {
+		taken = taken.Add(u.at(p.base.shaper, whole).size)
+	}
+	low := p.lowered(limits)
+	return limits.less(continuo.Size{Chars: min(taken.Chars, limits.Chars-low.Chars), Tokens: min(taken.Tokens, limits.Tokens-low.Tokens)})
 }
 
 // less is what a size leaves of the limits.
@@ -49,100 +56,83 @@ func (l budget) less(size continuo.Size) budget {
 	return budget{Limits{Chars: take(l.Chars, size.Chars), Tokens: take(l.Tokens, size.Tokens)}}
 }
 
-// maxFits bounds how often a text is laid out again because it has more tokens than its parts.
-const maxFits = 8
-
-// arrangeText lays the text out within the limits, filled up to the target if that can be. It reports false where what
-// it cannot do without does not fit.
-func (r *roleBuild) arrangeText(limits, target budget) bool {
-	for _, tight := range []bool{false, true} {
-		inner, aim := limits.less(continuo.Size{Tokens: messageOverhead}), target.less(continuo.Size{Tokens: messageOverhead})
-		for range maxFits {
-			l, ok := r.layoutIn(inner, aim, tight)
-			if !ok {
-				break
-			}
-			r.arranged, r.text = l, r.write(l)
-			if limits.exceeded(r.text.Size) == "" {
-				return true
-			}
-			over := continuo.Size{Tokens: max(r.text.Size.Tokens-limits.Tokens, 0)}
-			inner, aim = inner.less(over), aim.less(over)
-		}
-	}
-	return false
+// fits reports whether a layout keeps to limits and to a number of messages, 0 for any.
+func (p *rolePlanner) fits(l layout, limits budget, most int) bool {
+	return (most == 0 || len(p.log.messages)-l.first <= most) && limits.exceeded(p.size(l)) == ""
 }
 
-// layoutIn lays the text out, with the original request before the messages only where it is not among them. Tight
-// leaves the blocks before the messages as little as they can do with.
-func (r *roleBuild) layoutIn(limits, target budget, tight bool) (layout, bool) {
-	l, ok := r.layoutWith(limits, target, r.blocks(limits, tight, r.original != nil))
-	if r.original == nil || ok && !r.shows(l, r.original) {
-		return l, ok
+// size measures a layout by its parts.
+func (p *rolePlanner) size(l layout) continuo.Size {
+	size := p.sumFrom(l.first)
+	if n := len(p.log.messages); l.cut != "" && n > 0 {
+		last := p.log.messages[n-1]
+		size = minus(size, last.size).Add(p.sizeOf(p.textOf(last, l.cut)))
 	}
-	without, fits := r.layoutWith(limits, target, r.blocks(limits, tight, false))
-	if fits && r.shows(without, r.original) {
-		return without, true
+	for _, part := range p.around(l) {
+		size = size.Add(part.size)
 	}
-	return l, ok
+	if !p.role.Messages && size.Chars > 0 {
+		size = size.Add(continuo.Size{Chars: -len(separator), Tokens: messageOverhead})
+		size.Messages = 1
+	}
+	return size
 }
 
-// layoutWith lays the messages out behind blocks: all of them if they fit into the target. Else the oldest of those
-// that were seen before are given up, then the newest of the new ones wait. The first new message is always shown, if
-// need be cut.
-func (r *roleBuild) layoutWith(limits, target budget, blocks []block) (l layout, ok bool) {
-	over := func() string { return target.exceeded(r.estimate(l)) }
-	l = layout{blocks: blocks, fresh: len(r.fresh), optional: len(r.optional)}
-	if l.limit = over(); l.limit == "" {
-		return l, true
+// sumFrom is the size of the messages from one on.
+func (p *rolePlanner) sumFrom(first int) continuo.Size {
+	if p.sums == nil {
+		n := len(p.log.messages)
+		p.sums = make([]continuo.Size, n+1)
+		for i := n - 1; i >= 0; i-- {
+			p.sums[i] = p.sums[i+1].Add(p.measure(p.log.messages[i], p.log.messages[i] == p.log.newest))
+		}
 	}
-	given := sort.Search(len(r.optional)+1, func(given int) bool {
-		l.optional = len(r.optional) - given
-		return over() == ""
-	})
-	if given <= len(r.optional) {
-		l.optional = len(r.optional) - given
-		return l, true
-	}
-	l.optional = 0
-	if len(r.fresh) == 0 {
-		return l, limits.exceeded(r.estimate(l)) == ""
-	}
-	fit := sort.Search(len(r.fresh)-1, func(fit int) bool {
-		l.fresh = fit + 1
-		return over() != ""
-	})
-	if fit > 0 {
-		l.fresh = fit
-		return l, true
-	}
-	return r.layoutFirst(limits, target, l)
+	return p.sums[first]
 }
 
-// layoutFirst shows the first new message, and of the others none but the newest of the user.
-func (r *roleBuild) layoutFirst(limits, target budget, l layout) (layout, bool) {
-	l.fresh = 1
-	if len(r.fresh) == 2 && r.fresh[1] == r.newest {
-		l.fresh = 2
+// separator stands between two parts of a text.
+const separator = "\n\n"
+
+// sizeOf measures a part: with the separator behind it in a text, as a message of its own in a list.
+func (p *rolePlanner) sizeOf(text string) continuo.Size {
+	return p.partSize(utf8.RuneCountInString(text), p.base.shaper.counter.Count(text))
+}
+
+func (p *rolePlanner) partSize(chars, tokens int) continuo.Size {
+	if p.role.Messages {
+		return continuo.Size{Messages: 1, Chars: chars, Tokens: tokens + messageOverhead}
 	}
-	if limits.exceeded(r.estimate(l)) == "" {
-		return l, true
+	return continuo.Size{Chars: chars + len(separator), Tokens: tokens + 1}
+}
+
+// measure measures a message, once, and cuts it where it takes more than one message may: its beginning and its end are
+// shown. What was counted at append is used again where nothing was changed.
+func (p *rolePlanner) measure(m *roleMessage, wholly bool) continuo.Size {
+	if m.size != (continuo.Size{}) {
+		return m.size
 	}
-	first := r.fresh[0]
-	if first == r.newest {
-		return l, false
-	}
-	for _, room := range []budget{target, limits} {
-		fits := func(body string) bool {
-			l.cut = body
-			return room.exceeded(r.estimate(l)) == ""
+	text := p.textOf(m, m.body)
+	e := m.unit.entries[0]
+	label := len(text) - len(m.body)
+	if e.Tokenizer == p.base.shaper.counter.Name() && e.Content.IsText() && m.body == e.Content.String() && (label == 0 || label == len(m.label)+1) {
+		tokens := e.Tokens
+		if label > 0 {
+			tokens += p.base.shaper.counter.Count(m.label) + 1
 		}
-		if body, ok := cutTo(first.body, room, fits); ok {
-			l.cut = body
-			return l, true
-		}
+		m.size = p.partSize(utf8.RuneCountInString(text), tokens)
+	} else {
+		m.size = p.sizeOf(text)
 	}
-	return l, false
+	if wholly || p.unit.exceeded(m.size) == "" {
+		return m.size
+	}
+	size := func(body string) continuo.Size { return p.sizeOf(p.textOf(m, body)) }
+	body, ok := cutTo(m.said, p.unit, func(body string) bool { return p.unit.exceeded(size(body)) == "" })
+	if !ok {
+		body = headAndTail(m.said, minCut)
+	}
+	m.body, m.short, m.size = body, true, size(body)
+	return m.size
 }
 
 // minCut is how many characters of a text are shown at least where it is cut.
@@ -173,8 +163,10 @@ const charsPerToken = 16
 // blockShare is the part of the limits that a block before the messages may take.
 const blockShare = 4
 
-// blockRoom is what a block may take at most. Tight is what the newest message of the user leaves.
-func (r *roleBuild) blockRoom(limits budget, tight bool) budget {
+// blockRoom is what a block may take at most. Tight is what the newest message of the user leaves. It follows no report
+// of a provider, so that blocks stay the same between moves.
+func (p *rolePlanner) blockRoom(tight bool) budget {
+	limits := p.base.limitsBy(1)
 	share := func(limit, needed int) int {
 		if limit == 0 {
 			return 0
@@ -182,30 +174,29 @@ func (r *roleBuild) blockRoom(limits budget, tight bool) budget {
 		return max(int(math.Ceil(float64(limit-needed)/blockShare)), 1)
 	}
 	var need continuo.Size
-	if tight && r.newest != nil {
-		need = r.sizeOf(r.newest).Add(leastText(limits))
+	if tight && p.log.newest != nil {
+		need = p.measure(p.log.newest, true).Add(leastShown(limits))
 	}
 	return budget{Limits{Chars: share(limits.Chars, need.Chars), Tokens: share(limits.Tokens, need.Tokens)}}
 }
 
-// leastText is what a role's text is given besides the newest message of the user: for the original request and notes
-// or a summary, cut, the first new message, cut, and what is said of others.
-func leastText(limits budget) continuo.Size {
+// leastShown is what is given to everything besides the newest message of the user: to the original request and notes or
+// a summary, cut, to the newest message, cut, and to the lines about others.
+func leastShown(limits budget) continuo.Size {
 	return continuo.Size{Chars: min(800, limits.Chars/blockShare), Tokens: min(300, limits.Tokens/blockShare)}
 }
 
 // checkRoleFits is CheckFits for a view of a role.
-func (b *build) checkRoleFits(content continuo.Content) error {
+func checkRoleFits(view View, in Input, content continuo.Content) error {
 	u := &unit{entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
-	t := newTalk(u, b.view.Role)
-	if t == nil {
+	m := newRoleMessage(u, view.Role)
+	if m == nil {
 		return nil
 	}
-	r := &roleBuild{build: b, role: b.view.Role}
-	limits := b.limits()
-	limits.Messages = 0
-	if limits.exceeded(r.sizeOf(t).Add(leastText(limits))) != "" {
-		return b.overflow(limits, u.at(b.shaper, whole).size, nil)
+	p := newRolePlanner(view, in)
+	limits := p.base.limits()
+	if limits.exceeded(p.measure(m, true).Add(leastShown(limits))) != "" {
+		return p.base.overflow(limits, u.at(p.base.shaper, whole).size, nil)
 	}
 	return nil
 }

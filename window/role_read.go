@@ -3,73 +3,142 @@ package window
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
-// maxBacklog is how many entries behind a role's cursor are read for one turn: more than fit into most views, and few
-// enough to be held in memory. What comes after them waits for the next turns.
+// maxBacklog bounds how many entries are read to find where the role's open turn began, and how many are read only to
+// count the messages in them.
 var maxBacklog int64 = 2048
 
-// read reads what the view needs of the log: what is new, and of the rest as far as the kind of view goes.
-func (r *roleBuild) read() error {
-	unseen, err := r.unseen()
-	if err != nil {
-		return err
-	}
-	r.findAsk(unseen)
-	r.takeTurn(unseen)
-	if unseen, err = r.backlog(unseen); err != nil {
-		return err
-	}
-	if err := r.findNotes(); err != nil {
-		return err
-	}
-	switch {
-	case r.role.Whole:
-		r.kind = RoleFull
-	case r.kind == RoleMemory && r.notes == nil && r.role.Remembers:
-		r.kind = RoleDelta
-	case r.kind == RoleMemory && r.notes == nil:
-		r.kind = RoleFull
-	}
-	for _, entry := range unseen {
-		if entry.Seq <= r.end {
-			r.take(entry)
-		}
-	}
-	if err := r.readSeen(); err != nil {
-		return err
-	}
-	r.words.finish()
-	r.excluded = append(r.excluded, r.words.excluded...)
-	slices.Reverse(r.talk)
-	if r.kind == RoleSummary && r.summary == nil {
-		r.kind = RoleFull
-	}
-	return r.findRequests()
+// roleLog is what a role's view needs of the log: the planner decides by it alone.
+type roleLog struct {
+	rows int64
+	// ask is the entry that the role's open turn began with; nil where no turn is open.
+	ask *continuo.Entry
+	end int64 // the last seq before the ask, or of the log
+	top int64 // everything from here to end was read
+	// messages are those from top to end, oldest first, without open, a group at the end whose calls have no results yet.
+	messages []*roleMessage
+	held     *roleMessage
+	turn     []*unit // the role's own open turn
+	excluded []exclusion
+
+	newest, original *roleMessage // the user's newest and first message since the reset; nil for none
+
+	// shown is the seq through which the open turn's first request has shown everything; 0 for none.
+	shown int64
+	// above are the messages before top that were counted, newest first. Uncounted says that there are more.
+	above     []countedMessage
+	uncounted bool
+
+	previous *continuo.Window  // of the newest request with an equal view; nil for none, or for a view without epochs
+	standIns []*continuo.Entry // the summaries or notes that may be shown, newest first
+
+	sized int             // how many messages are in size
+	size  continuo.Size   // of the messages
+	rest  map[string]bool // roles that were asked again, on the way back to where they had failed
 }
 
-// unseen reads what stands behind the role's cursor, newest first: all of it, or the newest part where that is much.
-func (r *roleBuild) unseen() (entries []*continuo.Entry, err error) {
-	r.top = r.in.At + 1
-	if r.role.Kind == RoleSummary && !r.role.Whole { // a summary near the end may stand for most of it
-		return r.between(r.seen(), r.in.At)
+// countedMessage is a message that was read only to be counted.
+type countedMessage struct {
+	seq   int64
+	isNew bool
+}
+
+// roleReader reads the log backward, once, for as long as the view can show what it finds.
+type roleReader struct {
+	*roleLog
+	source  Source
+	planner *rolePlanner
+	role    *RoleView
+
+	undecided []*continuo.Entry // newest first, while it is not known whether the role's turn is open
+	newestID  newestTurn
+	answered  map[string]bool // by turn
+	units     assembler       // of messages
+	fullAt    int64           // how many rows were read when the limits were full; 0 while they are not
+}
+
+func readRole(source Source, p *rolePlanner) (*roleLog, error) {
+	r := &roleReader{
+		roleLog: &roleLog{top: p.base.in.At + 1, end: p.base.in.At, rest: map[string]bool{}},
+		source:  source, planner: p, role: p.role, answered: map[string]bool{}, units: assembler{view: p.base.view},
 	}
-	newest := newestTurn{}
-	return r.betweenUntil(r.seen(), r.in.At, func(e *continuo.Entry, read []*continuo.Entry) bool {
-		enough := int64(2*len(read)) > maxBacklog && newest.isRead()
-		newest.take(e)
-		return enough
-	})
+	if err := r.findNotes(); err != nil {
+		return nil, err
+	}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	r.units.finish()
+	r.excluded = append(r.excluded, r.units.excluded...)
+	slices.Reverse(r.messages)
+	r.hold()
+	if err := r.count(); err != nil {
+		return nil, err
+	}
+	if err := r.findShown(); err != nil {
+		return nil, err
+	}
+	return r.roleLog, r.findRequests()
+}
+
+// read reads the role's open turn, and the messages before it.
+func (r *roleReader) read() error {
+	decided := false
+	for entry, err := range r.source.Backward(r.planner.base.in.At) {
+		if err != nil {
+			return err
+		}
+		r.rows++
+		if entry.Seq <= r.role.Since {
+			break
+		}
+		if !decided {
+			r.undecided = append(r.undecided, &entry)
+			if decided = r.decides(&entry); decided {
+				r.decide()
+			}
+		} else {
+			r.take(&entry)
+		}
+		if decided && len(r.units.results) == 0 && r.enough(entry.Seq-1) {
+			break
+		}
+	}
+	if !decided {
+		r.decide()
+	}
+	return nil
+}
+
+// decides reports whether an entry, the oldest that was read, shows whether a turn of the role is open.
+func (r *roleReader) decides(e *continuo.Entry) bool {
+	if e.Role == continuo.Assistant && !e.Hidden && !e.HasCalls() && e.Error == nil {
+		r.answered[e.TurnID] = true
+	}
+	_, crew := continuo.CrewOf(e.WorkflowID)
+	if e.RunEvent != nil && e.NodeID == r.role.Name && (crew || e.WorkflowID == "") && r.role.isOf(e) {
+		switch e.RunEvent.Kind {
+		case continuo.RunNodeFinished, continuo.CrewRoleFailed:
+			return true
+		case continuo.RunNodeBegan:
+			if !r.answered[e.TurnID] {
+				r.ask, r.end = e, e.Seq-1
+			}
+			return true
+		}
+	}
+	r.newestID.take(e)
+	return e.Seq <= r.role.Cursor || 2*int64(len(r.undecided)) > maxBacklog && r.newestID.isRead()
 }
 
 // newestTurn follows the newest turn of a log back to where it began: it may be the role's own, which must be read whole,
 // with whatever others have said within it.
 type newestTurn struct {
 	id     string // "" before one was found
-	begun  bool   // what it began with was read
+	begun  bool   // its first entry was read
 	others int64  // entries of others since its oldest that was read
 }
 
@@ -88,195 +157,117 @@ func (n *newestTurn) take(e *continuo.Entry) {
 // said within one turn.
 func (n *newestTurn) isRead() bool { return n.begun || 2*n.others > maxBacklog }
 
-// seen is the seq through which nothing is new to the role.
-func (r *roleBuild) seen() int64 { return max(r.role.Cursor, r.role.Since) }
-
-// backlog is what is read of the talk that is new: all of it, or, where that is much, the oldest of it that says
-// anything. The talk ends with that then. What is decided by depends on where the role's turn began alone, so that it is
-// the same for all requests of a turn.
-func (r *roleBuild) backlog(unseen []*continuo.Entry) ([]*continuo.Entry, error) {
-	seen := r.seen()
-	switch {
-	case r.top <= seen+1 || len(unseen) == 0:
-		return unseen, nil
-	case r.end-seen <= maxBacklog:
-		older, err := r.between(seen, r.top-1)
-		return append(unseen, older...), err
-	}
-	for r.later = r.end; ; seen = r.end {
-		end, err := r.groupEnd(min(seen+maxBacklog, r.later), r.later)
-		if err != nil {
-			return nil, err
-		}
-		if r.end = end; r.end == r.later {
-			r.later = 0
-		}
-		entries, err := r.between(seen, r.end)
-		if err != nil || r.later == 0 || slices.ContainsFunc(entries, r.mayBeNews) {
-			return entries, err
-		}
-	}
-}
-
-// groupEnd moves a seq behind the results that follow it, up to last.
-func (r *roleBuild) groupEnd(seq, last int64) (int64, error) {
-	for entry, err := range r.source.Forward(seq + 1) {
-		if err != nil {
-			return 0, err
-		}
-		r.rowsRead++
-		if entry.Role != continuo.Tool || entry.Seq > last {
-			break
-		}
-		seq = entry.Seq
-	}
-	return seq, nil
-}
-
-// mayBeNews reports whether an entry may be the first of something that is new to the role.
-func (r *roleBuild) mayBeNews(e *continuo.Entry) bool {
-	return !e.Hidden && e.Role != continuo.Tool && excludeTalk(e) == "" && !r.role.isOwn(e)
-}
-
-// between reads the entries behind a seq up to another, newest first.
-func (r *roleBuild) between(behind, through int64) ([]*continuo.Entry, error) {
-	return r.betweenUntil(behind, through, func(*continuo.Entry, []*continuo.Entry) bool { return false })
-}
-
-// betweenUntil is between, up to the first entry that is enough behind those that were read.
-func (r *roleBuild) betweenUntil(behind, through int64, enough func(e *continuo.Entry, read []*continuo.Entry) bool) (entries []*continuo.Entry, err error) {
-	if through <= behind {
-		return nil, nil
-	}
-	for entry, err := range r.source.Backward(through) {
-		if err != nil {
-			return nil, err
-		}
-		r.rowsRead++
-		if entry.Seq <= behind || enough(&entry, entries) {
-			break
-		}
-		r.top = entry.Seq
-		entries = append(entries, &entry)
-	}
-	return entries, nil
-}
-
-// findAsk finds the turn of the role that is under way: what it began with, and so where the talk ends.
-func (r *roleBuild) findAsk(unseen []*continuo.Entry) {
-	r.end = r.in.At
-	answered := map[string]bool{}
-	for _, e := range unseen {
-		if e.Role == continuo.Assistant && !e.Hidden && !e.HasCalls() && e.Error == nil {
-			answered[e.TurnID] = true
-		}
-		_, crew := continuo.CrewOf(e.WorkflowID)
-		if e.RunEvent == nil || e.NodeID != r.role.Name || !crew && e.WorkflowID != "" || !r.role.isOf(e) {
-			continue
-		}
-		switch e.RunEvent.Kind {
-		case continuo.RunNodeFinished, continuo.CrewRoleFailed:
-			return
-		case continuo.RunNodeBegan:
-			if !answered[e.TurnID] {
-				r.ask, r.end = e, e.Seq-1
-			}
-			return
-		}
-	}
-}
-
-// takeTurn takes what stands behind the ask: of the role's turn it is shown, the rest is not shown yet.
-func (r *roleBuild) takeTurn(unseen []*continuo.Entry) {
-	turn := assembler{view: r.view}
-	for _, e := range unseen {
+// decide sorts what was read by then into the role's open turn and messages.
+func (r *roleReader) decide() {
+	own := assembler{view: r.planner.base.view}
+	for _, e := range r.undecided {
 		switch {
-		case e.Seq <= r.end:
-			continue
+		case r.ask == nil || e.Seq <= r.end:
+			r.take(e)
 		case e == r.ask:
 			r.excluded = append(r.excluded, exclusion{e, reasonUIOnly})
-			continue
 		case e.TurnID == "" || e.TurnID != r.ask.TurnID:
 			r.excluded = append(r.excluded, exclusion{e, reasonAfterAsk})
-			continue
+		default:
+			r.learn(e)
+			if e.Round != nil && e.Round.ViewHash == r.planner.base.hash {
+				r.shown = max(r.shown, e.Round.Cursor)
+			}
+			if u := own.add(e); u != nil {
+				r.turn = append(r.turn, u)
+			}
 		}
-		r.learn(e)
-		if u := turn.add(e); u != nil {
-			r.units = append(r.units, u)
+		if e.Seq > r.end {
+			r.top = e.Seq
 		}
 	}
-	turn.finish()
-	r.excluded = append(r.excluded, turn.excluded...)
-	slices.Reverse(r.units)
-	// The text must not change while the turn goes on: what its requests teach counts for its own messages alone.
-	r.openCorrection = r.correction
-	r.correction, r.corrected = 1, false
+	own.finish()
+	r.excluded = append(r.excluded, own.excluded...)
+	slices.Reverse(r.turn)
+	r.undecided = nil
 }
 
-// findNotes reads the role's notes.
-func (r *roleBuild) findNotes() error {
-	seq := r.role.Notes
-	if r.role.Kind != RoleMemory || seq <= r.role.Since || seq > max(r.end, r.later) {
+// learn takes from an entry what an earlier request recorded on it.
+func (r *roleReader) learn(e *continuo.Entry) {
+	base := r.planner.base
+	known := base.previous
+	base.learn(e)
+	if known != nil || base.previous == nil {
+		return
+	}
+	if w := base.previous; !r.role.epochs() || r.role.Whole || w.Start <= r.role.Since || len(w.Pins) > 0 || w.Left < -1 {
+		base.previous = nil
+		return
+	}
+	r.previous = base.previous
+}
+
+// take takes the next older entry before the open turn.
+func (r *roleReader) take(e *continuo.Entry) {
+	r.top = e.Seq
+	r.learn(e)
+	if r.standsIn(e) {
+		r.standIns = append(r.standIns, e)
+	}
+	if m := r.message(e, true); m != nil {
+		if m.user && r.newest == nil {
+			r.newest = m
+		}
+		if m.user {
+			r.original = m
+		}
+		r.messages = append(r.messages, m)
+	}
+}
+
+// standsIn reports whether an entry may be shown in the place of what the role is not shown: its notes, a summary, or a
+// catch-up, by the kind of its view.
+func (r *roleReader) standsIn(e *continuo.Entry) bool {
+	if e.Summary == nil || e.Summary.From <= r.role.Since {
+		return false
+	}
+	switch r.role.Kind {
+	case RoleMemory:
+		return IsSummary(e, r.role.Name) && e.Seq <= r.role.Notes
+	case RoleSummary:
+		return IsSummary(e, "")
+	}
+	return IsCatchUp(e, r.role.Name)
+}
+
+// message reads the next older entry as a message; nil where it is none, or is not whole yet. Only what is recorded
+// appears among the plan's items.
+func (r *roleReader) message(e *continuo.Entry, record bool) *roleMessage {
+	exclude := func(reason string, entries ...*continuo.Entry) *roleMessage {
+		for _, entry := range entries {
+			if record {
+				r.excluded = append(r.excluded, exclusion{entry, reason})
+			}
+		}
 		return nil
 	}
-	entry, err := r.first(seq)
-	if err == nil && entry != nil && entry.Seq == seq && IsSummary(entry, r.role.Name) && entry.Summary.From > r.role.Since {
-		r.notes = entry
-	}
-	return err
-}
-
-// first reads the entry at a seq; nil where there is none.
-func (r *roleBuild) first(seq int64) (*continuo.Entry, error) {
-	for entry, err := range r.source.Forward(seq) {
-		if err != nil {
-			return nil, err
-		}
-		r.rowsRead++
-		return &entry, nil
-	}
-	return nil, nil
-}
-
-// take takes the next older entry of the talk.
-func (r *roleBuild) take(e *continuo.Entry) {
-	r.learn(e)
-	if r.summary == nil && IsSummary(e, "") && e.Summary.From > r.role.Since {
-		r.summary = e
-	}
 	if event := e.RunEvent; event != nil && event.Kind == continuo.RunNodeBegan {
-		if r.again == nil {
-			r.again = map[string]bool{}
-		}
-		r.again[e.NodeID] = event.Attempt > 1
+		r.rest[e.NodeID] = event.Attempt > 1
 	}
-	if reason := excludeTalk(e); reason != "" {
-		r.excluded = append(r.excluded, exclusion{e, reason})
-		return
+	if reason := excludeFromRole(e); reason != "" {
+		return exclude(reason, e)
 	}
-	u := r.words.add(e)
+	u := r.units.add(e)
 	if u == nil {
-		return
+		return nil
 	}
-	t := newTalk(u, r.role)
+	m := newRoleMessage(u, r.role)
 	switch {
-	case t == nil, e.Error != nil && !t.own && r.again[e.NodeID]: // what it said when it was asked again stands for it
-		r.leaveOut(u, reasonFailed)
-	case t.own && r.role.Remembers && !r.role.Whole:
-		r.leaveOut(u, reasonOwnWords)
-	default:
-		r.talk = append(r.talk, t)
+	case m == nil, e.Error != nil && !m.own && r.rest[e.NodeID]: // the words of the next attempt stand for it
+		return exclude(reasonFailed, u.entries...)
+	case m.own && r.role.Remembers && !r.role.Whole:
+		return exclude(reasonOwnWords, u.entries...)
 	}
+	return m
 }
 
-func (r *roleBuild) leaveOut(u *unit, reason string) {
-	for _, entry := range u.entries {
-		r.excluded = append(r.excluded, exclusion{entry, reason})
-	}
-}
-
-// excludeTalk returns why an entry is never shown to a role, or "". What it leaves to the assembler is no talk either.
-func excludeTalk(e *continuo.Entry) string {
+// excludeFromRole returns why an entry is never shown to a role, or "". What it leaves to the assembler is no message either.
+func excludeFromRole(e *continuo.Entry) string {
 	switch {
 	case e.IsPlaceholder():
 		return reasonPlaceholder
@@ -284,105 +275,145 @@ func excludeTalk(e *continuo.Entry) string {
 		return ""
 	case e.Role == continuo.System:
 		return reasonSystem
-	case e.Error == nil && (e.Role == continuo.User || e.Reasoning == nil) && isBlankTalk(e):
+	case e.Error == nil && (e.Role == continuo.User || e.Reasoning == nil) && e.Content.IsBlank():
 		return reasonEmpty
-	case e.Error == nil && isBlankTalk(e):
+	case e.Error == nil && e.Content.IsBlank():
 		return reasonThinking
 	}
 	return ""
 }
 
-// IsBlank reports whether an entry says nothing that anybody could see.
-func IsBlank(e *continuo.Entry) bool { return !e.HasCalls() && isBlankTalk(e) }
-
-func isBlankTalk(e *continuo.Entry) bool {
-	return strings.IndexFunc(saidIn(e), isVisible) < 0
-}
-
 // maxSummaryRows bounds how far behind what could be shown a summary is looked for.
 const maxSummaryRows = 1000
 
-// readSeen reads on before the cursor, for as long as the view can show what it finds.
-func (r *roleBuild) readSeen() error {
-	from := min(r.role.Cursor, r.end)
-	if from <= r.role.Since || len(r.words.results) == 0 && r.enough(from) {
+// enough reports whether nothing from seq down can be shown in its place.
+func (r *roleReader) enough(seq int64) bool {
+	if r.full() {
+		if r.fullAt == 0 {
+			r.fullAt = r.rows
+		}
+		return r.role.Kind != RoleSummary || len(r.standIns) > 0 || r.rows > r.fullAt+maxSummaryRows
+	}
+	switch kind := r.role.Kind; {
+	case seq > r.role.Cursor:
+		return false
+	case r.role.Whole:
+		return false
+	case kind == RoleDelta:
+		return true
+	case r.previous != nil:
+		return seq < r.previous.Start
+	case kind == RoleMemory && len(r.standIns) > 0:
+		return seq <= r.standIns[0].Summary.Through
+	case kind == RoleMemory:
+		return r.role.Remembers
+	case kind == RoleWindow && r.role.Newest == 0:
+		return true
+	case kind == RoleSummary && len(r.standIns) > 0:
+		return seq <= r.standIns[0].Summary.Through && len(r.messages) >= r.role.Newest
+	}
+	return false
+}
+
+// full reports whether the messages are more than the view can show.
+func (r *roleReader) full() bool {
+	for ; r.sized < len(r.messages); r.sized++ {
+		r.size = r.size.Add(r.planner.measure(r.messages[r.sized], r.messages[r.sized] == r.newest))
+	}
+	return r.planner.most > 0 && len(r.messages) > r.planner.most || r.planner.base.limits().exceeded(r.size) != ""
+}
+
+// hold takes a group out of the messages that stands last and whose calls have no results yet: it waits.
+func (r *roleReader) hold() {
+	if n := len(r.messages); n > 0 && r.messages[n-1].isNew && len(r.messages[n-1].unit.missing) > 0 {
+		r.held, r.messages = r.messages[n-1], r.messages[:n-1]
+	}
+}
+
+// count reads on where the limits were full, to say how many messages are left out: back to where the window before began,
+// for that one has counted what stands before it.
+func (r *roleReader) count() error {
+	from := r.role.Since
+	switch {
+	case r.onlyNew():
+		from = max(from, r.role.Cursor)
+	case r.previous != nil:
+		from = min(r.previous.Start-1, max(r.role.Cursor, r.role.Since))
+	}
+	if r.top <= from+1 {
 		return nil
 	}
-	for entry, err := range r.source.Backward(from) {
+	rows := int64(0)
+	for entry, err := range r.source.Backward(r.top - 1) {
 		if err != nil {
 			return err
 		}
-		r.rowsRead++
-		if entry.Seq <= r.role.Since || len(r.words.results) == 0 && r.enough(entry.Seq) {
-			break
+		r.rows++
+		if rows++; entry.Seq <= from {
+			return nil
 		}
-		r.top = entry.Seq
-		r.take(&entry)
+		if rows > maxBacklog {
+			r.uncounted = true
+			return nil
+		}
+		if m := r.message(&entry, false); m != nil {
+			r.above = append(r.above, countedMessage{m.seq(), m.isNew})
+		}
 	}
 	return nil
 }
 
-// enough reports whether nothing from seq down can be shown in its place.
-func (r *roleBuild) enough(seq int64) bool {
-	switch r.kind {
-	case RoleDelta:
-		return true
-	case RoleMemory:
-		return seq <= r.noted()
-	case RoleWindow:
-		return len(r.talk) > r.role.Newest || r.full()
-	case RoleSummary:
-		if r.summary == nil {
-			return r.full() && r.rowsRead > r.rowsFull+maxSummaryRows
-		}
-		return seq <= r.summary.Summary.Through && len(r.talk) >= r.role.Newest || r.full()
+// onlyNew reports whether the view shows nothing that the role has seen.
+func (r *roleReader) onlyNew() bool {
+	var standIn *continuo.Entry
+	if len(r.standIns) > 0 {
+		standIn = r.standIns[0]
 	}
-	return r.full()
+	return r.planner.onlyNew(standIn)
 }
 
-// noted is the seq through which the role's notes stand for what it was shown.
-func (r *roleBuild) noted() int64 { return min(r.notes.Summary.Through, r.role.Cursor) }
-
-// full reports whether what was seen before fills the limits by itself.
-func (r *roleBuild) full() bool {
-	for ; r.sized < len(r.talk); r.sized++ {
-		if t := r.talk[r.sized]; !t.isNew {
-			r.seenSize = r.seenSize.Add(r.sizeOf(t))
-		}
+// findNotes reads the role's notes.
+func (r *roleReader) findNotes() error {
+	if r.role.Kind != RoleMemory || r.role.Notes <= r.role.Since || r.role.Notes > r.planner.base.in.At {
+		return nil
 	}
-	if r.limits().exceeded(r.seenSize) == "" {
-		return false
-	}
-	if r.rowsFull == 0 {
-		r.rowsFull = r.rowsRead
-	}
-	return true
+	return r.findStandIn(r.role.Notes)
 }
 
-// findRequests finds the first and the newest message of the user behind the newest reset, wherever they stand.
-func (r *roleBuild) findRequests() error {
-	for _, t := range r.talk {
-		if t.user {
-			r.newest = t
-			if r.original == nil {
-				r.original = t
-			}
+// findShown reads what the window before shows in the place of what it leaves out.
+func (r *roleReader) findShown() error {
+	if r.previous == nil || r.previous.Summary == 0 || r.standIn(r.previous.Summary) != nil {
+		return nil
+	}
+	return r.findStandIn(r.previous.Summary)
+}
+
+// findStandIn reads the entry at a seq, if it may stand for others.
+func (r *roleReader) findStandIn(seq int64) error {
+	for entry, err := range r.source.Forward(seq) {
+		if err != nil {
+			return err
 		}
-	}
-	if err := r.findOlder(); err != nil {
-		return err
-	}
-	if err := r.findLater(); err != nil {
-		return err
-	}
-	if r.original != nil && r.newest != nil && r.original.seq() == r.newest.seq() {
-		r.original = r.newest
+		if r.rows++; entry.Seq == seq && entry.Seq <= r.planner.base.in.At && r.standsIn(&entry) {
+			r.standIns = append(r.standIns, &entry)
+		}
+		break
 	}
 	return nil
 }
 
-// findOlder looks for requests before what was read.
-func (r *roleBuild) findOlder() error {
+// standIn returns what stands at a seq and may be shown for others; nil for nothing.
+func (l *roleLog) standIn(seq int64) *continuo.Entry {
+	for _, e := range l.standIns {
+		if e.Seq == seq {
+			return e
+		}
+	}
+	return nil
+}
+
+// findRequests finds the first and the newest message of the user since the reset, wherever they stand.
+func (r *roleReader) findRequests() error {
 	if r.top <= r.role.Since+1 {
 		return nil
 	}
@@ -394,33 +425,18 @@ func (r *roleBuild) findOlder() error {
 		r.newest = newest
 	}
 	first, err := r.firstUser(r.role.Since+1, seq)
-	if first != nil {
+	switch {
+	case first == nil:
+	case r.newest != nil && first.seq() == r.newest.seq():
+		r.original = r.newest
+	default:
 		r.original = first
 	}
 	return err
 }
 
-// findLater looks for requests among what waits behind what was read.
-func (r *roleBuild) findLater() error {
-	if r.later == 0 {
-		return nil
-	}
-	seq, newest, err := r.latestUser(r.later)
-	if err != nil || seq <= r.end {
-		return err
-	}
-	if newest != nil {
-		newest.order = fresh
-		r.newest = newest
-	}
-	if r.original == nil {
-		r.original, err = r.firstUser(r.end+1, seq)
-	}
-	return err
-}
-
 // latestUser reads the newest message of the user at a seq or before it: 0 for none, and nil where it says nothing.
-func (r *roleBuild) latestUser(at int64) (seq int64, said *talk, err error) {
+func (r *roleReader) latestUser(at int64) (seq int64, said *roleMessage, err error) {
 	entry, err := r.source.LatestUser(at)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return 0, nil, nil
@@ -428,25 +444,25 @@ func (r *roleBuild) latestUser(at int64) (seq int64, said *talk, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	r.rowsRead++
-	return entry.Seq, newTalk(&unit{entries: []*continuo.Entry{&entry}}, r.role), nil
+	r.rows++
+	return entry.Seq, newRoleMessage(&unit{entries: []*continuo.Entry{&entry}}, r.role), nil
 }
 
 // firstUser reads the first message of the user from a seq up to another; nil for none.
-func (r *roleBuild) firstUser(from, through int64) (*talk, error) {
+func (r *roleReader) firstUser(from, through int64) (*roleMessage, error) {
 	for entry, err := range r.source.Forward(from) {
 		if err != nil {
 			return nil, err
 		}
-		r.rowsRead++
+		r.rows++
 		if entry.Seq > through {
 			break
 		}
 		if entry.Role != continuo.User || entry.Hidden {
 			continue
 		}
-		if t := newTalk(&unit{entries: []*continuo.Entry{&entry}}, r.role); t != nil {
-			return t, nil
+		if m := newRoleMessage(&unit{entries: []*continuo.Entry{&entry}}, r.role); m != nil {
+			return m, nil
 		}
 	}
 	return nil, nil

@@ -64,10 +64,35 @@ func (l *entries) shown(t *testing.T, view window.View) (string, *continuo.Plan)
 		t.Fatal(err)
 	}
 	checkRole(t, plan, view)
-	if len(plan.Messages) == 0 {
-		return "", plan
+	return textOf(plan), plan
+}
+
+// textOf is what a plan shows before the role's own turn.
+func textOf(plan *continuo.Plan) string {
+	var texts []string
+	for _, m := range plan.Messages {
+		if len(m.ToolCalls) > 0 || m.Role == continuo.Tool || strings.HasPrefix(m.Content.String(), "[MORE] Earlier tool calls") {
+			break
+		}
+		texts = append(texts, m.Content.String())
 	}
-	return plan.Messages[0].Content.String(), plan
+	return strings.Join(texts, "\n\n")
+}
+
+// catchUp appends what a plan lacks, as the engine does before a role is asked, and returns it; nil where it lacks nothing.
+func (l *entries) catchUp(plan *continuo.Plan, view window.View) *continuo.Entry {
+	lack := plan.Role.Lacks
+	if lack == nil {
+		return nil
+	}
+	if view.Role.Kind == window.RoleSummary {
+		return l.summary(lack.From, lack.Through, "", "the summary")
+	}
+	e := l.summary(lack.From, lack.Through, view.Role.Name, "the notes")
+	if view.Role.Kind != window.RoleMemory {
+		e.PartType, e.Content, e.Summary.Messages = continuo.PartCatchUp, continuo.Text("the catch-up"), lack.Messages
+	}
+	return e
 }
 
 // checkRole holds every plan of a role to what holds for all.
@@ -93,13 +118,21 @@ func checkRole(t *testing.T, plan *continuo.Plan, view window.View) {
 	if role.Cursor != view.Role.Cursor || role.Through < role.Cursor || role.Through > max(plan.At, role.Cursor) {
 		t.Errorf("the cursor goes from %d to %d in a log of %d", role.Cursor, role.Through, plan.At)
 	}
+	last := int64(0)
 	for i, m := range plan.Messages {
-		if i == 0 && (m.Role != continuo.User || m.Seq < 1 || m.Entry != nil) {
+		if i == 0 && !view.Role.Messages && (m.Role != continuo.User || m.Seq < 1 || m.Entry != nil) {
 			t.Errorf("the first message is no text: %+v", m)
 		}
-		if i > 0 && m.Seq > 0 && m.Seq <= plan.Messages[0].Seq {
-			t.Errorf("message %d of the turn has seq %d, the text %d", i, m.Seq, plan.Messages[0].Seq)
+		if m.Seq > 0 && m.Seq <= last {
+			t.Errorf("message %d has seq %d, one before it %d", i, m.Seq, last)
 		}
+		last = max(last, m.Seq)
+		if own := m.Entry != nil && m.Entry.Author != nil && m.Entry.Author.RoleName == view.Role.Name; m.Role == continuo.Assistant && !own && len(m.ToolCalls) == 0 {
+			t.Errorf("the words of another stand as the assistant's: %+v", m)
+		}
+	}
+	if n := len(plan.Messages); n > 0 && plan.Messages[n-1].Role == continuo.Assistant && len(plan.Messages[n-1].ToolCalls) == 0 && plan.Cycle == 0 {
+		t.Errorf("the last message is the assistant's: %+v", plan.Messages[n-1])
 	}
 }
 
@@ -165,7 +198,7 @@ func TestTheDocumentsExamples(t *testing.T) {
 		l := &entries{}
 		l.user("Can you refactor this?")
 		text, _ := l.shown(t, roleView(window.RoleDelta, func(v *window.View) { v.Role.Reminder = "You are a Backend Developer..." }))
-		expect(t, text, "[SYSTEM REMINDER]\nYou are a Backend Developer...\n[END REMINDER]\n\nUser: Can you refactor this?")
+		expect(t, text, "User: Can you refactor this?\n\n[SYSTEM REMINDER]\nYou are a Backend Developer...\n[END REMINDER]")
 	})
 }
 
@@ -184,6 +217,7 @@ func talked() *entries {
 
 func TestKindsOfViews(t *testing.T) {
 	request := "[ORIGINAL REQUEST]\nUser: the request\n[END REQUEST]\n\n"
+	current := "[CURRENT REQUEST]\nUser: and now the tests\n[END REQUEST]"
 	news := "Assistant (The reviewer): looks good\n\nUser: and now the tests\n\nAssistant (The planner): plan two"
 	seen := "User: the request\n\nAssistant (The planner): a plan\n\n"
 	for name, c := range map[string]struct {
@@ -194,15 +228,15 @@ func TestKindsOfViews(t *testing.T) {
 		"delta, without memory":    {roleView(window.RoleDelta, cursorAt(3)), request + "Assistant (The builder): built\n\n" + news},
 		"full":                     {roleView(window.RoleFull, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
 		"full, with memory":        {roleView(window.RoleFull, cursorAt(3), remembers), seen + news},
-		"window of what is new":    {roleView(window.RoleWindow, cursorAt(3), remembers), request + "[MORE] Earlier messages are left out.\n\n" + news},
+		"window of what is new":    {roleView(window.RoleWindow, cursorAt(3), remembers), request + "[MORE] 1 earlier message is left out.\n\n" + news},
 		"window of five":           {roleView(window.RoleWindow, cursorAt(3), newest(5)), request + "Assistant (The planner): a plan\n\nAssistant (The builder): built\n\n" + news},
-		"window of one, all seen":  {roleView(window.RoleWindow, cursorAt(7), newest(1)), request + "[MORE] Earlier messages are left out.\n\nUser: and now the tests\n\nAssistant (The planner): plan two"},
+		"window of one, all seen":  {roleView(window.RoleWindow, cursorAt(7), newest(1)), request + "[MORE] 4 earlier messages are left out.\n\nAssistant (The planner): plan two\n\n" + current},
 		"summary without one":      {roleView(window.RoleSummary, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
 		"memory without notes":     {roleView(window.RoleMemory, cursorAt(3), remembers), request + news},
 		"memory, nothing to go by": {roleView(window.RoleMemory, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
 		"lost its memory":          {roleView(window.RoleDelta, cursorAt(3), remembers, func(v *window.View) { v.Role.Whole = true }), seen + "Assistant (The builder): built\n\n" + news},
-		"delta, nothing new":       {roleView(window.RoleDelta, cursorAt(7), remembers), strings.TrimSuffix(request, "\n\n")},
-		"delta, nothing kept":      {roleView(window.RoleDelta, cursorAt(7)), request + "User: and now the tests"},
+		"delta, nothing new":       {roleView(window.RoleDelta, cursorAt(7), remembers), request + current},
+		"delta, nothing kept":      {roleView(window.RoleDelta, cursorAt(7)), request + current},
 		"after a reset":            {roleView(window.RoleFull, func(v *window.View) { v.Role.Since = 4 }), news},
 		"after a reset, all seen":  {roleView(window.RoleDelta, cursorAt(7), remembers, func(v *window.View) { v.Role.Since = 4 }), "[ORIGINAL REQUEST]\nUser: and now the tests\n[END REQUEST]"},
 	} {
@@ -218,7 +252,7 @@ func TestVerdictsOfRoles(t *testing.T) {
 	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_words", "5 kept new", "6 kept new", "7 kept new")
 	_, plan = talked().shown(t, roleView(window.RoleFull, cursorAt(3)))
 	expectVerdicts(t, plan, "1 kept seen", "2 kept seen", "3 excluded ui_only", "4 kept seen", "5 kept new", "6 kept new", "7 kept new")
-	if *plan.Role != (continuo.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3}) {
+	if *plan.Role != (continuo.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {
 		t.Errorf("%+v", plan.Role)
 	}
 }
@@ -235,9 +269,9 @@ func TestASummaryStandsForWhatIsOld(t *testing.T) {
 		"User: message 7\n\nUser: message 8\n\nUser: message 9\n\nUser: message 10\n\nUser: message 12")
 	expectVerdicts(t, plan, "1 kept original_request", "2-6 summarized summary", "7 kept seen", "8 kept seen", "9 kept seen", "10 kept new", "11 kept summary", "12 kept new")
 
-	// Who has not seen what the summary stands for has it by the summary; the newest stand whole all the same.
+	// What the summary stands for and is new stands whole all the same, as long as it fits.
 	_, plan = l.shown(t, roleView(window.RoleSummary, cursorAt(2), newest(7)))
-	expectVerdicts(t, plan, "1 kept original_request", "2-4 summarized summary", "5 kept new", "6 kept new", "7 kept new", "8 kept new", "9 kept new", "10 kept new", "11 kept summary", "12 kept new")
+	expectVerdicts(t, plan, "1 kept original_request", "2 summarized summary", "3 kept new", "4 kept new", "5 kept new", "6 kept new", "7 kept new", "8 kept new", "9 kept new", "10 kept new", "11 kept summary", "12 kept new")
 	if plan.Role.News != 9 || plan.Role.Through != 12 || plan.Role.Waiting != 0 {
 		t.Errorf("%+v", plan.Role)
 	}

@@ -33,18 +33,47 @@ func (s shaper) message(entry *continuo.Entry, at level) (continuo.Message, cont
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
 	}
-	verdict := continuo.Kept
-	switch {
-	case entry.Role == continuo.Tool:
-		verdict = s.cutResult(&message, at)
-	case entry.Role == continuo.Assistant:
-		verdict = s.cutCalls(&message)
-		addError(&message)
-	case entry.IsCue():
+	if entry.IsCue() {
 		message.Role = continuo.User
 	}
-	message.Size = s.size(&message, verdict == continuo.Kept && entry.Error == nil)
+	whole, verdict := message, continuo.Kept
+	switch entry.Role {
+	case continuo.Tool:
+		verdict = s.cutResult(&message, at)
+	case continuo.Assistant:
+		verdict = s.cutCalls(&message)
+	}
+	if verdict != continuo.Kept {
+		if size := s.size(&message, false); s.saves(size, &whole) {
+			message.Size = size
+		} else {
+			message, verdict = whole, asStored(entry)
+		}
+	}
+	failed := entry.Role == continuo.Assistant && entry.Error != nil
+	if failed {
+		addError(&message)
+	}
+	if failed || message.Size == (continuo.Size{}) {
+		message.Size = s.size(&message, !failed)
+	}
 	return message, verdict
+}
+
+// asStored is the verdict on an entry that is shown with the content that the log has: a preview, where the whole is
+// kept beside the log.
+func asStored(entry *continuo.Entry) continuo.Verdict {
+	if _, ok := entry.Preview(); ok {
+		return continuo.Previewed
+	}
+	return continuo.Kept
+}
+
+// saves reports whether a shortened form is worth it: it is not larger than the whole in characters (where the whole is
+// more than a text, these do not count) nor in tokens, its overhead in the protocol included.
+func (s shaper) saves(short continuo.Size, whole *continuo.Message) bool {
+	full := s.size(whole, true)
+	return short.Tokens <= full.Tokens-messageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
 }
 
 // Overheads in tokens that the chat protocols add to a message and to a call: role, separators, ids.
@@ -83,11 +112,8 @@ func (s shaper) cutResult(m *continuo.Message, at level) continuo.Verdict {
 	fits := s.view.ToolOutputChars == 0 || chars <= s.view.ToolOutputChars
 	switch {
 	case at == line || s.view.OmitToolResults:
-		short := leftOut(chars, m.Entry.OutputRef)
-		if chars > utf8.RuneCountInString(short) || hasMedia(m.Content) {
-			m.Content = continuo.Text(short)
-			return continuo.Truncated
-		}
+		m.Content = continuo.Text(leftOut(chars, m.Entry.OutputRef))
+		return continuo.Truncated
 	case (at == preview || !fits) && chars > s.view.PreviewChars+previewSlack:
 		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars, m.Entry.OutputRef))
 		return continuo.Previewed
@@ -151,16 +177,14 @@ func CallRef(seq int64, call int) string {
 	return fmt.Sprintf("@state/logs/tool-calls/%d-%d.json", seq, call)
 }
 
-// addError writes an entry's error where the model can see it, so that it can go on from a partial answer.
+// addError writes an entry's error where the model can see it, so that it can go on from a partial answer. The error's
+// own message may name hosts and quote a provider: the model is told the kind of failure only.
 func addError(m *continuo.Message) {
 	failure := m.Entry.Error
-	if failure == nil {
-		return
-	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s reason=%s retryable=%t", failure.Code, failure.Reason, failure.Retryable)
-	if failure.Message != "" {
-		fmt.Fprintf(&text, "\n%s", failure.Message)
+	if cause := causeOf(failure.Reason); cause != "" {
+		fmt.Fprintf(&text, "\n%s", cause)
 	}
 	for _, call := range failure.PartialToolCalls {
 		fmt.Fprintf(&text, "\nunfinished tool call: %s %s", call.Name, cutHead(call.Arguments, 400))
@@ -173,4 +197,29 @@ func addError(m *continuo.Message) {
 	default:
 		m.Content = continuo.Text(m.Content.String() + "\n\n" + text.String())
 	}
+}
+
+// causeOf says in a few words what a kind of failure is; "" where it is not known.
+func causeOf(reason continuo.FailureReason) string {
+	switch reason {
+	case continuo.ReasonTimeout:
+		return "The answer took too long."
+	case continuo.ReasonNetwork:
+		return "The connection to the model broke."
+	case continuo.ReasonRateLimit:
+		return "The model's provider refused more requests for the time being."
+	case continuo.ReasonUpstream:
+		return "The model's provider failed."
+	case continuo.ReasonContentFilter:
+		return "A content filter ended the answer."
+	case continuo.ReasonCancelled:
+		return "A person stopped the answer."
+	case continuo.ReasonInterrupted:
+		return "The program stopped in the middle of the answer."
+	case continuo.ReasonContextOverflow:
+		return "The request was larger than the model's context window."
+	case continuo.ReasonTurnLimit:
+		return "The turn reached its limit on model requests."
+	}
+	return ""
 }

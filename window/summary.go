@@ -27,8 +27,13 @@ func IsSummary(e *continuo.Entry, role string) bool {
 	if role != "" {
 		part = continuo.PartNotes
 	}
+	return e.Summary != nil && e.Summary.Role == role && e.PartType == part && canStandIn(e)
+}
+
+// canStandIn reports whether an entry with a Summary can be shown in the place of what it stands for.
+func canStandIn(e *continuo.Entry) bool {
 	s := e.Summary
-	return s != nil && s.Role == role && e.PartType == part && e.Role == continuo.System && e.Hidden && e.Redacted == nil &&
+	return e.Role == continuo.System && e.Hidden && e.Redacted == nil &&
 		s.From >= 1 && s.From <= s.Through && s.Through < e.Seq && strings.TrimSpace(e.Content.String()) != ""
 }
 
@@ -133,7 +138,7 @@ func (g *gaps) marked(due bool) []piece {
 func (b *build) markersIn(w continuo.Window) (count int) {
 	pieces, _ := b.layout(w)
 	for _, p := range pieces {
-		if p.unit == nil && p.summary == nil {
+		if p.unit == nil && p.summary == nil && !p.leadIn {
 			count++
 		}
 	}
@@ -148,21 +153,6 @@ func shownSummary(pieces []piece) *continuo.Entry {
 		}
 	}
 	return nil
-}
-
-// filling is what a move may put into the gaps.
-type filling struct {
-	summary *continuo.Entry // nil for none
-	markers bool
-}
-
-// fillings lists what a move tries to put into the gaps, the best first.
-func (b *build) fillings() []filling {
-	fillings := []filling{{markers: true}, {}}
-	if best := b.bestSummary(); best != nil {
-		fillings = slices.Insert(fillings, 0, filling{summary: best, markers: true})
-	}
-	return fillings
 }
 
 // reasonSummary is why an entry is not shown that a summary stands for.
@@ -191,12 +181,15 @@ func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.Pla
 	return told
 }
 
-// appendRun adds the part of an item from one seq to another, if there is any.
+// appendRun adds the part of an item from one seq to another, if there is any. The size of a part of a run is not known.
 func appendRun(items []continuo.PlanItem, item continuo.PlanItem, from, to int64) []continuo.PlanItem {
 	if from > to {
 		return items
 	}
 	if item.Through != 0 {
+		if from != item.Seq || to != item.Through {
+			item.Before, item.After = nil, nil
+		}
 		item.Through = to
 		if from == to {
 			item.Through = 0

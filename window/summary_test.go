@@ -218,10 +218,12 @@ func TestARedactedSummaryGivesItsPlaceToTheMarker(t *testing.T) {
 	l.add(summary(1, 90, "the secret"))
 	l.user("go on")
 	view := summarizing(t, window.Codex, window.Limits{Messages: 20})
+	l.answer("fine", l.build(t, view)) // the first window is full
+	l.user("and on")
 	plan := l.build(t, view)
 	l.answer("fine", plan)
 	l.list[100].Redacted, l.list[100].Content = &continuo.Redaction{}, continuo.Text(continuo.RedactedText)
-	l.user("and on")
+	l.user("once more")
 	after := l.build(t, view)
 	if after.Moved || after.Window.Start != plan.Window.Start {
 		t.Errorf("the window moved: %+v", after.Window)

@@ -78,6 +78,7 @@ const (
 	reasonSystem     = "system_prompt"
 	reasonCollapsed  = "collapsed"
 	reasonUnanswered = "unanswered_call"
+	reasonAttempt    = "failed_attempt"
 )
 
 // exclude returns why a view never shows an entry, or "".
@@ -105,11 +106,18 @@ type assembler struct {
 	view     View
 	results  []*continuo.Entry // tool entries whose assistant entry has not come yet, newest first
 	excluded []exclusion
+	// attempts leaves out failed attempts that the conversation has gone on from.
+	attempts bool
+	attempt  attempt
 }
 
 // add takes the next older entry and returns the unit that it completes, if any.
 func (a *assembler) add(entry *continuo.Entry) *unit {
-	if reason := exclude(a.view, entry); reason != "" {
+	reason := exclude(a.view, entry)
+	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
+		reason = reasonAttempt
+	}
+	if reason != "" {
 		a.excluded = append(a.excluded, exclusion{entry, reason})
 		return nil
 	}
@@ -133,6 +141,7 @@ func (a *assembler) add(entry *continuo.Entry) *unit {
 		u.missing = slices.Delete(u.missing, open, open+1)
 		u.entries = append(u.entries, result)
 	}
+	a.attempt = attempt{newer: entry}
 	return u
 }
 

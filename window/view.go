@@ -36,8 +36,11 @@ type View struct {
 	// ShowCollapsed shows system entries that user interfaces show collapsed: events of theirs. Entries of other roles
 	// are shown, collapsed or not: they hold what was said, and what tools returned.
 	ShowCollapsed bool `json:"show_collapsed,omitempty"`
-	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer.
+	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer; for the
+	// answer at most a quarter of the window.
 	Reserve int `json:"reserve,omitempty"`
+	// FollowWindow lets what the model's window leaves take the place of Limits.Tokens, where the window is known.
+	FollowWindow bool `json:"follow_window,omitempty"`
 	// Strategy says what stands in the place of what the window has moved past. Default Truncate: the marker.
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Role makes this the view of a role of a crew. Default nil: of anybody else.
@@ -46,14 +49,25 @@ type View struct {
 	Handoff *HandoffView `json:"handoff,omitempty"`
 }
 
-// RoleView says what a role of a crew is shown: the talk as one text. Some of it changes from turn to turn, and
-// stands in each request's envelope with the rest.
+// Since is the seq of the last entry that is hidden from who is shown the view, because a crew was reset there; 0 for none.
+func (v *View) Since() int64 {
+	if v.Role == nil {
+		return 0
+	}
+	return v.Role.Since
+}
+
+// RoleView says what a role of a crew is shown. Some of it changes from turn to turn, and each request's envelope holds
+// it with the rest.
 type RoleView struct {
 	Name string `json:"name"` // of the role; in the log, Author.RoleName and NodeID
 	// Crew is the id of its crew: in another crew of the conversation a role of that name is another. Default "": any.
 	Crew string   `json:"crew,omitempty"`
 	Kind RoleKind `json:"kind"`
-	// Newest is how many messages a window shows, and how many stand whole behind a summary.
+	// Messages says that the role is shown a list of messages, its own answers as the assistant's, and not one text.
+	Messages bool `json:"messages,omitempty"`
+	// Newest is how many messages a window shows at most (0: those that are new), and how many stand whole behind a
+	// summary at least.
 	Newest int `json:"newest,omitempty"`
 	// Since and Cursor are the crew's and the role's: see continuo.CrewState. Notes is the seq of its newest notes.
 	Since  int64 `json:"since,omitempty"`
@@ -63,7 +77,7 @@ type RoleView struct {
 	// again. Whole says that it has lost that, or never had it: it is shown the whole history, once.
 	Remembers bool `json:"remembers,omitempty"`
 	Whole     bool `json:"whole,omitempty"`
-	// Reminder is the system prompt of the role where it is to come back in this turn; "" where not.
+	// Reminder is the system prompt of the role where this turn repeats it, at the end of the text; "" where not.
 	Reminder string `json:"reminder,omitempty"`
 }
 
@@ -74,19 +88,21 @@ type RoleKind string
 const (
 	RoleDelta   RoleKind = "delta"   // what is new since its cursor
 	RoleFull    RoleKind = "full"    // everything
-	RoleWindow  RoleKind = "window"  // the newest messages, and whatever is new
-	RoleSummary RoleKind = "summary" // a summary of the old, the newest whole, and whatever is new
-	RoleMemory  RoleKind = "memory"  // its own notes, and what stands behind them
+	RoleWindow  RoleKind = "window"  // the newest messages
+	RoleSummary RoleKind = "summary" // a summary of the old, and the newest messages whole
+	RoleMemory  RoleKind = "memory"  // its own notes, and what was said since
 )
 
-// Limits bound what a view shows. 0 means no limit. All of them hold at once.
+// Limits bound what a view shows. 0 means no limit. All of them hold at once. The newest user message and the open
+// group are shown whatever the limits: where they are over a limit, it bounds what is shown around them.
 type Limits struct {
 	Messages int `json:"messages,omitempty"`
 	Chars    int `json:"chars,omitempty"`
 	Tokens   int `json:"tokens,omitempty"`
 }
 
-// Opener says which entry at the beginning of the log a view pins, if it takes at most half the limits.
+// Opener says which entry at the beginning of the log a view pins, as long as it fits together with the newest message
+// and the marker of the gap behind it.
 type Opener string
 
 // The openers.
@@ -124,6 +140,8 @@ type Settings struct {
 	ToolOutputChars, PreviewChars    int
 	ChatMaxMessages, ChatMaxTokens   int
 	ChatReserve, ReplayHistory       int
+	// ChatFollowsWindow says that nobody chose ChatMaxTokens: where the model's window is known, it decides.
+	ChatFollowsWindow bool
 	// Strategy is of every view but the continuity view, whose own is ChatStrategy, and the replay view, which has none.
 	Strategy, ChatStrategy Strategy
 	// HandoffMaxMessages is of the handoff view, and Handoff what it tells of entries: task.Limits.Preset sets both.
@@ -136,7 +154,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.6,
 		ToolOutputChars: 8000, PreviewChars: 1200,
-		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatReserve: 4500,
+		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
 		ReplayHistory: 15,
 	}
 }
@@ -156,7 +174,7 @@ func (s Settings) View(name string) (View, error) {
 	case Continuity:
 		view.Limits = Limits{Messages: s.ChatMaxMessages, Tokens: s.ChatMaxTokens}
 		view.Opener = OpenerFirst
-		view.Reserve, view.Strategy = s.ChatReserve, s.ChatStrategy
+		view.Reserve, view.Strategy, view.FollowWindow = s.ChatReserve, s.ChatStrategy, s.ChatFollowsWindow
 	case Replay:
 		view.History, view.LowWater = s.ReplayHistory, 1
 		view.Marker, view.SkipSystem = "", true
@@ -172,9 +190,12 @@ func (s Settings) View(name string) (View, error) {
 	return view, nil
 }
 
-// Hash identifies the view's definition, without its name.
+// Hash identifies the view's definition, without its name and without how a role stands.
 func (v View) Hash() string {
 	v.Name = ""
+	if v.Role != nil {
+		v.Role = v.Role.lasting()
+	}
 	sum := sha256.Sum256(rawjson.MustMarshal(v))
 	return hex.EncodeToString(sum[:8])
 }

@@ -27,6 +27,7 @@ func (r *reader) checkGraph() {
 	for i := range r.edges {
 		r.workflow.Edges = append(r.workflow.Edges, r.edges[i].Edge)
 	}
+	r.settleJoins()
 }
 
 func (r *reader) newGraph() graph {

@@ -52,7 +52,7 @@ func playExample(t *testing.T, w *workflow.Workflow, inputs string) *examplePlay
 		default:
 			p.apply(p.state.Cue(step))
 			step.Kind = workflow.StepAttend
-			p.apply(p.state.Conclude(step, []string{p.answer(step)})...)
+			p.apply(p.state.Conclude(step, []string{p.answer(step)}, false)...)
 		}
 	}
 	t.Fatalf("the run has not ended after %s", p.steps)

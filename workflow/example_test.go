@@ -90,7 +90,7 @@ func TestThePageShowsWhatAStepIsShown(t *testing.T) {
 	cue := state.Cue(state.Next())
 	applyAll(t, state, cue)
 	applyAll(t, state, state.Conclude(workflow.Step{Kind: workflow.StepAttend, Node: report.Node("research"), Visit: 1, Attempt: 1},
-		[]string{"```json\n{\"summary\": \"Tea is made of leaves.\", \"sources\": [\"a leaf\", \"a pot\"]}\n```"})...)
+		[]string{"```json\n{\"summary\": \"Tea is made of leaves.\", \"sources\": [\"a leaf\", \"a pot\"]}\n```"}, false)...)
 	step := state.Next()
 	texts, err := state.Texts(step)
 	if err != nil || step.Node.ID != "draft" {

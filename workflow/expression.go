@@ -23,6 +23,10 @@ type Expression struct {
 	Line int // in the file
 
 	program *vm.Program
+	nodes   []string // those that it names
+	// needs are the nodes whose outputs it cannot do without; own says that it names outputs, those of its own node.
+	needs []string
+	own   bool
 }
 
 // Eval computes the value, as JSON's decoder would give it: nil, bool, string, float64, []any or map[string]any.

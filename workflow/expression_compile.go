@@ -3,8 +3,10 @@ package workflow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
@@ -73,11 +75,13 @@ func (r *reader) compileExpressions() {
 		if scopes[p.site] == nil {
 			scopes[p.site] = r.scopeOf(p.site)
 		}
-		program, wrong := compile(p.Text, scopes[p.site], p.condition)
+		compiled, wrong := compile(p.Text, scopes[p.site], p.condition)
 		if wrong != nil {
 			r.Complain(p.value.PlaceIn(wrong.at), "%s: %s", p.what, wrong.message)
+			continue
 		}
-		p.program = program
+		p.program, p.nodes = compiled.program, slices.Sorted(maps.Keys(compiled.names.named))
+		p.needs, p.own = compiled.names.needed(), compiled.names.own
 	}
 }
 
@@ -87,33 +91,40 @@ type wrongExpression struct {
 	message string
 }
 
+// compiled is an expression's program, and what it names.
+type compiled struct {
+	program *vm.Program
+	names   *nameCheck
+}
+
 // compile checks an expression with what is known of the values, and makes a program that relies on none of it: an
 // optional value may be nil, a node may not have finished.
-func compile(text string, s *scope, condition bool) (program *vm.Program, wrong *wrongExpression) {
+func compile(text string, s *scope, condition bool) (made compiled, wrong *wrongExpression) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			program, wrong = nil, &wrongExpression{place{Line: 1, Column: 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
+			made, wrong = compiled{}, &wrongExpression{place{Line: 1, Column: 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
 		}
 	}()
 	config := conf.CreateNew()
 	config.MaxNodes = maxTerms
 	tree, err := parser.ParseWithConfig(text, config)
 	if err != nil {
-		return nil, wrongFrom(err, "not a valid expression: ")
+		return compiled{}, wrongFrom(err, "not a valid expression: ")
 	}
-	names := &nameCheck{scope: s, source: text, named: map[string]bool{}}
+	names := &nameCheck{scope: s, source: text, named: map[string]bool{}, read: map[string]bool{}, asked: map[string]bool{}}
 	ast.Walk(&tree.Node, names)
 	if names.wrong != nil {
-		return nil, names.wrong
+		return compiled{}, names.wrong
 	}
 	config.WithEnv(s.types(names.named))
 	if tree, err = checker.ParseCheck(text, config); err != nil {
-		return nil, wrongFrom(err, "")
+		return compiled{}, wrongFrom(err, "")
 	}
 	if kind := tree.Node.Type().Kind(); condition && kind != reflect.Bool && kind != reflect.Interface {
-		return nil, &wrongExpression{place{Line: 1, Column: 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
+		return compiled{}, &wrongExpression{place{Line: 1, Column: 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
 	}
-	return compileOpen(text)
+	program, wrong := compileOpen(text)
+	return compiled{program, names}, wrong
 }
 
 // compileOpen makes the program, which counts its steps.

@@ -108,7 +108,22 @@ type nameCheck struct {
 	scope  *scope
 	source string
 	named  map[string]bool  // the ids of the nodes that the expression names
+	read   map[string]bool  // those whose outputs it reads, without ?.
+	asked  map[string]bool  // those that it asks for by "id" in nodes
+	own    bool             // it names outputs
 	wrong  *wrongExpression // the first in the text
+}
+
+// needed are the nodes whose outputs the expression cannot do without, in the order of their ids.
+func (c *nameCheck) needed() []string {
+	var needed []string
+	for id := range c.read {
+		if !c.asked[id] {
+			needed = append(needed, id)
+		}
+	}
+	slices.Sort(needed)
+	return needed
 }
 
 // complain keeps what stands first in the text.
@@ -156,6 +171,7 @@ func (c *nameCheck) checkName(n *ast.IdentifierNode) {
 		known = append(known, "outputs", "visit")
 	}
 	_, isNode := c.scope.nodes[n.Value]
+	c.own = c.own || n.Value == "outputs"
 	switch {
 	case slices.Contains(known, n.Value):
 	case n.Value == "outputs" || n.Value == "visit":
@@ -189,6 +205,9 @@ func (c *nameCheck) checkMember(n *ast.MemberNode) {
 		}
 	case *ast.MemberNode:
 		if id, outputs, ok := c.nodeOf(base); ok {
+			if !n.Optional {
+				c.read[id] = true
+			}
 			c.checkField(property, outputs, "the node "+id+" has no output %s%s")
 		}
 	}
@@ -238,6 +257,7 @@ func (c *nameCheck) checkComparison(n *ast.BinaryNode) {
 		}
 		if base, ok := n.Right.(*ast.IdentifierNode); ok && base.Value == "nodes" {
 			if id, ok := n.Left.(*ast.StringNode); ok {
+				c.asked[id.Value] = true
 				c.checkNode(id)
 			}
 		}

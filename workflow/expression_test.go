@@ -298,14 +298,14 @@ func FuzzExpression(f *testing.F) {
 		if len(text) > maxExpression {
 			return
 		}
-		program, wrong := compile(text, scope, false)
+		compiled, wrong := compile(text, scope, false)
 		if wrong != nil {
 			if wrong.at.Line < 1 || wrong.at.Column < 1 || wrong.message == "" || strings.Contains(wrong.message, "\n") {
 				t.Fatalf("%q: %+v", text, wrong)
 			}
 			return
 		}
-		e := &Expression{Text: text, program: program}
+		e := &Expression{Text: text, program: compiled.program}
 		values := stageValues()
 		first, err := e.Eval(values)
 		second, again := e.Eval(values)

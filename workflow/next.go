@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -15,10 +16,24 @@ type Step struct {
 	Visit, Attempt int
 	// Refused says why the visit's last answer was not enough; "" when there was none or it broke off.
 	Refused string
+	// Kept are the outputs of refused answers that stay as they are, Missing those that the next answer has to give; it
+	// gives those again that have to change where nothing is missing. Both are in the order of the file.
+	Kept, Missing []string
+	// Cut says that the visit's last answer reached the model's limit of tokens, and that this one goes on with it.
+	Cut bool
 	// Resumes says that an attempt before this one broke off, and that this one goes on with it.
 	Resumes bool
 	// Retry says of an attempt that has begun that somebody resumed the run since: where it failed it is tried again.
 	Retry bool
+	// Until is when the next attempt begins; of StepWait.
+	Until time.Time
+	// Branch is the conversation that the node is carried out in beside others; "" is the run's own.
+	Branch string
+	// Beside says of a node that begins that others run meanwhile, so that it needs a branch: From itself where it
+	// Continues that, else a fork of it. A From of "" is the run's own conversation.
+	Beside    bool
+	From      string
+	Continues bool
 }
 
 // StepKind says what a Step does.
@@ -33,54 +48,169 @@ const (
 	// StepAttend: the attempt has begun, and what came of it stands in no event. Its turn tells: it runs, and is
 	// to be waited for, or it broke off.
 	StepAttend StepKind = "attend"
+	// StepWait: the attempt broke off for a reason that passes, and the one after it begins at Until.
+	StepWait StepKind = "wait"
 	// StepRecord: what follows of the log needs no turn; see [State.Record].
 	StepRecord StepKind = "record"
 )
 
-// Next says what is to be done. Of nodes that could begin it names the first of the file.
+// Next is the first of what is to be done; see [State.Steps].
 func (s *State) Next() Step {
-	if s.Run != continuo.RunRunning {
-		return Step{}
+	if steps := s.Steps(); len(steps) > 0 {
+		return steps[0]
 	}
+	return Step{}
+}
+
+// Of is what is to be done for a node; the zero Step for nothing.
+func (s *State) Of(node string) Step {
+	for _, step := range s.Steps() {
+		if step.Node != nil && step.Node.ID == node {
+			return step
+		}
+	}
+	return Step{}
+}
+
+// Steps says what is to be done, side by side: a single StepRecord, or a step for each node that runs or may begin, in
+// the order of the file. There is none where the run rests.
+func (s *State) Steps() []Step {
+	if s.Run != continuo.RunRunning {
+		return nil
+	}
+	steps := s.underWay()
+	if len(steps) == 0 && s.hasFailed() || slices.ContainsFunc(steps, func(step Step) bool { return step.Kind == StepRecord }) {
+		return []Step{{Kind: StepRecord}}
+	}
+	if !s.hasFailed() {
+		if len(s.asks()) > 0 {
+			return []Step{{Kind: StepRecord}}
+		}
+		steps = append(steps, s.beginnings(len(steps) > 0 || len(s.Waiting()) > 0)...)
+	}
+	if len(steps) == 0 {
+		return []Step{{Kind: StepRecord}}
+	}
+	return steps
+}
+
+// underWay are the steps of the nodes that have begun and not ended.
+func (s *State) underWay() []Step {
+	var steps []Step
 	for i := range s.Workflow.Nodes {
 		node, progress := &s.Workflow.Nodes[i], s.nodes[s.Workflow.Nodes[i].ID]
 		if progress.state != NodeRunning {
 			continue
 		}
-		step := Step{Kind: StepAttend, Node: node, Visit: progress.visit, Attempt: progress.attempt, Retry: progress.retry}
+		step := Step{Kind: StepAttend, Node: node, Visit: progress.visit, Attempt: progress.attempt, Retry: progress.retry, Branch: progress.branch}
 		switch {
-		case progress.open && progress.broken >= maxBroken:
-			return Step{Kind: StepRecord}
+		case progress.open && !progress.delayed.IsZero():
+			step.Kind, step.Until = StepWait, progress.delayed
 		case progress.open:
-			return step
-		case progress.refused >= node.MaxAttempts:
-			return Step{Kind: StepRecord}
+		case progress.refused >= node.MaxAttempts, progress.cuts >= maxCuts:
+			step.Kind = StepRecord
+		default:
+			step.Kind, step.Retry = StepBegin, false
+			step.Attempt++
+			step = s.asked(step, progress.cut)
 		}
-		step.Kind, step.Retry, step.Refused = StepBegin, false, progress.reason
-		step.Attempt++
-		return step
+		steps = append(steps, step)
 	}
-	if len(s.asks()) > 0 {
-		return Step{Kind: StepRecord}
-	}
-	for i := range s.Workflow.Nodes {
-		if node := &s.Workflow.Nodes[i]; s.ready(node.ID) {
-			return Step{Kind: StepBegin, Node: node, Visit: s.nodes[node.ID].visit + 1, Attempt: 1}
-		}
-	}
-	return Step{Kind: StepRecord}
+	return steps
 }
 
-// maxBroken bounds how many attempts of a visit in a row may break off and be taken up again by themselves.
-const maxBroken = 50
+// beginnings are the steps of the nodes that may begin. Those that are not alone begin beside others, and so does what
+// goes on with a branch: what it is shown must not depend on how quick others are.
+func (s *State) beginnings(others bool) []Step {
+	var steps []Step
+	for i := range s.Workflow.Nodes {
+		if node := &s.Workflow.Nodes[i]; s.ready(node.ID) {
+			steps = append(steps, Step{Kind: StepBegin, Node: node, Visit: s.nodes[node.ID].visit + 1, Attempt: 1})
+		}
+	}
+	for i := range steps {
+		step := &steps[i]
+		step.From, step.Continues = s.behind(step.Node.ID)
+		step.Beside = others || len(steps) > 1 || step.From != ""
+	}
+	return steps
+}
 
-// Broken is how many attempts of a node's visit broke off in a row.
-func (s *State) Broken(node string) int { return s.nodes[node].broken }
+// behind is the conversation that a node's branch goes on from: the branch of the one node that leads to it, "" for the
+// run's own conversation. It continues that branch where no other node does.
+func (s *State) behind(id string) (from string, continues bool) {
+	before := s.leading(id)
+	if len(before) != 1 || s.nodes[before[0]].branch == "" {
+		return "", false
+	}
+	from = s.nodes[before[0]].branch
+	for other, node := range s.nodes {
+		if node.branch == from && node.state == NodeRunning {
+			return from, false
+		}
+		if leading := s.leading(other); other != id && s.ready(other) && len(leading) == 1 && s.nodes[leading[0]].branch == from {
+			return from, false
+		}
+	}
+	return from, true
+}
+
+// leading are the nodes whose taken edges lead to a node; of a node that a loop begins again the one at the loop's end.
+func (s *State) leading(id string) []string {
+	if s.nodes[id].due {
+		return []string{s.nodes[id].sentBy}
+	}
+	var leading []string
+	for i := range s.Workflow.Edges {
+		edge := &s.Workflow.Edges[i]
+		if edge.To == id && edge.Max == 0 && slices.Contains(s.nodes[edge.From].next, id) {
+			leading = append(leading, edge.From)
+		}
+	}
+	return leading
+}
+
+// Branches are the conversations in which steps may be under way beside others.
+func (s *State) Branches() []string {
+	var branches []string
+	for i := range s.Workflow.Nodes {
+		if node := s.nodes[s.Workflow.Nodes[i].ID]; node.branch != "" && (node.state == NodeRunning || node.state == NodeFailed) {
+			branches = append(branches, node.branch)
+		}
+	}
+	return branches
+}
+
+// Asked is a step whose attempt has begun as it was when it began: whether it goes on from one that broke off, or what
+// was wrong with the answer before it.
+func (s *State) Asked(step Step) Step {
+	if s.nodes[step.Node.ID].broken > 0 {
+		step.Resumes = true
+		return step
+	}
+	return s.asked(step, s.nodes[step.Node.ID].afterCut)
+}
+
+// asked says of a step what its attempt is asked for behind an answer that was not enough, or was cut.
+func (s *State) asked(step Step, cut bool) Step {
+	progress := s.nodes[step.Node.ID]
+	switch {
+	case cut:
+		step.Resumes, step.Cut = true, true
+	case progress.refused > 0:
+		step.Refused = progress.reason
+		step.Kept, step.Missing = step.Node.split(progress.kept)
+	}
+	return step
+}
 
 // After is the step behind an attempt that broke off: the attempt that goes on with it.
 func (step Step) After() Step {
-	return Step{Kind: StepBegin, Node: step.Node, Visit: step.Visit, Attempt: step.Attempt + 1, Resumes: true}
+	return Step{Kind: StepBegin, Node: step.Node, Visit: step.Visit, Attempt: step.Attempt + 1, Resumes: true, Branch: step.Branch}
 }
+
+// maxCuts bounds how often an answer of a visit that reached its limit of tokens is gone on with.
+const maxCuts = 16
 
 // asks returns the approval nodes that are ready.
 func (s *State) asks() []*Node {
@@ -111,7 +241,7 @@ func (s *State) Visit(node string) int { return s.nodes[node].visit }
 // that it waits. They are to be appended together; there are none where Next says something else.
 func (s *State) Record() []continuo.Entry {
 	var entries []continuo.Entry
-	ahead := s.clone()
+	ahead := s.Clone()
 	for ahead.Next().Kind == StepRecord {
 		made := ahead.record()
 		entries = append(entries, made)
@@ -126,12 +256,19 @@ func (s *State) Record() []continuo.Entry {
 func (s *State) record() continuo.Entry {
 	for i := range s.Workflow.Nodes {
 		node := &s.Workflow.Nodes[i]
-		if progress := s.nodes[node.ID]; progress.state == NodeRunning && progress.open {
-			return s.BreakOff(fmt.Sprintf("the step %s broke off %d times in a row", node.ID, progress.broken))
-		} else if progress.state == NodeRunning {
-			reason := fmt.Sprintf("the step %s gave no whole answer in %d attempts: %s", node.ID, progress.refused, progress.reason)
-			return s.BreakOff(reason)
+		progress := s.nodes[node.ID]
+		if progress.state != NodeRunning || progress.open {
+			continue
 		}
+		if progress.cuts >= maxCuts {
+			return s.Fail(node, fmt.Sprintf("the step %s gave no whole answer in %d pieces: %s", node.ID, progress.cuts, progress.reason))
+		}
+		if progress.refused >= node.MaxAttempts {
+			return s.Fail(node, fmt.Sprintf("the step %s gave no whole answer in %d attempts: %s", node.ID, progress.refused, progress.reason))
+		}
+	}
+	if failed := s.failed(); failed != nil {
+		return s.BreakOff(failed.reason)
 	}
 	if asks := s.asks(); len(asks) > 0 {
 		node := asks[0]
@@ -150,32 +287,62 @@ func (s *State) record() continuo.Entry {
 
 // Conclude makes the entries that follow of a step's answer: that it has finished and what comes next, or why the
 // answer is not enough. The state knows of the attempt. Said is everything that the step said in the visit, the
-// answer last.
-func (s *State) Conclude(step Step, said []string) []continuo.Entry {
-	outputs, problem := step.Node.readAnswer(said)
+// answer last; cut says that the answer ended because it had reached the model's limit of tokens.
+func (s *State) Conclude(step Step, said []string, cut bool) []continuo.Entry {
+	read := step.Node.readAnswer(said, s.nodes[step.Node.ID].kept)
+	if cut && (read.problem != "" || len(step.Node.Outputs) == 0) {
+		return s.concluded(s.cut(step))
+	}
+	problem := read.problem
 	if problem == "" {
-		problem = s.check(step, outputs)
+		problem = s.check(step, read.outputs)
 	}
 	var next []string
 	fatal := ""
 	if problem == "" {
-		next, problem, fatal = s.follows(step.Node, outputs, step.Visit)
+		next, problem, fatal = s.follows(step.Node, read.outputs, step.Visit)
 	}
 	var first continuo.Entry
 	if problem = problem + fatal; problem != "" {
-		first = s.event(step.Node.ID, continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: problem},
-			fmt.Sprintf("The answer of the step %s is refused: %s", step.Node.ID, problem))
+		first = s.refused(step, read, problem)
 	} else {
-		first = s.finished(step.Node, step.Visit, outputs, next)
+		first = s.finished(step.Node, step.Visit, read.outputs, next)
+		first.RunEvent.Repairs = read.repairs
 	}
-	ahead := s.clone()
+	ahead := s.Clone()
 	if ahead.Apply(&first) != nil {
 		return []continuo.Entry{first}
 	}
 	if fatal != "" {
-		return []continuo.Entry{first, s.BreakOff(fatal)}
+		failed := s.Fail(step.Node, fatal)
+		return append([]continuo.Entry{first, failed}, ahead.after(failed)...)
 	}
 	return append([]continuo.Entry{first}, ahead.Record()...)
+}
+
+// concluded is an event of an answer with what follows of it.
+func (s *State) concluded(first continuo.Entry) []continuo.Entry {
+	ahead := s.Clone()
+	if ahead.Apply(&first) != nil {
+		return []continuo.Entry{first}
+	}
+	return append([]continuo.Entry{first}, ahead.Record()...)
+}
+
+// refused makes the entry of an answer that is not enough. Its outputs that are right are kept.
+func (s *State) refused(step Step, read answer, problem string) continuo.Entry {
+	event := continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: problem, Repairs: read.repairs}
+	if len(step.Node.Outputs) > 0 && len(read.outputs) > 0 {
+		event.Outputs = canonical(read.outputs)
+	}
+	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s is refused: %s", step.Node.ID, problem))
+}
+
+// cut makes the entry of an answer that reached the model's limit of tokens.
+func (s *State) cut(step Step) continuo.Entry {
+	const reason = "it was cut at the model's limit of tokens for one answer (models.NAME.max_output_tokens, or the provider's own)"
+	event := continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Cut: true}
+	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s goes on in another: %s", step.Node.ID, reason))
 }
 
 // Decide makes the entries that follow of a person's decision in a node that waits.
@@ -194,7 +361,7 @@ func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Ent
 	if s.Run == continuo.RunWaiting {
 		entries = append(entries, s.Resume())
 	}
-	ahead := s.clone()
+	ahead := s.Clone()
 	for i := range entries {
 		if ahead.Apply(&entries[i]) != nil {
 			return entries
@@ -299,7 +466,9 @@ func (s *State) mayGoBack(place int, edge *Edge) (goes bool, fatal string) {
 func (s *State) finished(node *Node, visit int, outputs map[string]any, next []string) continuo.Entry {
 	raw := canonical(outputs)
 	event := continuo.RunEvent{Kind: continuo.RunNodeFinished, Visit: visit, Outputs: raw, Next: next}
-	return s.event(node.ID, event, fmt.Sprintf("The step %s has finished: %s", node.ID, raw))
+	entry := s.event(node.ID, event, fmt.Sprintf("The step %s has finished: %s", node.ID, raw))
+	entry.OutputRef = continuo.StepRef(s.RunID, node.ID)
+	return entry
 }
 
 // event makes an entry of the run, hidden from models.
@@ -337,8 +506,8 @@ func (s *State) runOutputs() ([]byte, error) {
 	return raw, nil
 }
 
-// clone copies a state.
-func (s *State) clone() *State {
+// Clone copies a state.
+func (s *State) Clone() *State {
 	c := *s
 	c.nodes, c.taken = map[string]*progress{}, map[int]int{}
 	for id, node := range s.nodes {

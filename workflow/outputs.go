@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -26,57 +25,171 @@ func (n *Node) outputFields() []Field {
 	return n.Outputs
 }
 
-// readAnswer takes a step's outputs out of its answer, or says what is wrong with it. Said is everything that the
-// step said in this visit, in pieces, the answer last: an answer that broke off and went on is one.
-func (n *Node) readAnswer(said []string) (outputs map[string]any, problem string) {
+// Gives are the outputs of a node, declared or not.
+func (n *Node) Gives() []Field { return n.outputFields() }
+
+// answer is what a step said, read.
+type answer struct {
+	outputs map[string]any // those that are right; all of them where problem is ""
+	repairs []string       // what was read although it is not exactly what was asked for
+	problem string         // what is missing or wrong
+}
+
+// readAnswer takes a step's outputs out of its answer. Said is everything that the step said in this visit, in pieces,
+// the answer last: an answer that broke off and went on is one. Kept are outputs of an earlier answer of the visit that
+// stay where this one does not give them again.
+func (n *Node) readAnswer(said []string, kept map[string]any) answer {
 	if len(n.Outputs) == 0 {
 		whole := strings.TrimSpace(strings.Join(said, ""))
 		if whole == "" {
-			return nil, "it says nothing"
+			return answer{problem: "it says nothing"}
 		}
-		return map[string]any{textOutput: whole}, ""
+		return answer{outputs: map[string]any{textOutput: whole}}
 	}
-	outputs, problem = n.readBlock(said[len(said)-1])
-	if problem != "" && len(said) > 1 { // the block may have begun before the answer broke off
-		if joined, none := n.readBlock(strings.Join(said, "")); none == "" {
-			return joined, ""
+	read := n.readText(strings.Join(said, ""), kept)
+	if read.problem != "" && len(said) > 1 { // the last piece may have begun again
+		if last := n.readText(said[len(said)-1], kept); last.problem == "" {
+			return last
 		}
 	}
-	return outputs, problem
+	return read
 }
 
-// readBlock takes the declared outputs out of a text.
-func (n *Node) readBlock(text string) (outputs map[string]any, problem string) {
-	block, found := lastObject(text)
-	if !found {
-		return nil, "it does not end with one JSON object in a fenced block that has " + n.fieldNames()
+// readText takes the declared outputs out of a text: of the JSON objects in it, the one that gives the most of them; of
+// several the last.
+func (n *Node) readText(text string, kept map[string]any) answer {
+	best, unreadable := reading{}, ""
+	found := false
+	consider := func(candidates []string) {
+		for _, candidate := range candidates {
+			value, repairs, err := parseLenient(candidate)
+			if err != nil {
+				unreadable = err.Error()
+				continue
+			}
+			values, unwrapped, ok := n.unwrap(value)
+			if !ok {
+				continue
+			}
+			read := readFields(n.Outputs, values)
+			read.repairs = append(append(repairs, unwrapped...), read.repairs...)
+			if len(read.problems) > 0 && read.present == 0 {
+				continue
+			}
+			if !found || len(read.values) >= len(best.values) {
+				best, found = read, true
+			}
+		}
 	}
-	values, err := decodeObject([]byte(block))
-	if err != nil {
-		return nil, fmt.Sprintf("the JSON block at its end cannot be read: %s", err)
+	blocks := fencedBlocks(text)
+	consider(blocks)
+	if !found || len(best.problems) > 0 {
+		inBlocks := unreadable // braces in prose are no attempt at JSON
+		consider(bracketed(text))
+		unreadable = inBlocks
 	}
-	outputs, problems := takeFields(n.Outputs, values)
-	if len(problems) > 0 {
-		return nil, "in the JSON block at its end " + strings.Join(problems, ", and ")
+	if trimmed := strings.TrimSpace(text); !found && unreadable == "" && strings.HasPrefix(trimmed, "{") {
+		if _, _, err := parseLenient(trimmed); err != nil {
+			unreadable = err.Error()
+		}
 	}
-	return outputs, ""
+	switch {
+	case found:
+		return n.complete(best, kept)
+	case unreadable != "":
+		return answer{outputs: kept, problem: "the JSON block at its end cannot be read: " + unreadable}
+	}
+	return answer{outputs: kept, problem: "it does not end with one JSON object in a fenced block that has " + n.fieldNames(kept)}
 }
 
-func (n *Node) fieldNames() string {
-	names := make([]string, len(n.Outputs))
-	for i, field := range n.Outputs {
-		names[i] = field.Name
+// complete adds kept outputs to a reading.
+func (n *Node) complete(read reading, kept map[string]any) answer {
+	outputs, problems := map[string]any{}, read.problems
+	for name, value := range kept {
+		outputs[name] = value
+	}
+	for name, value := range read.values {
+		outputs[name] = value
+	}
+	if len(kept) > 0 {
+		_, problems = takeFields(n.Outputs, outputs)
+	}
+	if len(problems) == 0 {
+		return answer{outputs: outputs, repairs: read.repairs}
+	}
+	return answer{outputs: outputs, repairs: read.repairs, problem: "in the JSON block at its end " + strings.Join(problems, ", and ")}
+}
+
+// unwrap finds the object with the declared outputs in a value: the value itself, the one object of a list, or the
+// object under its only member.
+func (n *Node) unwrap(value any) (values map[string]any, repairs []string, ok bool) {
+	for range 3 {
+		switch inner := value.(type) {
+		case []any:
+			if len(inner) != 1 {
+				return nil, nil, false
+			}
+			value = inner[0]
+			repairs = append(repairs, "the one object of a list was taken")
+		case map[string]any:
+			name, only := onlyObject(inner)
+			if only == nil || readFields(n.Outputs, inner).present > 0 {
+				return inner, repairs, true
+			}
+			value = only
+			repairs = append(repairs, fmt.Sprintf("the object under %q was taken", shortWord(name)))
+		default:
+			return nil, nil, false
+		}
+	}
+	return nil, nil, false
+}
+
+// onlyObject is the only member of an object, where that is an object.
+func onlyObject(object map[string]any) (string, any) {
+	if len(object) == 1 {
+		for name, value := range object {
+			if inner, ok := value.(map[string]any); ok {
+				return name, inner
+			}
+		}
+	}
+	return "", nil
+}
+
+// fieldNames are the names of the declared outputs that are not kept.
+func (n *Node) fieldNames(kept map[string]any) string {
+	var names []string
+	for _, field := range n.Outputs {
+		if _, there := kept[field.Name]; !there {
+			names = append(names, field.Name)
+		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// lastObject finds the last fenced block of an answer that may be a JSON object, else an object that the answer
-// begins with. It takes time in proportion to the answer.
-func lastObject(answer string) (block string, found bool) {
+// split tells which declared outputs are kept, and which of the others an answer has to give.
+func (n *Node) split(values map[string]any) (kept, missing []string) {
+	for _, field := range n.Outputs {
+		if _, there := values[field.Name]; there {
+			kept = append(kept, field.Name)
+		} else if !field.Optional {
+			missing = append(missing, field.Name)
+		}
+	}
+	return kept, missing
+}
+
+// maxCandidates bounds how many stretches of an answer are read, the last ones.
+const maxCandidates = 64
+
+// fencedBlocks finds the fenced blocks of an answer that may be JSON objects or lists, in order. It takes time in
+// proportion to the answer.
+func fencedBlocks(answer string) (blocks []string) {
 	fence, start := "", 0 // of the block that is open
 	take := func(text string) {
-		if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") {
-			block, found = text, true
+		if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			blocks = append(blocks, text)
 		}
 	}
 	for at := 0; at < len(answer); {
@@ -87,6 +200,8 @@ func lastObject(answer string) (block string, found bool) {
 		line := strings.TrimSpace(answer[at:end])
 		switch marks := fenceOf(line); {
 		case marks == "":
+		case fence == "" && len(line) > 2*len(marks) && strings.HasSuffix(line, marks): // opened and closed on one line
+			take(strings.TrimLeft(line[len(marks):len(line)-len(marks)], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 "))
 		case fence == "":
 			fence, start = marks, end
 		case marks == line && marks[0] == fence[0] && len(marks) >= len(fence):
@@ -98,10 +213,12 @@ func lastObject(answer string) (block string, found bool) {
 	if fence != "" { // the answer ends within a block
 		take(answer[start:])
 	}
-	if text := strings.TrimSpace(answer); !found && strings.HasPrefix(text, "{") {
-		return firstValue(text), true
-	}
-	return block, found
+	return lastOf(blocks)
+}
+
+// lastOf are the last maxCandidates.
+func lastOf(candidates []string) []string {
+	return candidates[max(0, len(candidates)-maxCandidates):]
 }
 
 // fenceOf returns the marks that a line begins a fence with: three or more ` or ~; "" for none.
@@ -114,12 +231,33 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// firstValue is the JSON value that a text begins with, or all of it where that cannot be read.
-func firstValue(text string) string {
-	decoder := json.NewDecoder(strings.NewReader(text))
-	var value json.RawMessage
-	if decoder.Decode(&value) != nil {
-		return text
+// bracketed finds the stretches of a text between matching brackets that stand in no others, in order; an opening
+// bracket that is never closed counts for nothing. It takes time in proportion to the text.
+func bracketed(text string) (stretches []string) {
+	type stretch struct{ from, to int }
+	var open []int
+	var found []stretch
+	inString := false
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; {
+		case inString && c == '\\':
+			at++
+		case c == '"' && len(open) > 0:
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			open = append(open, at)
+		case (c == '}' || c == ']') && len(open) > 0 && text[open[len(open)-1]] == c-2:
+			from := open[len(open)-1]
+			open = open[:len(open)-1]
+			for len(found) > 0 && found[len(found)-1].from > from {
+				found = found[:len(found)-1] // it stands within this one
+			}
+			found = append(found, stretch{from, at + 1})
+		}
 	}
-	return string(value)
+	for _, s := range found {
+		stretches = append(stretches, text[s.from:s.to])
+	}
+	return lastOf(stretches)
 }

@@ -47,6 +47,7 @@ type reader struct {
 	drafts  []draftNode // beside workflow.Nodes
 	edges   []draftEdge
 	inputs  fieldList
+	retry   Retry // of steps that say nothing of their own
 	pending []pendingExpression
 	graph   graph
 }

@@ -33,7 +33,7 @@ func (r *reader) readNodes(v *yamltree.Node) {
 	})
 }
 
-var nodeKeys = []string{"name", "brief", "approval", "agent", "model", "view", "tools", "inputs", "outputs", "success_criteria", "check", "max_attempts"}
+var nodeKeys = []string{"name", "brief", "approval", "agent", "model", "view", "tools", "inputs", "outputs", "success_criteria", "check", "max_attempts", "retry", "join"}
 
 func (r *reader) readNode(key, v *yamltree.Node) (Node, draftNode) {
 	node := Node{ID: key.Text, Name: key.Text, Line: key.At.Line, Tools: tool.Policy{Otherwise: tool.Allow}}
@@ -50,6 +50,7 @@ func (r *reader) readNode(key, v *yamltree.Node) (Node, draftNode) {
 	if name := r.Line(keys["name"], "name"); name != "" {
 		node.Name = name
 	}
+	node.Join = Join(r.OneOf(keys["join"], "join", string(JoinAll), string(JoinAny)))
 	node.Inputs = r.readBindings(keys["inputs"], "inputs", site{ofInputs, node.ID})
 	if question := keys["approval"]; question != nil {
 		r.readApproval(&node, v, question)
@@ -66,7 +67,7 @@ func (r *reader) readApproval(node *Node, v, question *yamltree.Node) {
 	node.MaxAttempts = defaultMaxAttempts
 	for _, field := range v.Fields {
 		switch key := field.Key.Text; key {
-		case "brief", "agent", "model", "view", "tools", "success_criteria", "check", "max_attempts":
+		case "brief", "agent", "model", "view", "tools", "success_criteria", "check", "max_attempts", "retry":
 			r.Complain(field.Key.At, "%s is for steps that a model carries out, and %s is an approval; remove %s, or approval", key, node.ID, key)
 		case "outputs":
 			r.Complain(field.Key.At, "the approval %s has the outputs %s and %s and no others; remove outputs", node.ID, approvedOutput, commentOutput)
@@ -93,6 +94,7 @@ func (r *reader) readStep(node *Node, draft *draftNode, key *yamltree.Node, keys
 	if node.MaxAttempts == 0 {
 		node.MaxAttempts = defaultMaxAttempts
 	}
+	node.Retry = r.readRetry(keys["retry"], r.retry)
 }
 
 // readTools reads what the step may use. A step that says nothing may use all.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/yamlform"
@@ -135,7 +136,7 @@ func TestDefaultsAreThoseOfTheTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Node{ID: "greet", Name: "greet", Brief: "Say hello.", Tools: tool.Policy{Otherwise: tool.Allow}, MaxAttempts: 3, Line: 2}
+	want := Node{ID: "greet", Name: "greet", Brief: "Say hello.", Tools: tool.Policy{Otherwise: tool.Allow}, MaxAttempts: 3, Retry: Retry{24 * time.Hour, 200}, Join: JoinAny, Line: 2}
 	if w.ID != "short_one" || w.Name != "short_one" || w.Outputs != nil || w.Edges != nil || !reflect.DeepEqual(w.Nodes, []Node{want}) {
 		t.Errorf("%+v", w)
 	}

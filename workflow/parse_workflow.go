@@ -19,13 +19,14 @@ const (
 
 // readWorkflow reads the whole file. Expressions are left pending.
 func (r *reader) readWorkflow(root *yamltree.Node) {
-	keys := r.Mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs")
+	keys := r.Mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs", "retry")
 	w := r.workflow
 	w.ID = r.ID(keys["id"], root.At, "workflow")
 	if w.Name = r.Line(keys["name"], "name"); w.Name == "" {
 		w.Name = w.ID
 	}
 	w.Description = r.Text(keys["description"], "description")
+	r.retry = r.readRetry(keys["retry"], Retry{defaultRetryFor, defaultRetryMax})
 	r.inputs = r.readFields(keys["inputs"], "input")
 	w.Inputs = r.inputs.list
 	if nodes := keys["nodes"]; nodes != nil {

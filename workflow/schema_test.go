@@ -107,6 +107,9 @@ func TestTheSchemaAndParseAgree(t *testing.T) {
 		frame + "edges: [{from: a, to: b, when: true}]", frame + "edges: [{from: a, to: b, when: [true]}]", frame + "edges: [{from: a, to: b, otherwise: true}]", frame + "edges: [{from: a, to: b, otherwise: maybe}]", frame + "edges: [{from: a, to: b, otherwise: true, when: true}]", frame + "edges: [{from: a, to: b, otherwise: false, when: true}]",
 		frame + "edges: [{from: a, to: a, max: 2, when: visit < 2}]", frame + "edges: [{from: a, to: a, max: 0, when: visit < 2}]", frame + "edges: [{from: a, to: a, max: 1001, when: visit < 2}]", frame + "edges: [{from: a, to: a, max: 2, at_limit: go_on}]",
 		frame + "edges: [{from: a, to: a, max: 2, at_limit: stop}]", frame + "edges: [{from: a, to: b, at_limit: fail}]",
+		frame + "retry: {for: 24h, max: 50}", frame + "retry: {for: 1d}", frame + "retry: {max: 0}", frame + "retry: {for: 90}", frame + "retry: 3", frame + "retry: {}",
+		"nodes: {a: {brief: b, retry: {for: 90s}}}", "nodes: {a: {approval: b, retry: {max: 3}}}", "nodes: {a: {brief: b, join: some}}",
+
 		frame + "outputs: {x: nodes.a.text}", frame + "outputs: {x: }", frame + "outputs: [x]", frame + "outputs: {X: '1'}",
 	} {
 		_, parsed := Parse("a.yaml", []byte(text), settings)

@@ -1,6 +1,10 @@
 package workflow
 
-import "github.com/continuo-log/continuo/tool"
+import (
+	"fmt"
+
+	"github.com/continuo-log/continuo/tool"
+)
 
 // Summary is a row of a list of workflows.
 type Summary struct {
@@ -59,7 +63,15 @@ type ShownNode struct {
 	SuccessCriteria []string       `json:"success_criteria,omitempty"`
 	Check           string         `json:"check,omitempty"`
 	MaxAttempts     int            `json:"max_attempts,omitempty"`
+	Retry           *ShownRetry    `json:"retry,omitempty"` // of steps
+	Join            Join           `json:"join,omitempty"`  // where several edges lead to it
 	Approval        *ShownApproval `json:"approval,omitempty"`
+}
+
+// ShownRetry bounds for how long and how often attempts that broke off are taken up again.
+type ShownRetry struct {
+	For string `json:"for"` // a duration, such as 24h0m0s
+	Max int    `json:"max"`
 }
 
 // ShownApproval is what a person is asked.
@@ -93,12 +105,44 @@ func (w *Workflow) Shown() Shown {
 		Nodes: []ShownNode{}, Edges: []ShownEdge{}, Outputs: shownBindings(w.Outputs), SHA256: w.Hash(), Text: string(w.Text),
 	}
 	for i := range w.Nodes {
-		shown.Nodes = append(shown.Nodes, w.Nodes[i].shown())
+		node := w.Nodes[i].shown()
+		if w.joins(node.ID) {
+			node.Join = w.Nodes[i].Join
+		}
+		shown.Nodes = append(shown.Nodes, node)
 	}
 	for i := range w.Edges {
 		shown.Edges = append(shown.Edges, w.Edges[i].shown())
 	}
 	return shown
+}
+
+// Joins says of each node that several edges lead on to when it begins.
+func (w *Workflow) Joins() []string {
+	var told []string
+	for i := range w.Nodes {
+		node := &w.Nodes[i]
+		if !w.joins(node.ID) {
+			continue
+		}
+		when := "one of the edges to it was taken (join: any)"
+		if node.Join == JoinAll {
+			when = "all edges to it were taken, but for those of skipped steps (join: all)"
+		}
+		told = append(told, fmt.Sprintf("%s begins when %s", node.ID, when))
+	}
+	return told
+}
+
+// joins reports whether several edges lead on to a node.
+func (w *Workflow) joins(id string) bool {
+	edges := 0
+	for i := range w.Edges {
+		if w.Edges[i].To == id && w.Edges[i].Max == 0 {
+			edges++
+		}
+	}
+	return edges > 1
 }
 
 func (n *Node) shown() ShownNode {
@@ -111,6 +155,7 @@ func (n *Node) shown() ShownNode {
 		shown.Approval = &ShownApproval{n.Approval.Question}
 		return shown
 	}
+	shown.Retry = &ShownRetry{n.Retry.For.String(), n.Retry.Max}
 	shown.Tools = &ShownPolicy{n.Tools.Allow, n.Tools.Ask, n.Tools.Deny, n.Tools.Otherwise}
 	return shown
 }

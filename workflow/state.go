@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -21,22 +22,34 @@ type State struct {
 	outputs map[string]any // of a run that has finished
 	nodes   map[string]*progress
 	taken   map[int]int // how often each edge back was taken in the passage under way, by its place in Edges
+	coming  *Workflow   // what the next RunReplaced names; see Adopt
 }
 
 // progress is how far a node is.
 type progress struct {
 	state   NodeState
 	due     bool // an edge back leads here: it begins anew whatever leads to it
+	passed  bool // a person skipped it: the run goes on behind it
 	visit   int
-	attempt int   // the newest of the visit
-	open    bool  // nothing is recorded of what came of the attempt
-	retry   bool  // somebody resumed the run since the attempt began
-	refused int   // answers of the visit since somebody resumed the run
-	broken  int   // attempts that broke off since an answer came or somebody resumed the run
-	began   int64 // the seq that the visit began with
-	reason  string
-	outputs map[string]any
-	next    []string
+	attempt int  // the newest of the visit
+	open    bool // nothing is recorded of what came of the attempt
+	retry   bool // somebody resumed the run since the attempt began
+	refused int  // answers of the visit since somebody resumed the run
+	broken  int  // attempts that broke off since an answer came or somebody resumed the run
+	// delayed is when the attempt behind one that broke off begins; zero for at once. since is when the first of the
+	// attempts that broke off was recorded.
+	delayed, since time.Time
+	began          int64  // the seq that the visit began with
+	branch         string // the conversation of the visit; "" is the run's own
+	sentBy         string // the node whose edge back leads here, of one that is due
+	reason         string
+	outputs        map[string]any
+	next           []string
+	kept           map[string]any // outputs of the visit's refused answers that were right
+	repairs        []string       // of the answer that outputs are of
+	cut            bool           // the newest answer reached the model's limit of tokens
+	afterCut       bool           // the answer before the attempt did
+	cuts           int            // how often that was so since the visit began or somebody resumed the run
 }
 
 // NewState makes the state of a run of which nothing is known yet.
@@ -71,7 +84,12 @@ func (s *State) Apply(entry *continuo.Entry) error {
 // follow applies an event; node is the one that the event is of.
 func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *progress) (err error) {
 	switch event.Kind {
-	case continuo.RunNodeBegan, continuo.RunNodeAsked, continuo.RunNodeRefused, continuo.RunNodeFinished:
+	case continuo.RunNodeSet, continuo.RunNodeRetried, continuo.RunNodeSkipped:
+		if node == nil {
+			return fmt.Errorf("%s names no node", event.Kind)
+		}
+		return s.repair(entry, node, event)
+	case continuo.RunNodeBegan, continuo.RunNodeAsked, continuo.RunNodeRefused, continuo.RunNodeFinished, continuo.RunNodeDelayed, continuo.RunNodeFailed:
 		if node == nil {
 			return fmt.Errorf("%s names no node", event.Kind)
 		}
@@ -84,16 +102,26 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 		s.inputs, err = s.decode(s.Workflow.Inputs, event.Inputs)
 	case continuo.RunNodeBegan:
 		if event.Visit != node.visit {
-			node.visit, node.refused, node.broken, node.began = event.Visit, 0, 0, entry.Seq
+			node.visit, node.refused, node.began = event.Visit, 0, entry.Seq
+			node.kept, node.cuts = nil, 0
+			node.branch = event.Branch
+			node.mend()
 		} else if node.open {
 			node.broken++
 		}
 		node.state, node.attempt, node.open, node.retry, node.due = NodeRunning, event.Attempt, true, false, false
+		node.delayed, node.afterCut, node.cut = time.Time{}, node.cut, false
 	case continuo.RunNodeAsked:
 		node.state, node.visit, node.attempt, node.began, node.due = NodeWaiting, event.Visit, 1, entry.Seq, false
 	case continuo.RunNodeRefused:
-		node.open, node.reason, node.broken = false, event.Reason, 0
-		node.refused++
+		err = s.refuse(entry.NodeID, node, event)
+	case continuo.RunNodeDelayed:
+		node.delayed, node.reason = event.Until, event.Reason
+		if node.since.IsZero() {
+			node.since = entry.CreatedAt
+		}
+	case continuo.RunNodeFailed:
+		node.state, node.reason, node.delayed = NodeFailed, event.Reason, time.Time{}
 	case continuo.RunNodeFinished:
 		err = s.finish(entry.NodeID, node, event)
 	case continuo.RunHeld:
@@ -109,9 +137,24 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 		s.Run, s.Reason = continuo.RunCancelled, event.Reason
 	case continuo.RunResumed:
 		s.resume()
+	case continuo.RunReplaced:
+		err = s.replace(event)
 	default:
 		return fmt.Errorf("there is no event %q", event.Kind)
 	}
+	return err
+}
+
+// refuse follows that a node's answer was not enough.
+func (s *State) refuse(id string, node *progress, event *continuo.RunEvent) (err error) {
+	node.open, node.reason, node.cut = false, event.Reason, event.Cut
+	node.mend()
+	if event.Cut {
+		node.cuts++
+		return nil
+	}
+	node.refused++
+	node.kept, err = s.decode(s.Workflow.Node(id).outputFields(), event.Outputs)
 	return err
 }
 
@@ -121,6 +164,8 @@ func (s *State) finish(id string, node *progress, event *continuo.RunEvent) (err
 		return err
 	}
 	node.state, node.next, node.open, node.reason = NodeFinished, event.Next, false, ""
+	node.kept, node.repairs = nil, event.Repairs
+	node.mend()
 	for i := range s.Workflow.Edges {
 		edge := &s.Workflow.Edges[i]
 		if edge.From == id && edge.Max > 0 && slices.Contains(event.Next, edge.To) {
@@ -144,7 +189,7 @@ func (s *State) goBack(place int, edge *Edge) {
 	}
 	for _, id := range edge.Body {
 		node := s.nodes[id]
-		node.state, node.next, node.due = NodePending, nil, id == edge.To
+		node.state, node.next, node.due, node.sentBy = NodePending, nil, id == edge.To, edge.From
 	}
 }
 
@@ -167,9 +212,10 @@ func (s *State) skip() {
 }
 
 // into looks at the edges that lead to a node, without those that lead back: whether all are settled, and
-// whether one was taken.
+// whether as many of them were taken as its join wants.
 func (s *State) into(id string) (settled, taken, any bool) {
 	settled = true
+	left := 0 // edges of nodes that were carried out and that were not taken
 	for i := range s.Workflow.Edges {
 		edge := &s.Workflow.Edges[i]
 		if edge.To != id || edge.Max > 0 {
@@ -179,14 +225,25 @@ func (s *State) into(id string) (settled, taken, any bool) {
 		from := s.nodes[edge.From]
 		switch from.state {
 		case NodeFinished:
+			if slices.Contains(from.next, id) {
+				taken = true
+			} else {
+				left++
+			}
+		case NodeSkipped: // a person who skips a node has the run go on behind it
 			taken = taken || slices.Contains(from.next, id)
-		case NodeSkipped:
 		default:
 			settled = false
 		}
 	}
+	if s.Workflow.Node(id).Join == JoinAll && left > 0 {
+		taken = false
+	}
 	return settled, taken, any
 }
+
+// mend forgets the attempts that broke off.
+func (p *progress) mend() { p.broken, p.delayed, p.since = 0, time.Time{}, time.Time{} }
 
 // ready reports whether a node is to begin.
 func (s *State) ready(id string) bool {
@@ -203,8 +260,9 @@ func (s *State) ready(id string) bool {
 func (s *State) resume() {
 	s.Run, s.Reason = continuo.RunRunning, ""
 	for _, node := range s.nodes {
-		if node.state == NodeRunning {
-			node.retry, node.refused, node.broken = true, 0, 0
+		if node.state == NodeRunning || node.state == NodeFailed {
+			node.state, node.retry, node.refused, node.cuts = NodeRunning, true, 0, 0
+			node.mend()
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -71,7 +72,7 @@ func (p *player) play() *player {
 		case workflow.StepBegin:
 			p.append(p.state.Cue(step))
 		case workflow.StepAttend:
-			p.append(p.state.Conclude(step, []string{p.answer(step)})...)
+			p.append(p.state.Conclude(step, []string{p.answer(step)}, false)...)
 		}
 	}
 	p.t.Fatalf("the run does not end: %v", p.steps)
@@ -360,8 +361,8 @@ func TestOutputsAreFoundInAnswers(t *testing.T) {
 		"{\"go\": true}\n\nThat is all.":             "",
 		"{I think} so\n```json\n{\"go\": true}\n```": "",
 		"~~~json\n{\"go\": true}\n~~~":               "",
-		"````\n```\n{\"go\": true}\n```\n````":       "does not end with one JSON object",
-		"```json\n{go: true}\n```":                   "cannot be read",
+		"````\n```\n{\"go\": true}\n```\n````":       "",
+		"```json\n{go true}\n```":                    "cannot be read",
 	} {
 		p := begin(t, "id: one\nnodes:\n  a: {brief: x, outputs: {go: boolean}, max_attempts: 1}\n", func(workflow.Step) string { return answer }).play()
 		if want == "" && p.state.Run != continuo.RunFinished || want != "" && !strings.Contains(p.state.Reason, want) {
@@ -380,7 +381,7 @@ func TestOutputsOfAnAnswerInPieces(t *testing.T) {
 	} {
 		p := begin(t, "id: one\nnodes:\n  a: {brief: x, outputs: {go: boolean}, max_attempts: 1}\n", nil)
 		p.append(p.state.Cue(p.state.Next()))
-		p.append(p.state.Conclude(p.state.Next(), said)...)
+		p.append(p.state.Conclude(p.state.Next(), said, false)...)
 		if got := string(p.state.Status().Outputs); got != `{"a":{"go":true}}` {
 			t.Errorf("%q: %s %s %s", said, p.state.Run, p.state.Reason, got)
 		}
@@ -406,25 +407,83 @@ func TestARunGoesOnWithoutWhatWasRedacted(t *testing.T) {
 	}
 }
 
+// What passes is waited out, each time longer, until the workflow's limit; what the program's end broke off is not.
 func TestAStepThatBreaksOffAgainAndAgainBreaksTheRunOff(t *testing.T) {
-	p := begin(t, "id: one\nnodes:\n  a: {brief: x}\n", nil)
-	for attempts := 1; ; attempts++ {
-		step := p.state.Next()
-		if step.Kind == workflow.StepAttend {
-			step = step.After()
-		}
-		if step.Kind != workflow.StepBegin {
-			p.append(p.state.Record()...)
-			if p.state.Run != continuo.RunFailed || !strings.Contains(p.state.Reason, "the step a broke off 50 times in a row") {
-				t.Errorf("after %d attempts it is %s: %s", attempts, p.state.Run, p.state.Reason)
+	p := begin(t, "id: one\nretry: {max: 12, for: 20h}\nnodes:\n  a: {brief: x}\n", nil)
+	now, last := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Duration(0)
+	gone := continuo.TurnError{Reason: continuo.ReasonNetwork, Retryable: true, Message: "gone"}
+	for attempts := 1; p.state.Run == continuo.RunRunning; attempts++ {
+		switch step := p.state.Next(); step.Kind {
+		case workflow.StepBegin:
+			p.append(p.state.Cue(step))
+		case workflow.StepAttend:
+			p.append(p.state.BrokeOff(step, gone, now)...)
+		case workflow.StepWait:
+			wait := step.Until.Sub(now)
+			if wait < last/2 || wait > 15*time.Minute {
+				t.Errorf("it waits %s after %s", wait, last)
 			}
-			break
+			now, last = step.Until, wait
+			p.append(p.state.Cue(step.After()))
 		}
-		p.append(p.state.Cue(step))
+	}
+	if !strings.Contains(p.state.Reason, "the step a broke off 13 times in a row") || last < 10*time.Minute {
+		t.Errorf("it waited %s at last, and says %s", last, p.state.Reason)
 	}
 	p.append(p.state.Resume())
-	if step := p.state.Next(); step.Kind != workflow.StepAttend || !step.Retry {
+	step := p.state.Next()
+	if step.Kind != workflow.StepAttend || !step.Retry {
 		t.Errorf("resumed, next is %+v", step)
+	}
+	gone.Reason = continuo.ReasonInterrupted
+	if entries := p.state.BrokeOff(step, gone, now); len(entries) != 0 {
+		t.Errorf("the end of the program is waited out: %+v", entries)
+	}
+	gone.Reason, gone.RetryAfter = continuo.ReasonRateLimit, 3600
+	if entries := p.state.BrokeOff(step, gone, now); entries[0].RunEvent.Until.Sub(now) != time.Hour {
+		t.Errorf("what the provider asks for is not waited: %+v", entries[0].RunEvent)
+	}
+}
+
+// Of two approvals that meet both have to be given, unless one is asked because the other was rejected, or the file says so.
+func TestJoins(t *testing.T) {
+	const gates = "id: gates\nnodes:\n  one: {approval: One?}\n  two: {approval: Two?}\n  work: {brief: x}\nedges:\n"
+	const both = "  - {from: one, to: work, when: outputs.approved}\n  - {from: two, to: work, when: outputs.approved}\n"
+	for _, of := range []struct {
+		name, text  string
+		one, two    bool
+		worked      bool
+		alsoDecides bool // two is asked
+	}{
+		{"both", gates + both, true, true, true, true},
+		{"one rejected", gates + both, true, false, false, true},
+		{"any", strings.Replace(gates, "{brief: x}", "{brief: x, join: any}", 1) + both, true, false, true, true},
+		{"escalation, approved at once", gates + both + "  - {from: one, to: two, otherwise: true}\n", true, false, true, false},
+		{"escalation, approved above", gates + both + "  - {from: one, to: two, otherwise: true}\n", false, true, true, true},
+		{"all of steps", strings.NewReplacer("{approval: One?}", "{brief: x, outputs: {approved: boolean}}", "{brief: x}", "{brief: x, join: all}").Replace(gates) + both, false, true, false, true},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			p := begin(t, of.text, func(step workflow.Step) string {
+				if step.Node.ID == "one" {
+					return "```json\n{\"approved\": false}\n```"
+				}
+				return "done"
+			}).play()
+			for _, decision := range []struct {
+				node string
+				yes  bool
+			}{{"one", of.one}, {"two", of.two}} {
+				node := p.state.Workflow.Node(decision.node)
+				if node.Approval == nil || decision.node == "two" && !of.alsoDecides {
+					continue
+				}
+				p.append(p.state.Decide(node, decision.yes, "")...)
+				p.play()
+			}
+			if worked := slices.Contains(p.steps, "work 1"); worked != of.worked || p.state.Run != continuo.RunFinished {
+				t.Errorf("it is %s, and finished were %v", p.state.Run, p.steps)
+			}
+		})
 	}
 }
 

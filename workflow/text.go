@@ -15,7 +15,9 @@ var prose embed.FS
 
 // texts are the templates of what a model reads of a step. They are part of what makes a run's requests: the
 // same state gives the same bytes.
-var texts = template.Must(template.New("").Funcs(template.FuncMap{"list": quotedList}).ParseFS(prose, "*.md"))
+var texts = template.Must(template.New("").Funcs(template.FuncMap{"list": quotedList, "names": namesList}).ParseFS(prose, "*.md"))
+
+func namesList(names []string) string { return strings.Join(names, ", ") }
 
 // textData is what the templates are filled with.
 type textData struct {
@@ -26,8 +28,9 @@ type textData struct {
 	Outputs  []namedValue
 }
 
-// namedValue is a value as a model is shown it: compact JSON with keys in order.
-type namedValue struct{ Name, Value string }
+// namedValue is a value as a model is shown it: compact JSON with keys in order, or a preview of it. Full is where the
+// whole can be read.
+type namedValue struct{ Name, Value, full string }
 
 // Texts makes the system messages that stand behind those of the mode in each request of a step: RUN_DIRECTIVE,
 // NODE_BRIEF and STEP_CONTEXT. They are the same for all attempts of a visit, unless a person has decided elsewhere
@@ -53,6 +56,25 @@ func (s *State) Cue(step Step) continuo.Entry {
 		cue.PartType = continuo.PartResume
 	}
 	return cue
+}
+
+// Beside makes what an attempt in a branch begins with: the event for the run's conversation, and the cue of its turn.
+func (s *State) Beside(step Step, branch string) (event, cue continuo.Entry) {
+	cue = s.Cue(step)
+	event = s.event(step.Node.ID, *cue.RunEvent, fmt.Sprintf("The step %s is carried out in the conversation %s, attempt %d.", step.Node.ID, branch, step.Attempt))
+	event.RunEvent.Branch, cue.RunEvent = branch, nil
+	return event, cue
+}
+
+// Joined makes what stands in the run's conversation of a step that was carried out in a branch: what it was asked and
+// what it said.
+func (s *State) Joined(step Step, said []string) []continuo.Entry {
+	_, cue := s.Beside(Step{Node: step.Node, Visit: step.Visit, Attempt: 1}, step.Branch)
+	cue.RunID, cue.WorkflowID, cue.NodeID, cue.Mode = s.RunID, s.Workflow.ID, step.Node.ID, continuo.ModeRun
+	answer := cue
+	answer.Role, answer.PartType, answer.AgentID = continuo.Assistant, "", step.Node.Agent
+	answer.Content = continuo.Text(strings.Join(said, ""))
+	return []continuo.Entry{cue, answer}
 }
 
 // Begin makes the entry that a run begins with: what the person says, with the workflow and the inputs, which
@@ -95,18 +117,46 @@ func (s *State) textData(step Step) (textData, error) {
 		if err != nil {
 			return data, fmt.Errorf("the input %s of the step %s is no JSON: %w", binding.Name, step.Node.ID, err)
 		}
-		data.Inputs = append(data.Inputs, namedValue{binding.Name, string(raw[len(`{"":`) : len(raw)-1])})
+		data.Inputs = append(data.Inputs, namedValue{binding.Name, string(raw[len(`{"":`) : len(raw)-1]), s.sources(binding.Value)})
 	}
-	if len(step.Node.Inputs) == 0 {
-		data.Inputs = s.Workflow.shown(s.inputs)
+	if len(step.Node.Inputs) > 0 {
+		shorten(data.Inputs)
+		return data, nil // they are all that the step is given
+	}
+	data.Inputs = s.Workflow.shown(s.inputs)
+	for i := range data.Inputs {
+		data.Inputs[i].full = continuo.InputsRef(s.RunID)
 	}
 	for i := range s.Workflow.Nodes {
 		id := s.Workflow.Nodes[i].ID
-		if node := s.nodes[id]; node.outputs != nil {
-			data.Outputs = append(data.Outputs, namedValue{id, string(canonical(node.outputs))})
+		if node := s.nodes[id]; node.outputs != nil && s.Workflow.leadsTo(id, step.Node.ID) {
+			data.Outputs = append(data.Outputs, namedValue{id, string(canonical(node.outputs)), continuo.StepRef(s.RunID, id)})
 		}
 	}
+	shorten(data.Inputs, data.Outputs)
 	return data, nil
+}
+
+// leadsTo reports whether there is a way along edges, also those that lead back, from a node to another. What others
+// gave is no part of a step's context: whether they have finished may depend on how quick they are.
+func (w *Workflow) leadsTo(from, to string) bool {
+	seen, queue := map[string]bool{}, []string{from}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for i := range w.Edges {
+			edge := &w.Edges[i]
+			if edge.From != at || seen[edge.To] {
+				continue
+			}
+			if edge.To == to {
+				return true
+			}
+			seen[edge.To] = true
+			queue = append(queue, edge.To)
+		}
+	}
+	return false
 }
 
 // shown lists inputs in the order of the file.
@@ -115,7 +165,7 @@ func (w *Workflow) shown(inputs map[string]any) []namedValue {
 	for _, field := range w.Inputs {
 		if value, there := inputs[field.Name]; there {
 			raw := canonical(map[string]any{"": value})
-			shown = append(shown, namedValue{field.Name, string(raw[len(`{"":`) : len(raw)-1])})
+			shown = append(shown, namedValue{Name: field.Name, Value: string(raw[len(`{"":`) : len(raw)-1])})
 		}
 	}
 	return shown

@@ -9,12 +9,13 @@
 // anew; only the node that it leaves may have edges out of the loop.
 //
 // Pitfalls: the text of a workflow is kept with each of its runs, which go on by it when the file has changed.
-// The branches of a run take turns, in the order of the file, because a conversation has one turn at a time.
+// Branches run side by side: [State.Steps] says which nodes may run at once, and where each of them goes on from.
 package workflow
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/continuo-log/continuo/tool"
 )
@@ -61,10 +62,31 @@ type Node struct {
 	// MaxAttempts bounds how often an answer that lacks outputs or fails the check is asked for again; those
 	// that broke off do not count. Default 3.
 	MaxAttempts int
+	// Retry bounds for how long attempts that broke off are taken up again. Default: the workflow's, which has defaults.
+	Retry Retry
+	// Join says when a node with several edges to it begins. Default: all where independent approvals meet, else any.
+	Join Join
 	// Approval makes the node a person's decision, with the outputs approved (boolean) and comment (string).
 	Approval *Approval
 	Line     int // in the file
 }
+
+// Retry bounds for how long a step is taken up again, by itself, after failures that pass: a network that broke off, a
+// rate limit, a provider that is down. Both count from the first failure since an answer came.
+type Retry struct {
+	For time.Duration // default 24 h
+	Max int           // attempts in a row; default 200
+}
+
+// Join says when a node with several edges to it begins, once all of them are settled. Edges from nodes that were
+// skipped do not count.
+type Join string
+
+// The joins.
+const (
+	JoinAll Join = "all" // when every edge was taken
+	JoinAny Join = "any" // when one was taken
+)
 
 // Approval is what a person is asked.
 type Approval struct{ Question string }

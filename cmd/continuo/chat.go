@@ -15,6 +15,7 @@ import (
 )
 
 type chatCommand struct {
+	ownerFlag
 	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
 	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
 	Resume  bool    `help:"Go on with the answer that broke off, print what comes and leave."`
@@ -35,6 +36,7 @@ Examples:
     continuo chat
     continuo chat s1 --agent reviewer
     continuo chat s1 --mode chat
+    continuo chat s1 --user ada@example.com
     continuo chat s1 --message "What did I say first?"
     git diff | continuo chat review --message -
     continuo chat s1 --resume
@@ -79,7 +81,10 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 
 // begin finds the conversation, or makes sure that it can be begun.
 func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error) {
-	t := &talk{app: a, wired: w, plain: !a.inTerminal || !a.outTerminal}
+	t := &talk{app: a, wired: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
+	if err := c.check(continuo.Conversation{}); err != nil {
+		return nil, err
+	}
 	if c.View != nil {
 		t.view = *c.View
 	}
@@ -99,14 +104,13 @@ func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error
 	case err == nil:
 		t.conversation = conversation
 		t.session = conversation.ID
+		err = c.check(conversation)
 	case errors.Is(err, continuo.ErrNotFound) && engine.CheckKey(c.Session) == nil:
-		t.session = c.Session
+		t.session, err = c.Session, nil
 	case errors.Is(err, continuo.ErrNotFound) && !isReference(c.Session):
 		return nil, engine.CheckKey(c.Session)
-	default:
-		return nil, err
 	}
-	return t, nil
+	return t, err
 }
 
 // isReference reports whether a name can only be that of a conversation which is there already.

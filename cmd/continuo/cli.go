@@ -35,6 +35,7 @@ type cli struct {
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
+	Licenses      licensesCommand      `cmd:"" help:"Print the licences of the modules that this program contains."`
 	Version       versionCommand       `cmd:"" help:"Say which version this is."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
 	Names         namesCommand         `cmd:"" hidden:"" help:"Write names for completion scripts."`

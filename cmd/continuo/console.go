@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/secret"
 )
 
 // console is where a command reads and writes: results go to out, notes and progress to err.
@@ -23,7 +24,8 @@ type console struct {
 	inTerminal, outTerminal, errTerminal bool
 	// paint colours what goes to out, notePaint what goes to err.
 	paint, notePaint palette
-	width            int // of the terminal behind out in columns; 0 when it is no terminal
+	width            int              // of the terminal behind out in columns; 0 when it is no terminal
+	secrets          *secret.Redactor // of what is written to err as errors and as log events
 }
 
 // checkedWriter remembers its first error, so that output that was lost is not taken for output.
@@ -53,7 +55,7 @@ func (c *console) lost() error {
 func newConsole(in, out, errors *os.File, env []string) *console {
 	c := &console{
 		in: in, out: &checkedWriter{file: out}, err: errors,
-		inTerminal: isTerminal(in), outTerminal: isTerminal(out), errTerminal: isTerminal(errors),
+		secrets: secret.FromEnv(env), inTerminal: isTerminal(in), outTerminal: isTerminal(out), errTerminal: isTerminal(errors),
 	}
 	colours := !hasValue(env, "NO_COLOR") && !slices.Contains(env, "TERM=dumb")
 	c.paint, c.notePaint = palette(colours && c.outTerminal), palette(colours && c.errTerminal)

@@ -69,7 +69,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	request := engine.ContextRequest{
-		AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
+		UsualView: window.Codex, AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
 	}
 	if c.View != nil {
 		request.View = *c.View

@@ -15,6 +15,7 @@ type conversationsCommand struct {
 	List   listCommand   `cmd:"" help:"List conversations, the newest change first."`
 	Show   showCommand   `cmd:"" help:"Show a conversation and its entries."`
 	Rename renameCommand `cmd:"" help:"Give a conversation another title."`
+	Key    keyCommand    `cmd:"" help:"Show, set, change or remove a conversation's key."`
 	Mode   modeCommand   `cmd:"" help:"Show or change a conversation's mode and agent."`
 	Fork   forkCommand   `cmd:"" help:"Begin a conversation with the entries of another."`
 	Delete deleteCommand `cmd:"" help:"Delete conversations."`
@@ -26,6 +27,7 @@ type conversationsCommand struct {
 }
 
 type listCommand struct {
+	narrowing
 	Limit    int    `default:"30" help:"How many to list at most; 0 for all."`
 	Archived bool   `help:"List those that are archived instead."`
 	Kind     string `default:"talk" enum:"talk,task,agent" help:"List what people talk in (talk), tasks (task), or the work of agents on tasks (agent). Default: talk."`
@@ -40,6 +42,7 @@ Examples:
     continuo conversations list
     continuo conversations list --archived
     continuo conversations list --kind task
+    continuo conversations list --user ada@example.com --where ticket=4411
     continuo conversations list --limit 0 --json | jq -r '.data[].id'`
 }
 
@@ -48,12 +51,16 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 	if l.Limit < 0 {
 		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
 	}
+	labels, err := l.labels()
+	if err != nil {
+		return err
+	}
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	query := continuo.ConversationQuery{Kind: continuo.Kind(l.Kind), Archived: l.Archived}
+	query := continuo.ConversationQuery{UserID: l.User, Labels: labels, Kind: continuo.Kind(l.Kind), Archived: l.Archived}
 	if l.Kind == "talk" {
 		query.Kind = continuo.KindTalk
 	}
@@ -64,16 +71,8 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 	if l.JSON {
 		return a.json(map[string]any{"data": found, "has_more": more})
 	}
-	if l.Archived && len(found) == 0 {
-		a.note("No archived conversations in project %s.", w.settings.Project)
-		return nil
-	}
-	if query.Kind != continuo.KindTalk && len(found) == 0 {
-		a.note("No conversations of the kind %s in project %s.", l.Kind, w.settings.Project)
-		return nil
-	}
 	if len(found) == 0 {
-		a.note("No conversations in project %s yet. Begin one with: continuo chat", w.settings.Project)
+		l.noneWords(a, w.settings.Project)
 		return nil
 	}
 	a.printConversations(found, query)
@@ -83,7 +82,21 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// printConversations prints a list. Only people's conversations that are not archived have short names.
+// noneWords says that there are no such conversations.
+func (l *listCommand) noneWords(a *app, project string) {
+	switch {
+	case l.isSet():
+		a.note("No such conversations in project %s.", project)
+	case l.Archived:
+		a.note("No archived conversations in project %s.", project)
+	case l.Kind != "talk":
+		a.note("No conversations of the kind %s in project %s.", l.Kind, project)
+	default:
+		a.note("No conversations in project %s yet. Begin one with: continuo chat", project)
+	}
+}
+
+// printConversations prints a list. Only the whole list of people's conversations that are not archived has short names.
 func (a *app) printConversations(found []continuo.Conversation, query continuo.ConversationQuery) {
 	t := table{right: []bool{true, false, false, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
@@ -94,8 +107,8 @@ func (a *app) printConversations(found []continuo.Conversation, query continuo.C
 	t.add(head(""), head("conversation"), head("mode"), head("entries"), head(times), head("title"))
 	for i, conversation := range found {
 		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
-		if query.Archived || query.Kind != continuo.KindTalk {
-			short = ""
+		if query.Archived || query.Kind != continuo.KindTalk || query.UserID != "" || len(query.Labels) > 0 {
+			short = "" // short names are places in the whole list
 		}
 		if query.Archived {
 			at = conversation.ArchivedAt
@@ -152,7 +165,7 @@ func (w *wired) find(ctx context.Context, name string) (continuo.Conversation, e
 	if place, ok := strings.CutPrefix(name, "@"); ok {
 		return w.nth(ctx, name, place)
 	}
-	conversation, err := w.log.Find(ctx, w.settings.Project, name)
+	conversation, err := w.log.Find(ctx, w.scope(), name)
 	if err != nil {
 		return continuo.Conversation{}, fmt.Errorf("%w in project %s; continuo conversations list shows what there is", err, w.settings.Project)
 	}

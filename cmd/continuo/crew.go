@@ -33,12 +33,12 @@ type crewChoice struct {
 
 // crewSession finds what is meant. Where begin is true the conversation need not be there yet.
 func (w *wired) crewSession(ctx context.Context, choice crewChoice, begin bool) (session engine.CrewSession, err error) {
-	session = engine.CrewSession{ProjectID: w.settings.Project}
+	session = engine.CrewSession{Scope: w.scope()}
 	if session.Crew, err = w.crewNamed(choice.Crew); err != nil || choice.Session == "" {
 		return session, err
 	}
 	if begin {
-		session.SessionID, err = w.sessionOf(ctx, choice.Session)
+		session.SessionID, err = w.sessionOf(ctx, choice.Session, ownerFlag{})
 		return session, err
 	}
 	conversation, err := w.find(ctx, choice.Session)

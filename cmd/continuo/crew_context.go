@@ -7,11 +7,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/render"
 )
 
 type crewContextCommand struct {
-	Role string `arg:"" help:"Whose context, by its role_name."`
+	Role string `arg:"" help:"Whose context, by its role_name or its display name."`
 	crewChoice
 	At     int64     `placeholder:"SEQ" help:"What it would have been shown when this entry was the newest. Default: now."`
 	Round  int       `placeholder:"N" help:"What it was sent in its Nth request of the conversation, from 1; -1 is the newest."`
@@ -125,7 +124,7 @@ func (a *app) crewLook(ctx context.Context, w *wired, choice crewChoice) (*crewL
 	if session.SessionID == "" {
 		session.SessionID = continuo.CrewWorkflow(session.Crew)
 	}
-	conversation, err := w.log.Find(ctx, session.ProjectID, session.SessionID)
+	conversation, err := w.log.Find(ctx, session.Scope, session.SessionID)
 	if err != nil {
 		return nil, w.explained(session, err)
 	}
@@ -182,7 +181,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 
 // print prints what a role sees.
 func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *continuo.Plan) error {
-	text := roleText(plan)
+	text := engine.RoleText(plan)
 	if l.system {
 		both, err := l.engine.CompareRoles(ctx, l.session, sight, sight)
 		if err != nil {
@@ -234,22 +233,12 @@ func planWords(plan *continuo.Plan) string {
 	if role := plan.Role; role != nil {
 		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, number(role.Cursor), number(role.Through), number(role.News))
 		if role.Waiting > 0 {
-			words += fmt.Sprintf(", %s wait for its next turns", number(role.Waiting))
+			words += fmt.Sprintf(", %s more wait for a summary before its next turn", number(role.Waiting))
+		}
+		if role.Summarized > 0 {
+			words += fmt.Sprintf(", %s of them by a summary", number(role.Summarized))
 		}
 		words += " · " + ofLimit(plan.Totals.Tokens, plan.Limits.Tokens, "token")
 	}
 	return words
-}
-
-// roleText is the text that a role is shown, and behind it the calls of its own open turn.
-func roleText(plan *continuo.Plan) string {
-	var texts []string
-	open := plan.Messages
-	if len(open) > 0 && open[0].Role == continuo.User {
-		texts, open = append(texts, open[0].Content.String()), open[1:]
-	}
-	for _, event := range render.TranscriptOf(&continuo.Plan{Messages: open}).History {
-		texts = append(texts, "["+string(event.Kind)+"] "+event.Text)
-	}
-	return strings.Join(texts, "\n\n")
 }

@@ -16,6 +16,7 @@ import (
 )
 
 type crewRunCommand struct {
+	ownerFlag
 	Crew    string `arg:"" optional:"" help:"Which crew, by its id. Default: the only one in the folder of crews, or the example where there is none."`
 	Message string `arg:"" optional:"" help:"What you say; - reads it from standard input. Default: a talk in a terminal, else standard input."`
 	Session string `placeholder:"ID" help:"The conversation: id, key or @1, or the session id of a new one. Default: the crew's own."`
@@ -56,6 +57,10 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer leave()
+	if err := r.check(t.conversation); err != nil {
+		return err
+	}
+	t.session.UserID = r.User
 	t.asJSON, t.quiet = r.JSON, r.JSON
 	if r.Follow {
 		return t.lookOn(ctx)
@@ -98,7 +103,7 @@ func (r *crewRunCommand) message(a *app) (string, error) {
 
 // beginCrewTalk puts together what a command needs that stays with a crew; leave ends it.
 func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) (t *crewTalk, leave func(), err error) {
-	w, err := a.wireTurns(ctx)
+	w, err := a.wireTurns(ctx, !begin)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +158,7 @@ func (t *crewTalk) refresh(ctx context.Context) error {
 	if name == "" {
 		name = continuo.CrewWorkflow(t.session.Crew)
 	}
-	conversation, err := t.log.Find(ctx, t.session.ProjectID, name)
+	conversation, err := t.log.Find(ctx, t.session.Scope, name)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
 	}

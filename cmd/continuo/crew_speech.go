@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -28,7 +28,7 @@ type crewSpeech struct {
 	role    string         // whose turn is under way; "" for nobody's
 	turnID  string         // of that turn
 	headed  bool           // the name stands above what it says
-	held    string         // the beginning of what it says, while that may be the placeholder
+	held    string         // the beginning of what it says, while that may be a pass or a label
 	sign    time.Time      // when it was heard of last
 	silence string         // the line that stands for its silence
 }
@@ -87,10 +87,10 @@ func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) er
 	return nil
 }
 
-// say shows a piece of what a role says, held back while it may be the placeholder.
+// say shows a piece of what a role says, held back while it may turn out to be a pass, or the role's own label.
 func (s *crewSpeech) say(text string) {
 	s.held += text
-	if strings.HasPrefix(continuo.Placeholder, strings.TrimSpace(s.held)) {
+	if s.text.Len() == 0 && crew.MayBecomePass(s.held, s.who(s.role).name, s.role) {
 		return
 	}
 	s.release()
@@ -103,6 +103,9 @@ func (s *crewSpeech) release() {
 	}
 	s.head()
 	text := s.held
+	if s.text.Len() == 0 {
+		text = crew.Spoken(text, s.who(s.role).name, s.role)
+	}
 	s.held = ""
 	s.answerText(text)
 }
@@ -120,11 +123,41 @@ func (s *crewSpeech) said(event turn.Event) {
 		}
 		s.release()
 		s.endLine()
+		s.cut(entry)
 		s.text.Reset()
 	}
 	if event.IsEnd() {
 		s.finishSpeech()
 	}
+}
+
+// cut says of an answer that it is not whole, and why.
+func (s *crewSpeech) cut(entry *continuo.Entry) {
+	if why := cutWords(entry); why != "" {
+		s.aside("✂ %s", why)
+	}
+}
+
+// cutWords says why an answer that did not fail is not whole; "" where it is.
+func cutWords(entry *continuo.Entry) string {
+	if entry.Role != continuo.Assistant || entry.Round == nil || entry.Error != nil {
+		return ""
+	}
+	if words := finishWords(entry.Round.FinishReason); words != "" {
+		return "this answer " + words
+	}
+	return ""
+}
+
+// finishWords says what a finish reason means where an answer is not whole; "" for any other.
+func finishWords(reason string) string {
+	switch reason {
+	case "length":
+		return "was cut at the model's limit on its length"
+	case "content_filter":
+		return "was refused or cut by the model's provider"
+	}
+	return ""
 }
 
 // passes says that a role has nothing to add.
@@ -237,6 +270,7 @@ func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
 		s.answerText(text)
 	}
 	s.endLine()
+	s.cut(entry)
 	if s.plain && entry.Error != nil && text != "" {
 		s.print("  [broke off: %s]", entry.Error.Reason)
 	}

@@ -15,7 +15,7 @@ type crewStatusCommand struct {
 }
 
 func (crewStatusCommand) Help() string {
-	return `Shows how a crew stands in its conversation: its newest cycle, whose turn is next, and for each role the cursor (the entry up to which everything was shown to it and answered), how many messages are new to it, and how often it has answered.
+	return `Shows how a crew stands in its conversation: its newest cycle, whose turn is next, and for each role the cursor (the entry up to which everything was shown to it and answered), how many messages are new to it ("1 + 71": one fits, 71 are summarized before its next turn), and how often it has answered.
 
 Examples:
 
@@ -130,6 +130,26 @@ func (a *app) printRoles(status *engine.CrewStatus, news map[string]*continuo.Ro
 	for _, line := range t.lines(a.width) {
 		a.print("%s", line)
 	}
+	for _, role := range status.Roles {
+		a.printTrouble(role)
+	}
+}
+
+// printTrouble says below the table, whole, why a role did not answer or that its answer is not whole.
+func (a *app) printTrouble(role engine.RoleStatus) {
+	var words string
+	switch {
+	case role.Failed != "":
+		words = role.DisplayName + " did not answer: " + oneLine(role.Failed, 1000)
+	case role.FinishReason != "":
+		words = "The newest answer of " + role.DisplayName + " " + finishWords(role.FinishReason)
+	default:
+		return
+	}
+	a.print("")
+	for _, line := range wrapped(words, a.tableWidth()) {
+		a.print("%s", a.paint.yellow(line))
+	}
 }
 
 // newsWords says how much is new to a role: what it would be shown, and what waits behind that.
@@ -152,11 +172,14 @@ func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell 
 	case role.Name == status.Speaking:
 		words, paint = "speaking", a.paint.green
 	case role.Failed != "":
-		words, paint = "failed: "+oneLine(role.Failed, 200), a.paint.yellow
+		words, paint = "failed", a.paint.yellow
 	case !role.RestsUntil.IsZero():
 		words, paint = "rests until "+role.RestsUntil.Local().Format(time.TimeOnly), a.paint.yellow
 	case role.Name == status.Next:
 		words = "next"
+	}
+	if role.FinishReason != "" && words == "" {
+		words, paint = "its answer is cut", a.paint.yellow
 	}
 	if role.IsModerator {
 		if words != "" {

@@ -115,15 +115,18 @@ func TestTalkWithACrew(t *testing.T) {
 // A person at the terminal is asked about calls, and what they decide counts.
 func TestCrewAsksAtTheTerminal(t *testing.T) {
 	dir := t.TempDir()
-	p := startInTerminal(t, dir, "--set", "tools.ask=conversation.search", "--set", "demo.pace=1ms", "crew", "run", "example", `call conversation.search {"query": "garden"}`)
-	p.stdout.wait(t, `May this run\?\x1b\[0m conversation\.search(?s:.*)› `)
-	p.types("n\r")
-	p.stdout.wait(t, `✗ not allowed: conversation\.search`)
+	p := startInTerminal(t, dir, "--set", "tools.ask=fs.list", "--set", "tools.project_dir="+dir, "--set", "demo.pace=1ms", "crew", "run", "example", `call fs.list {"path": "@project"}`)
+	for _, role := range []string{"Planner", "Builder"} {
+		question := role + `\x1b(?s:.*)May this run\?\x1b\[0m fs\.list(?s:.*)› `
+		p.stdout.wait(t, question)
+		p.types("n\r")
+		p.stdout.wait(t, question+`(?s:.*)✗ not allowed: fs\.list`)
+	}
 	p.stdout.wait(t, `The cycle has ended`)
 	if code := p.end(); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, p.stdout)
 	}
-	if text := p.stdout.String(); strings.Count(text, "May this run?") != 1 {
-		t.Errorf("it asked otherwise than once:\n%s", text)
+	if text := p.stdout.String(); strings.Count(text, "May this run?") != 2 {
+		t.Errorf("it asked otherwise than once for each call:\n%s", text)
 	}
 }

@@ -181,7 +181,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 	}
 	answer := allowed
 	if !t.always[call.Name] {
-		answer = s.ask(ctx, found, call)
+		answer = s.ask(ctx, found, event)
 	}
 	switch {
 	case answer.stop:

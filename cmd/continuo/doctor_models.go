@@ -40,11 +40,18 @@ func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []s
 		default:
 			d.add("model", warning, "%s; the key in %s is not set", words, m.APIKeyEnv)
 		}
+		if m.Protocol == config.ProtocolAnthropicMessages && m.Provider != anthropicBlocks {
+			d.add("model", warning, "%s: its provider is %s, so blocks that conversations keep for %s (thinking, server tools, compactions) "+
+				"are held back from it; set models.%s.provider to %s if it takes them", name, m.Provider, anthropicBlocks, name, anthropicBlocks)
+		}
 		if online {
 			d.askModel(ctx, name, m, envValue(env, m.APIKeyEnv))
 		}
 	}
 }
+
+// anthropicBlocks is the provider that imports of Anthropic's form keep its own blocks for.
+const anthropicBlocks = "anthropic"
 
 // askTimeout is how long a model's server may take to list its models.
 const askTimeout = 15 * time.Second

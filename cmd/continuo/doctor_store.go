@@ -52,7 +52,7 @@ func (d *diagnosis) file(ctx context.Context, settings config.StoreConfig) {
 		d.add("store", good, "%s, %s, schema version %d, %s with %s", path, byteSize(info.Size()+sizeOf(path+"-wal")),
 			found.Schema, count(found.Conversations, "conversation"), count(found.Entries, "entry"))
 		if len(found.Damage) == 0 {
-			d.add("store", good, "the file is sound (PRAGMA integrity_check); continuo store check looks at what is in it")
+			d.add("store", good, "the file is sound (PRAGMA integrity_check, checksums of entries); continuo store check looks at what is in it")
 		}
 	}
 	for _, damage := range found.Damage {

@@ -24,6 +24,9 @@ func (d *diagnosis) tools(settings *config.Config) {
 	} else {
 		d.add("tools", good, "%s", strings.Join(toolNames(known), ", "))
 	}
+	if words := storeInProject(settings); words != "" {
+		d.add("tools", warning, "%s", words)
+	}
 	for _, name := range slices.Sorted(maps.Keys(settings.MCP.Servers)) {
 		d.server(settings.MCP.Servers[name])
 	}

@@ -26,14 +26,14 @@ func exitTable() []exitRule {
 		{code: 0, meaning: "done"},
 		{code: 130, meaning: "stopped by Ctrl-C or a signal", of: is(context.Canceled)},
 		{code: 2, meaning: "wrong usage: arguments, settings or values", of: func(err error) bool {
-			return as[*usageError](err) || as[*task.ValidationError](err) || is(continuo.ErrInvalid, continuo.ErrBadRange)(err)
+			return as[*usageError](err) || as[*task.ValidationError](err) || isOf(engine.ClassInvalid)(err)
 		}},
-		{code: 3, meaning: "not found", of: is(continuo.ErrNotFound)},
-		{code: 4, meaning: "conflict: busy, already there, archived, over, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || is(continuo.ErrBusy, continuo.ErrExists, continuo.ErrKeyReused, continuo.ErrArchived, continuo.ErrNotRunning, engine.ErrRunOver, engine.ErrNoCycle, engine.ErrTooManyAgents)(err)
+		{code: 3, meaning: "not found", of: isOf(engine.ClassNotFound)},
+		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},
+		{code: 4, meaning: "conflict: busy, already there, archived, over, another user's, or changed meanwhile", of: func(err error) bool {
+			return as[*continuo.ConflictError](err) || isOf(engine.ClassConflict, engine.ClassForbidden, engine.ClassRateLimited)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
-		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},
 		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},
 	}
 }
@@ -73,6 +73,14 @@ func is(targets ...error) func(error) bool {
 	}
 }
 
+// isOf reports whether an error is of one of the classes of the table that all adapters use.
+func isOf(classes ...engine.ErrorClass) func(error) bool {
+	return func(err error) bool {
+		kind, ok := engine.KindOf(err)
+		return ok && slices.Contains(classes, kind.Class)
+	}
+}
+
 func as[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
@@ -95,6 +103,6 @@ func report(c *console, err error) {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
-		c.note("%s %s", c.notePaint.red("continuo:"), harmless(line))
+		c.note("%s %s", c.notePaint.red("continuo:"), harmless(c.secrets.Text(line)))
 	}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +26,8 @@ import (
 type importCommand struct {
 	Files   []string `arg:"" name:"file" help:"Files and folders; - is standard input."`
 	Format  *string  `enum:"openai,openai-legacy,anthropic,unified,pipeline,continuo" help:"Read every file as openai, openai-legacy, anthropic, unified, pipeline or continuo. Default: recognised for each conversation."`
+	Key     string   `placeholder:"KEY" help:"The key of the conversation: by it a later import knows it again. Of a file with several, the second gets KEY-2, and so on. Default: the source's own id."`
+	User    string   `placeholder:"USER" help:"Whose conversations they are, where the source does not say."`
 	DryRun  bool     `name:"dry-run" help:"Read and report, but add nothing."`
 	Repairs bool     `help:"List every repair: conversation, message index, rule, what was done."`
 	JSON    bool     `help:"Write the report as JSON, with every repair and every error."`
@@ -30,6 +35,8 @@ type importCommand struct {
 
 func (importCommand) Help() string {
 	return `Adds conversations from files: OpenAI chat JSON and JSON lines (also gzip-packed, also the older function_call form), Anthropic messages, the pipeline's chat_<id>.json, the unified log's predecessor (a folder with index.json), and Continuo's own export. What a log could not show, such as a tool result without its call, is repaired, and every repair is reported. A conversation that is there already is not added again. What is broken is reported, the rest goes on, and the exit code is 1.
+
+A conversation is known again by the id that its source gives (session_id, conversation_id or id; it becomes its key, so that a chat with the old session id goes on), else by its file and its place in it; never because it says the same. What the source has gained since is added, unless somebody wrote to the conversation meanwhile. chat_ID.json of the pipeline goes on in the Telegram chat ID.
 
 Examples:
 
@@ -44,16 +51,22 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 	defer ignore()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if err := i.check(); err != nil {
+		return err
+	}
 	sources, err := i.sources(a)
 	if err != nil {
 		return err
+	}
+	if i.Key != "" && len(sources) > 1 {
+		return usage("--key: name one file, not %d", len(sources))
 	}
 	add, closeStore, err := i.adder(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer closeStore()
-	run := &importRun{add: add, progress: newProgress(a.console, sources), stop: stop}
+	run := &importRun{add: i.named(add), progress: newProgress(a.console, sources), stop: stop}
 	report := importReport{DryRun: i.DryRun}
 	report.Files = run.all(ctx, sources)
 	run.progress.close()
@@ -67,6 +80,42 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 		return errSilent
 	}
 	return nil
+}
+
+// check refuses keys and users that cannot be.
+func (i *importCommand) check() error {
+	if i.Key != "" {
+		if err := engine.CheckKey(i.Key); err != nil {
+			return usage("--key: %v", err)
+		}
+	}
+	if err := continuo.CheckUserID(i.User); err != nil {
+		return usage("--user: %v", err)
+	}
+	return nil
+}
+
+// named gives documents the key and the user that the command names, and those without an id a key that is made of their
+// file and their place in it. Standard input has no name: what comes from there without an id is new each time.
+func (i *importCommand) named(add addFunc) addFunc {
+	return func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
+		conversation := &document.Conversation
+		conversation.UserID = cmp.Or(conversation.UserID, i.User)
+		switch {
+		case i.Key != "" && document.Position > 1:
+			conversation.Key = fmt.Sprintf("%s-%d", i.Key, document.Position)
+		case i.Key != "":
+			conversation.Key = i.Key
+		case conversation.Key == "" && document.File != "":
+			path, err := filepath.Abs(document.File)
+			if err != nil {
+				return engine.Imported{}, fmt.Errorf("import %s: %w", document.File, err)
+			}
+			sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d", path, document.Position))
+			conversation.Key = "import-" + hex.EncodeToString(sum[:12])
+		}
+		return add(ctx, document)
+	}
 }
 
 // adder returns what to do with each document: add it, or for a dry run only look whether it is there.
@@ -88,7 +137,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 		return lookUp(w), w.Close, nil
 	}
 	add = func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
-		return w.engine.Import(ctx, settings.Project, document)
+		return w.engine.Import(ctx, w.scope(), document)
 	}
 	return add, w.Close, nil
 }
@@ -112,7 +161,7 @@ func lookUp(w *wired) addFunc {
 		if w == nil || existed || key == "" {
 			return result, nil
 		}
-		found, err := w.log.Find(ctx, w.settings.Project, key)
+		found, err := w.log.Find(ctx, w.scope(), key)
 		switch {
 		case errors.Is(err, continuo.ErrNotFound):
 			return result, nil
@@ -141,7 +190,7 @@ func (i *importCommand) sources(a *app) ([]importSource, error) {
 	for _, name := range i.Files {
 		if name == "-" {
 			sources = append(sources, importSource{name: "standard input", read: func(wrap func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error] {
-				return interchange.Read("standard input", wrap(a.in), options)
+				return unnamed(interchange.Read("standard input", wrap(a.in), options))
 			}})
 			continue
 		}
@@ -151,6 +200,12 @@ func (i *importCommand) sources(a *app) ([]importSource, error) {
 			return nil, fmt.Errorf("import %s: %w: there is no such file", name, continuo.ErrNotFound)
 		case err != nil:
 			return nil, fmt.Errorf("import: %w", err)
+		case filepath.Base(name) == "index.json": // the store of the unified log's predecessor, whose folder it is in
+			found, err := folderSources(filepath.Dir(name), options)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, found...)
 		case info.IsDir():
 			found, err := folderSources(name, options)
 			if err != nil {
@@ -207,4 +262,16 @@ func folderSources(folder string, options interchange.Options) ([]importSource, 
 		return interchange.ReadFolder(folder, options)
 	}
 	return []importSource{{name: folder, read: whole}}, nil
+}
+
+// unnamed takes the file's name from documents: standard input has none.
+func unnamed(documents iter.Seq2[interchange.Document, error]) iter.Seq2[interchange.Document, error] {
+	return func(yield func(interchange.Document, error) bool) {
+		for document, err := range documents {
+			document.File = ""
+			if !yield(document, err) {
+				return
+			}
+		}
+	}
 }

@@ -17,9 +17,26 @@ type fileReport struct {
 	File     string       `json:"file"`
 	New      int          `json:"new"`
 	Existing int          `json:"existing"`
+	Extended int          `json:"extended"` // of the existing, those whose source had more
 	Messages int          `json:"messages"` // of the new conversations
 	Repairs  []repairLine `json:"repairs"`  // of the new conversations
 	Errors   []errorLine  `json:"errors"`
+	Keys     []keyLine    `json:"keys,omitempty"`   // of new conversations whose id in the source cannot be a key
+	Titles   []titleLine  `json:"titles,omitempty"` // of existing ones that keep a title which is not the source's
+}
+
+// keyLine is a conversation whose key is not what its source calls it.
+type keyLine struct {
+	Source   string `json:"source"`
+	SourceID string `json:"source_id"`
+	Key      string `json:"key"`
+}
+
+// titleLine is a conversation whose title is not that of its source.
+type titleLine struct {
+	Source      string `json:"source"`
+	Title       string `json:"title"`
+	SourceTitle string `json:"source_title"`
 }
 
 func newFileReport(name string, results []*imported) fileReport {
@@ -31,8 +48,18 @@ func newFileReport(name string, results []*imported) fileReport {
 			report.Errors = append(report.Errors, errorLine{Source: one.source, Error: one.err.Error()})
 		case one.result.Existed:
 			report.Existing++
+			if one.result.Added > 0 {
+				report.Extended++
+				report.Messages += one.result.Added
+			}
+			if one.result.SourceTitle != "" {
+				report.Titles = append(report.Titles, titleLine{one.source, one.result.Conversation.Title, one.result.SourceTitle})
+			}
 		default:
 			report.New++
+			if one.result.SourceID != "" {
+				report.Keys = append(report.Keys, keyLine{one.source, one.result.SourceID, one.result.Conversation.Key})
+			}
 			report.Messages += one.result.Entries
 			for _, repair := range one.result.Repairs {
 				report.Repairs = append(report.Repairs, repairLine{Source: one.source, Title: one.result.Conversation.Title, Repair: repair})
@@ -70,6 +97,9 @@ func (r *importReport) total() fileReport {
 	for _, file := range r.Files {
 		total.New += file.New
 		total.Existing += file.Existing
+		total.Extended += file.Extended
+		total.Keys = append(total.Keys, file.Keys...)
+		total.Titles = append(total.Titles, file.Titles...)
 		total.Messages += file.Messages
 		total.Repairs = append(total.Repairs, file.Repairs...)
 		total.Errors = append(total.Errors, file.Errors...)
@@ -98,10 +128,16 @@ func (r *importReport) write(a *app, command *importCommand) error {
 	} else if len(total.Repairs) > 0 {
 		a.note("%s; --repairs lists each: %s", count(len(total.Repairs), "repair"), total.byRule())
 	}
+	if len(total.Keys) > 0 {
+		a.note("%s with a key that is not the source's id: %q has the key %s.", count(len(total.Keys), "conversation"), oneLine(total.Keys[0].SourceID, 60), total.Keys[0].Key)
+	}
+	if len(total.Titles) > 0 {
+		a.note("%s there already with another title, which stays: %q, in the source %q.", count(len(total.Titles), "conversation"), oneLine(total.Titles[0].Title, 60), oneLine(total.Titles[0].SourceTitle, 60))
+	}
 	switch {
 	case r.DryRun:
 		a.note("A dry run: nothing was added.")
-	case total.New == 0 && total.Existing > 0:
+	case total.New == 0 && total.Existing > 0 && total.Extended == 0 && len(total.Errors) == 0:
 		a.note("Nothing was added: everything is there already.")
 	}
 	return nil

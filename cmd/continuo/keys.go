@@ -19,6 +19,7 @@ type keysCommand struct {
 }
 
 type createKeyCommand struct {
+	User    string         `placeholder:"USER" help:"Bind the key to one user: it reaches that user's conversations only, and those that it begins are the user's. Default: all of the project."`
 	Name    string         `placeholder:"TEXT" help:"What the key is for."`
 	Expires *time.Duration `placeholder:"DURATION" help:"For how long it can be used, such as 720h. Default: for ever."`
 	JSON    bool           `help:"Write JSON: {api_key, key}."`
@@ -30,8 +31,9 @@ func (createKeyCommand) Help() string {
 Examples:
 
     continuo keys create --name laptop
-    continuo keys create --project acme --name ci --expires 720h > key.txt
-    curl -s localhost:8787/chat -H "Authorization: Bearer $(cat key.txt)" -d '{"message": "Hello"}'`
+    continuo keys create --user ada@example.com --name phone
+    continuo keys create --project acme --name ci --expires 720h > ~/continuo.key
+    curl -s localhost:8787/chat -H "Authorization: Bearer $(cat ~/continuo.key)" -d '{"message": "Hello"}'`
 }
 
 // maxKeyName bounds what a key is called, in Unicode characters.
@@ -45,7 +47,10 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	case utf8.RuneCountInString(c.Name) > maxKeyName || !utf8.ValidString(c.Name):
 		return usage("--name: give at most %d characters of valid UTF-8", maxKeyName)
 	}
-	w, err := a.wireStore(ctx)
+	if err := continuo.CheckUserID(c.User); err != nil {
+		return usage("--user: %v", err)
+	}
+	w, err := a.wireStore(ctx, openStore)
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 		return fmt.Errorf("list API keys: %w", err)
 	}
 	key, shown := auth.New(time.Now())
-	key.ProjectID, key.Name = w.settings.Project, c.Name
+	key.ProjectID, key.UserID, key.Name = w.settings.Project, c.User, c.Name
 	if c.Expires != nil {
 		key.ExpiresAt = key.CreatedAt.Add(*c.Expires)
 	}
@@ -97,6 +102,9 @@ func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
 		project = "the new " + project
 	}
 	a.note("Key %s of %s. It is not shown again: put it where the program finds it.", key.ID, project)
+	if key.UserID != "" {
+		a.note("It reaches the conversations of the user %s only.", oneLine(key.UserID, maxKeyName))
+	}
 	if !key.ExpiresAt.IsZero() {
 		a.note("It expires at %s.", when(key.ExpiresAt))
 	}
@@ -137,7 +145,7 @@ Examples:
 
 // Run prints the list.
 func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireStore(ctx)
+	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
 		return err
 	}
@@ -168,7 +176,7 @@ func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
 func (a *app) printKeys(keys []continuo.APIKey) {
 	t := table{}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("key"), head("project"), head("state"), head("created"), head("expires"), head("name"))
+	t.add(head("key"), head("project"), head("user"), head("state"), head("created"), head("expires"), head("name"))
 	for _, key := range keys {
 		expires, paint := "never", a.paint.green
 		if !key.ExpiresAt.IsZero() {
@@ -177,7 +185,7 @@ func (a *app) printKeys(keys []continuo.APIKey) {
 		if stateOf(&key) != "active" {
 			paint = a.paint.red
 		}
-		t.add(cell{key.ID, a.paint.cyan}, plain(oneLine(key.ProjectID, 64)), cell{stateOf(&key), paint}, plain(when(key.CreatedAt)), plain(expires), plain(oneLine(key.Name, maxKeyName)))
+		t.add(cell{key.ID, a.paint.cyan}, plain(oneLine(key.ProjectID, 64)), plain(oneLine(key.UserID, 64)), cell{stateOf(&key), paint}, plain(when(key.CreatedAt)), plain(expires), plain(oneLine(key.Name, maxKeyName)))
 	}
 	for _, line := range t.lines(a.width) {
 		a.print("%s", line)
@@ -199,7 +207,7 @@ Examples:
 
 // Run ends the keys, if all of them are there.
 func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireStore(ctx)
+	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/mcpserver"
 )
 
 type mcpCommand struct{}
 
 func (mcpCommand) Help() string {
-	return `Speaks the Model Context Protocol on standard input and output, for clients that start their servers: tools to give work away with its history (create_real_task, deploy_headless_agent, get_agent_output and others), to search conversations and to see what a model is shown of them, and conversations, transcripts and prompts of tasks as resources. Log lines go to standard error. It ends when standard input does, and then ends the agents that it set to work; those of continuo serve, which speaks MCP at /mcp as well, go on.
+	return `Speaks the Model Context Protocol on standard input and output, for clients that start their servers: tools to give work away with its history (create_real_task, deploy_headless_agent, get_agent_output and others), to search conversations and to see what a model is shown of them, and conversations, transcripts and prompts of tasks as resources. Log lines go to standard error. It ends when standard input does. Agents at work then have a second; the work of the others is left, and continuo serve with the same store, or the next continuo mcp, goes on with it from the log. Agents of continuo serve, which speaks MCP at /mcp as well, work without a break.
 
 An entry of a client's settings:
 
@@ -37,17 +38,17 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger})
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, stays: true, logger: logger})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop() // not before the agents have ended: a signal that ended the program would leave their processes
+	defer stop() // not before the processes of the agents have ended
 	defer w.watch(ctx)()
 	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
 	pipe := newMCPPipe(a.in, a.out, int(settings.Server.MaxBodyBytes), settings.Server.ShutdownTimeout)
-	err = server.Run(ctx, settings.Project, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: -1})
+	err = server.Run(ctx, continuo.Scope{ProjectID: settings.Project}, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: -1})
 	ending, cancel := context.WithTimeout(ctx, hangUpPatience) // a signal ends it at once
 	defer cancel()
 	w.engine.Drain()

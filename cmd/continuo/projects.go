@@ -36,7 +36,7 @@ type listedProject struct {
 
 // Run prints the list.
 func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireStore(ctx)
+	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,13 @@ type redactCommand struct {
 	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	Entries      string `arg:"" help:"Which entries: SEQ, FROM-TO, or FROM- up to the newest."`
 	Reason       string `placeholder:"TEXT" help:"Why; it stands in the log."`
+	Tools        bool   `help:"Remove the names of tools too, also of entries that were redacted before."`
 	Yes          bool   `short:"y" help:"Do not ask."`
-	JSON         bool   `help:"Write JSON: {conversation_id, redacted: [seq, …]}."`
+	JSON         bool   `help:"Write JSON: {conversation_id, redacted: [seq, …], residue}."`
 }
 
 func (redactCommand) Help() string {
-	return `Removes what entries say, for good: words, arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
+	return `Removes what entries say, for good: words, who spoke (author, agent, name), arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds; with --tools also which tools were called. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
 
 Not reached are exports and backups that were made before, archived forks, and what providers have kept of the requests.
 
@@ -60,26 +61,29 @@ func (c *redactCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	redacted, err := w.log.Redact(ctx, conversation, from, to, c.Reason)
+	redacted, err := w.log.RedactWith(ctx, conversation, continuo.RedactRequest{From: from, To: to, Reason: c.Reason, Tools: c.Tools})
 	if err != nil {
 		return err
 	}
-	return c.print(a, conversation, redacted)
+	return c.print(a, conversation, redacted, w.log.HasResidue())
 }
 
-func (c *redactCommand) print(a *app, conversation continuo.Conversation, redacted []continuo.Entry) error {
+func (c *redactCommand) print(a *app, conversation continuo.Conversation, redacted []continuo.Entry, residue bool) error {
 	seqs := []int64{}
 	for i := range redacted {
 		seqs = append(seqs, redacted[i].Seq)
 	}
 	if c.JSON {
-		return a.json(map[string]any{"conversation_id": conversation.ID, "redacted": seqs})
+		return a.json(map[string]any{"conversation_id": conversation.ID, "redacted": seqs, "residue": residue})
 	}
 	if len(seqs) == 0 {
 		a.note("Nothing to do: they were redacted before.")
 		return nil
 	}
 	a.print("redacted %s of %s: %s", count(len(seqs), "entry"), nameOf(conversation), seqWords(seqs))
+	if residue {
+		a.note("Another program reads the store: its write-ahead log holds the redacted bytes until that program's store is written again or closed.")
+	}
 	return nil
 }
 

@@ -16,6 +16,9 @@ type runCommand struct {
 	List    runListCommand    `cmd:"" help:"List runs, the newest first."`
 	Show    runShowCommand    `cmd:"" help:"Show how a run stands."`
 	Resume  runResumeCommand  `cmd:"" help:"Go on with a run that failed, was stopped, or was left behind."`
+	Set     runSetCommand     `cmd:"" help:"Set a step's outputs by hand, and go on behind it."`
+	Retry   runRetryCommand   `cmd:"" help:"Carry a step out again, and what depends on it."`
+	Skip    runSkipCommand    `cmd:"" help:"Go on with a run without one of its steps."`
 	Stop    runStopCommand    `cmd:"" help:"Stop a run until somebody resumes it."`
 	Cancel  runCancelCommand  `cmd:"" help:"End a run for good."`
 	Approve runApproveCommand `cmd:"" help:"Decide what a run waits for, and go on with it."`
@@ -63,7 +66,7 @@ func (w *wired) findRun(ctx context.Context, name string, choice runChoice) (con
 	if place, ok := strings.CutPrefix(name, "@"); ok {
 		return w.nthRun(ctx, name, place)
 	}
-	status, err := w.engine.Run(ctx, w.settings.Project, name)
+	status, err := w.engine.Run(ctx, w.scope(), name)
 	if err == nil {
 		if crewID, ok := continuo.CrewOf(status.WorkflowID); ok {
 			return continuo.Run{}, usage("run %s is a cycle of the crew %s: see continuo crew status %s", name, crewID, crewID)
@@ -182,7 +185,7 @@ func (s *runShowCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	status, err := w.engine.Run(ctx, w.settings.Project, run.ID)
+	status, err := w.engine.Run(ctx, w.scope(), run.ID)
 	if err != nil {
 		return err
 	}

@@ -19,9 +19,10 @@ import (
 type question struct {
 	node workflow.NodeStatus // of an approval
 	// led are the steps that lead straight to the node: what they gave is to be approved.
-	led  []workflow.NodeStatus
-	call *continuo.ToolCall // nil for an approval
-	turn continuo.Turn      // that makes the call
+	led   []workflow.NodeStatus
+	call  *continuo.ToolCall // nil for an approval
+	asked turn.Event         // that asks for the call
+	turn  continuo.Turn      // that makes the call
 	// unclear says why it is asked again: what was said was no answer; "" the first time.
 	unclear string
 }
@@ -34,7 +35,7 @@ func (q *question) lines(width, room int, paint palette) []row {
 	}
 	if q.call != nil {
 		asked = "May this run? " + callWords(*q.call, 2000)
-		how = "y: yes · n: no · a: always in this run · or say what to do instead"
+		how = "y: yes · n: no · a: always in this run · or say what to do instead" + untilWords(q.asked)
 	}
 	lines, end := rowsOf(asked, width, paint.yellow), rowsOf(how, width, paint.dim)
 	if q.unclear != "" {
@@ -118,7 +119,7 @@ func (w *runWatch) consider(ctx context.Context) error {
 		return nil
 	}
 	for _, node := range w.view.status.Nodes {
-		if node.State != workflow.NodeWaiting {
+		if node.State != workflow.NodeWaiting || len(node.WaitingFor) > 0 { // calls come as events of their turns
 			continue
 		}
 		switch {
@@ -134,20 +135,31 @@ func (w *runWatch) consider(ctx context.Context) error {
 }
 
 // takeCall takes up that a call of a step waits for a decision.
-func (w *runWatch) takeCall(ctx context.Context, event turn.Event) error {
-	found, err := w.engine.Turn(ctx, w.conversation, event.TurnID)
+func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationID string) error {
+	in := w.conversation
+	if conversationID != "" {
+		in.ID = conversationID
+	}
+	found, err := w.engine.Turn(ctx, in, event.TurnID)
 	if err != nil {
 		return err
 	}
-	q := &question{call: event.Call, turn: found}
+	q := &question{call: event.Call, asked: event, turn: found}
 	switch {
 	case w.always[event.Call.Name]:
 		return w.decideCall(ctx, q, decided{yes: true})
 	case w.live != nil:
 		w.ask(q)
 	case strings.HasPrefix(found.Owner, process.Self()): // what runs elsewhere may be decided on there
-		w.note("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(*event.Call, 300))
-		return w.decideCall(ctx, q, decided{comment: "nobody is there to ask"})
+		if !w.isOpen(ctx, q) {
+			return nil
+		}
+		status, err := w.engine.Run(ctx, continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
+		if err != nil {
+			return err
+		}
+		w.view.status = *status
+		return w.waits()
 	}
 	return nil
 }

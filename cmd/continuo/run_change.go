@@ -11,21 +11,26 @@ import (
 
 type runResumeCommand struct {
 	runFlags
-	ID string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest that may go on."`
+	ID       string   `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest that may go on."`
+	Workflow string   `placeholder:"FILE" help:"Go on by a corrected workflow, of a run that failed or was stopped."`
+	Drop     []string `placeholder:"STEP" help:"A step that has finished and is not in the corrected workflow any more. May be repeated."`
 }
 
 func (runResumeCommand) Help() string {
 	return `Goes on with a run from where it broke off: steps that have finished are not done again. One that another program carries out is only shown; one that waits for a decision asks for it. Ctrl-C stops the run, unless another program carries it out; a second one leaves at once.
 
+A run goes by the workflow as it was when the run began. --workflow replaces it: steps that have finished keep their outputs and are not done again; a step that broke off begins again where the file says something else of it.
+
 Examples:
 
     continuo run resume
-    continuo run resume run_0199c3`
+    continuo run resume run_0199c3
+    continuo run resume run_0199c3 --workflow .continuo/workflows/report.yaml`
 }
 
 // Run goes on with the run and follows it.
 func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireTurns(ctx)
+	w, err := a.wireTurns(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -34,6 +39,17 @@ func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if r.Workflow != "" {
+		text, err := readBounded(r.Workflow)
+		if err != nil {
+			return err
+		}
+		repair := engine.RunRepair{Kind: engine.RepairReplace, Workflow: text, File: r.Workflow, Drop: r.Drop}
+		return a.repairRun(ctx, w, run, repairFlags{runFlags: r.runFlags}, repair)
+	}
+	if len(r.Drop) > 0 {
+		return usage("--drop goes with --workflow")
+	}
 	after, err := w.newestSeq(ctx, run)
 	if err != nil {
 		return err
@@ -41,7 +57,7 @@ func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 	return a.watchRun(ctx, w, r.runFlags, newTypist(a.in), after, func(ctx context.Context) (*engine.RunStatus, error) {
 		status, err := w.engine.ResumeRun(ctx, run, false)
 		if errors.Is(err, engine.ErrRunWaits) { // the person is asked then
-			return w.engine.Run(ctx, w.settings.Project, run.ID)
+			return w.engine.Run(ctx, w.scope(), run.ID)
 		}
 		return status, err
 	})
@@ -53,13 +69,14 @@ func (w *wired) newestSeq(ctx context.Context, run continuo.Run) (int64, error) 
 	return conversation.LastSeq, err
 }
 
-// wireTurns puts everything together for a command in which turns run, and closes what killed programs left behind.
-func (a *app) wireTurns(ctx context.Context) (*wired, error) {
+// wireTurns puts everything together for a command in which turns run, and closes what killed programs left behind. A
+// command that begins no conversation wants a store that exists.
+func (a *app) wireTurns(ctx context.Context, existing bool) (*wired, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.wireWith(ctx, settings, wiring{turns: true})
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, existing: existing})
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +90,13 @@ type runApproveCommand struct {
 	runFlags
 	ID      string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the only one that waits."`
 	Node    string `arg:"" optional:"" help:"The step that asks. Default: the only one."`
+	Call    string `placeholder:"ID" help:"The call of a tool that is decided on. Default: the only one."`
 	Reject  bool   `help:"Say no."`
 	Comment string `placeholder:"TEXT" help:"What else the run is told."`
 }
 
 func (runApproveCommand) Help() string {
-	return `Decides what a run waits for, and goes on with it. The first decision counts.
+	return `Decides what a run waits for, and goes on with it: the question of a step, or whether a call of a tool may run. The first decision counts. Where several are waited for, the error lists them: name the step, or the call with --call.
 
 Examples:
 
@@ -89,7 +107,7 @@ Examples:
 
 // Run decides and follows the run.
 func (r *runApproveCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireTurns(ctx)
+	w, err := a.wireTurns(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -103,7 +121,7 @@ func (r *runApproveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.watchRun(ctx, w, r.runFlags, newTypist(a.in), after, func(ctx context.Context) (*engine.RunStatus, error) {
-		return w.engine.DecideRun(ctx, run, engine.RunDecision{Node: r.Node, Approved: !r.Reject, Comment: r.Comment}, false)
+		return w.engine.DecideRun(ctx, run, engine.RunDecision{Node: r.Node, Call: r.Call, Approved: !r.Reject, Comment: r.Comment}, false)
 	})
 }
 

@@ -85,7 +85,7 @@ func (w *wired) listedRuns(ctx context.Context, found []continuo.Run) ([]listedR
 	for i, run := range found {
 		listed[i] = listedRun{status: engine.RunStatus{Run: run}}
 		if run.State == continuo.RunRunning || run.State == continuo.RunWaiting {
-			status, err := w.engine.Run(ctx, run.ProjectID, run.ID)
+			status, err := w.engine.Run(ctx, w.scope(), run.ID)
 			if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been deleted meanwhile
 				return nil, err
 			}
@@ -144,7 +144,7 @@ func (a *app) printRuns(listed []listedRun, numbered bool) {
 // stepAt is the step that a run is at; "" for none.
 func stepAt(status engine.RunStatus) string {
 	for _, node := range status.Nodes {
-		if node.State == workflow.NodeRunning || node.State == workflow.NodeWaiting {
+		if node.State == workflow.NodeRunning || node.State == workflow.NodeRetrying || node.State == workflow.NodeWaiting {
 			return node.ID
 		}
 	}

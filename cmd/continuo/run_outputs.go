@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,31 +14,9 @@ import (
 // outputLinesMost is how many lines of what one step gave a person is shown.
 const outputLinesMost = 20
 
-// workflowOf reads the workflow that a run was begun with, as it was then.
-func (w *wired) workflowOf(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
-	conversation, err := w.log.Conversation(ctx, run.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq, To: run.FirstSeq}) {
-		if err != nil {
-			return nil, err
-		}
-		if entry.RunEvent == nil {
-			break
-		}
-		text, err := w.log.Text(ctx, entry.RunEvent.Workflow)
-		if err != nil {
-			return nil, err
-		}
-		return workflow.Parse(run.WorkflowID+".yaml", text, workflow.Known{Any: true})
-	}
-	return nil, fmt.Errorf("run %s: %w: entry %d does not begin it", run.ID, continuo.ErrNotFound, run.FirstSeq)
-}
-
 // edgesOf are those of a run's workflow; none where it cannot be read, which the run's status tells of.
 func (w *wired) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edge {
-	found, err := w.workflowOf(ctx, run)
+	found, err := w.engine.RunWorkflow(ctx, run)
 	if err != nil {
 		return nil
 	}

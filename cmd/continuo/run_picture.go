@@ -26,8 +26,9 @@ type runView struct {
 	took map[string]visit
 	// said is the end of what the step under way says, doing what else it does; "" for nothing.
 	said, doing string
-	turn        string // whose words these are
-	stopping    bool   // a person has stopped it, and it has not ended yet
+	others      map[string]string // what turns beside it said, by their ids
+	turn        string            // whose words these are
+	stopping    bool              // a person has stopped it, and it has not ended yet
 }
 
 // visit is when a node began and ended; zero where that is not known.
@@ -73,7 +74,11 @@ const saidBytes = 2000
 
 func (v *runView) takeTurn(event turn.Event) {
 	if event.TurnID != v.turn {
-		v.turn, v.said, v.doing = event.TurnID, "", ""
+		if v.others == nil {
+			v.others = map[string]string{}
+		}
+		v.others[v.turn] = v.said
+		v.turn, v.said, v.doing = event.TurnID, v.others[event.TurnID], ""
 	}
 	switch event.Kind {
 	case turn.Planned:
@@ -172,7 +177,13 @@ const quietRun = 15 * time.Second
 
 // isLeftBehind reports whether a run ought to go on, and nobody goes on with it.
 func isLeftBehind(status engine.RunStatus, now time.Time) bool {
-	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(status.UpdatedAt) > quietRun
+	heard := status.UpdatedAt
+	for _, node := range status.Nodes {
+		if node.RetryAt.After(heard) {
+			heard = node.RetryAt
+		}
+	}
+	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(heard) > quietRun
 }
 
 // stateWords says how a run stands.
@@ -224,6 +235,8 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 		words = "stopped"
 	case node.State == workflow.NodeRunning && f.still && isLeftBehind(v.status, f.now):
 		words = "broke off"
+	case node.State == workflow.NodeRetrying:
+		words = "waits to retry until " + node.RetryAt.Local().Format(time.TimeOnly)
 	case node.State == workflow.NodeRunning:
 		if !f.still {
 			words += " " + spinner(f.beat)
@@ -237,6 +250,9 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	if node.State == workflow.NodeFinished && node.Question != "" {
 		words += decisionWords(node.Outputs)
 	}
+	if node.State == workflow.NodeFinished && len(node.Repairs) > 0 {
+		words += " · repaired: " + oneLine(strings.Join(node.Repairs, "; "), 200)
+	}
 	if node.Visit > 1 {
 		words += fmt.Sprintf(" · visit %d", node.Visit)
 	}
@@ -246,7 +262,7 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	if node.Agent != "" {
 		words += " · " + oneLine(node.Agent, 40)
 	}
-	if node.Reason != "" && (node.State == workflow.NodeFailed || node.State == workflow.NodeRunning) {
+	if node.Reason != "" && (node.State == workflow.NodeFailed || node.State == workflow.NodeRunning || node.State == workflow.NodeRetrying) {
 		words += " · " + oneLine(node.Reason, 200)
 	}
 	return words
@@ -273,7 +289,7 @@ func decisionWords(outputs json.RawMessage) string {
 
 func (v *runView) glyph(state workflow.NodeState) cell {
 	glyphs := map[workflow.NodeState]string{
-		workflow.NodePending: "○", workflow.NodeRunning: "●", workflow.NodeFinished: "✓",
+		workflow.NodePending: "○", workflow.NodeRunning: "●", workflow.NodeRetrying: "◌", workflow.NodeFinished: "✓",
 		workflow.NodeWaiting: "?", workflow.NodeFailed: "✗", workflow.NodeSkipped: "-",
 	}
 	return cell{cmp.Or(glyphs[state], " "), v.nodePaint(state)}
@@ -285,7 +301,7 @@ func (v *runView) nodePaint(state workflow.NodeState) func(string) string {
 		return v.paint.cyan
 	case workflow.NodeFinished:
 		return v.paint.green
-	case workflow.NodeWaiting:
+	case workflow.NodeWaiting, workflow.NodeRetrying:
 		return v.paint.yellow
 	case workflow.NodeFailed:
 		return v.paint.red

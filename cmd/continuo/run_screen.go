@@ -133,7 +133,7 @@ func newRunLines(a *app, view *runView) *runLines {
 
 // asks writes what a node asks, and below it what is to be approved.
 func (l *runLines) asks(node workflow.NodeStatus, nodes []workflow.NodeStatus) {
-	l.note("%s: asks: %s", node.ID, oneLine(node.Question, 300))
+	l.note("%s: asks: %s", node.ID, oneLine(waitsFor(node), 300))
 	for _, line := range givenRows(leading(l.view.edges, nodes, node.ID), l.tableWidth()-2, l.notePaint) {
 		l.note("  %s", line.painted())
 	}
@@ -198,11 +198,21 @@ func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 			words += fmt.Sprintf(", attempt %d", event.Attempt)
 		}
 		return words
+	case continuo.RunNodeDelayed:
+		return "waits to retry until " + event.Until.Local().Format(time.TimeOnly) + ", because of " + oneLine(event.Reason, 300)
+	case continuo.RunNodeFailed:
+		return "failed: " + oneLine(event.Reason, 300)
 	case continuo.RunNodeRefused:
+		if event.Cut {
+			return "goes on: " + oneLine(event.Reason, 300)
+		}
 		return "not taken: " + oneLine(event.Reason, 300)
 	case continuo.RunNodeFinished:
 		if node.Question != "" {
 			return cmp.Or(strings.TrimPrefix(decisionWords(event.Outputs), " · "), "decided")
+		}
+		if len(event.Repairs) > 0 {
+			return "finished; repaired: " + oneLine(strings.Join(event.Repairs, "; "), 300)
 		}
 		return "finished"
 	default:

@@ -33,6 +33,10 @@ func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 	asked := map[string]bool{}
 	var questions []workflow.NodeStatus
 	for _, node := range status.Nodes {
+		for _, call := range node.WaitingFor {
+			words := callWords(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 2000)
+			a.print("\n%s %s %s", a.paint.bold(node.ID+" waits for a decision on"), a.shown(words), a.paint.dim("("+call.ID+")"))
+		}
 		if node.State != workflow.NodeWaiting || node.Question == "" {
 			continue
 		}
@@ -71,7 +75,9 @@ func nextCommand(status engine.RunStatus, now time.Time) string {
 	switch {
 	case isLeftBehind(status, now):
 		return "Left behind; go on with: continuo run resume " + status.ID
-	case status.State == continuo.RunFailed, status.State == continuo.RunStopped:
+	case status.State == continuo.RunFailed:
+		return repairCommands(status)
+	case status.State == continuo.RunStopped:
 		return "Go on with: continuo run resume " + status.ID
 	case status.State == continuo.RunWaiting:
 		return "Decide with: continuo run approve " + status.ID + ", or with --reject"

@@ -13,6 +13,7 @@ import (
 
 type runStartCommand struct {
 	runFlags
+	ownerFlag
 	Workflow string   `arg:"" help:"Which workflow, by its id."`
 	Session  string   `placeholder:"ID" help:"The conversation to run in: id, key or @1, or the session id of a new one. Default: a new one without."`
 	Input    []string `sep:"none" placeholder:"NAME=VALUE" help:"An input of the run; lists and objects as JSON; NAME=@FILE reads a file. May be repeated."`
@@ -35,7 +36,7 @@ Examples:
 
 // Run begins the run and follows it.
 func (r *runStartCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireTurns(ctx)
+	w, err := a.wireTurns(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (r *runStartCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	session, err := w.sessionOf(ctx, r.Session)
+	session, err := w.sessionOf(ctx, r.Session, r.ownerFlag)
 	if err != nil {
 		return err
 	}
@@ -54,21 +55,21 @@ func (r *runStartCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.watchRun(ctx, w, r.runFlags, typist, 0, func(ctx context.Context) (*engine.RunStatus, error) {
-		return w.engine.StartRun(ctx, engine.RunRequest{ProjectID: w.settings.Project, SessionID: session, Workflow: found.ID, Inputs: inputs, Message: r.Message})
+		return w.engine.StartRun(ctx, engine.RunRequest{Scope: w.scope(), UserID: r.User, SessionID: session, Workflow: found.ID, Inputs: inputs, Message: r.Message})
 	})
 }
 
-// sessionOf finds the conversation of a name, or makes sure that it can be begun.
-func (w *wired) sessionOf(ctx context.Context, name string) (string, error) {
+// sessionOf finds the conversation of a name, or makes sure that the owner can begin it.
+func (w *wired) sessionOf(ctx context.Context, name string, owner ownerFlag) (string, error) {
 	if name == "" {
-		return "", nil
+		return "", owner.check(continuo.Conversation{})
 	}
 	conversation, err := w.find(ctx, name)
 	switch {
 	case err == nil:
-		return conversation.ID, nil
+		return conversation.ID, owner.check(conversation)
 	case errors.Is(err, continuo.ErrNotFound) && !isReference(name):
-		return name, engine.CheckKey(name)
+		return name, errors.Join(owner.check(continuo.Conversation{}), engine.CheckKey(name))
 	}
 	return "", err
 }

@@ -21,12 +21,12 @@ import (
 
 // runEngine is what of an engine a run that is followed needs.
 type runEngine interface {
-	Run(ctx context.Context, projectID, id string) (*engine.RunStatus, error)
+	Run(ctx context.Context, scope continuo.Scope, id string) (*engine.RunStatus, error)
 	FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.RunProgress, error]
 	StopRun(ctx context.Context, run continuo.Run, reason string) (*engine.RunStatus, error)
 	DecideRun(ctx context.Context, run continuo.Run, decision engine.RunDecision, detached bool) (*engine.RunStatus, error)
 	Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
-	Waiting(ctx context.Context, t continuo.Turn) ([]continuo.ToolCall, error)
+	Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error)
 	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
 }
 
@@ -160,7 +160,7 @@ func (w *runWatch) take(ctx context.Context, step progressed) error {
 	w.view.take(step.progress)
 	w.screen.took(step.progress)
 	if event := step.progress.Turn; event != nil && event.Kind == turn.Asked {
-		return w.takeCall(ctx, *event)
+		return w.takeCall(ctx, *event, step.progress.ConversationID)
 	}
 	if step.progress.Status == nil {
 		return nil
@@ -219,7 +219,7 @@ func (w *runWatch) stop(ctx context.Context) {
 
 // ended says how the run stands now that nothing more comes.
 func (w *runWatch) ended(ctx context.Context) error {
-	status, err := w.engine.Run(context.WithoutCancel(ctx), w.view.status.ProjectID, w.view.status.ID)
+	status, err := w.engine.Run(context.WithoutCancel(ctx), continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (w *runWatch) outcome() error {
 		}
 		return fmt.Errorf("the run was stopped: %s", status.Reason)
 	case continuo.RunFailed:
-		return fmt.Errorf("the run failed: %s; try again with: continuo run resume %s", status.Reason, status.ID)
+		return fmt.Errorf("the run failed: %s\n%s", status.Reason, repairCommands(status))
 	case continuo.RunCancelled:
 		return fmt.Errorf("the run was cancelled")
 	default:
@@ -272,12 +272,27 @@ type runWaits struct{ run engine.RunStatus }
 func (e *runWaits) Error() string {
 	text := "the run waits for a decision"
 	for _, node := range e.run.Nodes {
-		if node.Question != "" && node.State == workflow.NodeWaiting {
-			text += fmt.Sprintf(": %s (%s)", oneLine(node.Question, 300), node.ID)
+		if node.State != workflow.NodeWaiting {
+			continue
+		}
+		if words := waitsFor(node); words != "" {
+			text += fmt.Sprintf(": %s (%s)", oneLine(words, 300), node.ID)
 			break
 		}
 	}
 	return fmt.Sprintf("%s; decide with: continuo run approve %s, or with --reject", text, e.run.ID)
+}
+
+// waitsFor says what a waiting step waits for.
+func waitsFor(node workflow.NodeStatus) string {
+	if len(node.WaitingFor) == 0 {
+		return node.Question
+	}
+	calls := make([]string, len(node.WaitingFor))
+	for i, call := range node.WaitingFor {
+		calls[i] = callWords(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 300)
+	}
+	return "may this run? " + strings.Join(calls, ", ")
 }
 
 func (e *runWaits) Is(target error) bool { return target == engine.ErrRunWaits }

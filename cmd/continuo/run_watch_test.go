@@ -19,6 +19,7 @@ import (
 
 // toldRun is an engine with one run, of which it tells what it is given, and that keeps what is decided.
 type toldRun struct {
+	waits    []turn.WaitingCall
 	owner    string // of its turns
 	tells    []engine.RunProgress
 	at       engine.RunStatus
@@ -27,7 +28,9 @@ type toldRun struct {
 	stopped  bool
 }
 
-func (r *toldRun) Run(context.Context, string, string) (*engine.RunStatus, error) { return &r.at, nil }
+func (r *toldRun) Run(context.Context, continuo.Scope, string) (*engine.RunStatus, error) {
+	return &r.at, nil
+}
 
 func (r *toldRun) FollowRun(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
 	return func(yield func(engine.RunProgress, error) bool) {
@@ -53,8 +56,8 @@ func (r *toldRun) Turn(context.Context, continuo.Conversation, string) (continuo
 	return continuo.Turn{State: continuo.TurnRunning, Owner: r.owner}, nil
 }
 
-func (r *toldRun) Waiting(context.Context, continuo.Turn) ([]continuo.ToolCall, error) {
-	return nil, nil
+func (r *toldRun) Waiting(context.Context, continuo.Turn) ([]turn.WaitingCall, error) {
+	return r.waits, nil
 }
 
 func (r *toldRun) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
@@ -113,13 +116,15 @@ func TestWatchedRunWaits(t *testing.T) {
 	}
 }
 
-// TestWatchedRunAsks denies calls that nobody can be asked about, those of turns that run elsewhere aside; --yes is not for them.
+// TestWatchedRunAsks leaves a run waiting for a decision on a call about which nobody can be asked; --yes is not for it, and a
+// turn that runs elsewhere is followed.
 func TestWatchedRunAsks(t *testing.T) {
 	tells := []engine.RunProgress{{Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
-	r := &toldRun{owner: process.Self() + "#keep_1", tells: tells, at: inState(continuo.RunFinished)}
-	_, notes, err := followed(t, r, runFlags{Yes: true})
-	if err != nil || len(r.allowed) != 1 || r.allowed[0] || !strings.Contains(notes, "nobody can be asked here: fs.write") {
-		t.Errorf("a call of this process: %v, allowed %v, said %q", err, r.allowed, notes)
+	asks := workflow.NodeStatus{ID: "write", State: workflow.NodeWaiting, WaitingFor: []workflow.WaitingCall{{ID: "c", Name: "fs.write", Arguments: "{}"}}}
+	r := &toldRun{owner: process.Self() + "#keep_1", tells: tells, at: inState(continuo.RunWaiting, asks), waits: []turn.WaitingCall{{ToolCall: continuo.ToolCall{ID: "c"}}}}
+	_, _, err := followed(t, r, runFlags{Yes: true})
+	if !errors.Is(err, engine.ErrRunWaits) || len(r.allowed) > 0 || !strings.Contains(err.Error(), "may this run? fs.write({}) (write); decide with: continuo run approve") {
+		t.Errorf("a call of this process: %v, allowed %v", err, r.allowed)
 	}
 	r = &toldRun{owner: "elsewhere#keep_1", tells: tells, at: inState(continuo.RunFinished)}
 	if _, _, err := followed(t, r, runFlags{}); err != nil || len(r.allowed) > 0 {

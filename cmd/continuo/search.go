@@ -15,6 +15,7 @@ import (
 )
 
 type searchCommand struct {
+	narrowing
 	Query  []string `arg:"" help:"What to look for."`
 	In     string   `placeholder:"CONV" help:"Only in this conversation: id, key or @1."`
 	Kind   string   `default:"talk" enum:"talk,task,agent,all" help:"Search what people talk in (talk), tasks (task), the work of agents on tasks (agent), or all. Default: talk; with --in it does not count."`
@@ -37,6 +38,7 @@ Examples:
     continuo search '"release date" -draft' --role user
     continuo search 上海 --in s1
     continuo search 'login.go' --kind all
+    continuo search refund --user ada@example.com --where channel=mail
     continuo search staging --json | jq -r '.data[] | "\(.conversation_id) \(.seq)"'`
 }
 
@@ -56,7 +58,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app) error {
 	if err := a.catchUp(ctx, w, scope); err != nil {
 		return err
 	}
-	result, err := w.engine.Search(ctx, w.settings.Project, request)
+	result, err := w.engine.Search(ctx, w.scope(), request)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,14 @@ func (s *searchCommand) request(ctx context.Context, w *wired) (index.Request, i
 	if s.Limit < 1 || s.Limit > index.MaxLimit {
 		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
 	}
-	request := index.Request{Query: strings.Join(s.Query, " "), Kinds: index.KindsOf(s.Kind), Limit: s.Limit, Cursor: s.Cursor}
+	labels, err := s.labels()
+	if err != nil {
+		return index.Request{}, index.Scope{}, err
+	}
+	if s.In != "" && len(labels) > 0 {
+		return index.Request{}, index.Scope{}, usage("--where chooses among conversations: leave it out with --in, which names one")
+	}
+	request := index.Request{Query: strings.Join(s.Query, " "), UserID: s.User, Labels: labels, Kinds: index.KindsOf(s.Kind), Limit: s.Limit, Cursor: s.Cursor}
 	if _, err := fulltext.ParseQuery(request.Query); err != nil { // before anything is indexed
 		return request, index.Scope{}, &usageError{err}
 	}

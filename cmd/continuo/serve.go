@@ -51,7 +51,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger, registry: registry})
+	w, err := a.wireWith(ctx, settings, wiring{turns: true, stays: true, logger: logger, registry: registry})
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,13 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	})()
 	handler := server.New(w.engine, server.Options{
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
-		Logger: logger, Registry: registry, Version: readVersion().Version,
+		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
+		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
 		MCP: mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
-	return serve(ctx, listener, withWebhook(handler, settings.Telegram, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+	listener = server.LimitConnections(listener, maxConnections(settings.Server))
+	return serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
 }
 
 // serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Turns
@@ -132,6 +134,22 @@ func lastWords(httpServer *http.Server) error {
 	return nil
 }
 
+// memoryBudget is how many bytes the bodies of requests may take.
+func memoryBudget(settings config.ServerConfig) int64 {
+	if settings.MemoryBudgetMiB > 0 {
+		return settings.MemoryBudgetMiB << 20
+	}
+	return availableMemory() / 4
+}
+
+// maxConnections is how many connections the server holds at once; 0 for no bound.
+func maxConnections(settings config.ServerConfig) int {
+	if settings.MaxConnections > 0 {
+		return settings.MaxConnections
+	}
+	return maxOpenFiles() / 4 * 3
+}
+
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var by net.ListenConfig
 	listener, err := by.Listen(ctx, "tcp", address)
@@ -173,6 +191,9 @@ func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy
 	}
 	if w.settings.DefaultModel == config.DemoModel && len(w.settings.Models) == 0 {
 		a.note("\nThe demo model answers from what it is shown. For a real one, write to continuo.yaml:\n%s", p.dim(indent(modelExample, "  ")))
+	}
+	if words := storeInProject(w.settings); words != "" {
+		a.note("%s %s", p.yellow("note:"), words)
 	}
 	for _, hint := range w.settings.Hints() {
 		a.note("%s %s", p.yellow("note:"), hint)

@@ -163,7 +163,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: status %d, without %q", path, response.StatusCode, want)
 		}
 	}
-	p.stderr.wait(t, "conversation_context_loaded .*total_messages_in_db=3")
+	p.stderr.wait(t, "conversation_context_loaded .*session_id=.*total_messages_in_db=3.* trace_id=")
 	if strings.Contains(p.stderr.String(), "I am Ada.\"") && strings.Contains(p.stderr.String(), "message=") {
 		t.Error("the log holds the text of a message")
 	}

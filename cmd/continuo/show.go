@@ -101,6 +101,9 @@ func (a *app) showHeader(conversation continuo.Conversation) {
 	if conversation.Key != "" {
 		row("key", oneLine(conversation.Key, 200))
 	}
+	if conversation.UserID != "" {
+		row("user", oneLine(conversation.UserID, 200))
+	}
 	row("project", oneLine(conversation.ProjectID, 200))
 	row("mode", string(conversation.ActiveMode))
 	if conversation.ActiveAgent != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,7 +27,10 @@ func contextLine(plan *continuo.Plan) string {
 		parts = append(parts, number(totals.Previewed+totals.Truncated)+" shortened")
 	}
 	if len(plan.Missing) > 0 {
-		parts = append(parts, count(len(plan.Missing), "attachment")+" missing")
+		parts = append(parts, count(len(plan.Missing), "part")+" missing")
+	}
+	if len(plan.Withheld) > 0 {
+		parts = append(parts, "blocks of another provider held back from "+count(len(plan.Withheld), "message"))
 	}
 	parts = append(parts, "epoch "+number(plan.Window.Epoch))
 	if plan.Moved {
@@ -125,17 +129,38 @@ func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conv
 		rows.markersBefore(item.Seq)
 		rows.item(item, entry)
 		rows.missing(plan.Missing, item.Seq)
+		rows.withheld(plan.Withheld, item.Seq)
 	}
 	rows.markersBefore(plan.At + 1)
 	t.dropEmpty(2, 1)
 	for _, line := range t.lines(a.tableWidth()) {
 		a.print("%s", line)
 	}
-	if missing := len(plan.Missing); missing > 0 {
-		a.print("%s %s missing; a line of text stands in each place. Put the objects back from a backup of objects.location.",
-			a.paint.red("✘"), count(missing, "attachment"))
-	}
+	a.explainMissing(plan)
 	return nil
+}
+
+// explainMissing says what the parts and blocks that a request goes without mean.
+func (a *app) explainMissing(plan *continuo.Plan) {
+	lost, unsupported := 0, 0
+	for _, m := range plan.Missing {
+		if m.Problem == continuo.PartUnsupported {
+			unsupported++
+		} else {
+			lost++
+		}
+	}
+	if lost > 0 {
+		a.print("%s %s missing; a line of text stands in each place. Put the objects back from a backup of objects.location.",
+			a.paint.red("✘"), count(lost, "attachment"))
+	}
+	if unsupported > 0 {
+		a.print("%s %s cannot be sent in this format; a line of text stands in each place.", a.paint.yellow("!"), count(unsupported, "part"))
+	}
+	if len(plan.Withheld) > 0 {
+		a.print("%s blocks of %s go back to the provider that made them only (models.NAME.provider).",
+			a.paint.yellow("!"), count(len(plan.Withheld), "message"))
+	}
 }
 
 // planRows turns a plan's items and messages, both in order, into rows of a table.
@@ -205,14 +230,24 @@ func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
 	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.origins.cell(entry), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
 }
 
-// missing adds rows for the attachments of an entry that could not be shown.
+// missing adds rows for the parts of an entry that could not be shown.
 func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 	for _, m := range missing {
 		if m.Seq != seq {
 			continue
 		}
-		words := fmt.Sprintf("part %d, %s", m.Part, oneLine(m.Object, 60))
+		words := fmt.Sprintf("part %d, %s", m.Part, oneLine(cmp.Or(m.Object, m.Type), 60))
 		r.table.add(cell{"·", r.paint.dim}, plain(""), plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 20)), plain(""), plain(""), plain(words))
+	}
+}
+
+// withheld adds rows for the blocks of an entry that belong to another provider.
+func (r *planRows) withheld(withheld []continuo.WithheldBlocks, seq int64) {
+	for _, w := range withheld {
+		if w.Seq == seq {
+			words := oneLine(strings.Join(w.Types, ", "), 60)
+			r.table.add(cell{"·", r.paint.dim}, plain(""), plain(""), cell{"withheld", r.paint.yellow}, plain(oneLine("for "+w.Provider, 20)), plain(""), plain(""), plain(words))
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
-	"github.com/continuo-log/continuo/store/postgres"
 )
 
 type storeCommand struct {
@@ -83,16 +81,12 @@ func databaseOf(text string) string {
 	return strings.Join([]string{location.Hostname(), port, location.Path, query.Get("host"), query.Get("dbname")}, " ")
 }
 
-// openSource opens a store that must be there already.
-func openSource(ctx context.Context, settings config.StoreConfig) (continuo.Store, error) {
-	if settings.URL == "" {
-		if _, err := os.Stat(settings.Path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("open the store: there is no file %s: %w", settings.Path, continuo.ErrNotFound)
-		}
-	} else if found, err := postgres.Inspect(ctx, settings.URL); err == nil && !found.Made { // other errors come again below
-		return nil, fmt.Errorf("open the store: there are no tables in %s: %w", found.Place, continuo.ErrNotFound)
-	}
+// openExisting opens a store that must be there already.
+func openExisting(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
 	settings.Partitions = 0 // whatever it was made with
-	store, _, err := openStore(ctx, settings)
-	return store, err
+	store, system, err = openWith(ctx, settings, true)
+	if errors.Is(err, continuo.ErrNotFound) {
+		err = fmt.Errorf("%w; check --store and the settings (continuo config show); chat, serve and import make a new store", err)
+	}
+	return store, system, err
 }

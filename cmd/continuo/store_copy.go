@@ -127,7 +127,7 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 			run.close()
 		}
 	}()
-	if run.source, err = openSource(ctx, run.from); err != nil {
+	if run.source, _, err = openExisting(ctx, run.from); err != nil {
 		return run, err
 	}
 	if run.copy, err = c.openCopy(ctx, run.to); err != nil || c.ObjectsTo == "" {
@@ -141,10 +141,11 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 
 // openCopy opens the destination, which must be there only where it is not written.
 func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (continuo.Store, error) {
+	open := openStore
 	if c.Verify {
-		return openSource(ctx, at)
+		open = openExisting
 	}
-	store, _, err := openStore(ctx, at)
+	store, _, err := open(ctx, at)
 	return store, err
 }
 

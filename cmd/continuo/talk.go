@@ -12,6 +12,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // talk is a chat in the terminal or over pipes.
@@ -20,6 +21,7 @@ type talk struct {
 	*wired
 	conversation continuo.Conversation // the zero value until it is begun
 	session      string                // id or key, "" for a new conversation without a key
+	user         string                // whose it becomes; "" for as it is
 	title        string                // to be given once the conversation is begun
 	mode         continuo.Mode         // to be switched to with the next message; "" for none
 	agent        string                // likewise; config.NoAgent for nobody
@@ -210,7 +212,7 @@ func (t *talk) say(ctx context.Context, message string) error {
 	}
 	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Chat(ctx, engine.ChatRequest{
-			ProjectID: t.settings.Project, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view,
+			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: window.Codex,
 		})
 	})
 }

@@ -148,6 +148,9 @@ func (s *stream) finish(event turn.Event) {
 	}
 	s.endLine()
 	s.keep(event)
+	if s.answer.FinishReason == "length" {
+		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" goes on")
+	}
 	s.showContext()
 }
 

@@ -52,7 +52,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	}
 	answer := allowed
 	if !s.always[call.Name] {
-		answer = s.ask(ctx, found, call)
+		answer = s.ask(ctx, found, event)
 	}
 	switch {
 	case answer.stop:
@@ -86,13 +86,14 @@ const askAgain = 300 * time.Millisecond
 
 // ask reads the person's verdict on a call. Where nobody can be asked the call may not run. A line that was
 // begun when the matter was decided elsewhere is there for the next prompt.
-func (s *stream) ask(ctx context.Context, of continuo.Turn, call continuo.ToolCall) verdict {
+func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
+	call := *asked.Call
 	if s.plain || s.lines == nil {
 		s.remark("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(call, 300))
 		return verdict{Decision: turn.Decision{Reason: "nobody is there to ask"}}
 	}
 	s.print("%s %s", s.paint.yellow("May this run?"), callWords(call, 2000))
-	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead")
+	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", untilWords(asked))
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
 	for {
@@ -112,10 +113,18 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, call continuo.ToolCa
 	}
 }
 
+// untilWords says when a question ends, for the line that says how it can be answered; "" where it does not end.
+func untilWords(asked turn.Event) string {
+	if asked.Until.IsZero() {
+		return ""
+	}
+	return " · denied at " + asked.Until.Local().Format("15:04:05") + " if nobody answers"
+}
+
 // waits reports whether a call still waits for a decision.
 func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.ToolCall) bool {
 	waiting, err := s.engine.Waiting(ctx, of)
-	return err != nil || slices.ContainsFunc(waiting, func(other continuo.ToolCall) bool { return other.ID == call.ID })
+	return err != nil || slices.ContainsFunc(waiting, func(other turn.WaitingCall) bool { return other.ID == call.ID })
 }
 
 // understand reads what a person typed; false for an empty line.

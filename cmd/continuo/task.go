@@ -33,7 +33,7 @@ const (
 // looked at (0: all), and says whether there are more.
 func (w *wired) tasks(ctx context.Context, limit, most int, holds func(engine.TaskStatus) bool) (found []engine.TaskStatus, more bool, err error) {
 	found = []engine.TaskStatus{}
-	query := engine.TaskQuery{ProjectID: w.settings.Project, Limit: taskPage}
+	query := engine.TaskQuery{Scope: w.scope(), Limit: taskPage}
 	for looked := 0; ; {
 		page, err := w.engine.Tasks(ctx, query)
 		if err != nil {
@@ -73,7 +73,7 @@ func (w *wired) findTask(ctx context.Context, name string) (*engine.TaskStatus, 
 		}
 		id = found.ID
 	}
-	status, err := w.engine.Task(ctx, w.settings.Project, id)
+	status, err := w.engine.Task(ctx, w.scope(), id)
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return status, err
 	}
@@ -88,7 +88,7 @@ func (w *wired) findTask(ctx context.Context, name string) (*engine.TaskStatus, 
 	if id, err = theOnly("task", name, w.settings.Project, "continuo task list shows what there is", ids); err != nil {
 		return nil, err
 	}
-	return w.engine.Task(ctx, w.settings.Project, id)
+	return w.engine.Task(ctx, w.scope(), id)
 }
 
 // theOnly is the one of the ids that begin with a name; hint says where to find one.
@@ -121,7 +121,7 @@ func (w *wired) nthTask(ctx context.Context, name, place string) (engine.TaskSta
 // findAgent finds the agent that an argument names: an id or its beginning, or, where none is named, the newest.
 // With working those that are at work are looked through, and one has to be named where there are several.
 func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
-	agent, err := w.engine.Agent(ctx, w.settings.Project, name)
+	agent, err := w.engine.Agent(ctx, w.scope(), name)
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return agent, err
 	}
@@ -149,7 +149,7 @@ func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engi
 	if err != nil {
 		return nil, err
 	}
-	return w.engine.Agent(ctx, w.settings.Project, id)
+	return w.engine.Agent(ctx, w.scope(), id)
 }
 
 // agents lists the agents of the newest tasks of which something holds, those that began last first.
@@ -167,8 +167,10 @@ func (w *wired) agents(ctx context.Context, holds func(engine.DeployedAgent) boo
 	return found, err
 }
 
+// isAtWork reports whether an agent can be ended: it works, or its work waits for a program that goes on with it.
 func isAtWork(agent engine.DeployedAgent) bool {
-	return agent.State == engine.TaskRunning || agent.State == engine.TaskBlocked
+	left := agent.State == engine.TaskQueued && agent.TurnID != "" // its program is gone
+	return left || agent.State == engine.TaskRunning || agent.State == engine.TaskBlocked
 }
 
 // taskNames writes the ids of the newest tasks.

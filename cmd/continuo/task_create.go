@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
@@ -21,6 +23,7 @@ type taskCreateCommand struct {
 	Relevance    *float64 `placeholder:"0..1" help:"Leave messages out that have less to do with the description. Default: all are kept."`
 	Background   string   `placeholder:"TEXT" help:"What else one has to know."`
 	Cwd          string   `name:"cwd" placeholder:"FOLDER" help:"The folder that the work is about; it stands in the prompt."`
+	User         string   `placeholder:"USER" help:"Whose task it is; the conversation that explains it must be this user's. Default: nobody's in particular."`
 	Files        []string `name:"file" sep:"none" placeholder:"PATH" help:"A file that matters. May be repeated, as may those below."`
 	Deliverable  []string `sep:"none" placeholder:"TEXT" help:"What is to come of it."`
 	Criterion    []string `sep:"none" placeholder:"TEXT" help:"By what one sees that it is done."`
@@ -46,15 +49,22 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.wire(ctx)
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	w, err := a.wireWith(ctx, settings, wiring{})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
+	if err := continuo.CheckUserID(c.User); err != nil {
+		return usage("--user: %v", err)
+	}
 	if err := c.source(ctx, w, &request); err != nil {
 		return err
 	}
-	status, warnings, err := w.engine.CreateTask(ctx, engine.TaskRequest{ProjectID: w.settings.Project, Request: request})
+	status, warnings, err := w.engine.CreateTask(ctx, engine.TaskRequest{Scope: w.scope(), UserID: c.User, Request: request})
 	if err != nil {
 		return err
 	}
@@ -144,6 +154,9 @@ func (c *taskCreateCommand) source(ctx context.Context, w *wired, request *task.
 	conversation, err := w.find(ctx, c.Conversation)
 	if err != nil {
 		return err
+	}
+	if c.User != "" && conversation.UserID != c.User {
+		return fmt.Errorf("conversation %s is not one of --user %s: %w", nameOf(conversation), oneLine(c.User, 60), continuo.ErrNotFound)
 	}
 	request.ConversationHistory = rawjson.MustMarshal(task.Source{ConversationID: conversation.ID, From: c.From, To: c.To})
 	return nil

@@ -33,7 +33,7 @@ Examples:
 
 // Run deploys the agent and stays with it.
 func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wireTurns(ctx)
+	w, err := a.wireTurns(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -44,12 +44,12 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	}
 	watch := agentWatch{app: a, wired: w, quiet: d.JSON, asks: true}
 	err = watch.follow(ctx, func(ctx context.Context) (*engine.DeployedAgent, error) {
-		return w.engine.DeployAgent(ctx, engine.DeployRequest{ProjectID: w.settings.Project, TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
+		return w.engine.DeployAgent(ctx, engine.DeployRequest{Scope: w.scope(), TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
 	}, watch.orKilled)
 	if !d.JSON || watch.agent == nil {
 		return err
 	}
-	output, problem := w.engine.AgentOutput(context.WithoutCancel(ctx), w.settings.Project, watch.agent.ID, 0, maxLine)
+	output, problem := w.engine.AgentOutput(context.WithoutCancel(ctx), w.scope(), watch.agent.ID, 0, maxLine)
 	if problem != nil {
 		return errors.Join(err, problem)
 	}
@@ -106,7 +106,7 @@ func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] 
 		stays := context.WithoutCancel(ctx)
 		killed := make(chan error, 1)
 		stop := context.AfterFunc(ctx, func() {
-			_, err := w.engine.KillAgent(stays, w.settings.Project, w.agent.ID, "a person stopped it in the terminal")
+			_, err := w.engine.KillAgent(stays, w.scope(), w.agent.ID, "a person stopped it in the terminal")
 			killed <- err
 		})
 		heard := true
@@ -158,7 +158,7 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 		watch := agentWatch{app: a, wired: w}
 		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.unasked)
 	}
-	output, err := w.engine.AgentOutput(ctx, w.settings.Project, agent.ID, 0, maxLine)
+	output, err := w.engine.AgentOutput(ctx, w.scope(), agent.ID, 0, maxLine)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if agent, err = w.engine.KillAgent(ctx, w.settings.Project, agent.ID, k.Reason); err != nil {
+	if agent, err = w.engine.KillAgent(ctx, w.scope(), agent.ID, k.Reason); err != nil {
 		return err
 	}
 	if k.JSON {

@@ -82,15 +82,18 @@ func agentIn(t *testing.T, p *program) string {
 	return id
 }
 
-// A program that is gone has left a failed agent, not one that works for ever.
+// A program that is gone has left an agent that is queued for a server, which a person can end.
 func TestAnAgentWhoseProgramIsGone(t *testing.T) {
 	dir, p := deployHalf(t)
 	_ = p.Process.Kill()
 	p.end()
-	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "failed") || strings.Contains(shown, "running") {
+	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "queued") || strings.Contains(shown, "running") {
 		t.Errorf("it is shown as\n%s", shown)
 	}
-	finishes(t, dir, 3, "task", "kill")
+	finishes(t, dir, 0, "task", "kill")
+	if shown := finishes(t, dir, 0, "task", "show"); !strings.Contains(shown, "failed") {
+		t.Errorf("it is shown as\n%s", shown)
+	}
 }
 
 // In a narrow terminal a list leaves room for what the tasks are about, and its ids still name one task each.

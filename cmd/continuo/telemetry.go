@@ -34,8 +34,10 @@ import (
 // telemetry is where spans and the metrics of the conventions go. The zero value does nothing.
 type telemetry struct {
 	tracer trace.Tracer // nil: no spans are made
-	meter  metric.Meter // nil: no such metrics are made
-	text   bool
+	// ids is the tracer, or one whose spans are never recorded: events of the log have a trace id in any case.
+	ids   trace.Tracer
+	meter metric.Meter // nil: no such metrics are made
+	text  bool
 
 	traces  *sdktrace.TracerProvider
 	metrics *sdkmetric.MeterProvider
@@ -52,6 +54,9 @@ func newTelemetry(settings config.TelemetryConfig, env []string, registry promet
 	if b.traces(); b.tracing != nil {
 		t.traces = sdktrace.NewTracerProvider(b.tracing...)
 		t.tracer = t.traces.Tracer(span.Scope, trace.WithInstrumentationVersion(readVersion().Version))
+		t.ids = t.tracer
+	} else {
+		t.ids = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer(span.Scope)
 	}
 	if b.metrics(registry); b.metering != nil {
 		t.metrics = sdkmetric.NewMeterProvider(append(b.metering, sdkmetric.WithResource(b.resource()))...)

@@ -25,6 +25,7 @@ func newUpstream(t *testing.T) *httptest.Server {
 			return
 		}
 		var body struct {
+			Model    string
 			Messages []struct {
 				Role    string `json:"role"`
 				Content string `json:"content"`
@@ -35,6 +36,10 @@ func newUpstream(t *testing.T) *httptest.Server {
 			return
 		}
 		newest := body.Messages[len(body.Messages)-1]
+		if body.Model == "strict" && len(body.Messages) > 1 && body.Messages[1].Role == "system" {
+			http.Error(w, `{"error":{"message":"Conversation roles must alternate user/assistant/user/assistant/..."}}`, http.StatusInternalServerError)
+			return
+		}
 		answerUpstream(w, r, newest.Role, newest.Content)
 	})
 	server := httptest.NewServer(mux)
@@ -72,6 +77,14 @@ func answerUpstream(w http.ResponseWriter, r *http.Request, role, content string
 		send(text("the first half"), "null")
 		<-r.Context().Done()
 		return
+	case content == "cut":
+		send(text("As much as fits"), "null")
+		send(`{}`, `"length"`)
+	case content == "think":
+		for _, piece := range []string{"<th", "ink>It is a gre", "eting.</think", ">\n\nHel", "lo."} {
+			send(text(piece), "null")
+		}
+		send(`{}`, `"stop"`)
 	default:
 		if len(content) > 40 {
 			content = content[:40]

@@ -14,6 +14,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
@@ -37,6 +38,9 @@ type wired struct {
 	telemetry *telemetry
 }
 
+// scope is what commands may reach: the project of the settings.
+func (w *wired) scope() continuo.Scope { return continuo.Scope{ProjectID: w.settings.Project} }
+
 // Close waits for turns and writes under way, then closes the store. It may be called twice.
 func (w *wired) Close() {
 	if w.engine != nil {
@@ -52,26 +56,32 @@ func (w *wired) Close() {
 	_ = w.store.Close() // likewise
 }
 
-// wire loads the settings and puts everything together for a command that only reads or writes the log;
-// flags are the command's own.
+// wire loads the settings and puts everything together for a command that reads or changes what is there: the
+// store must exist. Flags are the command's own.
 func (a *app) wire(ctx context.Context, flags ...flag) (*wired, error) {
 	settings, err := a.loadSettings(flags...)
 	if err != nil {
 		return nil, err
 	}
-	return a.wireWith(ctx, settings, wiring{})
+	return a.wireWith(ctx, settings, wiring{existing: true})
 }
 
 // wiring is what commands need in different ways.
 type wiring struct {
+	existing bool                 // the store must be there: it is not made
 	turns    bool                 // turns will run: tools and traces are wanted
+	stays    bool                 // the program goes on with the work of agents whose program is gone
 	logger   *slog.Logger         // default: nothing is logged
 	registry *prometheus.Registry // default: nothing is counted
 }
 
 // wireWith puts everything together.
 func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiring) (*wired, error) {
-	store, system, err := openStore(ctx, settings.Store)
+	open := openStore
+	if wiring.existing {
+		open = openExisting
+	}
+	store, system, err := open(ctx, settings.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -158,12 +168,20 @@ func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
-		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, AgentTimeout: settings.Handoff.AgentTimeout, Archivist: &archivist,
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
-		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease},
-		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, LogText: settings.Log.MessageText, Tracer: w.telemetry.tracer,
+		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},
+		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
 	}, metrics)
 	return err
+}
+
+// showEvents says when readers see the events of a turn.
+func showEvents(settings config.TurnConfig) turn.Show {
+	if settings.ShowEvents == config.ShowImmediate {
+		return turn.ShowImmediate
+	}
+	return turn.ShowDurable
 }
 
 // lazyCounter is o200k, unpacked when it is first needed: most commands count nothing.
@@ -179,7 +197,7 @@ func viewSettings(settings *config.Config) *window.Settings {
 		LowWater:        settings.Context.LowWater,
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
-		ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
+		ChatFollowsWindow: !settings.Chat.MaxContextTokensGiven, ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
 		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy),
 	}
 }
@@ -200,6 +218,17 @@ func crewDefaults(settings config.CrewConfig) engine.CrewOptions {
 	return engine.CrewOptions{Newest: settings.MaxConversationLength, ReminderInterval: settings.SystemReminderInterval, Timeout: settings.AgentTimeout}
 }
 
+// redactedAttr is an attribute of a log event without secrets.
+func redactedAttr(secrets *secret.Redactor, attr slog.Attr) slog.Attr {
+	switch value := attr.Value.Any().(type) {
+	case string:
+		attr.Value = slog.StringValue(secrets.Text(value))
+	case error:
+		attr.Value = slog.StringValue(secrets.Text(value.Error()))
+	}
+	return attr
+}
+
 func turnLimits(settings *config.Config) turn.Limits {
 	limits := settings.Turn
 	return turn.Limits{Rounds: limits.MaxRounds, Turn: limits.Timeout, Tool: limits.ToolTimeout, Ask: settings.Tools.AskTimeout, OutputBytes: settings.Tools.MaxOutputBytes}
@@ -207,7 +236,9 @@ func turnLimits(settings *config.Config) turn.Limits {
 
 // newLogger makes the logger of the settings log.level and log.format, on standard error.
 func newLogger(settings config.LogConfig, c *console) *slog.Logger {
-	options := &slog.HandlerOptions{Level: settings.Level}
+	options := &slog.HandlerOptions{Level: settings.Level, ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		return redactedAttr(c.secrets, attr)
+	}}
 	if settings.Format == "json" {
 		return slog.New(traceLog{slog.NewJSONHandler(c.err, options)})
 	}

@@ -48,7 +48,7 @@ func checkAgent(settings *config.Config, id string) error {
 
 // agentWords says in one line what an agent is.
 func agentWords(settings *config.Config, agent config.AgentConfig) string {
-	words := []string{"model " + cmp.Or(agent.Model, settings.DefaultModel), "view " + cmp.Or(agent.View, window.Continuity)}
+	words := []string{"model " + cmp.Or(agent.Model, settings.DefaultModel), "view " + cmp.Or(agent.View, window.Codex)}
 	if agent.Name != agent.ID {
 		words = append([]string{oneLine(agent.Name, 60)}, words...)
 	}

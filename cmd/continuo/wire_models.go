@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/model"
@@ -15,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/model/limit"
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/model/retry"
+	"github.com/continuo-log/continuo/model/thinktag"
 	"github.com/continuo-log/continuo/model/transcript"
 )
 
@@ -46,14 +49,30 @@ func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstre
 	for name, m := range settings.Models {
 		models[name] = engine.Upstream{
 			Model:           w.telemetry.model(w.guarded(w.upstream(m), m)),
-			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback,
+			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback, Speaker: speaker(m),
 		}
 	}
 	w.addConnectors(settings, models)
 	return models
 }
 
-// guarded puts what deals with trouble around a model, breaker(retry(transcript(limit(model)))):
+// speaker begins with the dialect that the settings name.
+func speaker(m config.ModelConfig) *model.Speaker {
+	roles := map[string]continuo.Roles{config.StrictOn: continuo.RolesStrict, config.StrictNoSystem: continuo.RolesNoSystem}[m.Strict]
+	dialect := model.Dialect{Roles: roles, StructuredWithTools: true}
+	switch m.StructuredOutputs {
+	case config.StructuredAuto:
+		dialect.Structured, dialect.StructuredWithTools = model.StructuredSchema, m.Provider == "openai"
+	case config.StructuredSchema:
+		dialect.Structured = model.StructuredSchema
+	case config.StructuredObject:
+		dialect.Structured = model.StructuredObject
+	}
+	return model.NewSpeaker(dialect, model.Fixed{Roles: m.Strict != config.StrictAuto})
+}
+
+// guarded puts what deals with trouble around a model, breaker(retry(transcript(limit(thinktag(model))))):
+//   - inline thinking is told from text first, so that everything else knows it as reasoning;
 //   - the limits are inside, because each attempt has its own time, and one that takes too long is retried;
 //   - a model without tool calls is read as a transcript outside of the limits, since it holds a call back
 //     until it is whole;
@@ -64,15 +83,33 @@ func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstre
 func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.Model {
 	limits, logger, metrics := w.limits, w.logger, w.metrics
 	name, provider := settings.Name, m.Info().Provider
-	m = limit.New(m, limit.Options{FirstToken: limits.FirstTokenTimeout, Idle: limits.IdleTimeout})
+	if settings.InlineThinking != config.InlineThinkingOff {
+		m = thinktag.New(m)
+	}
+	m = limit.New(m, limit.Options{
+		FirstToken: firstToken(settings, limits), FirstTokenSetting: firstTokenSetting(settings),
+		Idle: limits.IdleTimeout, IdleSetting: "turn.idle_timeout",
+	})
 	if settings.ToolCalls == config.ToolCallsTranscript {
 		m = transcript.New(m)
 	}
 	m = w.telemetry.attempts(m)
+	patience, patienceSetting := limits.WaitTimeout, "turn.wait_timeout"
+	if settings.Fallback != "" && limits.RetryMaxWait < patience {
+		patience, patienceSetting = limits.RetryMaxWait, "turn.retry_max_wait, since it has a fallback"
+	}
 	m = retry.New(m, retry.Options{
 		Attempts: limits.Retries + 1, MaxWait: limits.RetryMaxWait, MaxTotal: limits.RetryTimeout,
+		QueueWait: patience, QueueSetting: patienceSetting,
+		OnLimit: func(wait time.Duration, waiting int) {
+			logger.Warn("model_limited", "model", name, "wait_ms", wait.Milliseconds(), "waiting", waiting)
+		},
 		OnRetry: func(attempt int, err error, wait time.Duration) {
-			metrics.Retried(provider, model.AsError(err).Reason)
+			reason := model.AsError(err).Reason
+			metrics.Retried(provider, reason)
+			if reason == continuo.ReasonRateLimit {
+				return // model_limited tells of all that wait
+			}
 			logger.Warn("model_retried", "model", name, "attempt", attempt, "wait_ms", wait.Milliseconds(), "error", err.Error())
 		},
 	})
@@ -80,13 +117,30 @@ func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.M
 		return m
 	}
 	metrics.BreakerState(name, breakerFigure(breaker.Closed))
+	if settings.Fallback != "" {
+		patience = 0 // the fallback is asked at once
+	}
 	return breaker.New(m, breaker.Options{
-		Name: name, Failures: limits.BreakerFailures, Cooldown: limits.BreakerCooldown,
+		Name: name, Failures: limits.BreakerFailures, Cooldown: limits.BreakerCooldown, Patience: patience,
 		OnChange: func(state breaker.State) {
 			metrics.BreakerState(name, breakerFigure(state))
 			logger.Warn("breaker_changed", "model", name, "state", state)
 		},
 	})
+}
+
+// firstToken is how long a model may take until its answer begins.
+func firstToken(settings config.ModelConfig, limits config.TurnConfig) time.Duration {
+	return cmp.Or(settings.FirstTokenTimeout, limits.FirstTokenTimeout)
+}
+
+// firstTokenSetting names the settings of firstToken.
+func firstTokenSetting(settings config.ModelConfig) string {
+	own := "models." + settings.Name + ".first_token_timeout"
+	if settings.FirstTokenTimeout > 0 {
+		return own
+	}
+	return "turn.first_token_timeout, or " + own
 }
 
 // breakerFigure is a state in the series continuo_breaker_state.
@@ -102,7 +156,7 @@ func breakerFigure(state breaker.State) int {
 
 func (w modelWiring) upstream(m config.ModelConfig) model.Model {
 	key, limits := envValue(w.env, m.APIKeyEnv), w.limits
-	silence := max(limits.IdleTimeout, limits.FirstTokenTimeout) + time.Second // of the connection; guarded tells the two apart, and first
+	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded tells the two apart, and first
 	if m.Protocol == config.ProtocolAnthropicMessages {
 		return anthropic.New(anthropic.Options{
 			BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,

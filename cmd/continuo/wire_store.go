@@ -18,26 +18,34 @@ const (
 )
 
 // wireStore opens the store alone, for what needs nothing else: keys are revoked while objects cannot be reached.
-func (a *app) wireStore(ctx context.Context) (*wired, error) {
+func (a *app) wireStore(ctx context.Context, open storeOpener) (*wired, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
 		return nil, err
 	}
-	store, system, err := openStore(ctx, settings.Store)
+	store, system, err := open(ctx, settings.Store)
 	if err != nil {
 		return nil, err
 	}
 	return &wired{settings: settings, store: store, system: system, telemetry: &telemetry{}}, nil
 }
 
-// openStore opens the store that the settings name: a PostgreSQL database, or else the SQLite file.
+// storeOpener is openStore or openExisting.
+type storeOpener func(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error)
+
+// openStore opens the store that the settings name, and makes it when it is missing.
 func openStore(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
+	return openWith(ctx, settings, false)
+}
+
+// openWith opens a PostgreSQL database, or else an SQLite file.
+func openWith(ctx context.Context, settings config.StoreConfig, existing bool) (store continuo.Store, system string, err error) {
 	if settings.URL == "" {
-		store, err = sqlite.Open(ctx, settings.Path, sqlite.Options{})
+		store, err = sqlite.Open(ctx, settings.Path, sqlite.Options{Existing: existing})
 		system = systemSQLite
 	} else {
 		store, err = postgres.Open(ctx, settings.URL, postgres.Options{
-			MaxConns: settings.MaxConnections, StatementTimeout: settings.StatementTimeout, Patience: settings.RetryTimeout, Partitions: settings.Partitions,
+			Existing: existing, MaxConns: settings.MaxConnections, StatementTimeout: settings.StatementTimeout, Patience: settings.RetryTimeout, Partitions: settings.Partitions,
 		})
 		system = systemPostgres
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
-	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/server"
 	"github.com/continuo-log/continuo/telegram"
 )
 
@@ -40,7 +38,7 @@ func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.Fr
 	}
 	options.Log = logger
 	chat := &crewChat{engine: w.engine, logger: logger, session: engine.CrewSession{
-		ProjectID: settings.Project, Crew: found.ID, SessionID: "telegram:" + strconv.FormatInt(settings.ChatID, 10),
+		Scope: continuo.Scope{ProjectID: settings.Project}, Crew: found.ID, SessionID: "telegram:" + strconv.FormatInt(settings.ChatID, 10),
 	}}
 	frontEnd, err := telegram.New(chat, options)
 	if err != nil {
@@ -56,6 +54,10 @@ func telegramOptions(settings config.TelegramConfig, c *crew.Crew, env []string)
 	}
 	options = telegram.Options{Token: settings.BotToken, ChatID: settings.ChatID, MaxMessageLength: settings.MaxMessageLength, URL: settings.APIURL}
 	options.RoleTokens, unset = botTokens(c, env)
+	options.DisplayNames = map[string]string{}
+	for i := range c.Roles {
+		options.DisplayNames[c.Roles[i].Name] = c.Roles[i].DisplayName
+	}
 	if settings.WebhookURL != "" {
 		options.Webhook = &telegram.Webhook{URL: settings.WebhookURL, Secret: settings.WebhookSecret}
 	}
@@ -63,12 +65,12 @@ func telegramOptions(settings config.TelegramConfig, c *crew.Crew, env []string)
 }
 
 // withWebhook serves the front end's path besides everything else.
-func withWebhook(rest http.Handler, settings config.TelegramConfig, frontEnd *telegram.FrontEnd) http.Handler {
-	hook, err := url.Parse(settings.WebhookURL)
-	if frontEnd == nil || settings.WebhookURL == "" || err != nil {
+func withWebhook(rest http.Handler, settings *config.Config, frontEnd *telegram.FrontEnd) http.Handler {
+	hook, err := url.Parse(settings.Telegram.WebhookURL)
+	if frontEnd == nil || settings.Telegram.WebhookURL == "" || err != nil {
 		return rest
 	}
-	own := frontEnd.Handler()
+	own := server.LimitBodies(frontEnd.Handler(), settings.Server.BodyTimeout)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == hook.Path {
 			own.ServeHTTP(w, r)
@@ -78,7 +80,7 @@ func withWebhook(rest http.Handler, settings config.TelegramConfig, frontEnd *te
 	})
 }
 
-// crewChat is a crew's conversation as a front end sees it. How far that is stands in the conversation's metadata.
+// crewChat is a crew's conversation as a front end sees it.
 type crewChat struct {
 	engine  *engine.Engine
 	logger  *slog.Logger
@@ -118,7 +120,7 @@ func refusal(err error) error {
 // have paths and secrets in it.
 func withoutStderr(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; its stderr")
-	return reason
+	return reason + strings.Repeat(")", max(strings.Count(reason, "(")-strings.Count(reason, ")"), 0))
 }
 
 // Stop implements [telegram.Crew].
@@ -161,14 +163,17 @@ func (c *crewChat) Reset(ctx context.Context, key string) (string, error) {
 
 // Restore implements [telegram.Crew].
 func (c *crewChat) Restore(ctx context.Context, key string) (string, error) {
-	_, err := c.engine.RestoreCrew(ctx, c.session, key)
+	status, err := c.engine.RestoreCrew(ctx, c.session, key)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
 		return "There is nothing to restore.", nil
 	}
 	if err != nil {
 		return "", refusal(err)
 	}
-	return "Everybody sees again what was said before.", nil
+	if status.Since > 0 {
+		return "Everybody sees again what was said since the reset before that one. What was said before it stays hidden: /restore brings it back too.", nil
+	}
+	return "Everybody sees again all that was said.", nil
 }
 
 // Status implements [telegram.Crew].
@@ -197,6 +202,9 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 	}
 	for _, role := range status.Roles {
 		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, count(role.Answers, "answer"))
+		if why := finishWords(role.FinishReason); why != "" {
+			fmt.Fprintf(&text, ", the newest %s", why)
+		}
 		if role.Failed != "" {
 			fmt.Fprintf(&text, ", failed: %s", oneLine(withoutStderr(role.Failed), 200))
 		}
@@ -223,7 +231,7 @@ func (c *crewChat) Roles(context.Context) (string, error) {
 
 // Context implements [telegram.Crew].
 func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
-	conversation, err := c.engine.Log.Find(ctx, c.session.ProjectID, c.session.SessionID)
+	conversation, err := c.engine.Log.Find(ctx, c.session.Scope, c.session.SessionID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return "Nothing was said yet.", nil
 	}
@@ -246,7 +254,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 
 // Alone implements [telegram.Crew].
 func (c *crewChat) Alone(ctx context.Context, do func(ctx context.Context) error) error {
-	return c.engine.Alone(ctx, c.session.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
+	return c.engine.Alone(ctx, c.session.Scope.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
 		c.logger.InfoContext(ctx, "telegram_elsewhere", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
 	}, do)
 }
@@ -288,6 +296,9 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 			return event, false
 		default:
 			event.Kind, event.Text = telegram.EventAnswer, entry.Content.String()
+			if why := cutWords(entry); why != "" {
+				event.Text += "\n\n*(" + why + ")*"
+			}
 		}
 		return event, true
 	}
@@ -317,42 +328,29 @@ func (c *crewChat) displayName(role string) string {
 	return role
 }
 
-// deliveryKey is the key of the metadata that holds the crew's [telegram.Delivery].
-func (c *crewChat) deliveryKey() string { return "telegram/" + c.session.Crew }
+// deliveryMark is the name of the mark that holds the crew's [telegram.Delivery].
+func (c *crewChat) deliveryMark() string { return "telegram/" + c.session.Crew }
 
-// Delivered implements [telegram.Crew]. A conversation that was there before the front end begins with what comes.
+// Delivered implements [telegram.Crew]. In a conversation that is older than the front end only new events are sent.
 func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
 	conversation, err := c.engine.OpenSession(ctx, c.session)
 	if err != nil {
 		return telegram.Delivery{}, err
 	}
-	var kept map[string]json.RawMessage
-	var delivery telegram.Delivery
-	if json.Unmarshal(conversation.Metadata, &kept) == nil && kept[c.deliveryKey()] != nil && json.Unmarshal(kept[c.deliveryKey()], &delivery) == nil {
-		return delivery, nil
+	mark, err := c.engine.Log.Mark(ctx, conversation.ID, c.deliveryMark())
+	if errors.Is(err, continuo.ErrNotFound) {
+		mark, err = c.engine.Log.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: conversation.LastSeq})
 	}
-	delivery.Seq = conversation.LastSeq
-	return delivery, c.SetDelivered(ctx, delivery)
+	return telegram.Delivery{Seq: mark.Seq, Parts: int(mark.Part)}, err
 }
 
-// SetDelivered implements [telegram.Crew]. What is behind the one that is kept changes nothing: another process may
+// SetDelivered implements [telegram.Crew]. A delivery behind the one that is kept changes nothing: another process may
 // have taken over.
 func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery) error {
 	conversation, err := c.engine.OpenSession(ctx, c.session)
 	if err != nil {
 		return err
 	}
-	kept := map[string]json.RawMessage{}
-	if len(conversation.Metadata) > 0 {
-		if err := json.Unmarshal(conversation.Metadata, &kept); err != nil {
-			return fmt.Errorf("read the metadata of conversation %s: %w", conversation.ID, err)
-		}
-	}
-	var newest telegram.Delivery
-	if json.Unmarshal(kept[c.deliveryKey()], &newest) == nil && cmp.Or(cmp.Compare(newest.Seq, delivery.Seq), cmp.Compare(newest.Parts, delivery.Parts)) > 0 {
-		return nil
-	}
-	kept[c.deliveryKey()] = rawjson.MustMarshal(delivery)
-	_, err = c.engine.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: rawjson.MustMarshal(kept)})
+	_, err = c.engine.Log.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: delivery.Seq, Part: int64(delivery.Parts)})
 	return err
 }

@@ -37,7 +37,7 @@ func (c *chatOfTest) hear(role string, answers int) []telegramtest.Sent {
 		c.t.Fatal(err)
 	}
 	defer e.Close(context.WithoutCancel(ctx)) //nolint:errcheck // never fails
-	chat := &crewChat{engine: e, session: engine.CrewSession{ProjectID: "default", Crew: "example", SessionID: "telegram:-7"}}
+	chat := &crewChat{engine: e, session: engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "example", SessionID: "telegram:-7"}}
 	frontEnd, err := telegram.New(chat, telegram.Options{Token: c.token, ChatID: -7, HTTP: c.api.Client()})
 	if err != nil {
 		c.t.Fatal(err)
@@ -91,7 +91,7 @@ func TestACrewTalksOnTelegram(t *testing.T) {
 		all = append(all, message.Text)
 	}
 	said := strings.Join(all, "\n---\n")
-	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner, builder, reviewer", "/restore brings it back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
+	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner (Planner), builder (Builder), reviewer (Reviewer)", "/restore brings it back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nothing says %q in\n%s", want, said)
 		}
@@ -113,7 +113,7 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // never fails
-	chat := &crewChat{engine: e, session: engine.CrewSession{ProjectID: "default", Crew: "example", SessionID: "telegram:-7"}}
+	chat := &crewChat{engine: e, session: engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "example", SessionID: "telegram:-7"}}
 	if err := chat.Say(t.Context(), "k", continuo.Text("Make a plan."), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +129,23 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 	}
 	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 5, Parts: 1}) {
 		t.Errorf("it goes back to %+v, %v", now, err)
+	}
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "telegram:-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := continuo.ConversationChange{Metadata: []byte(`{"team":"red"}`)}
+	if _, err := e.Log.Update(t.Context(), conversation.ID, team); err != nil {
+		t.Fatal(err)
+	}
+	if err := chat.SetDelivered(t.Context(), telegram.Delivery{Seq: 6}); err != nil {
+		t.Fatal(err)
+	}
+	if conversation, err = e.Log.Conversation(t.Context(), conversation.ID); err != nil || string(conversation.Metadata) != `{"team":"red"}` {
+		t.Errorf("the metadata that a client wrote is %s, %v", conversation.Metadata, err)
+	}
+	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 6}) {
+		t.Errorf("after a client replaced the metadata it is at %+v, %v", now, err)
 	}
 }
 
@@ -157,6 +174,9 @@ func TestWhatAChatIsToldOfErrors(t *testing.T) {
 				t.Errorf("the chat is told %q", told.Reason)
 			}
 		})
+	}
+	if got := withoutStderr("all failed: Ann (it ended with 1; its stderr: key)"); got != "all failed: Ann (it ended with 1)" {
+		t.Errorf("a reason in brackets becomes %q", got)
 	}
 	if got := withoutStderr("it ended with 1; its stderr: /home/ann/key"); got != "it ended with 1" {
 		t.Errorf("of what a program wrote is told %q", got)

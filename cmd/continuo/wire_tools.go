@@ -25,8 +25,43 @@ func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
 			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
 		}
 	}
-	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project}
-	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, search.Tool{Log: log}}, nil
+	secrets, err := fs.NewSecrets(settings.Tools.ProjectDir, settings.Tools.DenyFiles, storeFiles(settings))
+	if err != nil {
+		return nil, usage("tools.deny_files: %w", err)
+	}
+	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project, Secrets: secrets}
+	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log}}, nil
+}
+
+// storeFiles are the files and the folder that hold what the store keeps of all projects.
+func storeFiles(settings *config.Config) []string {
+	var files []string
+	if settings.Store.URL == "" {
+		for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+			files = append(files, settings.Store.Path+end)
+		}
+	}
+	if location := settings.Objects.Location; location != "" && !strings.Contains(location, "://") {
+		files = append(files, location)
+	}
+	return files
+}
+
+// storeInProject says where the store or its objects lie below the project's folder; "" where they do not.
+func storeInProject(settings *config.Config) string {
+	if settings.Tools.ProjectDir == "" {
+		return ""
+	}
+	below, err := fs.NewSecrets(settings.Tools.ProjectDir, nil, []string{settings.Tools.ProjectDir})
+	if err != nil {
+		return ""
+	}
+	for _, file := range storeFiles(settings) {
+		if below.IsBelow(file) {
+			return file + " lies below tools.project_dir (" + settings.Tools.ProjectDir + "): models cannot read it, but programs that they run can; keep the store elsewhere"
+		}
+	}
+	return ""
 }
 
 // policy is what the section tools lets run. A name that can be no tool's is a slip: it is refused rather

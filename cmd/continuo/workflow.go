@@ -190,6 +190,9 @@ func (c *workflowCheckCommand) Run(a *app) error {
 		}
 		if err == nil {
 			a.print("%s: %s is right: %s, %s", harmless(file), parsed.ID, count(len(parsed.Nodes), "step"), count(len(parsed.Edges), "edge"))
+			for _, join := range parsed.Joins() {
+				a.print("%s: %s", harmless(file), join)
+			}
 			continue
 		}
 		wrong = &saidError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}

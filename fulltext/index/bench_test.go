@@ -73,7 +73,7 @@ func benchStore(b *testing.B, size int64) continuo.Store {
 // zebra, up to 5 000 of them.
 func (p *place) long(size int64) continuo.Conversation {
 	p.Helper()
-	c, err := p.log.Find(p.Context(), continuo.DefaultProject, "long")
+	c, err := p.log.Find(p.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, "long")
 	if err != nil {
 		if c, err = p.log.Create(p.Context(), continuo.Conversation{Key: "long", Title: "long"}); err != nil {
 			p.Fatal(err)

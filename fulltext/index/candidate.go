@@ -57,12 +57,13 @@ func inConversation(ctx context.Context, log *continuo.Log, conversation continu
 	}
 }
 
-// inProject yields candidates of all conversations of a project.
-func inProject(ctx context.Context, log *continuo.Log, projectID string, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
+// inProject yields candidates of the conversations of a project, or of those that the request narrows them to.
+func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		known := map[string]continuo.Conversation{}
 		s := source{ctx: ctx, log: log, terms: termsOf(query)}
-		all := continuo.PlaceQuery{ProjectID: projectID, Terms: s.terms, Limit: placesAtOnce, Before: after}
+		scope := continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}
+		all := continuo.PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: s.terms, Limit: placesAtOnce, Before: after}
 		for run, err := range s.runs(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
@@ -78,7 +79,7 @@ func inProject(ctx context.Context, log *continuo.Log, projectID string, query f
 				}
 				known[id] = conversation
 			}
-			if conversation.ProjectID != projectID || !conversation.ArchivedAt.IsZero() {
+			if !scope.Has(conversation) || !conversation.ArchivedAt.IsZero() {
 				continue
 			}
 			s.conversation = conversation

@@ -95,6 +95,6 @@ func (r Request) fingerprint() string {
 	if r.Conversation != nil {
 		conversation = r.Conversation.ID
 	}
-	sum := sha256.Sum256(rawjson.MustMarshal([]any{r.ProjectID, conversation, r.Query, r.Role, r.From, r.To, r.Kinds}))
+	sum := sha256.Sum256(rawjson.MustMarshal([]any{r.ProjectID, r.UserID, r.Labels, conversation, r.Query, r.Role, r.From, r.To, r.Kinds}))
 	return hex.EncodeToString(sum[:8])
 }

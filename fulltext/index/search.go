@@ -16,6 +16,10 @@ import (
 // Request is what to look for, and where.
 type Request struct {
 	ProjectID string
+	// UserID and Labels narrow the conversations of the project to a user's ("": anybody's), and to those whose
+	// metadata have the labels; see continuo.LabelsOf.
+	UserID string
+	Labels map[string]string
 	// Conversation is the one to search, of the project. Default: all of the project.
 	Conversation *continuo.Conversation
 	// Kinds keeps conversations of some kinds, where Conversation names none; see KindsOf. Default: all.
@@ -124,9 +128,11 @@ func (r *Request) check() (fulltext.Query, cursor, error) {
 		return wrong("from is %d and to is %d; seqs begin with 1", r.From, r.To)
 	case r.To > 0 && r.To < r.From:
 		return wrong("from is %d and to is %d: from must not come after to", r.From, r.To)
+	case r.Conversation != nil && len(r.Labels) > 0:
+		return wrong("labels choose among conversations: leave them out where one is named")
 	case r.Conversation == nil && (r.From > 0 || r.To > 0):
 		return wrong("from and to are seqs of one conversation: name it")
-	case r.Conversation != nil && r.Conversation.ProjectID != r.ProjectID:
+	case r.Conversation != nil && !(continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}).Has(*r.Conversation):
 		return fulltext.Query{}, cursor{}, fmt.Errorf("search: conversation %s: %w", r.Conversation.ID, continuo.ErrNotFound)
 	}
 	query, err := fulltext.ParseQuery(r.Query)
@@ -188,7 +194,7 @@ func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request
 
 func (r *Request) candidates(ctx context.Context, log *continuo.Log, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
 	if r.Conversation == nil {
-		return inProject(ctx, log, r.ProjectID, query, after)
+		return r.inProject(ctx, log, query, after)
 	}
 	to := int64(math.MaxInt64)
 	if r.To > 0 {

@@ -63,7 +63,7 @@ func (a *AgentConfig) ownRows(prefix, home string, views []string) []*setting {
 		key: prefix + "model", value: name(&a.Model, "demo or a name under models or connectors"), phrase: "the setting model",
 		doc: "Which model answers for the agent where a request names none.",
 	}, {
-		key: prefix + "view", value: viewName(&a.View, views), phrase: "continuity",
+		key: prefix + "view", value: viewName(&a.View, views), phrase: "codex",
 		doc: "What the agent is shown of a conversation where a request names no view.",
 	}}
 }

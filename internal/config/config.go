@@ -86,8 +86,10 @@ type ContextConfig struct {
 type ChatConfig struct {
 	MaxHistoryMessages int
 	MaxContextTokens   int
-	ReservedTokens     int
-	Strategy           string // "truncate" or "summarize"
+	// MaxContextTokensGiven says that MaxContextTokens is no default.
+	MaxContextTokensGiven bool
+	ReservedTokens        int
+	Strategy              string // "truncate" or "summarize"
 }
 
 // TranscriptConfig is the section transcript.
@@ -103,6 +105,7 @@ type TurnConfig struct {
 	ToolTimeout time.Duration
 	Lease       time.Duration
 	KeepEvents  time.Duration
+	ShowEvents  string // ShowDurable or ShowImmediate
 
 	// The limits on one model request.
 	ConnectTimeout    time.Duration
@@ -117,6 +120,12 @@ type TurnConfig struct {
 	BreakerCooldown time.Duration
 }
 
+// The values of turn.show_events.
+const (
+	ShowDurable   = "durable"
+	ShowImmediate = "immediate"
+)
+
 // The values of server.keys.
 const (
 	KeysOnceMade = "once-made"
@@ -130,6 +139,9 @@ type ServerConfig struct {
 	MaxTurns        int    // of each project; 0: no bound
 	MaxRequestRate  int    // of each API key per second; 0: no bound
 	MaxBodyBytes    int64
+	BodyTimeout     time.Duration
+	MemoryBudgetMiB int64 // 0: a quarter of what there is
+	MaxConnections  int   // 0: as many as the limit on open files allows
 	ShutdownTimeout time.Duration
 }
 
@@ -155,7 +167,8 @@ type ToolsConfig struct {
 	Otherwise        string // "ask", "allow" or "deny"
 	AskTimeout       time.Duration
 	MaxOutputBytes   int
-	ProjectDir       string // "": no @project
+	ProjectDir       string   // "": no @project
+	DenyFiles        []string // patterns of names of files that no tool reaches
 }
 
 // Model finds a model by its name; "" means the default model. The demo model is always there, with

@@ -93,9 +93,12 @@ func TestDefaults(t *testing.T) {
 		"objects.location = /home/ada/.local/share/continuo/continuo.db.objects",
 		"project = default",
 		"prompts.dir = ",
+		"server.body_timeout = 30s",
 		"server.keys = once-made",
 		"server.max_body_bytes = 33554432",
+		"server.max_connections = 0",
 		"server.max_turns = 0",
+		"server.memory_budget_mib = 0",
 		"server.requests_per_second = 0",
 		"server.shutdown_timeout = 10s",
 		"store.max_connections = 16",
@@ -120,6 +123,7 @@ func TestDefaults(t *testing.T) {
 		"tools.ask = ",
 		"tools.ask_timeout = 5m",
 		"tools.deny = ",
+		"tools.deny_files = " + strings.Join(defaultSecrets, ", "),
 		"tools.max_output_bytes = 67108864",
 		"tools.otherwise = ask",
 		"tools.project_dir = ",
@@ -127,7 +131,7 @@ func TestDefaults(t *testing.T) {
 		"turn.breaker_cooldown = 30s",
 		"turn.breaker_failures = 5",
 		"turn.connect_timeout = 10s",
-		"turn.first_token_timeout = 1m",
+		"turn.first_token_timeout = 5m",
 		"turn.idle_timeout = 2m",
 		"turn.keep_events = 24h",
 		"turn.lease = 15s",
@@ -135,6 +139,7 @@ func TestDefaults(t *testing.T) {
 		"turn.retries = 3",
 		"turn.retry_max_wait = 30s",
 		"turn.retry_timeout = 2m",
+		"turn.show_events = durable",
 		"turn.timeout = 10m",
 		"turn.tool_timeout = 1m",
 		"turn.wait_timeout = 1m",
@@ -208,7 +213,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.otherwise": "deny", "server.keys": "always", "chat.max_context_tokens": "500",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "turn.show_events": "immediate", "chat.max_context_tokens": "500",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
@@ -226,7 +231,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		}
 		text := "models: {m: {}}\n"
 		written := sample
-		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny"}, s.Key) {
+		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny", "tools.deny_files"}, s.Key) {
 			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
 		env := []string{}
@@ -360,20 +365,20 @@ models:
 	one := 1.0
 	want := map[string]ModelConfig{
 		"gpt": {
-			Name: "gpt", Protocol: "openai-chat", ToolCalls: "native", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
+			Name: "gpt", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
 			Provider: "openai", Headers: map[string]string{},
 		},
 		"claude": {
-			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
 			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{},
 		},
 		"local": {
-			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
+			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
 			Headers:  map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
 			Fallback: "gpt",
 		},
 		"gate": {
-			Name: "gate", Protocol: "openai-chat", ToolCalls: "native", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
+			Name: "gate", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
 			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{},
 		},
 	}

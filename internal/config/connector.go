@@ -43,15 +43,8 @@ const connectorsPrefix = "connectors."
 
 // rows lists the settings of one connector, their keys beginning with prefix.
 func (c *ConnectorConfig) rows(prefix, home string) []*setting {
-	timeout := duration(&c.Timeout)
-	timeout.show = func() string {
-		if c.Timeout == 0 {
-			return ""
-		}
-		return durationText(c.Timeout)
-	}
 	rows := append(c.programRows(prefix, home), []*setting{{
-		key: prefix + "timeout", value: timeout, phrase: "turn.timeout; handoff.agent_timeout where an agent works on a task",
+		key: prefix + "timeout", value: optionalDuration(&c.Timeout), phrase: "turn.timeout; handoff.agent_timeout where an agent works on a task",
 		doc: "How long one answer may take. turn.timeout holds as well, or, where an agent works on a task, handoff.agent_timeout.",
 	}, {
 		key: prefix + "max_output_bytes", value: whole(&c.MaxOutputBytes, 1), def: "1048576",

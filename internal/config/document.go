@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -146,11 +147,15 @@ func writeExample(page *strings.Builder, row *setting) {
 	case row.example != "":
 		text = row.example
 	case row.value.setList != nil:
-		text = "[" + text + "]"
+		text = "[" + quoteSigns(text) + "]"
 	case text == "":
 		text = `""`
 	}
-	page.WriteString("#" + indent + last + ": " + text + "\n")
+	lines := []string{text}
+	if row.value.setList != nil {
+		lines = wrap(text, 90)
+	}
+	page.WriteString("#" + indent + last + ": " + strings.Join(lines, "\n#"+indent+"  ") + "\n")
 }
 
 const exampleModels = `
@@ -223,6 +228,17 @@ mcp:
 #        Authorization: Bearer ${TRACKER_TOKEN}
 #      timeout: 30s
 `
+
+// quoteSigns quotes the items of a list that begin with a character that means something else in YAML.
+func quoteSigns(list string) string {
+	items := strings.Split(list, ", ")
+	for i, item := range items {
+		if strings.HasPrefix(item, "*") || strings.HasPrefix(item, "!") {
+			items[i] = strconv.Quote(item)
+		}
+	}
+	return strings.Join(items, ", ")
+}
 
 // wrap breaks a text into lines of at most width bytes where words allow it.
 func wrap(text string, width int) []string {

@@ -171,6 +171,7 @@ func (l *loader) apply(row *setting, g given) {
 // finish checks what spans several settings and makes the lists for doctor.
 func (l *loader) finish() {
 	c := l.config
+	c.Chat.MaxContextTokensGiven = l.row("chat.max_context_tokens").origin.Kind != FromDefault
 	l.checkStore()
 	l.checkTelegram()
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
@@ -25,6 +26,28 @@ const (
 	ToolCallsTranscript = "transcript"
 )
 
+// What the setting structured_outputs may say.
+const (
+	StructuredAuto   = "auto"
+	StructuredOff    = "off"
+	StructuredObject = "json_object"
+	StructuredSchema = "json_schema"
+)
+
+// What the setting inline_thinking may say.
+const (
+	InlineThinkingAuto = "auto"
+	InlineThinkingOff  = "off"
+)
+
+// What the setting strict may say.
+const (
+	StrictAuto     = "auto"
+	StrictOn       = "true"
+	StrictOff      = "false"
+	StrictNoSystem = "no_system"
+)
+
 const (
 	openAIURL    = "https://api.openai.com/v1"
 	anthropicURL = "https://api.anthropic.com"
@@ -36,8 +59,14 @@ type ModelConfig struct {
 	Protocol string
 	// ToolCalls is ToolCallsNative, or ToolCallsTranscript for a model that has none of its own.
 	ToolCalls string
-	BaseURL   string // without a slash at its end
-	Model     string // the upstream's name for it
+	// StructuredOutputs is StructuredAuto, StructuredOff, StructuredObject or StructuredSchema.
+	StructuredOutputs string
+	// InlineThinking is InlineThinkingAuto or InlineThinkingOff.
+	InlineThinking string
+	// Strict is StrictAuto, StrictOn, StrictOff or StrictNoSystem.
+	Strict  string
+	BaseURL string // without a slash at its end
+	Model   string // the upstream's name for it
 	// APIKeyEnv names the environment variable with the key, "" when no key is sent; APIKeySet says
 	// whether it had a value when the settings were loaded.
 	APIKeyEnv string
@@ -52,6 +81,8 @@ type ModelConfig struct {
 	Headers         map[string]string
 	// Fallback is another key of Models, "" for none.
 	Fallback string
+	// FirstTokenTimeout replaces TurnConfig's; 0 leaves it.
+	FirstTokenTimeout time.Duration
 }
 
 // rows lists the settings of one model, their keys beginning with prefix.
@@ -73,6 +104,15 @@ func (m *ModelConfig) upstreamRows(prefix string) []*setting {
 		key: prefix + "tool_calls", value: oneOf(&m.ToolCalls, ToolCallsNative, ToolCallsTranscript), def: ToolCallsNative,
 		doc: "How the model calls tools: native is the protocol's own way; transcript is for a model or server without tool calls, which is shown the conversation as text and writes its calls as text.",
 	}, {
+		key: prefix + "structured_outputs", value: oneOf(&m.StructuredOutputs, StructuredAuto, StructuredOff, StructuredObject, StructuredSchema), def: StructuredAuto,
+		doc: "How steps of workflows ask for their outputs (response_format): json_schema and json_object do so in each request; auto is json_schema, where the request offers no tools or the provider is openai, because many servers cannot do both. An upstream that refuses one is asked in the next simpler way until the program ends. Only for openai-chat with native tool calls.",
+	}, {
+		key: prefix + "inline_thinking", value: oneOf(&m.InlineThinking, InlineThinkingAuto, InlineThinkingOff), def: InlineThinkingAuto,
+		doc: "What <think>…</think> (or <thinking>) at the very beginning of an answer is: auto takes it for reasoning, which is neither shown as the answer nor sent back; off leaves it in the text.",
+	}, {
+		key: prefix + "strict", value: strictness(&m.Strict), def: StrictAuto,
+		doc: "Whether requests keep to what strict chat templates take: one system message first, then user and assistant in turn. no_system puts the system message at the beginning of the first user message. auto begins without, and goes over to the form that the upstream's refusal asks for until the program ends. Only for openai-chat.",
+	}, {
 		key: prefix + "base_url", value: baseURL(&m.BaseURL), phrase: openAIURL + " or " + anthropicURL, example: openAIURL,
 		doc: "Where the upstream is; the protocol's own path (/chat/completions, /v1/messages) is put behind it. The default follows the protocol.",
 	}, {
@@ -82,7 +122,7 @@ func (m *ModelConfig) upstreamRows(prefix string) []*setting {
 		key: prefix + "api_key_env", value: variable(&m.APIKeyEnv), phrase: "OPENAI_API_KEY or ANTHROPIC_API_KEY", example: "OPENAI_API_KEY",
 		doc: "The environment variable that holds the API key; empty sends none. The default stands only for the protocol's default base_url: another host gets no key that was not named for it.",
 	}, {
-		key: prefix + "provider", value: name(&m.Provider, "a name on one line, without spaces around it"), phrase: "openai, anthropic, or the host of base_url", example: "openai",
+		key: prefix + "provider", value: name(&m.Provider, "a name on one line, without spaces around it"), phrase: "anthropic for anthropic-messages; else openai, or the host of base_url", example: "openai",
 		doc: "Who answers, as the log records it. Data that a provider wants back is only given back to the same provider.",
 	}}
 }
@@ -100,6 +140,9 @@ func (m *ModelConfig) limitRows(prefix string) []*setting {
 	}, {
 		key: prefix + "fallback", value: fallbackName(&m.Fallback), def: "",
 		doc: "The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked.",
+	}, {
+		key: prefix + "first_token_timeout", value: optionalDuration(&m.FirstTokenTimeout), phrase: "turn.first_token_timeout", example: "15m",
+		doc: "How long the model may take until the first text, reasoning or tool call of its answer. Raise it for one that thinks in silence.",
 	}}
 }
 
@@ -135,7 +178,10 @@ func (m *ModelConfig) resolve(rows []*setting, env map[string]string) {
 	}
 	row("base_url").setDefault(vendorURL)
 	if m.BaseURL != vendorURL {
-		vendor, vendorEnv = hostOf(m.BaseURL), ""
+		vendorEnv = ""
+		if m.Protocol != ProtocolAnthropicMessages { // whose blocks any endpoint of the protocol takes back
+			vendor = hostOf(m.BaseURL)
+		}
 	}
 	row("model").setDefault(m.Name)
 	row("provider").setDefault(vendor)
@@ -152,11 +198,22 @@ func (m *ModelConfig) conflict() (key string, err error) {
 	switch {
 	case m.Protocol == ProtocolAnthropicMessages && m.Temperature != nil && *m.Temperature > 1:
 		return "temperature", fmt.Errorf("given %v; allowed: a number from 0 to 1 for %s", *m.Temperature, m.Protocol)
+	case m.Protocol == ProtocolAnthropicMessages && m.Strict != StrictAuto:
+		return "strict", fmt.Errorf("given %s; allowed: auto for %s, whose requests keep to that form anyway", m.Strict, m.Protocol)
+	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (m.Protocol == ProtocolAnthropicMessages || m.ToolCalls == ToolCallsTranscript):
+		return "structured_outputs", fmt.Errorf("given %s; allowed: auto or off for %s with tool_calls: %s", m.StructuredOutputs, m.Protocol, m.ToolCalls)
 	case m.ContextWindow > 0 && m.MaxOutputTokens >= m.ContextWindow:
 		return "context_window", fmt.Errorf("given %d; allowed: more than max_output_tokens, which is %d, or 0 when it is not known",
 			m.ContextWindow, m.MaxOutputTokens)
 	}
 	return "", nil
+}
+
+// strictness is a word of the setting strict, two of which YAML reads as booleans.
+func strictness(place *string) value {
+	word := oneOf(place, StrictAuto, StrictOn, StrictOff, StrictNoSystem)
+	word.takes = append(word.takes, yamltree.Bool)
+	return word
 }
 
 // fallbackName is the name of a model or nothing; whether there is such a model is known once all are read.

@@ -1,5 +1,14 @@
 package config
 
+import "strings"
+
+// defaultSecrets are names under which programs keep keys and passwords.
+var defaultSecrets = []string{
+	".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "*.pem", "*.key", "*.p12", "*.pfx", "*.keystore",
+	"key.txt", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".netrc", ".npmrc", ".pypirc", ".pgpass",
+	".git-credentials", "**/.git/config",
+}
+
 // table lists every setting outside of models, each with its default already in place. home is for
 // paths that begin with "~/".
 func (c *Config) table(home string) []*setting {
@@ -57,13 +66,13 @@ func (c *Config) basicRows() []*setting {
 func (c *Config) contextRows() []*setting {
 	return []*setting{{
 		key: "context.max_messages", value: whole(&c.Context.MaxMessages, 1), def: "80", knownAs: "contextMaxMessages",
-		doc: "How many messages of the log a request holds at most, in the modes chat, agent and run.",
+		doc: "How many messages of the log a request holds at most, in the views codex, chat, agent and run: of continuo chat, of agents and of the steps of workflows. The newest user message and the open tool calls are in whatever the limits; these bound the history around them.",
 	}, {
 		key: "context.max_chars", value: whole(&c.Context.MaxChars, 1), def: "120000", knownAs: "contextMaxChars",
-		doc: "How many characters (Unicode) of messages a request holds at most.",
+		doc: "How many characters (Unicode) of messages a request holds at most, in the same views.",
 	}, {
 		key: "context.max_tokens", value: whole(&c.Context.MaxTokens, 0), def: "0",
-		doc: "How many tokens a request holds at most. 0 takes the model's context_window, and counts no tokens when that is not known.",
+		doc: "How many tokens a request holds at most, in the same views. 0 takes what the model's context_window leaves, and counts no tokens when that is not known.",
 	}, {
 		key: "context.include_tool_results", value: boolean(&c.Context.IncludeToolResults), def: "true", knownAs: "includeToolResultsInContext",
 		doc: "Whether requests show what tools returned. A call and its result are shown or left out together.",
@@ -72,7 +81,7 @@ func (c *Config) contextRows() []*setting {
 		doc: "Whether requests show system entries that are marked as collapsed, which are events of a user interface. What users, models and tools said is shown, collapsed or not.",
 	}, {
 		key: "context.low_water", value: share(&c.Context.LowWater), def: "0.6",
-		doc: "When the window must move, the share of the budget that stays filled. Lower values move it less often, so that provider caches hit longer.",
+		doc: "When the window of a view must move, the share of the budget that stays filled. A first window fills the budget. Lower values move it less often, so that provider caches hit longer.",
 	}, {
 		key: "context.tool_output_chars", value: whole(&c.Context.ToolOutputChars, 1), def: "8000",
 		doc: "Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output.",
@@ -81,7 +90,7 @@ func (c *Config) contextRows() []*setting {
 		doc: "How many characters (Unicode) of a tool output its preview shows at most.",
 	}, {
 		key: "context.strategy", value: oneOf(&c.Context.Strategy, "truncate", "summarize"), def: "truncate",
-		doc: "What stands in the place of messages that do not fit, in the modes chat, agent and run: truncate marks it, summarize puts a summary there. The messages stay in the log either way.",
+		doc: "What stands in the place of messages that do not fit, in the same views: truncate marks it, summarize puts a summary there. The messages stay in the log either way.",
 	}, {
 		key: "context.summarizer", value: summarizer(&c.Context.Summarizer), def: "",
 		doc: "The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds.",
@@ -91,16 +100,16 @@ func (c *Config) contextRows() []*setting {
 func (c *Config) chatRows() []*setting {
 	return []*setting{{
 		key: "chat.max_history_messages", value: whole(&c.Chat.MaxHistoryMessages, 1), def: "50", knownAs: "conversation_max_history_messages",
-		doc: "How many messages of history POST /chat shows at most.",
+		doc: "How many messages of history the view continuity shows at most, which POST /chat has in the mode chat. With 2, the newest message stands behind the marker of the gap; from 3 on the first message is there too.",
 	}, {
 		key: "chat.max_context_tokens", value: whole(&c.Chat.MaxContextTokens, 500), def: "6000", knownAs: "conversation_max_context_tokens",
-		doc: "How many tokens of history POST /chat shows at most.",
+		doc: "How many tokens of history the view continuity shows at most. Unless it is set, what the model's context_window leaves takes its place where that is known.",
 	}, {
 		key: "chat.reserved_tokens", value: whole(&c.Chat.ReservedTokens, 0), def: "4500", knownAs: "reserved_tokens",
-		doc: "How many tokens of the model's window POST /chat holds back for the prompt, the tools and the answer.",
+		doc: "How many tokens of the model's window all views but replay and handoff hold back for the prompt, the tools and the answer; for the answer at most a quarter of the window, unless models.NAME.max_output_tokens asks for more.",
 	}, {
 		key: "chat.strategy", value: oneOf(&c.Chat.Strategy, "truncate", "summarize"), def: "truncate", knownAs: "conversation_context_strategy",
-		doc: "What POST /chat does with history that does not fit: truncate leaves out the middle and marks the place; summarize puts a summary there.",
+		doc: "What the view continuity does with history that does not fit: truncate leaves out the middle and marks the place; summarize puts a summary there.",
 	}, {
 		key: "transcript.history_messages", value: whole(&c.Transcript.HistoryMessages, 0), def: "15",
 		doc: "How many messages the HISTORY part of a transcript shows; the current cycle is always whole.",
@@ -113,19 +122,22 @@ func (c *Config) turnRows() []*setting {
 		doc: "How many model requests one turn may make. A turn that asks for tools again and again ends there.",
 	}, {
 		key: "turn.timeout", value: duration(&c.Turn.Timeout), def: "10m",
-		doc: "How long a whole turn may take.",
+		doc: "How long a whole turn may take. The time that calls wait for a person's decision does not count.",
 	}, {
 		key: "turn.idle_timeout", value: duration(&c.Turn.IdleTimeout), def: "2m",
 		doc: "How long a model that has begun to answer may send nothing before the request is given up.",
 	}, {
 		key: "turn.wait_timeout", value: duration(&c.Turn.WaitTimeout), def: "1m",
-		doc: "How long an input waits for the conversation's running turn before it is refused.",
+		doc: "How long an input waits for the conversation's running turn before it is refused, and how long a model request waits in all while its provider limits the rate of requests, or a model that kept failing is tried.",
 	}, {
 		key: "turn.tool_timeout", value: duration(&c.Turn.ToolTimeout), def: "1m",
 		doc: "How long one tool call may take; after that its result says that it took too long.",
 	}, {
 		key: "turn.lease", value: duration(&c.Turn.Lease), def: "15s",
 		doc: "How long a turn whose program gives no sign of life stays its own; after that another program closes it. A program that was killed on this machine is noticed at once.",
+	}, {
+		key: "turn.show_events", value: oneOf(&c.Turn.ShowEvents, ShowDurable, ShowImmediate), def: ShowDurable,
+		doc: "When readers of a turn are shown what streams: durable when the store has it, so that nothing that somebody saw is lost; immediate before that, which saves some milliseconds, and a program that is killed loses the last 50 ms or 2 KiB.",
 	}, {
 		key: "turn.keep_events", value: duration(&c.Turn.KeepEvents), def: "24h",
 		doc: "How long the events of a turn that has ended can be heard again. What was said stays in the log.",
@@ -138,20 +150,20 @@ func (c *Config) requestRows() []*setting {
 		key: "turn.connect_timeout", value: duration(&c.Turn.ConnectTimeout), def: "10s",
 		doc: "How long it may take to have a connection to a model's server.",
 	}, {
-		key: "turn.first_token_timeout", value: duration(&c.Turn.FirstTokenTimeout), def: "1m",
-		doc: "How long a model may take until the first text, reasoning or tool call of its answer; after that the request has failed and may be tried again. Raise it for models that think in silence.",
+		key: "turn.first_token_timeout", value: duration(&c.Turn.FirstTokenTimeout), def: "5m",
+		doc: "How long a model may take until the first text, reasoning or tool call of its answer; after that the request has failed. It is not made again by itself, because the provider has worked on it. A model's own first_token_timeout replaces it.",
 	}, {
 		key: "turn.retries", value: whole(&c.Turn.Retries, 0), def: "3",
 		doc: "How often a model request is made again that failed for a passing reason before it showed anything. 0 makes each once.",
 	}, {
 		key: "turn.retry_max_wait", value: duration(&c.Turn.RetryMaxWait), def: "30s",
-		doc: "How long is waited at most before a request is made again. A provider that asks for more in Retry-After is not asked again.",
+		doc: "How long is waited at most before a failed request is made again. A provider that asks for more in Retry-After is not asked again. A model with a fallback waits for at most this long while its provider limits the rate of requests.",
 	}, {
 		key: "turn.retry_timeout", value: duration(&c.Turn.RetryTimeout), def: "2m",
 		doc: "How long after its first attempt a request may be made again.",
 	}, {
 		key: "turn.breaker_failures", value: whole(&c.Turn.BreakerFailures, 0), def: "5",
-		doc: "After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. 0: never.",
+		doc: "After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. Time limits, broken connections and errors of the provider (5xx) count; rate limits and other refusals (4xx) do not. 0: never.",
 	}, {
 		key: "turn.breaker_cooldown", value: duration(&c.Turn.BreakerCooldown), def: "30s",
 		doc: "How long a model that kept failing is left alone before one request tries it.",
@@ -171,6 +183,15 @@ func (c *Config) serverRows(home string) []*setting {
 	}, {
 		key: "server.max_body_bytes", value: whole(&c.Server.MaxBodyBytes, 1), def: "33554432",
 		doc: "How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413.",
+	}, {
+		key: "server.body_timeout", value: duration(&c.Server.BodyTimeout), def: "30s",
+		doc: "How long the body of a request may take to arrive; each 64 KiB of it allow one second more. A slower client gets status 408 and is disconnected.",
+	}, {
+		key: "server.memory_budget_mib", value: whole(&c.Server.MemoryBudgetMiB, 0), def: "0",
+		doc: "How much memory, in MiB, the bodies of all requests under way may take; a body counts seven times its size, which is what decoding and storing it takes. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use.",
+	}, {
+		key: "server.max_connections", value: whole(&c.Server.MaxConnections, 0), def: "0",
+		doc: "How many connections the server holds at once; more wait until one is closed. 0: three quarters of the files that the system lets the program open (ulimit -n).",
 	}, {
 		key: "server.shutdown_timeout", value: duration(&c.Server.ShutdownTimeout), def: "10s",
 		doc: "How long the server waits for running requests when it is told to stop.",
@@ -201,6 +222,9 @@ func (c *Config) serverRows(home string) []*setting {
 	}, {
 		key: "tools.max_output_bytes", value: whole(&c.Tools.MaxOutputBytes, 1), def: "67108864",
 		doc: "How large one output of a tool may be, in bytes. A larger one is not kept: the call fails, and the model is told to ask for less.",
+	}, {
+		key: "tools.deny_files", value: globList(&c.Tools.DenyFiles), def: strings.Join(defaultSecrets, ", "),
+		doc: "Files of @project that no tool reads, lists or writes, because they usually hold secrets: patterns of names, as fs.search takes them. One that matches a folder covers what is in it; one that begins with ! makes an exception from those before it. A list given here replaces the default. The store's own files and objects are out of reach in any case.",
 	}, {
 		key: "tools.project_dir", value: path(&c.Tools.ProjectDir, home, true), def: "",
 		doc: "The folder that models may read as @project, in the conversations of the program's own project (setting project). Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project.",

@@ -124,6 +124,18 @@ func duration(place *time.Duration) value {
 	}
 }
 
+// optionalDuration is a duration that is shown only where it was given.
+func optionalDuration(place *time.Duration) value {
+	v := duration(place)
+	v.show = func() string {
+		if *place == 0 {
+			return ""
+		}
+		return durationText(*place)
+	}
+	return v
+}
+
 // pause is a duration that may be none.
 func pause(place *time.Duration) value {
 	v := duration(place)
@@ -231,6 +243,13 @@ func patternList(place *[]string) value {
 		},
 		show: func() string { return strings.Join(*place, ", ") },
 	}
+}
+
+// globList is a list of patterns of files' names, each once.
+func globList(place *[]string) value {
+	v := patternList(place)
+	v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example (in the environment and in flags: separated by commas)"
+	return v
 }
 
 // path is a path of the file system; "~/" at its start is the home folder.

@@ -134,8 +134,9 @@ func (m *minds) serveGemini(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 }
 
-// originalRequest is what stands in each prompt, so that it is never out of sight.
-var originalRequest = regexp.MustCompile(`(?s)\[ORIGINAL REQUEST\]\n(.*?)\n\[END REQUEST\]\n`)
+// originalRequest finds what each prompt repeats, so that it is never out of sight: the original request, and the
+// current one.
+var originalRequest = regexp.MustCompile(`(?s)\[(?:ORIGINAL|CURRENT) REQUEST\]\n(.*?)\n\[END REQUEST\]\n?`)
 
 var crewMessage = regexp.MustCompile(`User: (Message \d+)`)
 

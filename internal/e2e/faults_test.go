@@ -41,9 +41,8 @@ func TestFaults(t *testing.T) {
 		{message: "fault: drop", status: 502, want: failed("upstream", true, 500)},
 		{message: "status: 500", status: 502, want: failed("upstream", true, 500)},
 		{message: "status: 529", status: 502, want: failed("upstream", true, 529)},
-		{message: "status: 429", status: 429, want: failed("rate_limit", true, 429)},
 		{message: "status: 401", status: 502, want: failed("upstream", false, 401)},
-		{message: "status: 400 length", status: 502, want: failed("upstream", false, 400)},
+		{message: "status: 400 length", status: 413, want: failed("context_overflow", false, 400)},
 		{message: "status: 400 filter", status: 502, want: failed("content_filter", false, 400)},
 	} {
 		runFault(t, s, fault, protocols, func(t *testing.T, model, session string, partial string) {
@@ -109,7 +108,11 @@ func (f fault) checkSeen(t *testing.T, got seen, streamed bool) {
 	if told == nil {
 		t.Fatalf("no error: %+v", got.answer)
 	}
-	if told.Code != "llm_error" || told.Reason != f.want.Reason || told.Retryable != f.want.Retryable || told.ProviderStatus != f.want.ProviderStatus {
+	code := "llm_error"
+	if f.want.Reason == continuo.ReasonContextOverflow {
+		code = "context_overflow"
+	}
+	if told.Code != code || told.Reason != f.want.Reason || told.Retryable != f.want.Retryable || told.ProviderStatus != f.want.ProviderStatus {
 		t.Errorf("error %+v, want %+v", *told, f.want)
 	}
 	if told.Message == "" || !strings.Contains(told.Message, f.want.Message) {

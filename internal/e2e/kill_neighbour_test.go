@@ -50,7 +50,11 @@ func (f *followed) check(ctx context.Context, k *killable) *outcome {
 		return o
 	}
 	f.talk.checkAscending(o.id, 0, f.reader.events)
-	f.talk.checkSame(f.turn, f.reader.events)
+	live, last := f.turn.events, f.reader.events[len(f.reader.events)-1]
+	if !last.isEnd() { // the reader's program was killed
+		live = slices.DeleteFunc(slices.Clone(live), func(e heard) bool { return e.id > last.id })
+	}
+	f.talk.checkSame(o.id, live, f.reader.events)
 	return o
 }
 

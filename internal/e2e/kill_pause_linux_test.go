@@ -85,6 +85,8 @@ func longScript(random *rand.Rand, tag string) script {
 func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all []*followed) time.Duration {
 	t.Helper()
 	pause(t, one)
+	wake := sync.OnceFunc(func() { signal(t, one, syscall.SIGCONT) })
+	defer wake() // a stopped program would keep its readers waiting
 	begun := time.Now()
 	closed := make(chan struct{})
 	go func() {
@@ -110,9 +112,9 @@ func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all [
 		} else if _, err := f.talk.readLog(ctx, other); err != nil {
 			t.Error(err)
 		}
-		f.stood = len(f.talk.log)
+		f.stood = f.talk.length()
 	}
-	signal(t, one, syscall.SIGCONT)
+	wake()
 	<-closed
 	return took
 }

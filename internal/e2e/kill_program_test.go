@@ -71,18 +71,15 @@ func (h *home) launch(t *testing.T) *killable {
 	h.programs++
 	k := &killable{
 		apiKey: fmt.Sprintf("program-%d", h.programs), command: exec.Command(path, "serve", "--listen", "127.0.0.1:0"), //nolint:noctx // killed below
-		said:  &watched{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)},
-		ended: make(chan struct{}), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, begun: time.Now(),
+		said: &watched{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)},
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, begun: time.Now(),
 	}
 	k.command.Dir, k.command.Stdout, k.command.Stderr = h.dir, k.said, k.said
 	k.command.Env = []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "CONTINUO_STORE_PATH=" + filepath.Join(h.dir, "continuo.db"), "SCRIPT_KEY=" + k.apiKey}
 	if h.storeURL != "" {
 		k.command.Env = append(k.command.Env, "CONTINUO_STORE_URL="+h.storeURL)
 	}
-	if err := k.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = k.command.Wait(); close(k.ended) }()
+	k.ended = spawn(t, k.command)
 	t.Cleanup(func() {
 		_ = k.command.Process.Kill() // if it still runs
 		<-k.ended

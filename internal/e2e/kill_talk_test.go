@@ -191,11 +191,12 @@ func (c *talk) listTurns(ctx context.Context, k *killable) ([]shownTurn, error) 
 	return page.Data, err
 }
 
-// readLog reads the conversation, and checks that all that was read before stands as it stood. It may be
-// called at any time.
+// readLog reads the conversation and checks that it holds all that was read before, unchanged. Several
+// goroutines may call it at once: no request is made with mu held, for the program that answers may be stopped.
 func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	known := len(c.log)
+	c.mu.Unlock()
 	var page struct {
 		Data    []json.RawMessage
 		HasMore bool `json:"has_more"`
@@ -204,19 +205,14 @@ func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, erro
 	if err != nil {
 		return nil, err
 	}
-	if status != http.StatusOK && (status != http.StatusNotFound || len(c.log) > 0) {
-		return nil, fmt.Errorf("entries of %s, which had %d: status %d", c.key, len(c.log), status)
+	if status != http.StatusOK && (status != http.StatusNotFound || known > 0) {
+		return nil, fmt.Errorf("entries of %s, which had %d: status %d", c.key, known, status)
 	}
-	if len(page.Data) < len(c.log) || page.HasMore {
-		c.errorf("the log has %d entries (more: %v), it had %d", len(page.Data), page.HasMore, len(c.log))
+	if len(page.Data) < known || page.HasMore {
+		c.errorf("the log has %d entries (more: %v), it had %d", len(page.Data), page.HasMore, known)
 		return nil, nil
 	}
-	for i, before := range c.log {
-		if !bytes.Equal(before, page.Data[i]) {
-			c.errorf("entry %d changed:\n%s\n%s", i+1, before, page.Data[i])
-		}
-	}
-	c.log = page.Data
+	c.keepLog(page.Data)
 	entries := make([]continuo.Entry, len(page.Data))
 	for i, raw := range page.Data {
 		if err := json.Unmarshal(raw, &entries[i]); err != nil {
@@ -227,6 +223,28 @@ func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, erro
 		}
 	}
 	return entries, nil
+}
+
+// keepLog compares what was read with what was read before, and keeps the longer of the two: of two reads
+// at once either may come back first.
+func (c *talk) keepLog(read []json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range min(len(read), len(c.log)) {
+		if !bytes.Equal(c.log[i], read[i]) {
+			c.errorf("entry %d changed:\n%s\n%s", i+1, c.log[i], read[i])
+		}
+	}
+	if len(read) > len(c.log) {
+		c.log = read
+	}
+}
+
+// length is how many entries the conversation had when it was last read.
+func (c *talk) length() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.log)
 }
 
 // checkAllClosed checks that no turn is left running where none was begun: looking does not close it.
@@ -263,7 +281,7 @@ func (c *talk) recover(ctx context.Context, k *killable) *outcome {
 	}
 	if a.id == "" { // it had not begun
 		c.losses.void()
-		before := len(c.log)
+		before := c.length()
 		if entries, err := c.readLog(ctx, k); err != nil || len(entries) != before {
 			c.errorf("no turn is known, and the log has %d entries instead of %d: %v", len(entries), before, err)
 		}

@@ -75,11 +75,7 @@ func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
 	t.Helper()
 	said := &watched{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
 	command.Stdout, command.Stderr = said, said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = command.Wait(); close(ended) }()
+	ended := spawn(t, command)
 	t.Cleanup(func() { stop(t, command, ended, said) })
 	select {
 	case url := <-said.found:

@@ -153,10 +153,12 @@ func withFixtures(t *testing.T, sessions bool) string {
 		t.Fatal(err)
 	}
 	speaker := mcpserver.New(e, mcpserver.Options{})
-	addFixtures(speaker.Project(continuo.DefaultProject))
+	addFixtures(speaker.SDK(continuo.Scope{ProjectID: continuo.DefaultProject}))
 	handler := continuoserver.New(e, continuoserver.Options{MCP: speaker.Handler})
 	if sessions {
-		handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return speaker.Project(continuo.DefaultProject) },
+		handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+			return speaker.SDK(continuo.Scope{ProjectID: continuo.DefaultProject})
+		},
 			&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
 	}
 	served := httptest.NewServer(handler)

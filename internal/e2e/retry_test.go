@@ -52,12 +52,12 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestLongRetryAfter: who asks to wait longer than is allowed is not asked again.
+// TestLongRetryAfter: a provider that asks to wait longer than a request waits is not asked again.
 func TestLongRetryAfter(t *testing.T) {
 	upstream := startMock(t)
-	s := serve(t, bothModels(upstream.url, "retries: 2", "retry_max_wait: 500ms"))
+	s := serve(t, bothModels(upstream.url, "retries: 2", "wait_timeout: 500ms"))
 	got := s.ask(t, "s", "chat", "status: 429", false)
-	if told := got.answer.Error; got.status != 429 || told == nil || !strings.Contains(told.Message, "it asks to wait 1s") {
+	if told := got.answer.Error; got.status != 429 || told == nil || !strings.Contains(told.Message, "a request waits for at most 500ms until the limit has passed (turn.wait_timeout)") {
 		t.Errorf("got %+v, %+v", got, told)
 	}
 	if n := len(upstream.requests(t, "status: 429")); n != 1 {

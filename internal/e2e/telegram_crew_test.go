@@ -43,7 +43,7 @@ func TestACrewOnTelegram(t *testing.T) {
 	if twice > 0 { // the part that was under way when the program was killed
 		counted, twice = spoken(api.await("1:listener", 7))
 	}
-	for _, name := range []string{"*Planner*", "*Builder*", "*Reviewer*"} {
+	for _, name := range []string{"*__Planner__*", "*__Builder__*", "*__Reviewer__*"} {
 		if counted[name+" on the pond"] < 1 || counted[name+" on the bridge"] != 1 || twice > 1 {
 			t.Errorf("they spoke: %v", counted)
 		}

@@ -202,60 +202,113 @@ func preset(t testing.TB, name string) window.View {
 	return view
 }
 
-// tryBuild builds one request and holds it to the laws. It reports whether it overflowed.
+// modelWindow is the whole window of a model that is known to be small.
+const modelWindow = 3000
+
+// tryBuild builds one request without and with a known window of the model, and holds both to the laws. It reports
+// whether the second overflowed: a view's limits alone make no build fail.
 func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limits) bool {
 	view := preset(t, name)
-	view.Limits = limits
+	view.Limits, view.FollowWindow = limits, false
 	where := fmt.Sprintf("%s at %d, %s within %+v", s.name, at, name, limits)
-	plan, err := window.Build(s, view, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
+	in := window.Input{At: at, Counter: token.O200k(), Provider: "openai", LeadIn: render.LeadIn}
+	plan, err := window.Build(s, view, in)
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+		return false
+	}
+	checkPlan(t, where, s, at, plan, view)
+	if limits.Chars > 0 || limits.Tokens > 0 {
+		return false // enough builds for a small model come of the others
+	}
+	in.ModelWindow, where = modelWindow, where+" for a small model"
+	plan, err = window.Build(s, view, in)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) {
-		checkOverflow(t, where, s, at, view, overflow)
+		checkOverflow(t, where, overflow)
 		return true
 	}
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
 		return false
 	}
-	checkLimits(t, where, plan, view)
-	if name == window.Handoff {
-		checkHandoff(t, where, s, at, plan)
-	} else {
-		checkNewestUser(t, where, s, at, plan)
+	if plan.Totals.Tokens > modelWindow {
+		t.Errorf("%s: shows %d tokens", where, plan.Totals.Tokens)
 	}
-	checkRendered(t, where, plan)
+	checkPlan(t, where, s, at, plan, view)
 	return false
 }
 
-// checkOverflow refuses an overflow where the newest user message alone would have fitted beside the
-// smallest form of the open group.
-func checkOverflow(t *testing.T, where string, s *stored, at int64, view window.View, overflow *continuo.OverflowError) {
-	need := overflow.NewestUser.Add(overflow.OpenGroup)
-	fits := (view.Limits.Messages == 0 || need.Messages <= view.Limits.Messages) &&
-		(view.Limits.Chars == 0 || need.Chars <= view.Limits.Chars) &&
-		(view.Limits.Tokens == 0 || need.Tokens <= view.Limits.Tokens)
-	if fits && view.History == 0 {
-		t.Errorf("%s: overflow although %+v would fit", where, need)
+// checkPlan holds one plan to the laws.
+func checkPlan(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan, view window.View) {
+	checkLimits(t, where, s, plan, view)
+	if plan.View == window.Handoff { // its forms are those of the document, however long
+		checkHandoff(t, where, s, at, plan)
+	} else {
+		checkNewestUser(t, where, s, at, plan)
+		checkShortened(t, where, plan)
 	}
-	if overflow.NewestUser == (continuo.Size{}) && overflow.OpenGroup == (continuo.Size{}) {
-		t.Errorf("%s: the overflow names no sizes", where)
+	checkRendered(t, where, plan)
+}
+
+// checkOverflow refuses an overflow whose parts fit into the model's window.
+func checkOverflow(t *testing.T, where string, overflow *continuo.OverflowError) {
+	sum := overflow.Prompt.Tokens + overflow.Answer + overflow.Messages().Tokens
+	if overflow.ModelWindow != modelWindow || sum <= modelWindow {
+		t.Errorf("%s: the parts are %d tokens in all: %v", where, sum, overflow)
 	}
 }
 
-func checkLimits(t *testing.T, where string, plan *continuo.Plan, view window.View) {
-	messages, chars, tokens := 0, 0, 0
+// checkLimits holds what is shown to the limits: all of it, or, where the newest user message and the open group are
+// over a limit, what is shown around them.
+func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, view window.View) {
+	var total, required continuo.Size
+	must := requiredSeqs(s, plan)
 	for _, m := range plan.Messages {
 		size := continuo.Measure(m.Content, m.ToolCalls, token.O200k()) // counted anew, not taken from the plan
-		messages++
-		chars += size.Chars
-		tokens += size.Tokens
+		if total = total.Add(size); total.Tokens > plan.Totals.Tokens {
+			t.Errorf("%s: the plan says %d tokens, there are %d", where, plan.Totals.Tokens, total.Tokens)
+		}
+		if must(m.Seq) {
+			required = required.Add(m.Size)
+		}
+	}
+	total = continuo.Size{Messages: plan.Totals.Messages, Chars: plan.Totals.Chars, Tokens: plan.Totals.Tokens}
+	over := func(limit, total, required int) bool {
+		return limit > 0 && total > limit && (required <= limit || total-required > limit)
 	}
 	l := view.Limits
-	if l.Messages > 0 && messages > l.Messages || l.Chars > 0 && chars > l.Chars || l.Tokens > 0 && tokens > l.Tokens {
-		t.Errorf("%s: shows %d messages, %d characters, %d tokens", where, messages, chars, tokens)
+	if over(l.Messages, total.Messages, required.Messages) || over(l.Chars, total.Chars, required.Chars) || over(l.Tokens, total.Tokens, required.Tokens) {
+		t.Errorf("%s: shows %+v, of which %+v are required", where, total, required)
 	}
-	if tokens > plan.Totals.Tokens {
-		t.Errorf("%s: the plan says %d tokens, there are %d", where, plan.Totals.Tokens, tokens)
+}
+
+// requiredSeqs tells which entries a request must hold: the newest user message, the group that stands last, and in the
+// view replay the whole open cycle.
+func requiredSeqs(s *stored, plan *continuo.Plan) func(seq int64) bool {
+	newest, _ := s.LatestUser(plan.At)
+	from := plan.At + 1
+	for i := plan.At; i > 0; i-- { // the group that stands last, of what is shown
+		if e := s.entries[i-1]; e.HasCalls() {
+			from = i
+		} else if e.Role == continuo.Tool || e.Hidden || e.Role == continuo.Assistant && e.Content.IsEmpty() && e.Error == nil {
+			continue
+		}
+		break
+	}
+	if plan.View == window.Replay && plan.Cycle != 0 {
+		from = plan.Cycle
+	}
+	return func(seq int64) bool { return seq == newest.Seq && seq != 0 || seq >= from }
+}
+
+// checkShortened holds shortened entries to what they are for: to be no larger than the whole.
+func checkShortened(t *testing.T, where string, plan *continuo.Plan) {
+	for _, item := range plan.Items {
+		shortened := item.Verdict == continuo.Previewed || item.Verdict == continuo.Truncated
+		if shortened && item.After.Tokens > item.Before.Tokens {
+			t.Errorf("%s: entry %d, %s, was %+v and is %+v", where, item.Seq, item.Verdict, *item.Before, *item.After)
+		}
 	}
 }
 

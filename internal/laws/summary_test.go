@@ -1,7 +1,6 @@
 package laws
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -99,16 +98,11 @@ func trySummary(t *testing.T, s *stored, name string, limits window.Limits) bool
 	at := int64(len(s.entries))
 	where := fmt.Sprintf("%s at %d, %s within %+v, with a summary", s.name, at, name, limits)
 	plan, err := window.Build(s, view, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
-	var overflow *continuo.OverflowError
-	if errors.As(err, &overflow) {
-		checkOverflow(t, where, s, at, view, overflow)
-		return false
-	}
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
 		return false
 	}
-	checkLimits(t, where, plan, view)
+	checkLimits(t, where, s, plan, view)
 	checkNewestUser(t, where, s, at, plan)
 	checkRendered(t, where, plan)
 	shown := 0

@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"unicode/utf8"
 )
 
 // Marshal is json.Marshal without HTML escapes and without a trailing newline.
@@ -48,38 +48,33 @@ var ErrNotObject = errors.New("not a JSON object")
 
 // ParseObject reads a JSON object. A key that occurs twice keeps its first place and its last value.
 func ParseObject(data []byte) (Object, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
+	if !json.Valid(data) {
+		return nil, syntaxError(data)
 	}
-	if token != json.Delim('{') {
+	return ParseValidObject(data)
+}
+
+// ParseValidObject is ParseObject for what is known to be valid JSON, such as an element of ParseList. It panics, or
+// gives any result, for what is not.
+func ParseValidObject(data []byte) (Object, error) {
+	s := splitter{data: data}
+	if !s.open('{') {
 		return nil, ErrNotObject
 	}
 	var object Object
 	places := map[string]int{}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		name := key.(string)
+	for s.next('}') {
+		name, _ := String(s.value()) // keys are strings
+		s.skipSpace()
+		s.at++ // the colon
+		s.skipSpace()
+		value := s.value()
 		if at, again := places[name]; again {
 			object[at].Value = value
 			continue
 		}
 		places[name] = len(object)
 		object = append(object, Field{Key: name, Value: value})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("text after the JSON object")
 	}
 	return object, nil
 }
@@ -153,10 +148,27 @@ func IsNull(value json.RawMessage) bool {
 // String reads a JSON string; ok is false for any other value.
 func String(value json.RawMessage) (text string, ok bool) {
 	trimmed := bytes.TrimSpace(value)
-	if len(trimmed) == 0 || trimmed[0] != '"' || json.Unmarshal(trimmed, &text) != nil {
+	if len(trimmed) == 0 || trimmed[0] != '"' {
 		return "", false
 	}
-	return text, true
+	if isPlainString(trimmed) {
+		return string(trimmed[1 : len(trimmed)-1]), true
+	}
+	return text, json.Unmarshal(trimmed, &text) == nil
+}
+
+// isPlainString reports whether a string stands for itself: it has no escapes, and nothing that JSON forbids.
+func isPlainString(quoted []byte) bool {
+	last := len(quoted) - 1
+	if last < 1 || quoted[last] != '"' || !utf8.Valid(quoted) {
+		return false
+	}
+	for _, c := range quoted[1:last] {
+		if c < ' ' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Depth returns how deeply objects and lists are nested in valid JSON: 0 for a string or a number.

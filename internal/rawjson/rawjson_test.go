@@ -60,3 +60,27 @@ func FuzzParseObject(f *testing.F) {
 		}
 	})
 }
+
+// Lists and strings are split as encoding/json reads them.
+func FuzzSplit(f *testing.F) {
+	for _, text := range []string{`[1, "a\"]", {"b":[2,"}"]}, [ ], true ]`, `[]`, `"plain"`, `"\u00e9\\"`, "\"\xff\"", `{"a\u0062": "\""}`, `[1e5,-2]`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want []json.RawMessage
+		wantErr := json.Unmarshal([]byte(text), &want)
+		got, err := rawjson.ParseList([]byte(text))
+		if isNull := wantErr == nil && want == nil; !isNull && (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: %v, encoding/json says %v", text, err, wantErr)
+		}
+		if err == nil && fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Fatalf("%q: got %q, want %q", text, got, want)
+		}
+		var wantText string
+		trimmed := strings.TrimSpace(text)
+		isText := strings.HasPrefix(trimmed, `"`) && json.Unmarshal([]byte(trimmed), &wantText) == nil
+		if gotText, ok := rawjson.String(json.RawMessage(text)); ok != isText || gotText != wantText {
+			t.Fatalf("%q: got %q, %v, want %q, %v", text, gotText, ok, wantText, isText)
+		}
+	})
+}

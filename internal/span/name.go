@@ -26,6 +26,8 @@ const (
 	ToolCallResult    = "gen_ai.tool.call.result"
 	ErrorType         = "error.type"
 	HTTPStatus        = "http.response.status_code"
+	HTTPMethod        = "http.request.method"
+	HTTPRoute         = "http.route"
 	DBSystem          = "db.system.name"
 	DBOperation       = "db.operation.name"
 )
@@ -41,6 +43,7 @@ const (
 // Continuo's own names, for what the conventions have none for.
 const (
 	TurnID       = "continuo.turn.id"
+	SessionID    = "session.id" // the conversation's key
 	Mode         = "continuo.mode"
 	RequestBytes = "continuo.request.bytes"
 	RequestBody  = "continuo.request.body"

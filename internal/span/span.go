@@ -35,6 +35,16 @@ func Carried(ctx context.Context) []attribute.KeyValue {
 	return attributes
 }
 
+// Value returns the value of a string attribute that the context carries, "" when it carries none.
+func Value(ctx context.Context, name string) string {
+	for _, one := range Carried(ctx) {
+		if string(one.Key) == name {
+			return one.Value.AsString()
+		}
+	}
+	return ""
+}
+
 // Start begins a span, with what the context carries. The caller ends it.
 func Start(ctx context.Context, tracer trace.Tracer, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	return tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(Carried(ctx)...), trace.WithAttributes(attributes...))

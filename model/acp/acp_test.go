@@ -117,14 +117,17 @@ func TestHowAgentsMisbehave(t *testing.T) {
 		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent said more than 1000 bytes, which is all that it may")},
 	} {
 		got := ask(t.Context(), of(grouptest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
-		wrong := want.err
+		wrong, reason := want.err, continuo.ReasonUpstream
+		if role == "flood" {
+			reason = continuo.ReasonTurnLimit
+		}
 		want.err, got.err = nil, errors.Join(got.err)
 		failure := got.err
 		got.err = nil
 		switch {
 		case got != want:
 			t.Errorf("%s: got %+v, %v\nwant %+v", role, got, failure, want)
-		case wrong == nil && failure != nil, wrong != nil && (reasonOf(failure) != continuo.ReasonUpstream || !strings.Contains(failure.Error(), wrong.Error())):
+		case wrong == nil && failure != nil, wrong != nil && (reasonOf(failure) != reason || !strings.Contains(failure.Error(), wrong.Error())):
 			t.Errorf("%s: got %v\nwant %v", role, failure, wrong)
 		}
 	}

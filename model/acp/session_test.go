@@ -212,7 +212,7 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 		reason  continuo.FailureReason
 		words   string
 	}{
-		"flood":         {nil, continuo.ReasonUpstream, "agent said more than 1000 bytes"},
+		"flood":         {nil, continuo.ReasonTurnLimit, "agent said more than 1000 bytes"},
 		"garbage":       {nil, continuo.ReasonUpstream, "cannot be read"},
 		"hang for good": {soon, continuo.ReasonTimeout, "agent did not end within 50ms"},
 		"crash":         {nil, continuo.ReasonUpstream, "agent could not answer: " + `"` + os.Args[0] + `" ended with exit status 3`},

@@ -133,7 +133,9 @@ func (a *answer) tell(delta model.Delta, bytes int) error {
 		return nil
 	}
 	if a.told += bytes; a.told > a.options.MaxOutput {
-		return &ownError{fmt.Errorf("%s said more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)}
+		return &ownError{&model.Error{
+			Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf("%s said more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput),
+		}}
 	}
 	if a.stopped = !a.listener(delta); a.stopped {
 		a.cancel()

@@ -1,9 +1,12 @@
 // Package breaker stops asking an upstream that keeps failing, so that callers learn of it at once and
-// the upstream is left alone, and asks again after a while with one request.
+// the upstream is left alone, and asks again after a while with one request, the trial.
 //
-// Only failures that may pass count: time limits, broken connections, rate limits, the upstream's own
-// errors. A request that was refused for what it says shows that the upstream works. What a caller
-// cancelled, or ran out of time for, says nothing.
+// Only failures of the upstream itself count: time limits, broken connections, its own errors (5xx). A rate limit
+// and a request that was refused for what it says show that the upstream works. A request that its caller cancelled,
+// or ran out of time for, says nothing.
+//
+// The trial is a caller's request, and it costs that caller nothing: when it fails, it waits for the next trial as long
+// as Patience lets it. Requests that come while a trial is under way wait for its outcome.
 //
 // Pitfalls: the trial counts as passed with the first visible piece of its answer, so that a long answer
 // does not keep everybody else out.
@@ -15,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +46,9 @@ type Options struct {
 	Failures int
 	// Cooldown is how long it stays open before a request is let through to try. Default 30 s.
 	Cooldown time.Duration
+	// Patience is how long a request waits for the outcome of a trial, and a trial that failed for the next one.
+	// Default 0: they fail at once, for callers who have another model to ask.
+	Patience time.Duration
 	// OnChange is told of each new state, one after the other. It must not use the model. Default none.
 	OnChange func(State)
 }
@@ -52,6 +59,9 @@ type Model struct {
 	options  Options
 	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
 	openedAt atomic.Pointer[time.Time]
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at the end of each trial
 }
 
 // errNothing is the outcome of a request that says nothing of the upstream.
@@ -65,9 +75,9 @@ func New(inner model.Model, options Options) *Model {
 	if options.OnChange == nil {
 		options.OnChange = func(State) {}
 	}
-	m := &Model{Model: inner, options: options}
+	m := &Model{Model: inner, options: options, changed: make(chan struct{})}
 	m.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		MaxRequests: 1, Timeout: options.Cooldown, OnStateChange: m.changed,
+		MaxRequests: 1, Timeout: options.Cooldown, OnStateChange: m.enters,
 		ReadyToTrip: func(counts gobreaker.Counts) bool {
 			return int64(counts.ConsecutiveFailures) >= int64(options.Failures)
 		},
@@ -76,7 +86,8 @@ func New(inner model.Model, options Options) *Model {
 	return m
 }
 
-func (m *Model) changed(_ string, _, to gobreaker.State) {
+// enters follows the breaker's state.
+func (m *Model) enters(_ string, _, to gobreaker.State) {
 	state := Closed
 	switch to {
 	case gobreaker.StateOpen:
@@ -92,47 +103,128 @@ func (m *Model) changed(_ string, _, to gobreaker.State) {
 // Stream sends body and yields the answer, or fails at once while the breaker is open; see [model.Model].
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
+		until := time.Now().Add(m.options.Patience)
+		for {
+			c, refused := m.enter(ctx, until)
+			if refused != nil {
+				yield(model.Delta{}, refused)
+				return
+			}
+			failed := c.run(ctx, m.Model.Stream(ctx, body), yield)
+			if failed == nil {
+				return
+			}
+			if !c.failedTrial || m.pause(ctx, until) != nil {
+				yield(model.Delta{}, failed)
+				return
+			}
+		}
+	}
+}
+
+// enter lets a request through, or says why not. Beside a trial it waits for the outcome.
+func (m *Model) enter(ctx context.Context, until time.Time) (*call, *model.Error) {
+	for {
+		changed := m.trialEnds()
 		if ended := model.ContextError(ctx); ended != nil {
-			yield(model.Delta{}, ended)
-			return
+			return nil, ended
 		}
 		report, err := m.breaker.Allow()
-		if err != nil {
-			yield(model.Delta{}, m.refusal(err))
-			return
+		if err == nil {
+			return &call{m: m, report: report, trial: m.breaker.State() == gobreaker.StateHalfOpen}, nil
 		}
-		c := call{report: report, trial: m.breaker.State() == gobreaker.StateHalfOpen}
-		defer c.end(errNothing) // when the consumer stops, or fails inside
-		for delta, err := range m.Model.Stream(ctx, body) {
-			switch {
-			case err != nil:
-				c.end(outcome(ctx, err))
-				yield(model.Delta{}, err)
-				return
-			case c.trial && delta.Visible():
-				c.end(nil)
-			}
-			if !yield(delta, nil) {
-				return
-			}
+		wait := time.Until(until)
+		if !errors.Is(err, gobreaker.ErrTooManyRequests) || wait <= 0 {
+			return nil, m.refusal(err)
 		}
-		c.end(nil)
+		timer := time.NewTimer(wait)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
 	}
+}
+
+// pause waits after a failed trial until the next one may begin. It fails when that is later than until.
+func (m *Model) pause(ctx context.Context, until time.Time) error {
+	wait := m.cooldownLeft()
+	if time.Now().Add(wait).After(until) {
+		return context.DeadlineExceeded
+	}
+	timer := time.NewTimer(wait + time.Nanosecond) // the breaker is open for the whole of the cooldown
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// trialEnds returns what closes at the end of the next trial.
+func (m *Model) trialEnds() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// cooldownLeft is how long the breaker stays open.
+func (m *Model) cooldownLeft() time.Duration {
+	opened := m.openedAt.Load()
+	if opened == nil {
+		return 0
+	}
+	return max(m.options.Cooldown-time.Since(*opened), 0)
 }
 
 // call is a request that the breaker has let through.
 type call struct {
-	report func(error)
-	trial  bool
-	ended  bool
+	m           *Model
+	report      func(error)
+	trial       bool
+	failedTrial bool // and nothing was shown
+	ended       bool
+}
+
+// run passes an answer on. It returns the failure, which is still to be yielded.
+func (c *call) run(ctx context.Context, answer iter.Seq2[model.Delta, error], yield func(model.Delta, error) bool) error {
+	defer c.end(errNothing) // when the consumer stops, or fails inside
+	shown := false
+	for delta, err := range answer {
+		switch {
+		case err != nil:
+			counts := outcome(ctx, err)
+			c.failedTrial = c.trial && !shown && counts != nil && !errors.Is(counts, errNothing)
+			c.end(counts)
+			return err
+		case c.trial && delta.Visible():
+			c.end(nil)
+		}
+		shown = shown || delta.Visible()
+		if !yield(delta, nil) {
+			return nil
+		}
+	}
+	c.end(nil)
+	return nil
 }
 
 // end reports the outcome; only the first one counts.
 func (c *call) end(outcome error) {
-	if !c.ended {
-		c.ended = true
-		c.report(outcome)
+	if c.ended {
+		return
 	}
+	c.ended = true
+	c.report(outcome)
+	if !c.trial {
+		return
+	}
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	close(c.m.changed)
+	c.m.changed = make(chan struct{})
 }
 
 // outcome says what a failure tells of the upstream.
@@ -141,6 +233,8 @@ func outcome(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, failed.Reason == continuo.ReasonCancelled, failed.Reason == continuo.ReasonInterrupted:
 		return errNothing
+	case failed.Reason == continuo.ReasonRateLimit, failed.Status >= 400 && failed.Status < 500:
+		return nil
 	case failed.Retryable:
 		return failed
 	}
@@ -151,8 +245,9 @@ func outcome(ctx context.Context, err error) error {
 func (m *Model) refusal(cause error) *model.Error {
 	refused := &model.Error{Reason: continuo.ReasonUpstream, Retryable: true}
 	next := "one request is trying it just now"
-	if opened := m.openedAt.Load(); opened != nil && errors.Is(cause, gobreaker.ErrOpenState) {
-		refused.RetryAfter = max(m.options.Cooldown-time.Since(*opened), time.Millisecond)
+	refused.RetryAfter = time.Second
+	if errors.Is(cause, gobreaker.ErrOpenState) {
+		refused.RetryAfter = max(m.cooldownLeft(), time.Millisecond)
 		next = fmt.Sprintf("it is tried again in %v", refused.RetryAfter.Round(time.Millisecond))
 	}
 	refused.Message = fmt.Sprintf("the upstream %s was not asked, because it keeps failing; %s", m.options.Name, next)

@@ -19,6 +19,8 @@ var (
 	breaks  = []modeltest.Step{modeltest.Text("half"), modeltest.Fails(continuo.ReasonNetwork)}
 	answers = []modeltest.Step{modeltest.Text("fine"), modeltest.Finish()}
 	refuses = []modeltest.Step{{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "bad request"}}}
+	limits  = []modeltest.Step{{Err: &model.Error{Reason: continuo.ReasonRateLimit, Status: 429, Retryable: true, Message: "slow down"}}}
+	early   = []modeltest.Step{{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 425, Retryable: true, Message: "too early"}}}
 	stalls  = []modeltest.Step{{Wait: time.Hour, Delta: model.Delta{Text: "late"}}, modeltest.Finish()}
 )
 
@@ -29,9 +31,12 @@ type house struct {
 	states []breaker.State
 }
 
-func newHouse(script ...[]modeltest.Step) *house {
+func newHouse(script ...[]modeltest.Step) *house { return newPatient(0, script...) }
+
+// newPatient is a house whose requests wait.
+func newPatient(patience time.Duration, script ...[]modeltest.Step) *house {
 	h := &house{script: &modeltest.Script{Answers: script}}
-	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, OnChange: func(state breaker.State) { h.states = append(h.states, state) }})
+	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, Patience: patience, OnChange: func(state breaker.State) { h.states = append(h.states, state) }})
 	return h
 }
 
@@ -78,6 +83,8 @@ func TestItOpensTriesAndCloses(t *testing.T) {
 func TestWhatDoesNotCount(t *testing.T) {
 	for name, script := range map[string][][]modeltest.Step{
 		"refused for what it says": {fails, fails, refuses, fails, fails, refuses},
+		"rate limits":              {limits, limits, limits, limits, fails, fails, limits, fails, fails},
+		"the caller's own (4xx)":   {early, early, early, early},
 		"answered between":         {fails, fails, answers, fails, fails, answers},
 	} {
 		h := newHouse(script...)
@@ -141,6 +148,53 @@ func TestTheTrial(t *testing.T) {
 		}
 		if failed := <-given; failed != nil {
 			t.Errorf("the trial: %v", failed)
+		}
+	})
+}
+
+// TestTheTrialCostsNobodyAnything: a trial that fails waits for the next one and gets its answer there, and requests
+// beside a trial wait for its outcome.
+func TestTheTrialCostsNobodyAnything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := []modeltest.Step{{Wait: time.Second, Delta: model.Delta{Text: "fine"}}, modeltest.Finish()}
+		h := newPatient(time.Minute, fails, fails, fails, fails, slow, answers, answers)
+		for range 3 {
+			h.ask(t.Context())
+		}
+		time.Sleep(30*time.Second + 1)
+		begin := time.Now()
+		given := make(chan *model.Error, 3)
+		go func() { given <- h.ask(t.Context()) }()
+		synctest.Wait()
+		if refused := h.ask(t.Context()); refused == nil || refused.RetryAfter != 30*time.Second {
+			t.Errorf("between two trials: %+v", refused)
+		}
+		time.Sleep(30*time.Second + time.Millisecond)
+		for range 2 {
+			go func() { given <- h.ask(t.Context()) }()
+		}
+		for range 3 {
+			if failed := <-given; failed != nil {
+				t.Errorf("after %v: %v", time.Since(begin), failed)
+			}
+		}
+		if took := time.Since(begin).Round(time.Second); took != 31*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A trial gives up when the next one would come too late for it.
+func TestTheTrialsPatienceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newPatient(time.Minute, fails, fails, fails, fails, fails, answers)
+		for range 3 {
+			h.ask(t.Context())
+		}
+		time.Sleep(30*time.Second + 1)
+		begin := time.Now()
+		if failed := h.ask(t.Context()); failed == nil || failed.Message != "it went wrong" || time.Since(begin).Round(time.Second) != 30*time.Second {
+			t.Errorf("after %v: %v", time.Since(begin), failed)
 		}
 	})
 }

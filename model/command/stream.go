@@ -7,6 +7,7 @@ import (
 	"iter"
 	"sync"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/child"
@@ -80,7 +81,8 @@ func (a *answer) read(process *child.Process) error {
 		a.printed += n
 		a.tell(a.plain.Text(buffer[:min(n, room)]))
 		if n > room {
-			return fmt.Errorf("%s printed more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)
+			return &model.Error{Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf(
+				"%s printed more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)}
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -34,18 +33,32 @@ func parseSeat(systems []string, messages []message) *seat {
 			continue
 		}
 		place := &seat{name: name}
-		if first := slices.IndexFunc(messages, func(m message) bool { return m.role == "user" }); first >= 0 {
-			place.talk = parseTalk(messages[first].text)
-		}
+		place.readTalk(messages)
 		return place
 	}
 	return nil
 }
 
+// readTalk reads the messages before the first call of its own turn: those of the user have what was said as text, the
+// assistant's are its own answers.
+func (s *seat) readTalk(messages []message) {
+	var text strings.Builder
+	for _, m := range messages {
+		if len(m.calls) > 0 || m.role == "tool" {
+			break
+		}
+		if m.role == "assistant" {
+			text.WriteString("Assistant (" + s.name + "): ")
+		}
+		text.WriteString(m.text + "\n\n")
+	}
+	s.talk = parseTalk(text.String())
+}
+
 var (
 	label  = regexp.MustCompile(`^(User|Assistant)(?: \(([^()]+)\))?:(?: |$)`)
 	blocks = map[string]string{
-		"[SYSTEM REMINDER]": "[END REMINDER]", "[ORIGINAL REQUEST]": "[END REQUEST]", "[NOTES]": "[END NOTES]", "[CONTEXT SUMMARY]": "[RECENT]",
+		"[SYSTEM REMINDER]": "[END REMINDER]", "[ORIGINAL REQUEST]": "[END REQUEST]", "[CURRENT REQUEST]": "[END REQUEST]", "[NOTES]": "[END NOTES]", "[CONTEXT SUMMARY]": "[RECENT]",
 	}
 )
 

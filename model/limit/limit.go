@@ -21,10 +21,12 @@ import (
 
 // Options sets the limits.
 type Options struct {
-	// FirstToken is how long it may take until the first text, reasoning or call. Default 1 min.
+	// FirstToken is how long it may take until the first text, reasoning or call. Default 5 min.
 	FirstToken time.Duration
 	// Idle is how long the model may send nothing once it has begun. Default 2 min.
 	Idle time.Duration
+	// FirstTokenSetting and IdleSetting name the settings of the two, for messages. Default none.
+	FirstTokenSetting, IdleSetting string
 }
 
 // Model is a model whose requests have limits. It is safe for concurrent use.
@@ -35,7 +37,7 @@ type Model struct {
 
 // New wraps a model.
 func New(inner model.Model, options Options) *Model {
-	options.FirstToken = cmp.Or(options.FirstToken, time.Minute)
+	options.FirstToken = cmp.Or(options.FirstToken, 5*time.Minute)
 	options.Idle = cmp.Or(options.Idle, 2*time.Minute)
 	return &Model{Model: inner, options: options}
 }
@@ -81,14 +83,22 @@ func (m *Model) explained(caller, ctx context.Context, err error) error {
 	if caller.Err() != nil {
 		return err
 	}
-	timeout := &model.Error{Reason: continuo.ReasonTimeout, Retryable: true}
+	timeout := &model.Error{Reason: continuo.ReasonTimeout, Retryable: true, Costly: true}
 	switch context.Cause(ctx) {
 	case errFirstToken:
-		timeout.Message = fmt.Sprintf("the model gave no first token within %v, the first token limit", m.options.FirstToken)
+		timeout.Message = fmt.Sprintf("the model gave no first token within %v, the first token limit%s", m.options.FirstToken, inBrackets(m.options.FirstTokenSetting))
 	case errIdle:
-		timeout.Message = fmt.Sprintf("the model sent nothing for %v, the idle limit", m.options.Idle)
+		timeout.Message = fmt.Sprintf("the model sent nothing for %v, the idle limit%s", m.options.Idle, inBrackets(m.options.IdleSetting))
 	default:
 		return err
 	}
 	return timeout
+}
+
+// inBrackets is a note behind a text; nothing for "".
+func inBrackets(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
 }

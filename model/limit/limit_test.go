@@ -27,21 +27,21 @@ func TestLimits(t *testing.T) {
 		took   time.Duration
 		says   string // of the timeout, "" for a whole answer
 	}{
-		{"in time", []modeltest.Step{after(59*time.Second, modeltest.Text("a")), after(119*time.Second, modeltest.Text("b")), after(119*time.Second, modeltest.Finish())}, 297 * time.Second, ""},
-		{"nothing", []modeltest.Step{after(time.Hour, modeltest.Text("a"))}, time.Minute, "the model gave no first token within 1m0s, the first token limit"},
-		{"nothing to see", []modeltest.Step{after(50*time.Second, usage), after(50*time.Second, modeltest.Text("a"))}, time.Minute, "the model gave no first token within 1m0s, the first token limit"},
-		{"stalled", []modeltest.Step{modeltest.Text("a"), after(time.Hour, modeltest.Text("b"))}, 2 * time.Minute, "the model sent nothing for 2m0s, the idle limit"},
+		{"in time", []modeltest.Step{after(299*time.Second, modeltest.Text("a")), after(119*time.Second, modeltest.Text("b")), after(119*time.Second, modeltest.Finish())}, 537 * time.Second, ""},
+		{"nothing", []modeltest.Step{after(time.Hour, modeltest.Text("a"))}, 5 * time.Minute, "the model gave no first token within 5m0s, the first token limit (turn.first)"},
+		{"nothing to see", []modeltest.Step{after(4*time.Minute, usage), after(4*time.Minute, modeltest.Text("a"))}, 5 * time.Minute, "the model gave no first token within 5m0s, the first token limit (turn.first)"},
+		{"stalled", []modeltest.Step{modeltest.Text("a"), after(time.Hour, modeltest.Text("b"))}, 2 * time.Minute, "the model sent nothing for 2m0s, the idle limit (turn.idle)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			var failed *model.Error
-			for _, err := range limit.New(&modeltest.Script{Answers: [][]modeltest.Step{test.answer}}, limit.Options{}).Stream(t.Context(), nil) {
+			for _, err := range limit.New(&modeltest.Script{Answers: [][]modeltest.Step{test.answer}}, limit.Options{FirstTokenSetting: "turn.first", IdleSetting: "turn.idle"}).Stream(t.Context(), nil) {
 				failed = model.AsError(err)
 			}
 			if took := time.Since(begin); took != test.took {
 				t.Errorf("%s: took %v, want %v", test.name, took, test.took)
 			}
-			if (failed != nil) != (test.says != "") || failed != nil && (failed.Message != test.says || failed.Reason != continuo.ReasonTimeout || !failed.Retryable) {
+			if (failed != nil) != (test.says != "") || failed != nil && (failed.Message != test.says || failed.Reason != continuo.ReasonTimeout || !failed.Retryable || !failed.Costly) {
 				t.Errorf("%s: got %v", test.name, failed)
 			}
 		})

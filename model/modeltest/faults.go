@@ -72,7 +72,7 @@ func statuses(t *testing.T, options Options) {
 		{404, continuo.ReasonUpstream, false},
 		{408, continuo.ReasonTimeout, true},
 		{409, continuo.ReasonUpstream, true},
-		{413, continuo.ReasonUpstream, false},
+		{413, continuo.ReasonContextOverflow, false},
 		{422, continuo.ReasonUpstream, false},
 		{429, continuo.ReasonRateLimit, true},
 		{500, continuo.ReasonUpstream, true},
@@ -107,9 +107,13 @@ func retryAfter(t *testing.T, options Options) {
 		{"Retry-After", "Sat, 21 Nov 2026 09:00:00 GMT", 0},
 		{"Retry-After", "soon", 0},
 		{"Retry-After", "-3", 0},
+		{"X-Ratelimit-Reset-Requests", "1m3s", 63 * time.Second},
+		{"X-Ratelimit-Reset-Tokens", "250ms", 0}, // some remain
 	} {
 		failure := ask(t, options, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", "Sat, 21 Nov 2026 10:00:00 GMT")
+			w.Header().Set("X-Ratelimit-Remaining-Requests", "0")
+			w.Header().Set("X-Ratelimit-Remaining-Tokens", "17")
 			w.Header().Set(test.name, test.value)
 			w.WriteHeader(http.StatusTooManyRequests)
 		})

@@ -11,10 +11,12 @@ const maxHeld = 100
 
 // attempt is one request whose answer may still be thrown away.
 type attempt struct {
-	yield   func(model.Delta, error) bool
-	held    []model.Delta // not yielded yet
-	shown   bool          // something was yielded
-	stopped bool          // the consumer wants no more
+	yield    func(model.Delta, error) bool
+	accepted func()        // called when the answer begins
+	held     []model.Delta // not yielded yet
+	began    bool
+	shown    bool // something was yielded
+	stopped  bool // the consumer wants no more
 }
 
 // run passes an answer on from its first visible piece. It returns nil at its end, and when the consumer
@@ -23,6 +25,10 @@ func (a *attempt) run(answer iter.Seq2[model.Delta, error]) *model.Error {
 	for delta, err := range answer {
 		if err != nil {
 			return model.AsError(err)
+		}
+		if !a.began {
+			a.began = true
+			a.accepted()
 		}
 		a.take(delta)
 		if a.stopped {

@@ -6,6 +6,9 @@
 // Waits grow exponentially and are drawn from zero to the whole of it (full jitter), so that callers that
 // failed together do not come back together; what the provider asks for in Retry-After is the least.
 //
+// A rate limit is no failure: the requests of all callers wait in one line, in the order in which they came, until the
+// upstream takes them again (see queue). It counts as no attempt.
+//
 // Pitfalls: each attempt is a request of its own, so limits on the time of one belong inside this wrapper.
 package retry
 
@@ -17,6 +20,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 )
 
@@ -31,6 +35,13 @@ type Options struct {
 	MaxWait time.Duration
 	// MaxTotal is how long after the beginning of the first attempt a last one may begin. Default 2 min.
 	MaxTotal time.Duration
+	// QueueWait is how long a request waits in all while the upstream limits the rate of requests. Default 1 min.
+	QueueWait time.Duration
+	// QueueSetting is the name of the setting of QueueWait, for messages. Default none.
+	QueueSetting string
+	// OnLimit is told when the upstream begins to limit the rate, or limits it again after it had taken requests: for
+	// how long nothing is sent, and how many requests wait. It must be quick, and must not use the model. Default none.
+	OnLimit func(wait time.Duration, waiting int)
 	// OnRetry is told of each failure that another attempt follows: the failed attempt, from 1, its error,
 	// and the wait until the next one. Default none. It must be safe for concurrent use.
 	OnRetry func(attempt int, err error, wait time.Duration)
@@ -42,6 +53,7 @@ type Options struct {
 type Model struct {
 	model.Model
 	options Options
+	queue   queue
 }
 
 // New wraps a model.
@@ -56,38 +68,87 @@ func New(inner model.Model, options Options) *Model {
 	if options.Random == nil {
 		options.Random = rand.Float64
 	}
-	return &Model{Model: inner, options: options}
+	if options.OnLimit == nil {
+		options.OnLimit = func(time.Duration, int) {}
+	}
+	options.QueueWait = cmp.Or(options.QueueWait, time.Minute)
+	return &Model{
+		Model: inner, options: options,
+		queue: queue{random: options.Random, onLimit: options.OnLimit, setting: options.QueueSetting},
+	}
 }
 
 // Stream sends body until an attempt shows something, and yields that attempt; see [model.Model]. The
 // error is the last attempt's, with how often it was tried in its message.
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		begin := time.Now()
-		for tried := 1; ; tried++ {
-			a := attempt{yield: yield}
-			failed := a.run(m.Model.Stream(ctx, body))
-			if failed == nil {
-				return
-			}
-			wait, note, again := m.next(ctx, failed, tried, begin)
-			if a.shown || !again {
-				a.fail(explained(failed, tried, note))
-				return
-			}
-			m.options.OnRetry(tried, failed, wait)
-			if err := pause(ctx, wait); err != nil {
-				yield(model.Delta{}, err)
-				return
-			}
+		r := request{m: m, ctx: ctx, body: body, yield: yield, place: m.queue.arrive(m.options.QueueWait), begin: time.Now()}
+		r.run()
+	}
+}
+
+// request is one call of Stream, with all of its attempts.
+type request struct {
+	m       *Model
+	ctx     context.Context //nolint:containedctx // lives as long as the call
+	body    []byte
+	yield   func(model.Delta, error) bool
+	place   *place
+	begin   time.Time    // of the first attempt, without the time in the queue
+	refused *model.Error // why the newest attempt was refused, where it was because of the rate
+	tried   int          // attempts, without refused ones
+}
+
+func (r *request) run() {
+	for {
+		queued := time.Now()
+		pass, err := r.place.enter(r.ctx, r.refused)
+		if err != nil {
+			r.yield(model.Delta{}, err)
+			return
+		}
+		r.begin = r.begin.Add(time.Since(queued))
+		if r.attempt(pass) {
+			return
 		}
 	}
+}
+
+// attempt makes one attempt, and waits after one that another follows. It reports whether it was the last.
+func (r *request) attempt(pass *pass) (last bool) {
+	a := attempt{yield: r.yield, accepted: pass.accepted}
+	failed := a.run(r.m.Model.Stream(r.ctx, r.body))
+	limited := failed != nil && failed.Reason == continuo.ReasonRateLimit && failed.Retryable && !a.shown
+	if limited {
+		r.refused = failed
+		r.m.options.OnRetry(r.tried+1, failed, pass.refused(failed.RetryAfter))
+		return false
+	}
+	pass.ended()
+	if failed == nil {
+		return true
+	}
+	r.tried++
+	wait, note, again := r.m.next(r.ctx, failed, r.tried, r.begin)
+	if a.shown || !again {
+		a.fail(explained(failed, r.tried, note))
+		return true
+	}
+	r.m.options.OnRetry(r.tried, failed, wait)
+	if err := pause(r.ctx, wait); err != nil {
+		r.yield(model.Delta{}, err)
+		return true
+	}
+	return false
 }
 
 // next decides whether to try again after a failure, and when. The note says why not, where that is not
 // plain from the failure itself.
 func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin time.Time) (wait time.Duration, note string, again bool) {
-	if !failed.Retryable || tried >= m.options.Attempts || ctx.Err() != nil {
+	if failed.Costly {
+		return 0, "it is not asked again by itself, because the upstream was at work and another try costs as much", false
+	}
+	if !failed.Retryable || model.RefusesForm(failed) || tried >= m.options.Attempts || ctx.Err() != nil {
 		return 0, "", false
 	}
 	wait = max(m.backoff(tried), failed.RetryAfter)

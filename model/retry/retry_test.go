@@ -47,7 +47,7 @@ func play(ctx context.Context, script *modeltest.Script, options retry.Options) 
 
 // asks is a failure with a Retry-After.
 func asks(wait time.Duration) modeltest.Step {
-	return modeltest.Step{Err: &model.Error{Reason: continuo.ReasonRateLimit, Status: 429, Retryable: true, RetryAfter: wait, Message: "slow down"}}
+	return modeltest.Step{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 503, Retryable: true, RetryAfter: wait, Message: "slow down"}}
 }
 
 func usage(tokens int) modeltest.Step {
@@ -77,8 +77,14 @@ func TestWhatIsNotRetried(t *testing.T) {
 	refused := modeltest.Step{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "bad request"}}
 	call := modeltest.Step{Delta: model.Delta{ToolCall: &model.ToolCallDelta{ID: "a", Name: "f"}}}
 	reasoning := modeltest.Step{Delta: model.Delta{Reasoning: "hm"}}
+	costly := modeltest.Step{Err: &model.Error{Reason: continuo.ReasonTimeout, Retryable: true, Costly: true, Message: "no first token"}}
+	if got := play(t.Context(), &modeltest.Script{Answers: answers{{costly}}}, retry.Options{}); got.err == nil || !got.err.Retryable ||
+		got.err.Message != "no first token: it is not asked again by itself, because the upstream was at work and another try costs as much" {
+		t.Errorf("costly: got %+v, %v", got, got.err)
+	}
 	for name, answer := range map[string][]modeltest.Step{
 		"refused":         {refused},
+		"refused form":    {{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 500, Retryable: true, Message: "roles must alternate"}}},
 		"after text":      {modeltest.Text("half"), modeltest.Fails(continuo.ReasonNetwork)},
 		"after a call":    {call, modeltest.Fails(continuo.ReasonNetwork)},
 		"after reasoning": {reasoning, modeltest.Fails(continuo.ReasonNetwork)},
@@ -95,7 +101,7 @@ func TestTheLastErrorIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := &modeltest.Script{Answers: answers{{modeltest.Fails(continuo.ReasonNetwork)}, {usage(2), asks(0)}}}
 		got := play(t.Context(), script, retry.Options{Attempts: 2})
-		if got.err.Status != 429 || got.err.Reason != continuo.ReasonRateLimit || !got.err.Retryable || got.err.Message != "slow down (tried 2 times)" {
+		if got.err.Status != 503 || got.err.Reason != continuo.ReasonUpstream || !got.err.Retryable || got.err.Message != "slow down (tried 2 times)" {
 			t.Errorf("got %+v", got.err)
 		}
 		if got.usage == nil || got.usage.InputTokens != 2 {

@@ -4,16 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
 const (
 	insertConversation = `
-INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent, kind)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14)`
+INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent, kind, user_id, labels)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $16)`
 
 	insertConversationKey = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3)`
 
@@ -25,7 +27,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14)`
 SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
-	conversationColumns = `id, project_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
+	conversationColumns = `id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
 
 	selectConversation = `SELECT ` + conversationColumns + ` FROM continuo.conversations `
 
@@ -36,25 +38,16 @@ WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project
 
 	// The index has the seconds, so that most appends change no index; within one, those that the page needs are sorted.
 	newestFirst = `
-ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT $3`
+ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT `
 
-	beforeThat = ` AND updated_second <= left($4, 19) AND (updated_at, id) < ($4, $5)`
-
-	newestConversations = selectConversation + `
-WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NULL` + newestFirst
-
-	conversationsBefore = selectConversation + `
-WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NULL` + beforeThat + newestFirst
-
-	archivedConversations = selectConversation + `
-WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NOT NULL` + newestFirst
-
-	archivedBefore = selectConversation + `
-WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS NOT NULL` + beforeThat + newestFirst
+	listed = selectConversation + `
+WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS `
 
 	updateConversation = `
 UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5,
-  active_agent = coalesce($6, active_agent)
+  active_agent = coalesce($6, active_agent), labels = CASE WHEN $4::text IS NULL THEN labels ELSE $7::jsonb END,
+  key = CASE WHEN $8::text IS NULL THEN key ELSE nullif($8, '') END,
+  user_id = coalesce($9, CASE WHEN user_id = '' THEN $10 END, user_id)
 WHERE id = $1 AND NOT deleted
 RETURNING ` + conversationColumns
 
@@ -80,7 +73,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		_, err := tx.Exec(ctx, insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
 			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
 			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq, conversation.ActiveAgent,
-			string(conversation.Kind))
+			string(conversation.Kind), conversation.UserID, textOrNull(form.Labels(conversation.Metadata)))
 		if err == nil && conversation.Key != "" {
 			_, err = tx.Exec(ctx, insertConversationKey, conversation.ProjectID, conversation.Key, conversation.ID)
 		}
@@ -150,20 +143,37 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list conversations: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
-	first, before := newestConversations, conversationsBefore
-	if query.Archived {
-		first, before = archivedConversations, archivedBefore
-	}
-	statement, args := first, []any{query.ProjectID, string(query.Kind), query.Limit}
-	if query.Before != (continuo.ConversationCursor{}) {
-		statement, args = before, append(args, stamp(query.Before.UpdatedAt), query.Before.ID)
-	}
+	statement, args := listQuery(query)
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		rows, _ := q.Query(ctx, statement, args...)
 		found, err = pgx.CollectRows(rows, rowToConversation)
 		return err
 	})
 	return found, err
+}
+
+// listQuery writes the statement that has no more conditions than are asked for, so that each is served by an index.
+func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
+	args = []any{query.ProjectID, string(query.Kind)}
+	place := func(value any) string {
+		args = append(args, value)
+		return "$" + strconv.Itoa(len(args))
+	}
+	statement = listed + "NULL"
+	if query.Archived {
+		statement = listed + "NOT NULL"
+	}
+	if query.UserID != "" {
+		statement += ` AND user_id <> '' AND user_id = ` + place(query.UserID)
+	}
+	if len(query.Labels) > 0 {
+		statement += ` AND labels IS NOT NULL AND labels @> ` + place(string(rawjson.MustMarshal(query.Labels))) + `::jsonb`
+	}
+	if query.Before != (continuo.ConversationCursor{}) {
+		at := place(stamp(query.Before.UpdatedAt))
+		statement += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + place(query.Before.ID) + `)`
+	}
+	return statement + newestFirst + place(query.Limit), args
 }
 
 func rowToConversation(row pgx.CollectableRow) (continuo.Conversation, error) {
@@ -175,7 +185,7 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 	var metadata, lineage []byte
 	var created, updated, archived string
 	err = row.Scan(append([]any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&c.ID, &c.ProjectID, &c.UserID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
 		&created, &updated, &archived, &c.LastSeq,
 	}, more...)...)
 	if err != nil {
@@ -199,14 +209,37 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 // Update is part of continuo.ConversationStore.
 func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
 	err = s.transact(ctx, "update conversation "+id, func(ctx context.Context, tx pgx.Tx) error {
+		var before continuo.Conversation
+		if change.Key != nil {
+			if before, err = readConversation(ctx, tx, lockLiving, id); err != nil {
+				return err
+			}
+		}
 		updated, err = readConversation(ctx, tx, updateConversation, id, valueOrNull(change.Title),
-			valueOrNull((*string)(change.ActiveMode)), textOrNull(change.Metadata), stamp(change.UpdatedAt), valueOrNull(change.ActiveAgent))
+			valueOrNull((*string)(change.ActiveMode)), textOrNull(change.Metadata), stamp(change.UpdatedAt), valueOrNull(change.ActiveAgent),
+			textOrNull(form.Labels(change.Metadata)), valueOrNull(change.Key), valueOrNull(change.UserID), valueOrNull(change.Claim))
+		if err == nil && change.Key != nil {
+			err = moveKey(ctx, tx, before, updated)
+		}
 		return err
 	}, nil)
-	if err == nil {
-		s.changed(id)
+	if err != nil {
+		return continuo.Conversation{}, err
 	}
-	return updated, err
+	s.changed(id)
+	return updated, nil
+}
+
+// moveKey makes the key that a conversation has now find it, in the place of the one before.
+func moveKey(ctx context.Context, tx pgx.Tx, before, c continuo.Conversation) error {
+	if _, err := tx.Exec(ctx, dropKey, before.ProjectID, before.Key, before.ID); err != nil || c.Key == "" {
+		return err
+	}
+	added, err := tx.Exec(ctx, putKey, c.ProjectID, c.Key, c.ID)
+	if err == nil && added.RowsAffected() == 0 {
+		err = fmt.Errorf("%w: a conversation with the key %q", continuo.ErrExists, c.Key)
+	}
+	return err
 }
 
 func encodeLineage(lineage []continuo.Segment) (any, error) {

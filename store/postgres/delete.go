@@ -14,7 +14,7 @@ const (
 
 	// What is left of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
-UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', metadata = NULL, lineage = NULL, archived_at = NULL
+UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = $1 AND NOT deleted`
 
 	deleteConversationKey = `DELETE FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2`

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -13,7 +14,7 @@ import (
 // The statements that append move the head of the conversation ($1), if it still is where the batch was made
 // for ($2), and do everything else only where that did. They differ in what a batch may have.
 const (
-	entryColumns = `conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body`
+	entryColumns = `conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body, checksum`
 
 	// One entry and nothing besides; $3 is its seq and $4 when it was made.
 	appendOne = `
@@ -22,22 +23,22 @@ WITH head AS (
   WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
   RETURNING id)
 INSERT INTO continuo.entries (` + entryColumns + `)
-SELECT $1, $3, $5, $6, $7, $4, $8, $9, $10, $11 FROM head`
+SELECT $1, $3, $5, $6, $7, $4, $8, $9, $10, $11, $12 FROM head`
 
-	// $5 to $13 are the columns of the entries, $14 and $15 of the objects that they need, $16 to $19 of receipts.
+	// $5 to $14 are the columns of the entries, $15 and $16 of the objects that they need, $17 to $20 of receipts.
 	appendParts = `,
 written AS (
   INSERT INTO continuo.entries (` + entryColumns + `)
-  SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body
-  FROM head, unnest($5::bigint[], $6::text[], $7::text[], $8::boolean[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[])
-    AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body)),
+  SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.checksum
+  FROM head, unnest($5::bigint[], $6::text[], $7::text[], $8::boolean[], $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::bigint[])
+    AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body, checksum)),
 named AS (
   INSERT INTO continuo.entry_objects (conversation_id, seq, object_id)
-  SELECT $1, o.seq, o.object_id FROM head, unnest($14::bigint[], $15::text[]) AS o (seq, object_id)),
+  SELECT $1, o.seq, o.object_id FROM head, unnest($15::bigint[], $16::text[]) AS o (seq, object_id)),
 kept AS (
   INSERT INTO continuo.receipts (conversation_id, key, fingerprint, first_seq, last_seq)
   SELECT $1, r.key, r.fingerprint, r.first_seq, r.last_seq
-  FROM head, unnest($16::text[], $17::text[], $18::bigint[], $19::bigint[]) AS r (key, fingerprint, first_seq, last_seq))`
+  FROM head, unnest($17::text[], $18::text[], $19::bigint[], $20::bigint[]) AS r (key, fingerprint, first_seq, last_seq))`
 
 	someHead = `
 WITH head AS (
@@ -52,29 +53,29 @@ SELECT 1 FROM head`
 
 	// With runs; see beginRuns.
 	appendSomeAndRuns = someHead + beginRuns +
-		`$20::text[], $21::text[], $22::bigint[], $23::text[], $24::text[], $25::text[], $26::text[]` + changeRuns +
-		`$27::text[], $28::text[], $29::text[], $30::text[]` + ofThisConversation + ofHead
+		`$21::text[], $22::text[], $23::bigint[], $24::text[], $25::text[], $26::text[], $27::text[]` + changeRuns +
+		`$28::text[], $29::text[], $30::text[], $31::text[]` + ofThisConversation + ofHead
 
-	// With an update of a turn: $20 its id, $21 the fence, $22 and $23 the first and the last event, $24 the
-	// events, $25 the lease in microseconds, $26 the state and $27 the end, $28 the mode and $29 the agent. Should
+	// With an update of a turn: $21 its id, $22 the fence, $23 and $24 the first and the last event, $25 the
+	// events, $26 the lease in microseconds, $27 the state and $28 the end, $29 the mode and $30 the agent. Should
 	// the turn change between the look at it and its update, the division undoes everything.
 	turnHead = `
 WITH head AS (
-  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($28, active_mode),
-    active_agent = coalesce($29, active_agent)
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($29, active_mode),
+    active_agent = coalesce($30, active_agent)
   WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL AND EXISTS (
     SELECT 1 FROM continuo.turns
-    WHERE conversation_id = $1 AND id = $20 AND state = 'running' AND fence = $21 AND last_event < $22)
+    WHERE conversation_id = $1 AND id = $21 AND state = 'running' AND fence = $22 AND last_event < $23)
   RETURNING id, project_id)` + appendParts + `,
 turn AS (
-  UPDATE continuo.turns SET last_event = greatest(last_event, $23), state = coalesce($26, state), ended = coalesce($27, ended),
-    ended_at = CASE WHEN $26::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
-    lease_until = CASE WHEN $26::text IS NOT NULL THEN NULL WHEN $25::bigint = 0 THEN lease_until ELSE clock_timestamp() + $25::bigint * interval '1 microsecond' END
-  WHERE conversation_id = $1 AND id = $20 AND state = 'running' AND fence = $21 AND last_event < $22 AND (SELECT count(*) FROM head) = 1
+  UPDATE continuo.turns SET last_event = greatest(last_event, $24), state = coalesce($27, state), ended = coalesce($28, ended),
+    ended_at = CASE WHEN $27::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
+    lease_until = CASE WHEN $27::text IS NOT NULL THEN NULL WHEN $26::bigint = 0 THEN lease_until ELSE clock_timestamp() + $26::bigint * interval '1 microsecond' END
+  WHERE conversation_id = $1 AND id = $21 AND state = 'running' AND fence = $22 AND last_event < $23 AND (SELECT count(*) FROM head) = 1
   RETURNING id),
 told AS (
   INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
-  SELECT $1, $20, $23, $24::text FROM turn WHERE $24::text IS NOT NULL)`
+  SELECT $1, $21, $24, $25::text FROM turn WHERE $25::text IS NOT NULL)`
 
 	ofTurnAndHead = `
 SELECT 1 / (SELECT count(*) FROM turn) FROM head`
@@ -82,15 +83,15 @@ SELECT 1 / (SELECT count(*) FROM turn) FROM head`
 	appendWithTurn = turnHead + ofTurnAndHead
 
 	appendWithTurnAndRuns = turnHead + beginRuns +
-		`$30::text[], $31::text[], $32::bigint[], $33::text[], $34::text[], $35::text[], $36::text[]` + changeRuns +
-		`$37::text[], $38::text[], $39::text[], $40::text[]` + ofThisConversation + ofTurnAndHead
+		`$31::text[], $32::text[], $33::bigint[], $34::text[], $35::text[], $36::text[], $37::text[]` + changeRuns +
+		`$38::text[], $39::text[], $40::text[], $41::text[]` + ofThisConversation + ofTurnAndHead
 
 	// Entries and their objects without a look at the head, which is the caller's.
 	insertEntries = `
 INSERT INTO continuo.entries (` + entryColumns + `)
-SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body
-FROM unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[])
-  AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body)`
+SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.checksum
+FROM unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[])
+  AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body, checksum)`
 
 	insertEntryObjects = `
 INSERT INTO continuo.entry_objects (conversation_id, seq, object_id)
@@ -129,7 +130,7 @@ type entryRows struct {
 	seqs                                    []int64
 	ids, roles, created, outputRefs, bodies []string
 	hidden                                  []bool
-	chars, tokens                           []int64
+	chars, tokens, checksums                []int64
 	objectSeqs                              []int64
 	objects                                 []string
 	size                                    int // bytes of the bodies
@@ -161,6 +162,7 @@ func (r *entryRows) add(e *continuo.Entry) error {
 	r.outputRefs = append(r.outputRefs, e.OutputRef)
 	r.chars, r.tokens = append(r.chars, int64(e.Chars)), append(r.tokens, int64(e.Tokens))
 	r.bodies, r.size = append(r.bodies, string(body)), r.size+len(body)
+	r.checksums = append(r.checksums, form.Checksum(body))
 	for _, object := range e.Objects() {
 		r.objectSeqs, r.objects = append(r.objectSeqs, e.Seq), append(r.objects, object)
 	}
@@ -176,7 +178,7 @@ func (r *entryRows) updated() any {
 }
 
 func (r *entryRows) columns() []any {
-	return []any{r.seqs, r.ids, r.roles, r.hidden, r.created, r.outputRefs, r.chars, r.tokens, r.bodies}
+	return []any{r.seqs, r.ids, r.roles, r.hidden, r.created, r.outputRefs, r.chars, r.tokens, r.bodies, r.checksums}
 }
 
 func (r *entryRows) insert(ctx context.Context, tx pgx.Tx, conversationID string) error {
@@ -220,7 +222,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
 	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
 	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && len(batch.Runs) == 0 && turn == nil {
-		return appendOne, append(args, rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0])
+		return appendOne, append(args, rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
 	}
 	args = append(append(args, rows.columns()...), rows.objectSeqs, rows.objects)
 	args = append(args, receiptColumns(batch.Receipts)...)

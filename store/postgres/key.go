@@ -17,12 +17,12 @@ const (
 	selectProjects = `SELECT id, created_at FROM continuo.projects ORDER BY id`
 
 	insertKey = `
-INSERT INTO continuo.api_keys (id, project_id, name, hash, created_at, expires_at, revoked_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`
+INSERT INTO continuo.api_keys (id, project_id, name, hash, created_at, expires_at, revoked_at, user_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
 
 	hasKey = `SELECT EXISTS (SELECT 1 FROM continuo.api_keys WHERE id = $1 AND project_id = $2 AND hash = $3 AND created_at = $4)`
 
-	keyColumns = `id, project_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '')`
+	keyColumns = `id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '')`
 
 	selectKey = `SELECT ` + keyColumns + ` FROM continuo.api_keys WHERE id = $1`
 
@@ -72,7 +72,7 @@ func scanProject(row pgx.CollectableRow) (continuo.Project, error) {
 func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
 	created := stamp(key.CreatedAt)
 	return s.transact(ctx, "create an API key", func(ctx context.Context, tx pgx.Tx) error {
-		added, err := tx.Exec(ctx, insertKey, key.ID, key.ProjectID, key.Name, key.Hash, created, stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt))
+		added, err := tx.Exec(ctx, insertKey, key.ID, key.ProjectID, key.Name, key.Hash, created, stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt), key.UserID)
 		if err == nil && added.RowsAffected() == 0 {
 			return fmt.Errorf("%w: API key %s", continuo.ErrExists, key.ID)
 		}
@@ -116,7 +116,7 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked
 func scanKey(row pgx.CollectableRow) (continuo.APIKey, error) {
 	var k continuo.APIKey
 	var created, expires, revoked string
-	err := row.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Hash, &created, &expires, &revoked)
+	err := row.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked)
 	if err != nil {
 		return k, err
 	}

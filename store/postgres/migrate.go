@@ -53,7 +53,7 @@ func (s *Store) bringUpToDate(ctx context.Context) error {
 			if err := checkWritable(ctx, conn); err != nil {
 				return err
 			}
-			return migrate(ctx, conn, all, s.options.Partitions)
+			return migrate(ctx, conn, all, s.options)
 		})
 	})
 	if err == nil || isVerdict(err) || errors.Is(err, continuo.ErrNewerSchema) {
@@ -88,10 +88,14 @@ func readVersion(ctx context.Context, q querier) (v schemaVersion, err error) {
 
 // migrate brings the schema up to date, in one transaction. Other processes may do the same at the same
 // time: whoever comes later finds it done. A schema that is today's is only read.
-func migrate(ctx context.Context, conn *pgxpool.Conn, all []string, partitions int) error {
+func migrate(ctx context.Context, conn *pgxpool.Conn, all []string, options Options) error {
+	partitions := options.Partitions
 	version, err := readVersion(ctx, conn)
 	if err != nil {
 		return err
+	}
+	if options.Existing && !version.made {
+		return fmt.Errorf("there are no tables: %w", continuo.ErrNotFound)
 	}
 	if err := version.check(len(all), partitions); err != nil || version.version == len(all) {
 		return err

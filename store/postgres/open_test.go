@@ -203,12 +203,12 @@ func TestMigrationsAreAllOrNothing(t *testing.T) {
 			t.Errorf("%d new tables are there (%v), want %d", found, err, tables)
 		}
 	}
-	if err := migrate(t.Context(), conn, append(today, good, "CREATE TABLE continuo.new2 (a int); no SQL"), 0); err == nil || !strings.Contains(err.Error(), "migration 3") {
+	if err := migrate(t.Context(), conn, append(today, good, "CREATE TABLE continuo.new2 (a int); no SQL"), Options{}); err == nil || !strings.Contains(err.Error(), "migration 3") {
 		t.Errorf("a broken migration: %v", err)
 	}
 	expect(schemaVersion{made: true, version: len(today)}, 0)
 	for range 2 { // the second time there is nothing to do
-		if err := migrate(t.Context(), conn, append(today, good), 0); err != nil {
+		if err := migrate(t.Context(), conn, append(today, good), Options{}); err != nil {
 			t.Error(err)
 		}
 		expect(schemaVersion{made: true, version: len(today) + 1}, 1)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -14,24 +15,24 @@ import (
 // age and looked at one by one; what that does not find is rare enough for the index of terms, which knows no
 // order. So a page takes about the same time however many documents there are.
 const (
-	// The part that the two scopes share comes after their conditions. The limit inside keeps the planner from
+	// The limit inside keeps the planner from
 	// looking for the terms before it has gone by age.
 	newestPlaces = `
 SELECT conversation_id, seq, added FROM (
-  SELECT conversation_id, seq, added, terms FROM continuo.documents WHERE %s
+  SELECT conversation_id, seq, added, terms FROM continuo.documents WHERE {scope}
   ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @window) AS newest
-WHERE terms @@ @terms::tsquery
+WHERE terms @@ @terms::tsquery AND {filter}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
 	// The oldest of the newest documents, if there are as many.
 	windowEnd = `
-SELECT conversation_id, seq, added FROM continuo.documents WHERE %s
+SELECT conversation_id, seq, added FROM continuo.documents WHERE {scope}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1 OFFSET @window - 1`
 
 	// MATERIALIZED keeps the planner from going by age, past all documents that do not have the terms.
 	rarePlaces = `
 WITH found AS MATERIALIZED (
-  SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ @scoped::tsquery AND %s)
+  SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ @scoped::tsquery AND {scope} AND {filter})
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
@@ -42,6 +43,11 @@ ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
 	scopeProject      = `project_id = @project AND (added, conversation_id, seq) < (@order, @before, @seq) AND seq BETWEEN @from AND @to`
 	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`
+
+	// Narrows places to those of some conversations.
+	ofConversations = `conversation_id IN (SELECT id FROM continuo.conversations WHERE project_id = @project AND NOT deleted`
+	isOfUser        = ` AND user_id <> '' AND user_id = @user`
+	hasLabels       = ` AND labels IS NOT NULL AND labels @> @labels::jsonb`
 )
 
 // windows are the sizes of the stretches that are looked at by age, one after the other, as long as each
@@ -73,7 +79,10 @@ type placeSearch struct {
 	scope          string
 	terms          string // as a tsquery
 	scoped         string // the same with the term of the scope
+	filter         string // of conversations
 	project        string
+	user           string
+	labels         string // a JSON object
 	conversationID string
 	from, to       int64
 	before         continuo.Place
@@ -83,6 +92,7 @@ func newPlaceSearch(q querier, query continuo.PlaceQuery) *placeSearch {
 	p := &placeSearch{
 		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
 		conversationID: query.ConversationID, from: query.From, to: query.To,
+		filter: placeFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
 	}
 	scope := continuo.IndexTerm{Text: projectTerm + query.ProjectID}
 	if query.ConversationID != "" {
@@ -96,6 +106,21 @@ func newPlaceSearch(q querier, query continuo.PlaceQuery) *placeSearch {
 		p.before.Order = math.MaxInt64
 	}
 	return p
+}
+
+// placeFilter is the condition on the conversations of places.
+func placeFilter(query continuo.PlaceQuery) string {
+	if query.UserID == "" && len(query.Labels) == 0 {
+		return "true"
+	}
+	filter := ofConversations
+	if query.UserID != "" {
+		filter += isOfUser
+	}
+	if len(query.Labels) > 0 {
+		filter += hasLabels
+	}
+	return filter + ")"
 }
 
 func (p *placeSearch) run(ctx context.Context, limit int) ([]continuo.Place, error) {
@@ -125,8 +150,10 @@ func (p *placeSearch) places(ctx context.Context, statement string, window, limi
 		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
 		"conversation": p.conversationID, "from": p.from, "to": p.to,
 		"order": p.before.Order, "before": p.before.ConversationID, "seq": p.seqBefore(),
+		"user": p.user, "labels": p.labels,
 	}
-	rows, _ := p.querier.Query(ctx, fmt.Sprintf(statement, p.scope), pgx.QueryExecModeExec, args)
+	statement = strings.NewReplacer("{scope}", p.scope, "{filter}", p.filter).Replace(statement)
+	rows, _ := p.querier.Query(ctx, statement, pgx.QueryExecModeExec, args)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[continuo.Place])
 }
 

@@ -20,8 +20,8 @@ const (
 	// The server adds up the sizes, so that it sends no more than a page. Sizes are known without reading what
 	// they are of.
 	entryRecords = `
-SELECT body, octet_length(body) FROM (
-  SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
+SELECT body, checksum, octet_length(body) FROM (
+  SELECT seq, body, checksum, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
   FROM continuo.entries WHERE conversation_id = $1 AND seq > $2
   ORDER BY seq LIMIT $3) AS page
 WHERE before < $4 ORDER BY seq`
@@ -140,12 +140,13 @@ func (p *recordPage) readEntries(ctx context.Context, q querier) error {
 	rows, _ := q.Query(ctx, entryRecords, p.conversationID, p.after.Seq, p.rows, p.bytes)
 	return p.collect(rows, func() error {
 		var body []byte
+		var checksum int64
 		var size int
-		if err := rows.Scan(&body, &size); err != nil {
+		if err := rows.Scan(&body, &checksum, &size); err != nil {
 			return err
 		}
 		entry := &continuo.Entry{}
-		p.add(continuo.Record{Entry: entry}, size)
+		p.add(continuo.Record{Entry: entry, Damaged: form.Checksum(body) != checksum}, size)
 		return entry.UnmarshalJSON(body)
 	})
 }

@@ -21,9 +21,9 @@ SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]'), coalesce(archived
 
 	putConversation = `
 INSERT INTO continuo.conversations AS old (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage,
-  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq, active_agent, kind)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8, $15, $16)
-ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, key = excluded.key, kind = excluded.kind,
+  created_at, updated_at, last_seq, deleted, archived_at, indexed_seq, active_agent, kind, user_id, labels)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $8, $15, $16, $17, $18)
+ON CONFLICT (id) DO UPDATE SET project_id = excluded.project_id, user_id = excluded.user_id, labels = excluded.labels, key = excluded.key, kind = excluded.kind,
   title = excluded.title, active_mode = excluded.active_mode, active_agent = excluded.active_agent, metadata = excluded.metadata, parent_id = excluded.parent_id, fork_seq = excluded.fork_seq,
   lineage = excluded.lineage, created_at = excluded.created_at, updated_at = excluded.updated_at, last_seq = excluded.last_seq,
   deleted = excluded.deleted, archived_at = excluded.archived_at, indexed_seq = excluded.indexed_seq, indexed_title = NULL`
@@ -38,9 +38,10 @@ SELECT id, $2, $3 FROM continuo.conversations WHERE id = $1 FOR KEY SHARE`
 
 	putEntries = `
 INSERT INTO continuo.entries (` + entryColumns + `, redacted)
-SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.redacted FROM ` + unnestEntries + `
+SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.checksum, e.redacted FROM ` + unnestEntries + `
 ON CONFLICT (conversation_id, seq) DO UPDATE SET id = excluded.id, role = excluded.role, hidden = excluded.hidden,
-  created_at = excluded.created_at, output_ref = excluded.output_ref, chars = excluded.chars, tokens = excluded.tokens, redacted = excluded.redacted, body = excluded.body`
+  created_at = excluded.created_at, output_ref = excluded.output_ref, chars = excluded.chars, tokens = excluded.tokens, redacted = excluded.redacted, body = excluded.body,
+  checksum = excluded.checksum`
 
 	dropObjects = `DELETE FROM continuo.entry_objects WHERE conversation_id = $1 AND seq = ANY ($2)`
 
@@ -95,6 +96,7 @@ type recordsToPut struct {
 	conversation *continuo.ConversationRecord // nil: none
 	entries      *wholeEntries
 	told         []continuo.Entry // the same, as they came
+	damaged      map[int64]bool   // by seq: which of them are marked as damaged
 	receipts     []continuo.Receipt
 	turns        []turnToPut
 }
@@ -114,7 +116,7 @@ type events struct {
 }
 
 func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
-	put := &recordsToPut{id: id}
+	put := &recordsToPut{id: id, damaged: map[int64]bool{}}
 	for _, record := range records {
 		owner := id
 		switch {
@@ -122,6 +124,7 @@ func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
 			put.conversation, owner = record.Conversation, record.Conversation.ID
 		case record.Entry != nil:
 			put.told, owner = append(put.told, *record.Entry), record.Entry.ConversationID
+			put.damaged[record.Entry.Seq] = record.Damaged
 		case record.Receipt != nil:
 			put.receipts = append(put.receipts, *record.Receipt)
 		case record.Turn != nil:
@@ -138,8 +141,13 @@ func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
 		}
 	}
 	var err error
-	put.entries, err = encodeWhole(id, lastOfEach(put.told))
-	return put, err
+	if put.entries, err = encodeWhole(id, lastOfEach(put.told)); err != nil {
+		return nil, err
+	}
+	for i, seq := range put.entries.seqs {
+		put.entries.checksums[i] = form.Mark(put.entries.checksums[i], put.damaged[seq])
+	}
+	return put, nil
 }
 
 // lastOfEach drops entries that another one of the same seq follows.
@@ -235,7 +243,7 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 	}
 	_, err = tx.Exec(ctx, putConversation, c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID),
 		c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq, c.Deleted, stampOrNull(c.ArchivedAt), c.ActiveAgent,
-		string(c.Kind))
+		string(c.Kind), c.UserID, textOrNull(form.Labels(c.Metadata)))
 	if err != nil {
 		return err
 	}

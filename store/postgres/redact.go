@@ -12,12 +12,13 @@ import (
 const (
 	// Whole entries, as overwriting.args gives them; $1 is the conversation.
 	unnestEntries = `
-unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::boolean[])
-  AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body, redacted)`
+unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::bigint[],
+  $12::boolean[]) AS e (seq, id, role, hidden, created_at, output_ref, chars, tokens, body, checksum, redacted)`
 
 	redactEntries = `
 UPDATE continuo.entries AS entry SET role = e.role, hidden = e.hidden, created_at = e.created_at, output_ref = nullif(e.output_ref, ''),
-  chars = e.chars, tokens = e.tokens, redacted = e.redacted, body = e.body
+  chars = e.chars, tokens = e.tokens, redacted = e.redacted, body = e.body,
+  checksum = e.checksum
 FROM ` + unnestEntries + `
 WHERE entry.conversation_id = $1 AND entry.seq = e.seq AND entry.id = e.id`
 

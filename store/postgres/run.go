@@ -233,6 +233,9 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	if query.State != "" {
 		statement += ` AND state = ` + place(string(query.State))
 	}
+	if query.UserID != "" {
+		statement += ` AND EXISTS (SELECT 1 FROM continuo.conversations AS c WHERE c.id = runs.conversation_id AND c.user_id = ` + place(query.UserID) + `)`
+	}
 	if query.BegunBy > 0 {
 		statement += ` AND first_seq <= ` + place(query.BegunBy) + ` ORDER BY first_seq DESC LIMIT ` + place(query.Limit)
 		return statement, args

@@ -11,6 +11,8 @@ import (
 
 // Options configures a Store. The zero value works.
 type Options struct {
+	// Existing has Open fail with continuo.ErrNotFound where it would make the tables.
+	Existing bool
 	// MaxConns bounds how many connections the store has, those of the writers included; Heed has one more.
 	// At least Writers+2. Default 16.
 	MaxConns int

@@ -14,9 +14,13 @@ import (
 )
 
 const (
+	// The server adds up the sizes, so that it sends no more than a page; $5 is how many bytes one has.
 	selectTurnEvents = `
-SELECT body FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id > $3
-ORDER BY last_id LIMIT $4`
+SELECT body FROM (
+  SELECT last_id, body, sum(octet_length(body)) OVER (ORDER BY last_id ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
+  FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id > $3
+  ORDER BY last_id LIMIT $4) AS page
+WHERE before < $5 ORDER BY last_id`
 
 	signalTurn = `
 WITH turn AS (
@@ -59,7 +63,7 @@ func (s *Store) TurnEvents(ctx context.Context, conversationID, turnID string, a
 }
 
 func readEvents(ctx context.Context, q querier, conversationID, turnID string, after int64, limit int) (found []continuo.TurnEvent, err error) {
-	rows, err := q.Query(ctx, selectTurnEvents, conversationID, turnID, after, limit)
+	rows, err := q.Query(ctx, selectTurnEvents, conversationID, turnID, after, limit, form.EventPageBytes)
 	if err != nil {
 		return nil, err
 	}

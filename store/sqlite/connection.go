@@ -15,6 +15,7 @@ type connection struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt // by SQL text, all of which are constants of this package
 	untidy   bool                 // there may be removed documents whose words are still in the index
+	residue  bool                 // what was redacted or deleted may still be in the write-ahead log
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {

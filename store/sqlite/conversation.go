@@ -6,18 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
 	insertConversation = `
-INSERT INTO conversations (id, project_id, key, kind, title, active_mode, active_agent, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO conversations (id, project_id, user_id, key, kind, title, active_mode, active_agent, metadata, labels, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
@@ -28,7 +31,7 @@ SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(thr
 FROM conversations WHERE id = ?1 AND last_seq >= ?2`
 
 	conversationColumns = `
-SELECT id, project_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
+SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
   coalesce(archived_at, '')`
 
 	selectConversation = conversationColumns + ` FROM conversations `
@@ -36,21 +39,21 @@ SELECT id, project_id, coalesce(key, ''), kind, title, active_mode, active_agent
 	conversationByID  = selectConversation + `WHERE id = ? AND deleted = 0`
 	conversationByKey = selectConversation + `WHERE project_id = ? AND key = ?`
 
-	unarchived = `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? AND kind = ? `
-	archived   = `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? AND kind = ? `
+	unarchived = selectConversation + `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? AND kind = ? `
+	ofUser     = selectConversation + `INDEXED BY conversations_of_user WHERE deleted = 0 AND archived_at IS NULL AND user_id <> '' AND project_id = ? AND kind = ? `
+	archived   = selectConversation + `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? AND kind = ? `
 
+	before = `AND (updated_at, id) < (?, ?) `
 	newest = `ORDER BY updated_at DESC, id DESC LIMIT ?`
-	before = `AND (updated_at, id) < (?, ?) ` + newest
 
-	newestConversations = selectConversation + unarchived + newest
-	conversationsBefore = selectConversation + unarchived + before
-	newestArchived      = selectConversation + archived + newest
-	archivedBefore      = selectConversation + archived + before
+	isOfUser = `AND user_id = ? `
+	hasLabel = `AND EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ? AND label.value = ?) `
 
 	updateConversation = `
-UPDATE conversations SET title = coalesce(?, title), active_mode = coalesce(?, active_mode), active_agent = coalesce(?, active_agent),
-  metadata = coalesce(?, metadata), updated_at = ?
-WHERE id = ? AND deleted = 0`
+UPDATE conversations SET title = coalesce(?2, title), active_mode = coalesce(?3, active_mode), active_agent = coalesce(?4, active_agent),
+  metadata = coalesce(?5, metadata), labels = iif(?5 IS NULL, labels, ?6), key = iif(?7 IS NULL, key, nullif(?7, '')),
+  user_id = coalesce(?8, iif(user_id = '', ?9, NULL), user_id), updated_at = ?10
+WHERE id = ?1 AND deleted = 0`
 )
 
 // Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
@@ -84,13 +87,13 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 
 // encodeConversation writes the columns of a conversation from id to last_seq.
 func encodeConversation(c continuo.Conversation) ([]any, error) {
-	if err := checkText(c.ID, c.ProjectID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID); err != nil {
+	if err := checkText(c.ID, c.ProjectID, c.UserID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID); err != nil {
 		return nil, err
 	}
 	lineage, err := encodeLineage(c.Lineage)
 	return []any{
-		c.ID, c.ProjectID, orNull(c.Key), string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, textOrNull(c.Metadata),
-		orNull(c.ParentID), c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
+		c.ID, c.ProjectID, c.UserID, orNull(c.Key), string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, textOrNull(c.Metadata),
+		textOrNull(form.Labels(c.Metadata)), orNull(c.ParentID), c.ForkSeq, lineage, stamp(c.CreatedAt), stamp(c.UpdatedAt), c.LastSeq,
 	}, err
 }
 
@@ -150,22 +153,45 @@ func readConversation(conn *connection, query string, args ...any) (continuo.Con
 
 // Conversations is part of continuo.ConversationStore.
 func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQuery) (found []continuo.Conversation, err error) {
-	first, next := newestConversations, conversationsBefore
-	if query.Archived {
-		first, next = newestArchived, archivedBefore
-	}
-	statement, args := first, []any{query.ProjectID, string(query.Kind), query.Limit}
-	if query.Before != (continuo.ConversationCursor{}) {
-		statement, args = next, []any{query.ProjectID, string(query.Kind), stamp(query.Before.UpdatedAt), query.Before.ID, query.Limit}
-	}
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list conversations: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
+	statement, args := listQuery(query)
 	err = s.read(ctx, func(conn *connection) error {
 		found, err = readConversations(conn, statement, args...)
 		return err
 	})
 	return found, err
+}
+
+// listQuery chooses the statement of a list, and thereby the index.
+func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
+	args = []any{query.ProjectID, string(query.Kind)}
+	switch {
+	case query.Archived:
+		statement = archived
+	case query.UserID != "":
+		statement = ofUser
+	default:
+		statement = unarchived
+	}
+	filter, more := conversationFilter(query.UserID, query.Labels)
+	statement, args = statement+filter, append(args, more...)
+	if query.Before != (continuo.ConversationCursor{}) {
+		statement, args = statement+before, append(args, stamp(query.Before.UpdatedAt), query.Before.ID)
+	}
+	return statement + newest, append(args, query.Limit)
+}
+
+// conversationFilter narrows rows of conversations to a user's, and to those with labels.
+func conversationFilter(userID string, labels map[string]string) (condition string, args []any) {
+	if userID != "" {
+		condition, args = isOfUser, append(args, userID)
+	}
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		condition, args = condition+hasLabel, append(args, name, labels[name])
+	}
+	return condition, args
 }
 
 func readConversations(conn *connection, query string, args ...any) ([]continuo.Conversation, error) {
@@ -183,7 +209,7 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 	var metadata, lineage []byte
 	var created, updated, archived string
 	columns := []any{
-		&c.ID, &c.ProjectID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
+		&c.ID, &c.ProjectID, &c.UserID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
 		&created, &updated, &c.LastSeq, &archived,
 	}
 	if err := rows.Scan(append(columns, more...)...); err != nil {
@@ -204,12 +230,17 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 
 // Update is part of continuo.ConversationStore.
 func (s *Store) Update(ctx context.Context, id string, change continuo.ConversationChange) (updated continuo.Conversation, err error) {
-	if err := checkText(stringOf(change.Title), stringOf((*string)(change.ActiveMode)), stringOf(change.ActiveAgent), string(change.Metadata)); err != nil {
+	if err := checkText(stringOf(change.Title), stringOf((*string)(change.ActiveMode)), stringOf(change.ActiveAgent), string(change.Metadata),
+		stringOf(change.Key), stringOf(change.UserID), stringOf(change.Claim)); err != nil {
 		return updated, fmt.Errorf("update conversation %s: %w", id, err)
 	}
 	err = s.write(ctx, func(conn *connection) error {
-		changed, err := conn.exec(updateConversation, valueOrNull(change.Title), valueOrNull((*string)(change.ActiveMode)),
-			valueOrNull(change.ActiveAgent), textOrNull(change.Metadata), stamp(change.UpdatedAt), id)
+		changed, err := conn.exec(updateConversation, id, valueOrNull(change.Title), valueOrNull((*string)(change.ActiveMode)),
+			valueOrNull(change.ActiveAgent), textOrNull(change.Metadata), textOrNull(form.Labels(change.Metadata)),
+			valueOrNull(change.Key), valueOrNull(change.UserID), valueOrNull(change.Claim), stamp(change.UpdatedAt))
+		if isTaken(err) {
+			return fmt.Errorf("%w: a conversation with the key %q", continuo.ErrExists, stringOf(change.Key))
+		}
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 const (
 	// What is left of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
-UPDATE conversations SET deleted = 1, key = NULL, title = '', metadata = NULL, lineage = NULL, archived_at = NULL
+UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
@@ -47,6 +47,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
+		conn.residue = true
 		if _, err := conn.exec(buryConversation, id); err != nil {
 			return err
 		}

@@ -14,9 +14,8 @@
 // What is deleted or redacted is overwritten in the file, in pages that become free too. A removed document
 // is found no more at once. Its words leave the index with the redaction that removed it; those of a deleted
 // or archived conversation, and of more than 64 entries that are redacted together, do so afterwards, two
-// documents at a time between other writes, since that takes some milliseconds each. The write-ahead log (NAME-wal) may hold older forms of pages until it is written over, which begins anew
-// after each checkpoint (about every 4 MB), and at the latest until the last process that has the file open
-// closes it. Backups, snapshots of the file system and worn blocks of the disk are beyond it.
+// documents at a time between other writes, since that takes some milliseconds each. The write-ahead log (NAME-wal), which may hold older forms of pages, is emptied after each redaction and
+// deletion; while a reader holds it, that is tried again every second, and HasResidue says so. Backups, snapshots of the file system and worn blocks of the disk are beyond it.
 //
 // Pitfalls: the file lives with two others beside it, NAME-wal and NAME-shm; copy it only with sqlite3's
 // .backup or after Close. It must not be on a network file system. No other code of this process may

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -19,8 +20,8 @@ WHERE id = ? AND last_seq = ? AND deleted = 0 AND archived_at IS NULL`
 	selectHead = `SELECT last_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
 
 	insertEntry = `
-INSERT INTO entries (id, role, hidden, created_at, output_ref, chars, tokens, redacted, body, conversation_id, seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO entries (id, role, hidden, created_at, output_ref, chars, tokens, redacted, body, checksum, conversation_id, seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertObject = `INSERT INTO entry_objects (conversation_id, object_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 
@@ -45,8 +46,9 @@ WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND output_ref = ? `
 
 // entryRow is an entry, ready to be inserted.
 type entryRow struct {
-	entry *continuo.Entry
-	body  string
+	entry    *continuo.Entry
+	body     string
+	checksum int64
 }
 
 // encodeEntries writes the stored form of the entries that are to follow seq after.
@@ -59,14 +61,15 @@ func encodeEntries(conversationID string, after int64, entries []continuo.Entry)
 				continuo.ErrInvalid, i, entry.Seq, entry.ConversationID, want, conversationID)
 		}
 		var err error
-		if rows[i], err = encodeEntry(entry); err != nil {
+		if rows[i], err = encodeEntry(entry, false); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-func encodeEntry(entry *continuo.Entry) (entryRow, error) {
+// encodeEntry writes the stored form of an entry. The checksum of a damaged one does not match its body.
+func encodeEntry(entry *continuo.Entry, damaged bool) (entryRow, error) {
 	if err := checkText(entry.ID, string(entry.Role), entry.OutputRef); err != nil {
 		return entryRow{}, fmt.Errorf("entry %d: %w", entry.Seq, err)
 	}
@@ -74,15 +77,15 @@ func encodeEntry(entry *continuo.Entry) (entryRow, error) {
 	if err != nil {
 		return entryRow{}, fmt.Errorf("%w: entry %d cannot be written as JSON: %w", continuo.ErrInvalid, entry.Seq, err)
 	}
-	return entryRow{entry, string(body)}, nil
+	return entryRow{entry, string(body), form.Mark(form.Checksum(body), damaged)}, nil
 }
 
-// columns are those of the row from id to body, and then its key.
+// columns are those of the row from id to checksum, and then its key.
 func (r *entryRow) columns() []any {
 	e := r.entry
 	return []any{
 		e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt), orNull(e.OutputRef), e.Chars, e.Tokens, e.Redacted != nil, r.body,
-		e.ConversationID, e.Seq,
+		r.checksum, e.ConversationID, e.Seq,
 	}
 }
 

@@ -37,7 +37,7 @@ func translate(err error) error {
 		return fmt.Errorf("%w: make the file and its folder writable for this user (%w)", continuo.ErrReadOnly, err)
 	case primary == lib.SQLITE_BUSY:
 		return fmt.Errorf("another process kept the database locked for too long; try again, or stop it: %w", err)
-	case primary == lib.SQLITE_CORRUPT:
+	case isCorrupt(err):
 		return fmt.Errorf("the file is damaged; restore a backup, or save what can be read with sqlite3's .recover: %w", err)
 	}
 	return err
@@ -50,6 +50,12 @@ func resultCode(err error) (primary, code int) {
 		return 0, 0
 	}
 	return failure.Code() & 0xff, failure.Code()
+}
+
+// isCorrupt reports whether SQLite found that the file is damaged.
+func isCorrupt(err error) bool {
+	primary, _ := resultCode(err)
+	return primary == lib.SQLITE_CORRUPT
 }
 
 // isTaken reports whether a row was refused because its key is taken.

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 // Facts is what a look at a file tells.
 type Facts struct {
 	Schema, Conversations, Entries int64
-	// Damage is what PRAGMA integrity_check says, a few findings at most; empty when the file is sound.
+	// Damage is what PRAGMA integrity_check says, and which entries do not match their checksums, a few findings of
+	// each at most; empty when the file is sound.
 	Damage []string
 }
 
@@ -50,7 +53,10 @@ func Inspect(ctx context.Context, path string) (found Facts, err error) {
 			return found, err
 		}
 	}
-	found.Damage, err = damageOf(ctx, db)
+	if found.Damage, err = damageOf(ctx, db); err != nil || len(found.Damage) > 0 {
+		return found, err // what reads a damaged file may fail
+	}
+	found.Damage, err = damagedEntries(ctx, db)
 	return found, err
 }
 
@@ -67,6 +73,26 @@ func damageOf(ctx context.Context, db *sql.DB) (damage []string, err error) {
 		}
 		if finding != "ok" {
 			damage = append(damage, finding)
+		}
+	}
+	return damage, rows.Err()
+}
+
+// damagedEntries reads all entries and compares them with their checksums.
+func damagedEntries(ctx context.Context, db *sql.DB) (damage []string, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT conversation_id, seq, body, checksum FROM entries`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var conversation, body sql.RawBytes
+	var seq, checksum int64
+	for rows.Next() && len(damage) < maxDamage {
+		if err := rows.Scan(&conversation, &seq, &body, &checksum); err != nil {
+			return damage, err
+		}
+		if form.Checksum(body) != checksum {
+			damage = append(damage, fmt.Sprintf("entry %d of conversation %s does not match its checksum", seq, conversation))
 		}
 	}
 	return damage, rows.Err()

@@ -14,10 +14,10 @@ const (
 
 	selectProjects = `SELECT id, created_at FROM projects ORDER BY id`
 
-	insertKey = `INSERT INTO api_keys (id, project_id, name, hash, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	insertKey = `INSERT INTO api_keys (id, project_id, user_id, name, hash, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
 	selectKey = `
-SELECT id, project_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '') FROM api_keys `
+SELECT id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '') FROM api_keys `
 
 	keyByID       = selectKey + `WHERE id = ?`
 	keysOfAll     = selectKey + `INDEXED BY api_keys_by_age ORDER BY project_id, created_at, id`
@@ -59,11 +59,11 @@ func (s *Store) Projects(ctx context.Context) (found []continuo.Project, err err
 
 // CreateKey is part of continuo.KeyStore.
 func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
-	if err := checkText(key.ID, key.ProjectID, key.Name, key.Hash); err != nil {
+	if err := checkText(key.ID, key.ProjectID, key.UserID, key.Name, key.Hash); err != nil {
 		return fmt.Errorf("create key: %w", err)
 	}
 	return s.write(ctx, func(conn *connection) error {
-		_, err := conn.exec(insertKey, key.ID, key.ProjectID, key.Name, key.Hash, stamp(key.CreatedAt), stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt))
+		_, err := conn.exec(insertKey, key.ID, key.ProjectID, key.UserID, key.Name, key.Hash, stamp(key.CreatedAt), stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt))
 		if isTaken(err) {
 			return fmt.Errorf("%w: key %s", continuo.ErrExists, key.ID)
 		}
@@ -120,7 +120,7 @@ func readKeys(conn *connection, query string, args ...any) (found []continuo.API
 	err = conn.query(query, args, func(rows *sql.Rows) error {
 		var k continuo.APIKey
 		var created, expires, revoked string
-		if err := rows.Scan(&k.ID, &k.ProjectID, &k.Name, &k.Hash, &created, &expires, &revoked); err != nil {
+		if err := rows.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked); err != nil {
 			return err
 		}
 		var err error

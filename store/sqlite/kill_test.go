@@ -47,7 +47,7 @@ func appendForever(path string) {
 	var writers sync.WaitGroup
 	for w := range killWriters {
 		key := fmt.Sprint("c", w%killConversations)
-		c, err := log.Find(context.Background(), continuo.DefaultProject, key)
+		c, err := log.Find(context.Background(), continuo.Scope{ProjectID: continuo.DefaultProject}, key)
 		if err != nil {
 			c, err = log.Create(context.Background(), continuo.Conversation{Key: key})
 			fatal(err)
@@ -172,7 +172,7 @@ func checkSurvivors(t *testing.T, path string, acknowledged map[string]string) {
 	there := map[string]string{}
 	for i := range killConversations {
 		key := fmt.Sprint("c", i)
-		c, err := log.Find(t.Context(), continuo.DefaultProject, key)
+		c, err := log.Find(t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, key)
 		if err != nil {
 			continue // the kill may have come first; what is missing shows below
 		}

@@ -25,14 +25,18 @@ const applicationID = 0x43746e6f
 // changeNothing fails when the file is read-only; BEGIN IMMEDIATE does not.
 const changeNothing = `UPDATE blobs SET data = data WHERE false`
 
-// prepareFile makes the folder and the file when they are missing, and returns the absolute path.
-func prepareFile(path string) (string, error) {
+// prepareFile makes the folder and the file when they are missing, unless they must exist, and returns the
+// absolute path.
+func prepareFile(path string, existing bool) (string, error) {
 	if path == "" {
 		return "", errors.New("open database: the path is empty; name a file")
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", path, err)
+	}
+	if existing {
+		return absolute, checkExists(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(absolute), 0o700); err != nil {
 		return "", fmt.Errorf("open %s: make its folder: %w", path, translate(err))
@@ -50,6 +54,18 @@ func prepareFile(path string) (string, error) {
 		return "", fmt.Errorf("open %s: %w", path, translate(err))
 	}
 	return absolute, nil
+}
+
+// checkExists fails where there is no file yet, or an empty one, which SQLite takes for a new database.
+func checkExists(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no file %s: %w", path, continuo.ErrNotFound)
+	case err == nil && info.Mode().IsRegular() && info.Size() == 0:
+		return fmt.Errorf("the file %s is empty: %w", path, continuo.ErrNotFound)
+	}
+	return nil // other errors are explained when it is opened
 }
 
 // dataSource names the file and the settings of every connection. The journal mode is missing: it
@@ -130,7 +146,7 @@ func bringUpToDate(conn *connection) error {
 	if err := migrate(conn, all); err != nil {
 		return err
 	}
-	conn.untidy = true // if the program ended too soon
+	conn.untidy, conn.residue = true, true // if the program ended too soon
 	_, err = conn.exec(changeNothing)
 	return err
 }

@@ -24,8 +24,12 @@ const (
 	// The join is in this order, so that nothing is sorted.
 	selectPlaces = `
 SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
-WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ?
-ORDER BY words.rowid DESC LIMIT ?`
+WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ? `
+
+	newestPlaces = `ORDER BY words.rowid DESC LIMIT ?`
+
+	// Narrows places to those of some conversations: one row is looked up for each place that the words give.
+	ofConversations = `AND EXISTS (SELECT 1 FROM conversations WHERE id = documents.conversation_id `
 
 	// Reads the places of each term to count them: the time goes with these.
 	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT ?`
@@ -83,7 +87,11 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 		if err != nil {
 			return err
 		}
-		return conn.query(selectPlaces, []any{match, lowest, highest, first, last, query.Limit}, func(rows *sql.Rows) error {
+		statement, args := selectPlaces, []any{match, lowest, highest, first, last}
+		if filter, more := conversationFilter(query.UserID, query.Labels); filter != "" {
+			statement, args = statement+ofConversations+filter+`) `, append(args, more...)
+		}
+		return conn.query(statement+newestPlaces, append(args, query.Limit), func(rows *sql.Rows) error {
 			var p continuo.Place
 			err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
 			found = append(found, p)
@@ -144,7 +152,7 @@ func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowes
 		}
 		wanted = append(wanted, text)
 	}
-	if !prefixes {
+	if !prefixes || query.UserID != "" || len(query.Labels) > 0 { // the newest of all may be none of a user's
 		return nil, nil
 	}
 	wanted = append(wanted, " "+scopeOf(query)+" ")

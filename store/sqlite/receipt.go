@@ -12,6 +12,11 @@ import (
 const (
 	insertReceipt = `INSERT INTO receipts (conversation_id, key, fingerprint, first_seq, last_seq) VALUES (?, ?, ?, ?, ?)`
 
+	advanceReceipt = `
+INSERT INTO receipts (conversation_id, key, fingerprint, first_seq, last_seq) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (conversation_id, key) DO UPDATE SET first_seq = excluded.first_seq, last_seq = excluded.last_seq
+WHERE receipts.fingerprint = excluded.fingerprint AND (excluded.last_seq, excluded.first_seq) > (receipts.last_seq, receipts.first_seq)`
+
 	selectReceipt = `SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key = ?`
 )
 
@@ -31,6 +36,34 @@ func insertReceipts(conn *connection, conversationID string, receipts []continuo
 		}
 	}
 	return nil
+}
+
+// AdvanceReceipt is part of continuo.EntryStore.
+func (s *Store) AdvanceReceipt(ctx context.Context, conversationID string, r continuo.Receipt) (kept continuo.Receipt, err error) {
+	if err := checkReceipts([]continuo.Receipt{r}); err != nil {
+		return kept, err
+	}
+	err = s.write(ctx, func(conn *connection) error {
+		if err := canAdd(conn, conversationID); err != nil {
+			return err
+		}
+		if _, err := conn.exec(advanceReceipt, conversationID, r.Key, r.Fingerprint, r.First, r.Last); err != nil {
+			return err
+		}
+		return conn.row(selectReceipt, []any{conversationID, r.Key}, &kept.Key, &kept.Fingerprint, &kept.First, &kept.Last)
+	})
+	return kept, err
+}
+
+// canAdd fails where nothing can be added to a conversation.
+func canAdd(conn *connection, conversationID string) error {
+	var last int64
+	var archived bool
+	err := conn.row(selectHead, []any{conversationID}, &last, &archived)
+	if err == nil && archived {
+		return fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
+	}
+	return orNotFound(err)
 }
 
 // Receipt is part of continuo.EntryStore.

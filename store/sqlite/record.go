@@ -19,6 +19,9 @@ const (
 
 	conversationRecord = conversationColumns + `, deleted FROM conversations WHERE id = ?`
 
+	entriesAbove = `
+SELECT body, checksum FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT ?`
+
 	receiptsAbove = `
 SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key > ? ORDER BY key LIMIT ?`
 
@@ -126,16 +129,17 @@ func (p *recordPage) readConversation() error {
 }
 
 func (p *recordPage) readEntries(after continuo.RecordPlace) error {
-	return p.conn.query(entriesAll+ascending, []any{p.conversationID, after.Seq + 1, int64(math.MaxInt64), p.limit}, func(rows *sql.Rows) error {
+	return p.conn.query(entriesAbove, []any{p.conversationID, after.Seq, p.limit}, func(rows *sql.Rows) error {
 		var body sql.RawBytes
-		if err := rows.Scan(&body); err != nil {
+		var checksum int64
+		if err := rows.Scan(&body, &checksum); err != nil {
 			return err
 		}
 		var entry continuo.Entry
 		if err := entry.UnmarshalJSON(body); err != nil {
 			return err
 		}
-		return p.add(continuo.Record{Entry: &entry}, len(body))
+		return p.add(continuo.Record{Entry: &entry, Damaged: form.Checksum(body) != checksum}, len(body))
 	})
 }
 

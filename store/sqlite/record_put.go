@@ -14,7 +14,7 @@ import (
 
 const (
 	replaceConversation = `
-UPDATE conversations SET id = ?, project_id = ?, key = ?, kind = ?, title = ?, active_mode = ?, active_agent = ?, metadata = ?,
+UPDATE conversations SET id = ?, project_id = ?, user_id = ?, key = ?, kind = ?, title = ?, active_mode = ?, active_agent = ?, metadata = ?, labels = ?,
   parent_id = ?, fork_seq = ?, lineage = ?, created_at = ?, updated_at = ?, last_seq = ?, archived_at = ?, deleted = ?
 WHERE id = ?`
 
@@ -106,7 +106,7 @@ func encodeRecord(conversationID string, r *continuo.Record) (put func(*connecti
 		row, err := encodeConversation(r.Conversation.Conversation)
 		return func(conn *connection) error { return putConversation(conn, r.Conversation, row) }, r.Conversation.ID, err
 	case r.Entry != nil:
-		row, err := encodeEntry(r.Entry)
+		row, err := encodeEntry(r.Entry, r.Damaged)
 		return func(conn *connection) error { return putEntry(conn, row) }, r.Entry.ConversationID, err
 	case r.Receipt != nil:
 		err := checkReceipts([]continuo.Receipt{*r.Receipt})

@@ -14,7 +14,8 @@ import (
 const (
 	// The only statement that changes an entry: a redaction by a person, or a copy that is put back.
 	replaceEntry = `
-UPDATE entries SET id = ?, role = ?, hidden = ?, created_at = ?, output_ref = ?, chars = ?, tokens = ?, redacted = ?, body = ?
+UPDATE entries SET id = ?, role = ?, hidden = ?, created_at = ?, output_ref = ?, chars = ?, tokens = ?, redacted = ?, body = ?,
+  checksum = ?
 WHERE conversation_id = ? AND seq = ?`
 
 	selectEntry = `SELECT body FROM entries WHERE conversation_id = ? AND seq = ? AND id = ?`
@@ -31,7 +32,7 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 	rows := make([]entryRow, len(entries))
 	for i := range entries {
 		var err error
-		if rows[i], err = encodeEntry(&entries[i]); err != nil {
+		if rows[i], err = encodeEntry(&entries[i], false); err != nil {
 			return err
 		}
 		if entries[i].ConversationID != conversationID {
@@ -43,6 +44,7 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if err != nil {
 			return err
 		}
+		conn.residue = true
 		for i, row := range rows {
 			remove := eraseDocument
 			if i >= eraseAtOnce {

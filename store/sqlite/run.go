@@ -48,6 +48,7 @@ SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_a
 	runsOfWorkflows    = ` AND workflow_id NOT LIKE 'crew:%'`
 	runsOfCrews        = ` AND workflow_id LIKE 'crew:%'`
 	runsOfState        = ` AND state = ?`
+	runsOfUser         = ` AND EXISTS (SELECT 1 FROM conversations AS c WHERE c.id = runs.conversation_id AND c.user_id = ?)`
 	runsBefore         = ` AND (started_at, id) < (?, ?)`
 	runsBegunBy        = ` AND first_seq <= ? ORDER BY first_seq DESC LIMIT ?`
 	newestRuns         = ` ORDER BY started_at DESC, id DESC LIMIT ?`
@@ -185,6 +186,9 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	}
 	if query.State != "" {
 		statement, args = statement+runsOfState, append(args, string(query.State))
+	}
+	if query.UserID != "" {
+		statement, args = statement+runsOfUser, append(args, query.UserID)
 	}
 	if query.BegunBy > 0 {
 		return statement + runsBegunBy, append(args, query.BegunBy, query.Limit)

@@ -97,8 +97,9 @@ var rewrites = regexp.MustCompile(`(?is)\b(?:(?:UPDATE(?:\s+OR\s+\w+)?|DELETE\s+
 func TestTheLogIsOnlyAddedTo(t *testing.T) {
 	allowed := []string{
 		"delete.go: DELETE FROM entries", "delete.go: DELETE FROM receipts",
-		"open.go: UPDATE blobs",          // of no row: it finds out whether the file can be written
-		"record_put.go: UPDATE receipts", // a copy that is put back
+		"open.go: UPDATE blobs", // of no row: it finds out whether the file can be written
+		"receipt.go: ON CONFLICT (conversation_id, key) DO UPDATE", // a mark that moves on
+		"record_put.go: UPDATE receipts",                           // a copy that is put back
 		"redact.go: UPDATE entries",
 	}
 	var found []string
@@ -131,31 +132,33 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
 	defer store.Close()
 	queries := map[string]string{
-		selectHead:          "(id=?)",
-		conversationByID:    "(id=?)",
-		conversationByKey:   "conversations_by_key (project_id=? AND key=?)",
-		newestConversations: "conversations_by_change (project_id=? AND kind=?)",
-		conversationsBefore: "conversations_by_change (project_id=? AND kind=? AND (updated_at,id)<(?,?))",
-		selectReceipt:       "(conversation_id=? AND key=?)",
-		selectBlob:          "(hash=?)",
-		newestArchived:      "conversations_archived (project_id=? AND kind=?)",
-		archivedBefore:      "conversations_archived (project_id=? AND kind=? AND (updated_at,id)<(?,?))",
-		moveHead:            "(id=?)",
-		countForks:          "(ancestor_id=?)",
-		deleteEntries:       "(conversation_id=? AND seq>?)",
-		deleteReceipts:      "(conversation_id=?)",
-		selectAncestor:      "(ancestor_id=?)",
-		selectKept:          "(ancestor_id=?)",
-		selectReleased:      "(id=?)",
-		selectArchived:      "(id=?)",
-		selectEntry:         "(conversation_id=? AND seq=?)",
-		replaceEntry:        "(conversation_id=? AND seq=?)",
-		countOwnEntries:     "(conversation_id=? AND seq>? AND seq<?)",
-		objectsAbove:        "(conversation_id=?)",
-		deleteObjectsAbove:  "(conversation_id=?)",
-		objectsOf:           "(conversation_id=?)",
-		countNeeds:          "(conversation_id=? AND object_id=?)",
-		deleteDiscard:       "(name=?)",
+		selectHead:                          "(id=?)",
+		conversationByID:                    "(id=?)",
+		conversationByKey:                   "conversations_by_key (project_id=? AND key=?)",
+		unarchived + newest:                 "conversations_by_change (project_id=? AND kind=?)",
+		unarchived + before + newest:        "conversations_by_change (project_id=? AND kind=? AND (updated_at,id)<(?,?))",
+		ofUser + isOfUser + newest:          "conversations_of_user (project_id=? AND user_id=? AND kind=?)",
+		ofUser + isOfUser + before + newest: "conversations_of_user (project_id=? AND user_id=? AND kind=? AND (updated_at,id)<(?,?))",
+		selectReceipt:                       "(conversation_id=? AND key=?)",
+		selectBlob:                          "(hash=?)",
+		archived + newest:                   "conversations_archived (project_id=? AND kind=?)",
+		archived + before + newest:          "conversations_archived (project_id=? AND kind=? AND (updated_at,id)<(?,?))",
+		moveHead:                            "(id=?)",
+		countForks:                          "(ancestor_id=?)",
+		deleteEntries:                       "(conversation_id=? AND seq>?)",
+		deleteReceipts:                      "(conversation_id=?)",
+		selectAncestor:                      "(ancestor_id=?)",
+		selectKept:                          "(ancestor_id=?)",
+		selectReleased:                      "(id=?)",
+		selectArchived:                      "(id=?)",
+		selectEntry:                         "(conversation_id=? AND seq=?)",
+		replaceEntry:                        "(conversation_id=? AND seq=?)",
+		countOwnEntries:                     "(conversation_id=? AND seq>? AND seq<?)",
+		objectsAbove:                        "(conversation_id=?)",
+		deleteObjectsAbove:                  "(conversation_id=?)",
+		objectsOf:                           "(conversation_id=?)",
+		countNeeds:                          "(conversation_id=? AND object_id=?)",
+		deleteDiscard:                       "(name=?)",
 
 		unindexedOfProject: "conversations_unindexed (project_id=?)",
 		unindexedOne:       "(id=?)",

@@ -14,6 +14,8 @@ import (
 
 // Options configures a Store. The zero value works.
 type Options struct {
+	// Existing has Open fail with continuo.ErrNotFound where it would make the file: it is missing or empty.
+	Existing bool
 	// MaxReaders bounds how many reads run at once; more wait. Default: the number of processors, at least 4.
 	MaxReaders int
 	// BusyTimeout is how long an operation waits for another process that is writing. Default 10 s.
@@ -55,7 +57,7 @@ var _ continuo.Store = (*Store)(nil)
 // folder cannot be written, with continuo.ErrFull, and with continuo.ErrNewerSchema; the file is not
 // touched when it is no database of Continuo's. The caller must Close the store.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
-	path, err := prepareFile(path)
+	path, err := prepareFile(path, options.Existing)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s := &Store{path: path, db: db, writer: newWriter(conn), readers: newReaders(db, options.MaxReaders), now: options.Now}
+	s := &Store{path: path, db: db, writer: newWriter(conn, options.BusyTimeout), readers: newReaders(db, options.MaxReaders), now: options.Now}
 	s.close = sync.OnceValue(s.closeAll)
 	return s, nil
 }
@@ -95,6 +97,9 @@ func (s *Store) closeAll() error {
 	}
 	return nil
 }
+
+// HasResidue is part of continuo.ResidueStore.
+func (s *Store) HasResidue() bool { return s.writer.residue.Load() }
 
 // write runs a change in a transaction that other changes may share; see change.apply.
 func (s *Store) write(ctx context.Context, apply func(*connection) error) error {

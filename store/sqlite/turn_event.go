@@ -50,12 +50,14 @@ func (s *Store) TurnEvents(ctx context.Context, conversationID, turnID string, a
 		return nil, fmt.Errorf("read events of turn %s: %w: limit %d is less than 1", turnID, continuo.ErrInvalid, limit)
 	}
 	err = s.read(ctx, func(conn *connection) error {
+		bytes := 0
 		err := conn.query(selectTurnEvents, []any{conversationID, turnID, after, limit}, func(rows *sql.Rows) error {
 			var body sql.RawBytes
 			if err := rows.Scan(&body); err != nil {
 				return err
 			}
-			if found, err = form.DecodeEvents(found, body, after); err == nil && len(found) >= limit {
+			bytes += len(body)
+			if found, err = form.DecodeEvents(found, body, after); err == nil && (len(found) >= limit || bytes >= form.EventPageBytes) {
 				return errEnough
 			}
 			return err

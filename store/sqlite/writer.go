@@ -3,7 +3,10 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -15,6 +18,9 @@ type writer struct {
 	changes chan *change // unbuffered: whoever waits to be taken holds its own change
 	closing chan struct{}
 	closed  sync.WaitGroup
+	// resetTimeout is the statement that sets the connection's usual busy timeout.
+	resetTimeout string
+	residue      atomic.Bool // as of the connection, for others to read
 }
 
 // change is one caller's write.
@@ -30,8 +36,11 @@ type change struct {
 // maxGroup bounds how many changes share a commit.
 const maxGroup = 256
 
-func newWriter(conn *connection) *writer {
-	w := &writer{conn: conn, changes: make(chan *change), closing: make(chan struct{})}
+func newWriter(conn *connection, busyTimeout time.Duration) *writer {
+	w := &writer{
+		conn: conn, changes: make(chan *change), closing: make(chan struct{}),
+		resetTimeout: fmt.Sprintf(`PRAGMA busy_timeout = %d`, busyTimeout.Milliseconds()),
+	}
 	w.closed.Go(w.run)
 	return w
 }
@@ -71,14 +80,43 @@ func (w *writer) run() {
 			return
 		case <-idle:
 			w.tidy()
+		case <-w.retry():
+			w.truncateLog()
 		case first := <-w.changes:
 			group := w.gather(first)
 			w.commit(group)
+			if w.conn.residue {
+				w.truncateLog()
+			}
 			for _, c := range group {
 				close(c.done)
 			}
 		}
 	}
+}
+
+// truncateRetry is how long to wait before the write-ahead log is cleared again that a reader held.
+const truncateRetry = time.Second
+
+// retry fires when there is residue in the write-ahead log; nil, which never fires, when there is none.
+func (w *writer) retry() <-chan time.Time {
+	if !w.conn.residue {
+		return nil
+	}
+	return time.After(truncateRetry)
+}
+
+// truncateLog moves everything from the write-ahead log to the file and empties the log, so that no older form of
+// a page stays there. A reader of another process may hold it: then it is tried again until it is done.
+func (w *writer) truncateLog() {
+	var busy, frames, moved int64
+	err := w.conn.script(`PRAGMA busy_timeout = 100`) // for readers: others wait for this connection
+	if err == nil {
+		err = w.conn.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &frames, &moved)
+	}
+	err = errors.Join(err, w.conn.script(w.resetTimeout))
+	w.conn.residue = err != nil || busy != 0
+	w.residue.Store(w.conn.residue)
 }
 
 // tidy takes the words of some removed documents out of the index. Where that fails, it is tried again
@@ -90,6 +128,7 @@ func (w *writer) tidy() {
 		err = w.conn.transact(func() error { return purgeWords(w.conn, purgeInBetween) })
 	}
 	w.conn.untidy = removed && err == nil
+	w.conn.residue = w.conn.residue || removed
 }
 
 // gather takes the changes that wait now.

@@ -13,7 +13,7 @@ func testCreate(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 3)
 	c := continuo.Conversation{
-		ID: "b", ProjectID: "p", Key: "my key/ö", Kind: continuo.KindAgent, Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent, ActiveAgent: "Agent ä",
+		ID: "b", ProjectID: "p", UserID: "ада@example.com / 1", Key: "my key/ö", Kind: continuo.KindAgent, Title: "Titel 😀 'quoted'", ActiveMode: continuo.ModeAgent, ActiveAgent: "Agent ä",
 		Metadata: json.RawMessage(`{"z":1.50,"a":{"b":[12345678901234567890]},"<":"\u2028"}`),
 		ParentID: "a", ForkSeq: 2, CreatedAt: at(1), UpdatedAt: at(2), LastSeq: 2,
 		Lineage: []continuo.Segment{{ConversationID: "a", Through: 2}},
@@ -141,19 +141,23 @@ func list(t *testing.T, store continuo.Store, limit int) []string {
 
 func listKind(t *testing.T, store continuo.Store, kind continuo.Kind, limit int) []string {
 	t.Helper()
-	var ids []string
-	query := continuo.ConversationQuery{ProjectID: "p", Kind: kind, Limit: limit}
+	return listAll(t, store, continuo.ConversationQuery{ProjectID: "p", Kind: kind, Limit: limit})
+}
+
+// listAll reads a list page by page.
+func listAll(t *testing.T, store continuo.Store, query continuo.ConversationQuery) (ids []string) {
+	t.Helper()
 	for {
 		page, err := store.Conversations(t.Context(), query)
 		noError(t, err)
-		if len(page) > limit {
-			t.Fatalf("asked for %d conversations, got %d", limit, len(page))
+		if len(page) > query.Limit {
+			t.Fatalf("asked for %d conversations, got %d", query.Limit, len(page))
 		}
 		for _, c := range page {
 			ids = append(ids, c.ID)
 			query.Before = continuo.ConversationCursor{UpdatedAt: c.UpdatedAt, ID: c.ID}
 		}
-		if len(page) < limit {
+		if len(page) < query.Limit {
 			return ids
 		}
 	}

@@ -193,7 +193,7 @@ func fullEntry(conversationID string) continuo.Entry {
 		},
 		Name: "name", Reasoning: &continuo.Reasoning{Text: "hm", Signature: "c2ln"},
 		Error: &continuo.TurnError{
-			Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Message: "m", Retryable: true, ProviderStatus: 504,
+			Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Message: "m", Retryable: true, ProviderStatus: 504, RetryAfter: 7,
 			PartialToolCalls: []continuo.PartialToolCall{{ID: "p", Name: "f", Arguments: `{"a`}},
 		},
 		Mode: continuo.ModeAgent, RunID: "run", WorkflowID: "wf", NodeID: "node", AgentID: "agent", TurnID: "turn",
@@ -230,6 +230,43 @@ func testReceipts(t *testing.T, opener Opener) {
 			}
 		}
 	}
+}
+
+func testAdvanceReceipt(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 0)
+	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", Entries: entries("a", 1, 2), Receipts: []continuo.Receipt{{Key: "append", Fingerprint: "f", First: 1, Last: 2}}}))
+	before, err := store.Conversation(ctx, "a")
+	noError(t, err)
+	at := func(first, last int64) continuo.Receipt {
+		return continuo.Receipt{Key: "mark 'x'\u2028", Fingerprint: "m", First: first, Last: last}
+	}
+	for _, step := range []struct{ give, want continuo.Receipt }{
+		{at(0, 0), at(0, 0)},
+		{at(2, 0), at(2, 0)},
+		{at(1, 0), at(2, 0)},
+		{at(0, 7), at(0, 7)},
+		{at(9, 6), at(0, 7)},
+		{at(0, 7), at(0, 7)},
+		{at(3, 7), at(3, 7)},
+		{continuo.Receipt{Key: at(0, 0).Key, Fingerprint: "another", First: 9, Last: 99}, at(3, 7)},
+		{continuo.Receipt{Key: "append", Fingerprint: "m", First: 9, Last: 99}, continuo.Receipt{Key: "append", Fingerprint: "f", First: 1, Last: 2}},
+	} {
+		kept, err := store.AdvanceReceipt(ctx, "a", step.give)
+		noError(t, err)
+		same(t, "receipt after an advance", kept, step.want)
+		for _, s := range []continuo.Store{store, open(t, opener)} {
+			got, err := s.Receipt(ctx, "a", step.give.Key)
+			noError(t, err)
+			same(t, "receipt that is kept", got, step.want)
+		}
+	}
+	after, err := store.Conversation(ctx, "a")
+	noError(t, err)
+	same(t, "conversation", after, before)
+	expectError(t, "of no conversation", second(store.AdvanceReceipt(ctx, "none", at(1, 1))), continuo.ErrNotFound)
+	noError(t, store.Delete(ctx, "a"))
+	expectError(t, "of a deleted conversation", second(store.AdvanceReceipt(ctx, "a", at(1, 9))), continuo.ErrNotFound)
 }
 
 func testBlobs(t *testing.T, opener Opener) {

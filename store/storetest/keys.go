@@ -30,7 +30,7 @@ func testAPIKeys(t *testing.T, opener Opener) {
 	made := []continuo.APIKey{
 		{ID: "k3", ProjectID: "P", Hash: "h", CreatedAt: at(9)},
 		{ID: "k1", ProjectID: "p", Name: "the first <&> 😀", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5)},
-		{ID: "k0", ProjectID: "p", Name: "later", Hash: "h1", CreatedAt: at(2), RevokedAt: at(4)},
+		{ID: "k0", ProjectID: "p", UserID: "ada ö", Name: "later", Hash: "h1", CreatedAt: at(2), RevokedAt: at(4)},
 		{ID: "k2", ProjectID: "p", Hash: "h2", CreatedAt: at(2)},
 	}
 	for _, i := range []int{3, 0, 2, 1} {

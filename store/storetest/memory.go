@@ -72,6 +72,7 @@ type memoryEntry struct {
 	redacted  bool
 	objects   []string
 	body      []byte
+	damaged   bool // the reference store never damages an entry itself; PutRecords marks one
 }
 
 // begin locks the data, unless there is a reason not to work.
@@ -120,7 +121,7 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 
 // checkMemoryConversation refuses what not every database can keep.
 func checkMemoryConversation(c continuo.Conversation) error {
-	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
+	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.UserID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
 }
 
 func checkMemoryTexts(what string, texts ...string) error {
@@ -216,6 +217,7 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	before := continuo.Conversation{UpdatedAt: query.Before.UpdatedAt, ID: query.Before.ID}
 	for _, c := range m.conversations {
 		if c.deleted || c.ArchivedAt.IsZero() == query.Archived || c.ProjectID != query.ProjectID || c.Kind != query.Kind ||
+			!c.isOne(query.UserID, query.Labels) ||
 			query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
 			continue
 		}
@@ -225,19 +227,32 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	return found[:min(len(found), query.Limit)], nil
 }
 
+// isOne reports whether a conversation is a user's ("": anybody's) and has labels.
+func (c *memoryConversation) isOne(userID string, labels map[string]string) bool {
+	if userID != "" && c.UserID != userID {
+		return false
+	}
+	has := continuo.LabelsOf(c.Metadata)
+	for name, value := range labels {
+		if got, ok := has[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
 func newestFirst(a, b continuo.Conversation) int {
 	return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 }
 
 func (m *memory) Update(ctx context.Context, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
-	title, agent := "", ""
-	if change.Title != nil {
-		title = *change.Title
+	texts := []string{string(change.Metadata)}
+	for _, text := range []*string{change.Title, change.ActiveAgent, change.Key, change.UserID, change.Claim} {
+		if text != nil {
+			texts = append(texts, *text)
+		}
 	}
-	if change.ActiveAgent != nil {
-		agent = *change.ActiveAgent
-	}
-	if err := checkMemoryTexts("update conversation "+id, title, agent, string(change.Metadata)); err != nil {
+	if err := checkMemoryTexts("update conversation "+id, texts...); err != nil {
 		return continuo.Conversation{}, err
 	}
 	if err := m.begin(ctx); err != nil {
@@ -247,6 +262,20 @@ func (m *memory) Update(ctx context.Context, id string, change continuo.Conversa
 	c, err := m.live(id)
 	if err != nil {
 		return continuo.Conversation{}, err
+	}
+	if change.Key != nil {
+		if *change.Key != "" && slices.ContainsFunc(m.conversations, func(other *memoryConversation) bool {
+			return other != c && other.ProjectID == c.ProjectID && other.Key == *change.Key
+		}) {
+			return continuo.Conversation{}, continuo.ErrExists
+		}
+		c.Key = *change.Key
+	}
+	switch {
+	case change.UserID != nil:
+		c.UserID = *change.UserID
+	case change.Claim != nil && c.UserID == "":
+		c.UserID = *change.Claim
 	}
 	if change.Title != nil {
 		c.Title = *change.Title
@@ -274,7 +303,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	archivedAt := c.ArchivedAt
-	c.deleted, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", nil, nil, time.Time{}
+	c.deleted, c.UserID, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", "", nil, nil, time.Time{}
 	c.receipts, c.turns, c.runs = nil, nil, nil
 	c.forget()
 	m.release()
@@ -425,6 +454,30 @@ func (m *memory) Receipt(ctx context.Context, conversationID, key string) (conti
 		}
 	}
 	return continuo.Receipt{}, continuo.ErrNotFound
+}
+
+func (m *memory) AdvanceReceipt(ctx context.Context, conversationID string, receipt continuo.Receipt) (continuo.Receipt, error) {
+	if err := checkMemoryTexts("receipt", receipt.Key, receipt.Fingerprint); err != nil {
+		return continuo.Receipt{}, err
+	}
+	if err := m.begin(ctx); err != nil {
+		return continuo.Receipt{}, err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(conversationID)
+	if err != nil {
+		return continuo.Receipt{}, err
+	}
+	if !c.ArchivedAt.IsZero() {
+		return continuo.Receipt{}, continuo.ErrArchived
+	}
+	kept, ok := c.receipts[receipt.Key]
+	isAhead := cmp.Or(cmp.Compare(receipt.Last, kept.Last), cmp.Compare(receipt.First, kept.First)) > 0
+	if !ok || kept.Fingerprint == receipt.Fingerprint && isAhead {
+		kept = receipt
+		c.receipts[receipt.Key] = kept
+	}
+	return kept, nil
 }
 
 func (m *memory) PutBlob(ctx context.Context, hash string, data []byte) error {

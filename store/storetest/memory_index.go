@@ -147,6 +147,9 @@ func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]conti
 		if c.ProjectID != query.ProjectID && query.ConversationID == "" || query.ConversationID != "" && c.ID != query.ConversationID {
 			continue
 		}
+		if !c.isOne(query.UserID, query.Labels) {
+			continue
+		}
 		for seq, d := range c.documents {
 			if (query.From == 0 || seq >= query.From) && (query.To == 0 || seq <= query.To) && d.has(query.Terms) {
 				found = append(found, placed{d, continuo.Place{ConversationID: c.ID, Seq: seq, Order: d.order}})

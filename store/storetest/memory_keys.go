@@ -38,7 +38,7 @@ func (m *memory) Projects(ctx context.Context) ([]continuo.Project, error) {
 }
 
 func (m *memory) CreateKey(ctx context.Context, key continuo.APIKey) error {
-	if err := checkMemoryTexts("create key", key.ID, key.ProjectID, key.Name, key.Hash); err != nil {
+	if err := checkMemoryTexts("create key", key.ID, key.ProjectID, key.UserID, key.Name, key.Hash); err != nil {
 		return err
 	}
 	if err := m.begin(ctx); err != nil {

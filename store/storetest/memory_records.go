@@ -97,7 +97,7 @@ func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Rec
 		if err := json.Unmarshal(e.body, &entry); err != nil {
 			return nil, err
 		}
-		all = append(all, continuo.Record{Entry: &entry})
+		all = append(all, continuo.Record{Entry: &entry, Damaged: e.damaged})
 	}
 	for _, receipt := range c.receipts {
 		all = append(all, continuo.Record{Receipt: &receipt})
@@ -248,6 +248,7 @@ func (c *memoryConversation) put(m *memory, r continuo.Record) error {
 		if err != nil {
 			return err
 		}
+		encoded[0].damaged = r.Damaged
 		c.entries = slices.DeleteFunc(c.entries, func(e memoryEntry) bool { return e.seq == r.Entry.Seq })
 		c.needs = slices.DeleteFunc(c.needs, func(n memoryNeed) bool { return n.seq == r.Entry.Seq })
 		c.append(encoded)

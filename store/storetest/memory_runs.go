@@ -75,7 +75,7 @@ func (m *memory) Run(ctx context.Context, projectID, runID string) (continuo.Run
 func (m *memory) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
 	before := continuo.Run{StartedAt: query.Before.StartedAt, ID: query.Before.ID}
 	wanted := func(r continuo.Run) bool {
-		return r.ProjectID == query.ProjectID && (query.ConversationID == "" || r.ConversationID == query.ConversationID) &&
+		return r.ProjectID == query.ProjectID && (query.UserID == "" || m.find(r.ConversationID).UserID == query.UserID) && (query.ConversationID == "" || r.ConversationID == query.ConversationID) &&
 			(query.WorkflowID == "" || r.WorkflowID == query.WorkflowID) && query.Of.Has(r.WorkflowID) && (query.State == "" || r.State == query.State) &&
 			(query.BegunBy > 0 && r.FirstSeq <= query.BegunBy || query.BegunBy == 0 && (query.Before == (continuo.RunCursor{}) || newestRunFirst(r, before) > 0))
 	}

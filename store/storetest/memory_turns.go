@@ -289,6 +289,9 @@ func (m *memory) selectTurns(ctx context.Context, wanted func(*memoryTurn) bool,
 	return turns, nil
 }
 
+// eventPageBytes is about how many bytes of events one read returns.
+const eventPageBytes = 256 << 10
+
 func (m *memory) TurnEvents(ctx context.Context, conversationID, turnID string, after int64, limit int) ([]continuo.TurnEvent, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read events of turn %s: %w: limit %d is less than 1", turnID, continuo.ErrInvalid, limit)
@@ -302,13 +305,15 @@ func (m *memory) TurnEvents(ctx context.Context, conversationID, turnID string, 
 		return nil, nil
 	}
 	var found []continuo.TurnEvent
+	bytes := 0
 	for _, together := range t.events {
 		for _, event := range together {
 			if event.ID > after {
 				found = append(found, event)
+				bytes += len(event.Data)
 			}
 		}
-		if len(found) >= limit {
+		if len(found) >= limit || bytes >= eventPageBytes {
 			break
 		}
 	}

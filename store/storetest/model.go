@@ -28,20 +28,21 @@ func testModel(t *testing.T, opener Opener) {
 		run++
 		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run), archives: map[string][]continuo.Record{}}
 		rt.Repeat(map[string]func(*rapid.T){
-			"create": m.create,
-			"append": m.append,
-			"update": m.update,
-			"fork":   m.fork,
-			"delete": m.delete,
-			"read":   m.read,
-			"list":   m.list,
-			"blob":   m.blob,
-			"begin":  m.begin,
-			"take":   m.take,
-			"turn":   m.turn,
-			"signal": m.signal,
-			"turns":  m.turns,
-			"runs":   m.runs,
+			"create":  m.create,
+			"append":  m.append,
+			"update":  m.update,
+			"advance": m.advance,
+			"fork":    m.fork,
+			"delete":  m.delete,
+			"read":    m.read,
+			"list":    m.list,
+			"blob":    m.blob,
+			"begin":   m.begin,
+			"take":    m.take,
+			"turn":    m.turn,
+			"signal":  m.signal,
+			"turns":   m.turns,
+			"runs":    m.runs,
 
 			"redact":   m.redact,
 			"archive":  m.archive,
@@ -208,6 +209,17 @@ func (m *model) append(rt *rapid.T) {
 	_, _ = both(rt, m, "append", func(s continuo.Store) (any, error) { return nil, s.Append(context.Background(), batch) })
 }
 
+func (m *model) advance(rt *rapid.T) {
+	c := m.pick(rt)
+	receipt := continuo.Receipt{
+		Key: rapid.SampledFrom([]string{"m1", "r1"}).Draw(rt, "receipt"), Fingerprint: rapid.SampledFrom([]string{"f", "m"}).Draw(rt, "fingerprint"),
+		First: rapid.Int64Range(0, 3).Draw(rt, "first"), Last: rapid.Int64Range(0, 3).Draw(rt, "last"),
+	}
+	_, _ = both(rt, m, "advance a receipt", func(s continuo.Store) (continuo.Receipt, error) {
+		return s.AdvanceReceipt(context.Background(), c.ID, receipt)
+	})
+}
+
 func (m *model) update(rt *rapid.T) {
 	c := m.pick(rt)
 	change := continuo.ConversationChange{UpdatedAt: m.time(rt)}
@@ -220,11 +232,26 @@ func (m *model) update(rt *rapid.T) {
 		change.ActiveAgent = &agent
 	}
 	if rapid.Bool().Draw(rt, "metadata?") {
-		change.Metadata = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"b":1.0,"a":2}`}).Draw(rt, "metadata"))
+		change.Metadata = json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"b":1.0,"a":2}`, `{"a":"2","b":[1.0]}`}).Draw(rt, "metadata"))
+	}
+	if rapid.Bool().Draw(rt, "key?") {
+		key := rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(rt, "key")
+		change.Key = &key
+	}
+	if rapid.Bool().Draw(rt, "user?") {
+		change.UserID = m.user(rt)
+	}
+	if rapid.Bool().Draw(rt, "claim?") {
+		change.Claim = m.user(rt)
 	}
 	_, _ = both(rt, m, "update", func(s continuo.Store) (continuo.Conversation, error) {
 		return s.Update(context.Background(), c.ID, change)
 	})
+}
+
+func (m *model) user(rt *rapid.T) *string {
+	user := rapid.SampledFrom([]string{"", "ada", "bob"}).Draw(rt, "user")
+	return &user
 }
 
 func (m *model) delete(rt *rapid.T) {
@@ -259,6 +286,10 @@ func entriesOf(s continuo.Store, id string, query continuo.EntryQuery) ([]contin
 
 func (m *model) list(rt *rapid.T) {
 	query := continuo.ConversationQuery{ProjectID: m.project, Kind: m.kind(rt), Archived: rapid.Bool().Draw(rt, "archived"), Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+	query.UserID = *m.user(rt)
+	if rapid.Bool().Draw(rt, "label?") {
+		query.Labels = map[string]string{"a": "2"}
+	}
 	for {
 		page, err := both(rt, m, "list", func(s continuo.Store) ([]continuo.Conversation, error) {
 			found, err := s.Conversations(context.Background(), query)

@@ -86,6 +86,10 @@ func logTests() []test {
 		{"what is not there is not found", testNotFound},
 		{"conversations are listed page by page", testList},
 		{"a change leaves the rest alone", testUpdate},
+		{"a key is set, changed and removed", testKeyChange},
+		{"a conversation is a user's", testUsers},
+		{"conversations are listed by user and label", testFilteredLists},
+		{"runs and places are found by user and label", testFilteredFinds},
 		{"a deleted conversation is gone", testDelete},
 		{"entries are read exactly as asked", testEntries},
 		{"users and outputs are found", testNarrowQueries},
@@ -93,6 +97,7 @@ func logTests() []test {
 		{"a batch is appended whole or not at all", testAllOrNothing},
 		{"content comes back as it came", testFidelity},
 		{"receipts are kept", testReceipts},
+		{"a receipt only advances", testAdvanceReceipt},
 		{"blobs are kept", testBlobs},
 		{"forks share and outlive their parents", testForks},
 		{"a fork of what is gone is refused", testForkOfDeleted},
@@ -113,6 +118,8 @@ func logTests() []test {
 // archives, and what has to be removed elsewhere; and about keys and leases.
 func careTests() []test {
 	return []test{
+		{"a sound store passes its own check", testIntegrity},
+		{"a damaged entry keeps its mark", testDamaged},
 		{"a redacted entry keeps its place", testRedact},
 		{"what may not be redacted is not", testRedactRefused},
 		{"a redaction takes what its turn told", testRedactTurns},

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -195,4 +196,28 @@ func testPrune(t *testing.T, opener Opener) {
 	sameEntries(t, "the entries", readAll(t, store, "a"), entries("a", 1, 1))
 	updateTurn(t, store, updateOf(running, 3))
 	expectError(t, "a limit of 0", second(store.PruneTurnEvents(ctx, afterAll, 0)), continuo.ErrInvalid)
+}
+
+// testLargeEvents: a page is bounded by bytes, and pages in turn give every event.
+func testLargeEvents(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 0)
+	turn := begin(t, store, "a", "t1")
+	const size, number = 100 << 10, 12
+	for id := int64(1); id <= number; id++ {
+		update := updateOf(turn, id)
+		update.Events[0].Data = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", size))
+		updateTurn(t, store, update)
+	}
+	for after := int64(0); after < number; {
+		page, err := store.TurnEvents(ctx, "a", "t1", after, 99)
+		noError(t, err)
+		if len(page) == 0 || len(page) > 3 {
+			t.Fatalf("a page after %d has %d events of 100 KiB, want 1 to 3", after, len(page))
+		}
+		for _, event := range page {
+			after++
+			same(t, "the next id", event.ID, after)
+		}
+	}
 }

@@ -32,6 +32,7 @@ func turnTests() []test {
 		{"64 updates of turns at once do not harm each other", testMixedUpdates},
 		{"events come back as they came", testEvents},
 		{"events are read after any id", testEventsAfter},
+		{"a page of events is bounded by bytes", testLargeEvents},
 		{"events that do not follow are refused", testEventsRefused},
 		{"signals reach the owner", testSignals},
 		{"old events are removed, turns stay", testPrune},

@@ -39,6 +39,12 @@ func (s *store) Receipt(ctx context.Context, conversationID, key string) (found 
 	return s.Store.Receipt(ctx, conversationID, key)
 }
 
+// AdvanceReceipt is part of [continuo.Store].
+func (s *store) AdvanceReceipt(ctx context.Context, conversationID string, receipt continuo.Receipt) (kept continuo.Receipt, err error) {
+	defer s.measure(ctx, "advance_receipt")(&err)
+	return s.Store.AdvanceReceipt(ctx, conversationID, receipt)
+}
+
 // TakeTurn is part of [continuo.Store].
 func (s *store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (taken continuo.Turn, err error) {
 	defer s.measure(ctx, "take_turn")(&err)

@@ -175,3 +175,9 @@ func kindOf(err error) string {
 	}
 	return "_OTHER"
 }
+
+// HasResidue is part of continuo.ResidueStore.
+func (s *store) HasResidue() bool {
+	inner, ok := s.Store.(continuo.ResidueStore)
+	return ok && inner.HasResidue()
+}

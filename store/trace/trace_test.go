@@ -64,6 +64,10 @@ func (s scripted) Receipt(context.Context, string, string) (continuo.Receipt, er
 	return continuo.Receipt{}, s.err
 }
 
+func (s scripted) AdvanceReceipt(context.Context, string, continuo.Receipt) (continuo.Receipt, error) {
+	return continuo.Receipt{}, s.err
+}
+
 func (s scripted) TakeTurn(context.Context, continuo.Turn, string, time.Duration) (continuo.Turn, error) {
 	return continuo.Turn{}, s.err
 }
@@ -148,6 +152,7 @@ func TestWhatIsMeasuredOnly(t *testing.T) {
 	_, _ = h.ConversationByKey(ctx, "p", "k")
 	_, _ = h.Update(ctx, "conv_1", continuo.ConversationChange{})
 	_, _ = h.Receipt(ctx, "conv_1", "k")
+	_, _ = h.AdvanceReceipt(ctx, "conv_1", continuo.Receipt{})
 	_, _ = h.TakeTurn(ctx, continuo.Turn{}, "owner", time.Second)
 	_, _ = h.Runs(ctx, continuo.RunQuery{})
 	_, _ = h.TakeLease(ctx, "name", "owner", 0, time.Second)
@@ -156,8 +161,8 @@ func TestWhatIsMeasuredOnly(t *testing.T) {
 		t.Errorf("%d spans, want the turn's alone", len(spans))
 	}
 	got := h.durations()
-	for operation, times := range map[string]uint64{"create": 1, "conversation": 2, "update": 1, "receipt": 1, "take_turn": 1, "runs": 1, "take_lease": 1} {
-		if labels := "db.operation.name=" + operation + ",db.system.name=sqlite,error.type=not_found"; got[labels] != times || len(got) != 7 {
+	for operation, times := range map[string]uint64{"create": 1, "conversation": 2, "update": 1, "receipt": 1, "advance_receipt": 1, "take_turn": 1, "runs": 1, "take_lease": 1} {
+		if labels := "db.operation.name=" + operation + ",db.system.name=sqlite,error.type=not_found"; got[labels] != times || len(got) != 8 {
 			t.Errorf("%s: %v", operation, got)
 		}
 	}

@@ -14,8 +14,8 @@ type Entity struct {
 	URL            string // of text_link
 }
 
-// ParseMarkdownV2 reads a message as Telegram does, and refuses it with Telegram's words. Custom emoji, mentions and
-// quotes are not told apart from links and text.
+// ParseMarkdownV2 reads a message as Telegram does, and refuses it with Telegram's words. Custom emoji and
+// mentions are not told apart from links.
 func ParseMarkdownV2(raw string) (text string, entities []Entity, err error) {
 	p := parser{raw: raw}
 	for p.at < len(raw) {
@@ -25,8 +25,9 @@ func ParseMarkdownV2(raw string) (text string, entities []Entity, err error) {
 	}
 	if len(p.open) > 0 {
 		last := p.open[len(p.open)-1]
-		return "", nil, refused("Can't find end of %s entity at byte offset %d", last.name, last.byteOffset)
+		return "", nil, last.unclosed()
 	}
+	p.endQuote()
 	return p.text.String(), p.entities, nil
 }
 
@@ -43,6 +44,7 @@ type parser struct {
 	text     strings.Builder
 	units    int // of text
 	open     []opened
+	quote    *Entity // the lines behind ">" that the text is in; nil
 	entities []Entity
 }
 
@@ -53,13 +55,18 @@ type opened struct {
 	entity     Entity
 }
 
-const (
-	reserved = "_*[]()~`>#+-=|{}.!"
-)
+func (o opened) unclosed() error {
+	return refused("Can't find end of %s entity at byte offset %d", o.name, o.byteOffset)
+}
+
+const reserved = "_*[]()~`>#+-=|{}.!"
 
 // step reads one character, escape or mark.
 func (p *parser) step() error {
 	c := p.raw[p.at]
+	if c == '\n' && p.quote != nil {
+		return p.endLine()
+	}
 	if c == '\\' && p.at+1 < len(p.raw) && p.raw[p.at+1] > 0 && p.raw[p.at+1] <= 126 {
 		p.at++
 		p.take()
@@ -128,12 +135,37 @@ func (p *parser) begin(c byte) error {
 			return nil
 		}
 	}
-	if c == '>' && (p.at == 0 || p.raw[p.at-1] == '\n') {
-		p.entities = append(p.entities, Entity{Type: "blockquote", Offset: p.units})
+	if c == '>' && len(p.open) == 0 && (p.at == 0 || p.raw[p.at-1] == '\n') {
+		p.quote = &Entity{Type: "blockquote", Offset: p.units}
 		p.at++
 		return nil
 	}
 	return refused("Character '%c' is reserved and must be escaped with the preceding '\\'", c)
+}
+
+// endLine ends a line of a quote, and the quote where the next line does not begin with its mark. No entity reaches over
+// the end of a quote.
+func (p *parser) endLine() error {
+	p.take()
+	if strings.HasPrefix(p.raw[p.at:], ">") {
+		p.at++
+		return nil
+	}
+	if len(p.open) > 0 {
+		return p.top().unclosed()
+	}
+	p.endQuote()
+	return nil
+}
+
+func (p *parser) endQuote() {
+	if p.quote == nil {
+		return
+	}
+	if p.quote.Length = p.units - p.quote.Offset; p.quote.Length > 0 {
+		p.entities = append(p.entities, *p.quote)
+	}
+	p.quote = nil
 }
 
 // language reads the word behind the mark of a block of code, and the line feed before its first line.
@@ -157,15 +189,31 @@ func (p *parser) close() error {
 	p.open = p.open[:len(p.open)-1]
 	p.at += len(done.mark)
 	if done.mark == "]" && strings.HasPrefix(p.raw[p.at:], "(") {
-		end := strings.IndexByte(p.raw[p.at:], ')')
+		address, end := address(p.raw[p.at+1:])
 		if end < 0 {
 			return refused("Can't find end of a URL at byte offset %d", p.at)
 		}
-		done.entity.URL = p.raw[p.at+1 : p.at+end]
-		p.at += end + 1
+		done.entity.URL = address
+		p.at += 1 + end
 	}
 	if done.entity.Length = p.units - done.entity.Offset; done.entity.Length > 0 {
 		p.entities = append(p.entities, done.entity)
 	}
 	return nil
+}
+
+// address reads a URL up to the bracket that closes it, which no backslash stands before, and returns what stands behind
+// that; -1 where there is none.
+func address(raw string) (address string, end int) {
+	var b strings.Builder
+	for at := 0; at < len(raw); at++ {
+		switch {
+		case raw[at] == ')':
+			return b.String(), at + 1
+		case raw[at] == '\\' && at+1 < len(raw):
+			at++
+		}
+		b.WriteByte(raw[at])
+	}
+	return "", -1
 }

@@ -21,6 +21,9 @@ func TestParseMarkdownV2(t *testing.T) {
 		"```code```":         {"code", []Entity{{Type: "pre", Length: 4}}},
 		"``":                 {"", nil},
 		`[a](http://b)`:      {"a", []Entity{{Type: "text_link", Length: 1, URL: "http://b"}}},
+		`[a](http://b/\))`:   {"a", []Entity{{Type: "text_link", Length: 1, URL: "http://b/)"}}},
+		">a\n>*b*\nc":        {"a\nb\nc", []Entity{{Type: "bold", Offset: 2, Length: 1}, {Type: "blockquote", Length: 4}}},
+		"a\n>b":              {"a\nb", []Entity{{Type: "blockquote", Offset: 2, Length: 1}}},
 		`*_~||x||~_*`: {"x", []Entity{
 			{Type: "spoiler", Length: 1}, {Type: "strikethrough", Length: 1}, {Type: "italic", Length: 1}, {Type: "bold", Length: 1},
 		}},
@@ -51,7 +54,7 @@ func TestReservedCharacters(t *testing.T) {
 func TestUnclosedEntities(t *testing.T) {
 	for raw, name := range map[string]string{
 		"é*b": "Bold entity at byte offset 2", "_i": "Italic", "__u_": "Italic", "`c\\`": "Code", "```": "Pre", "```a": "Pre", "```a ": "PreCode",
-		"~s": "Strikethrough", "||s": "Spoiler", "[l": "TextUrl",
+		"~s": "Strikethrough", "||s": "Spoiler", "[l": "TextUrl", ">*a\nb*": "Bold", ">```\na\n```": "Pre",
 	} {
 		if _, _, err := ParseMarkdownV2(raw); err == nil || !strings.Contains(err.Error(), "Can't find end of "+name) {
 			t.Errorf("%q: %v", raw, err)

@@ -20,6 +20,7 @@ type place struct {
 	*testing.T
 	fs.Roots
 	conversation continuo.Conversation
+	since        int64 // of the calls
 }
 
 // newPlace makes a folder with the files, whose names may have folders in them.
@@ -30,7 +31,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t, fs.Roots{Log: log, ProjectDir: filepath.Join(t.TempDir(), "project")}, conversation}
+	p := &place{t, fs.Roots{Log: log, ProjectDir: filepath.Join(t.TempDir(), "project")}, conversation, 0}
 	p.write("", "")
 	for name, text := range files {
 		p.write(name, text)
@@ -71,7 +72,7 @@ func (p *place) run(t tool.Tool, arguments string) tool.Result {
 	if !json.Valid(t.Spec().Parameters) || strings.TrimSpace(t.Spec().Description) == "" {
 		p.Fatalf("%s has no proper specification", t.Spec().Name)
 	}
-	return t.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments})
+	return t.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments, Since: p.since})
 }
 
 func (p *place) read(arguments string) tool.Result {

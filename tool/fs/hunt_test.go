@@ -38,7 +38,7 @@ func TestSearchSaysWhatItCovered(t *testing.T) {
 	partly := 0
 	for left := range 50 {
 		h := &hunt{alias: aliasProject, expression: regexp.MustCompile("x"), lines: 10, bytes: 1000}
-		if err := h.through(&countdown{t.Context(), left}, project{root}, ""); err != nil {
+		if err := h.through(&countdown{t.Context(), left}, project{root: root}, ""); err != nil {
 			t.Fatal(err)
 		}
 		content := h.content()

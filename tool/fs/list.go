@@ -66,7 +66,7 @@ func (l List) Run(ctx context.Context, call tool.Call) tool.Result {
 	if err != nil {
 		return tool.Failure("fs.list: %v", err)
 	}
-	below, name, err := l.find(call.Conversation, arguments.Path)
+	below, name, err := l.find(call, arguments.Path)
 	if err != nil {
 		return tool.Failure("fs.list %q: %v", arguments.Path, err)
 	}

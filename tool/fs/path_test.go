@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
 )
 
 func TestPathsAreCheckedAsText(t *testing.T) {
@@ -86,7 +86,7 @@ func FuzzPath(f *testing.F) {
 		if strings.HasPrefix(path, aliasState) {
 			return // needs a log
 		}
-		opened, name, err := roots.open(context.Background(), continuo.Conversation{}, path)
+		opened, name, err := roots.open(context.Background(), tool.Call{}, path)
 		if err != nil {
 			return
 		}

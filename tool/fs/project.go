@@ -18,7 +18,10 @@ import (
 
 // project is the files of a folder. Whatever a name says and whatever changes meanwhile, the root opens
 // nothing outside of it.
-type project struct{ root *os.Root }
+type project struct {
+	root    *os.Root
+	secrets Secrets
+}
 
 func (p project) Close() error { return p.root.Close() }
 
@@ -36,12 +39,18 @@ func (p project) open(ctx context.Context, name string) (*file, error) {
 	if err != nil {
 		return nil, p.missing(ctx, name, err)
 	}
+	if p.secrets.Covers(name) {
+		return nil, errSecret
+	}
 	opened, err := p.root.OpenFile(local, os.O_RDONLY|withoutWaiting, 0)
 	if err != nil {
 		return nil, reason(err)
 	}
 	if info, err = opened.Stat(); err == nil {
 		err = mustBeRegular(info)
+	}
+	if err == nil {
+		err = p.secrets.check(name, local, info)
 	}
 	if err != nil {
 		_ = opened.Close() // nothing was written
@@ -138,7 +147,13 @@ func (p project) walk(ctx context.Context, name string, depth int, after string)
 		switch {
 		case err != nil:
 			yield(item{}, p.missing(ctx, name, err))
+		case info.IsDir() && p.secrets.Covers(name):
+			yield(item{}, errSecret)
 		case info.IsDir():
+			if err := p.secrets.check(name, local, info); err != nil {
+				yield(item{}, err)
+				return
+			}
 			w := walker{project: p, ctx: ctx, yield: yield}
 			w.folder(name, min(depth, maxDepth), splitName(after))
 		default:
@@ -157,7 +172,10 @@ func splitName(name string) []string {
 // item makes the item of a name that a walk met.
 func (p project) item(name string, mode iofs.FileMode) item {
 	found := item{name: name, folder: mode.IsDir()}
-	if !mode.IsDir() && !mode.IsRegular() {
+	switch {
+	case p.secrets.Covers(name):
+		found.folder, found.other = false, "closed by tools.deny_files"
+	case !mode.IsDir() && !mode.IsRegular():
 		found.other = kindOf(mode)
 	}
 	found.open = func(ctx context.Context) (*file, error) { return p.open(ctx, name) }

@@ -66,7 +66,7 @@ func (r Read) Run(ctx context.Context, call tool.Call) tool.Result {
 	if err != nil {
 		return tool.Failure("fs.read: %v", err)
 	}
-	opened, name, err := r.open(ctx, call.Conversation, arguments.Path)
+	opened, name, err := r.open(ctx, call, arguments.Path)
 	if err != nil {
 		return tool.Failure("fs.read %q: %v", arguments.Path, err)
 	}

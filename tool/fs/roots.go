@@ -1,7 +1,7 @@
 // Package fs gives models files to read, list and search, under two aliases. @project is the project's
 // folder; @state is what Continuo keeps of the conversation that calls: a tool's whole output under
-// @state/logs/tool-results/ and a call's whole arguments under @state/logs/tool-calls/, both read from
-// the log, so that there is no second copy that could differ.
+// @state/logs/tool-results/, a call's whole arguments under @state/logs/tool-calls/, and the inputs and outputs
+// of runs under @state/runs/, and what fs.write wrote under @state/files/, all read from the log, so that there is no second copy that could differ.
 //
 // A path is checked as text first (path.go) and then opened through an [os.Root], so that neither "..",
 // a link nor a race leaves the folder. Only regular files are opened. A tool cuts its own output where
@@ -21,6 +21,7 @@ import (
 	"os"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/tool"
 )
 
 // Roots says where paths lead. It is safe for concurrent use.
@@ -31,6 +32,8 @@ type Roots struct {
 	ProjectDir string
 	// Project is whose folder that is: conversations of other projects have no @project. Default "": all have it.
 	Project string
+	// Secrets are the files of ProjectDir that no tool reaches. Default: none.
+	Secrets Secrets
 }
 
 // files is what one alias stands for. Names are relative to it, checked, with "/" between folders; ""
@@ -77,15 +80,21 @@ func (r Roots) of(conversation continuo.Conversation) Roots {
 	return r
 }
 
+// Useful is part of tool.Situational: without @project the tools can only show what a request leaves out or
+// shortens.
+func (r Roots) Useful(s tool.Situation) bool {
+	return s.Partial || r.of(s.Conversation).ProjectDir != ""
+}
+
 // find resolves a path to the files of its alias and the name below it. The caller closes the files.
-func (r Roots) find(conversation continuo.Conversation, path string) (files, string, error) {
-	r = r.of(conversation)
+func (r Roots) find(call tool.Call, path string) (files, string, error) {
+	r = r.of(call.Conversation)
 	alias, name, err := splitPath(path)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w; %s", err, r.allowed())
 	}
 	if alias == aliasState {
-		return state{log: r.Log, conversation: conversation}, name, nil
+		return state{log: r.Log, conversation: call.Conversation, since: call.Since}, name, nil
 	}
 	if r.ProjectDir == "" {
 		return nil, "", fmt.Errorf("there is no project folder for this conversation; %s", r.allowed())
@@ -94,12 +103,12 @@ func (r Roots) find(conversation continuo.Conversation, path string) (files, str
 	if err != nil {
 		return nil, "", fmt.Errorf("the project's folder cannot be opened: %w", reason(err))
 	}
-	return project{root}, name, nil
+	return project{root, r.Secrets}, name, nil
 }
 
 // open opens the file of a path.
-func (r Roots) open(ctx context.Context, conversation continuo.Conversation, path string) (*file, string, error) {
-	below, name, err := r.find(conversation, path)
+func (r Roots) open(ctx context.Context, call tool.Call, path string) (*file, string, error) {
+	below, name, err := r.find(call, path)
 	if err != nil {
 		return nil, "", err
 	}

@@ -85,7 +85,7 @@ func (s Search) Run(ctx context.Context, call tool.Call) tool.Result {
 	if arguments.Path == "" {
 		arguments.Path = s.of(call.Conversation).everything()
 	}
-	below, name, err := s.find(call.Conversation, arguments.Path)
+	below, name, err := s.find(call, arguments.Path)
 	if err != nil {
 		return tool.Failure("fs.search %q: %v", arguments.Path, err)
 	}

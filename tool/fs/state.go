@@ -19,11 +19,14 @@ import (
 type state struct {
 	log          *continuo.Log
 	conversation continuo.Conversation
+	since        int64 // the caller sees entries after it only
 }
 
 const (
 	callsFolder   = "logs/tool-calls"
 	resultsFolder = "logs/tool-results"
+	runsFolder    = "runs"
+	filesFolder   = "files"
 )
 
 // Close has nothing to close.
@@ -31,7 +34,8 @@ func (state) Close() error { return nil }
 
 var (
 	callName    = regexp.MustCompile(`^logs/tool-calls/(\d{1,18})-(\d{1,4})\.json$`)
-	errNotState = errors.New("there is no such file in this conversation; @state/logs/ has the folders tool-results and tool-calls")
+	errNotState = errors.New("there is no such file in this conversation; @state/logs/ has the folders tool-results and tool-calls, " +
+		"@state/runs/ the outputs of runs' steps, and @state/files/ what fs.write wrote")
 )
 
 func (s state) open(ctx context.Context, name string) (*file, error) {
@@ -47,8 +51,11 @@ func (s state) open(ctx context.Context, name string) (*file, error) {
 
 // find returns the one item of a name.
 func (s state) find(ctx context.Context, name string) (item, error) {
-	if name == "" || name == "logs" || name == callsFolder || name == resultsFolder {
+	if name == "" || name == "logs" || name == callsFolder || name == resultsFolder || name == runsFolder || name == filesFolder {
 		return item{name: name, folder: true}, nil
+	}
+	if strings.HasPrefix(name, runsFolder+"/") || strings.HasPrefix(name, filesFolder+"/") {
+		return s.findNamed(ctx, name)
 	}
 	if match := callName.FindStringSubmatch(name); match != nil {
 		return s.call(ctx, match)
@@ -57,7 +64,7 @@ func (s state) find(ctx context.Context, name string) (item, error) {
 		return item{}, errNotState
 	}
 	entry, err := s.log.EntryByOutputRef(ctx, s.conversation, aliasState+"/"+name)
-	if errors.Is(err, continuo.ErrNotFound) {
+	if errors.Is(err, continuo.ErrNotFound) || err == nil && entry.Seq <= s.since {
 		return item{}, errNotState
 	}
 	return s.result(&entry), err
@@ -66,7 +73,7 @@ func (s state) find(ctx context.Context, name string) (item, error) {
 func (s state) call(ctx context.Context, match []string) (item, error) {
 	seq, _ := strconv.ParseInt(match[1], 10, 64)
 	index, _ := strconv.Atoi(match[2])
-	if seq < 1 || seq > s.conversation.LastSeq {
+	if seq <= s.since || seq > s.conversation.LastSeq {
 		return item{}, errNotState
 	}
 	for entry, err := range s.log.Read(ctx, s.conversation, continuo.Range{From: seq, To: seq}) {
@@ -150,8 +157,10 @@ func (w *stateWalk) folder(name string, depth int) bool {
 		return w.entries(name)
 	case "logs":
 		return w.child(callsFolder, depth) && w.child(resultsFolder, depth)
+	case "":
+		return w.child(filesFolder, depth) && w.child("logs", depth) && w.child(runsFolder, depth)
 	}
-	return w.child("logs", depth)
+	return w.named(name, depth)
 }
 
 // child yields a folder, unless it was before, and what is in it.
@@ -198,25 +207,34 @@ func (w *stateWalk) entries(folder string) bool {
 // begin finds the entry that holds the file after which the walk goes on.
 func (w *stateWalk) begin() (int64, bool) {
 	if w.after == "" {
-		return 1, true
+		return w.since + 1, true
 	}
 	if match := callName.FindStringSubmatch(w.after); match != nil {
 		seq, _ := strconv.ParseInt(match[1], 10, 64)
-		return max(seq, 1), true
+		return w.from(seq), true
 	}
 	entry, err := w.log.EntryByOutputRef(w.ctx, w.conversation, aliasState+"/"+w.after)
 	if err != nil {
 		w.yield(item{}, fmt.Errorf("after: %w", errNotState))
 		return 0, false
 	}
-	return entry.Seq, true
+	return w.from(entry.Seq), true
+}
+
+// from is where a walk goes on behind a file of an entry: a file that the caller does not see hides none behind it.
+func (w *stateWalk) from(seq int64) int64 {
+	if seq <= w.since {
+		w.after = ""
+		return w.since + 1
+	}
+	return max(seq, 1)
 }
 
 func (s state) filesOf(entry *continuo.Entry, folder string) []item {
 	switch {
 	case folder == callsFolder:
 		return callItems(entry)
-	case entry.OutputRef != "":
+	case strings.HasPrefix(entry.OutputRef, aliasState+"/"+resultsFolder+"/"):
 		return []item{s.result(entry)}
 	}
 	return nil

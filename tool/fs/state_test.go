@@ -12,8 +12,8 @@ import (
 func TestStateIsReadFromTheLog(t *testing.T) {
 	p := newPlace(t, nil)
 	p.calls([]string{`{"q":"one"}`, `{"q":"two"}`}, []string{"first\nline", "second"})
-	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-calls/2-0.json  11  look\nlogs/tool-calls/2-1.json  11  look\n"+
-		"logs/tool-results/\nlogs/tool-results/call_0.json  10  look · Looked\nlogs/tool-results/call_1.json  6  look · Looked")
+	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-calls/2-0.json  11  look\nlogs/tool-calls/2-1.json  11  look\n"+
+		"logs/tool-results/\nlogs/tool-results/call_0.json  10  look · Looked\nlogs/tool-results/call_1.json  6  look · Looked\nruns/")
 	p.is(p.list(path("@state/logs")), "tool-calls/\ntool-results/")
 	p.is(p.read(path("@state/logs/tool-results/call_0.json")), "first\nline")
 	p.is(p.read(path("@state/logs/tool-calls/2-1.json")), `{"q":"two"}`)
@@ -49,7 +49,7 @@ func TestStateOfAnotherConversationCannotBeReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.conversation = other
-	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-results/")
+	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-results/\nruns/")
 	p.is(p.search(`{"path":"@state/","pattern":"secret"}`), "[nothing matches in 0 files]")
 	for _, name := range []string{
 		"logs/tool-results/call_0.json", "logs/tool-calls/2-0.json", owner.ID + "/logs/tool-results/call_0.json",
@@ -65,6 +65,26 @@ func TestStateOfAnotherConversationCannotBeReached(t *testing.T) {
 	p.is(p.read(path("@state/logs/tool-results/call_0.json")), "the secret")
 }
 
+// A role sees nothing from before a reset, neither by name nor in a listing, a continued listing or a search.
+func TestStateFromBeforeAResetIsNotThere(t *testing.T) {
+	p := newPlace(t, nil)
+	p.calls([]string{`{"q":"one"}`}, []string{"before"})
+	p.since = p.conversation.LastSeq
+	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-results/\nruns/")
+	p.calls([]string{`{"q":"two"}`}, []string{"after"})
+	second := fmt.Sprint(p.conversation.LastSeq - 2)
+	result := "call_0-" + fmt.Sprint(p.conversation.LastSeq-1) + ".json"
+	list := "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-calls/" + second + "-0.json  11  look\nlogs/tool-results/\nlogs/tool-results/" + result + "  5  look · Looked\nruns/"
+	p.is(p.list(`{"path":"@state/","depth":9}`), list)
+	p.is(p.search(`{"path":"@state/","pattern":"before|after"}`), "@state/logs/tool-results/"+result+":1: after")
+	for _, name := range []string{"tool-results/call_0.json", "tool-calls/2-0.json"} {
+		p.fails(p.read(path("@state/logs/"+name)), "no such file in this conversation")
+	}
+	p.is(p.list(`{"path":"@state/logs/tool-calls","after":"2-0.json"}`), second+"-0.json  11  look")
+	p.since = 0
+	p.is(p.read(path("@state/logs/tool-results/call_0.json")), "before")
+}
+
 func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
 	p := newPlace(t, nil)
 	entries := []continuo.Entry{
@@ -76,7 +96,7 @@ func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.refresh()
-	p.is(p.list(`{"path":"@state/","depth":9}`), "logs/\nlogs/tool-calls/\nlogs/tool-results/")
+	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-results/\nruns/")
 	p.fails(p.read(path("@state/logs/tool-calls/2-0.json")), "no such file")
 }
 
@@ -113,4 +133,56 @@ func TestALargeOutputIsReadFromItsObject(t *testing.T) {
 	if got := p.search(`{"path":"@state/","pattern":"x needle"}`).Content; !strings.HasPrefix(got, name+":2001: …") || !strings.HasSuffix(got, "needle") {
 		t.Error(got)
 	}
+}
+
+// The inputs of a run and the newest outputs of its steps are files, for the run's branches too.
+func TestRunsAreFiles(t *testing.T) {
+	p := newPlace(t, nil)
+	event := func(ref string, event continuo.RunEvent) continuo.Entry {
+		return continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("x"), OutputRef: ref, Mode: continuo.ModeRun, RunID: "run_1", RunEvent: &event}
+	}
+	add := func(entry continuo.Entry) {
+		t.Helper()
+		if _, err := p.Log.Append(t.Context(), p.conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(event(continuo.InputsRef("run_1"), continuo.RunEvent{Kind: continuo.RunBegan, Inputs: []byte(`{"topic":"tea"}`)}))
+	branch, err := p.Log.Fork(t.Context(), p.conversation.ID, 0, continuo.Conversation{Kind: continuo.KindBranch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := p.Log.Fork(t.Context(), p.conversation.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"first", "second"} {
+		add(event(continuo.StepRef("run_1", "plan"), continuo.RunEvent{Kind: continuo.RunNodeFinished, Outputs: []byte(`{"text":"` + text + `"}`)}))
+	}
+	reload := func(id string) {
+		if p.conversation, err = p.Log.Conversation(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	main := p.conversation.ID
+	for _, id := range []string{main, branch.ID} {
+		reload(id)
+		p.is(p.read(path("@state/runs/run_1/inputs.json")), "{\n  \"topic\": \"tea\"\n}")
+		p.is(p.read(path("@state/runs/run_1/steps/plan.json")), "{\n  \"text\": \"second\"\n}")
+		p.is(p.list(`{"path":"@state/runs","depth":9}`), "run_1/\nrun_1/inputs.json  20\nrun_1/steps/\nrun_1/steps/plan.json  22")
+		p.is(p.search(`{"path":"@state/runs","pattern":"second|first"}`), "@state/runs/run_1/steps/plan.json:2:   \"text\": \"second\"")
+		p.fails(p.read(path("@state/runs/run_1/steps/other.json")), "no such file")
+		p.fails(p.list(path("@state/runs/run_2")), "no such file")
+		p.fails(p.read(path("@state/runs/run_1")), "this is a folder")
+	}
+	reload(main)
+	if whole := p.list(`{"path":"@state/","depth":9}`).Content; p.steps("@state/", 1) != whole {
+		t.Errorf("in steps:\n%s\nat once:\n%s", p.steps("@state/", 1), whole)
+	}
+	reload(fork.ID)
+	p.fails(p.read(path("@state/runs/run_1/steps/plan.json")), "no such file") // it finished after the fork
+	reload(main)
+	p.since = p.conversation.LastSeq
+	p.fails(p.read(path("@state/runs/run_1/steps/plan.json")), "no such file")
+	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-results/\nruns/")
 }

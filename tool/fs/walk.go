@@ -57,7 +57,7 @@ func (w *walker) entry(folder string, entry iofs.DirEntry, depth int, after []st
 	} else if !w.yield(w.project.item(name, entry.Type()), nil) {
 		return false
 	}
-	return !entry.IsDir() || depth <= 1 || w.folder(name, depth-1, below)
+	return !entry.IsDir() || depth <= 1 || w.project.secrets.Covers(name) || w.folder(name, depth-1, below)
 }
 
 // page returns the first names of a folder that are not before from, sorted, and whether there are more.

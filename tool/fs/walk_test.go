@@ -21,7 +21,7 @@ func TestNoMoreThanAPageOfNamesIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	w := walker{project: project{root}, ctx: t.Context()}
+	w := walker{project: project{root: root}, ctx: t.Context()}
 	next, from := 0, ""
 	for more := true; more; {
 		var page []os.DirEntry

@@ -17,6 +17,7 @@ type place struct {
 	testing.TB
 	tool         search.Tool
 	conversation continuo.Conversation
+	since        int64 // of the calls
 }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -28,7 +29,7 @@ func newPlace(t testing.TB, entries ...continuo.Entry) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &place{t, search.Tool{Log: log}, conversation}
+	return &place{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
 }
 
 // says makes entries of alternate speakers.
@@ -72,7 +73,7 @@ func (p *place) append(entries ...continuo.Entry) {
 
 func (p *place) search(arguments string) tool.Result {
 	p.Helper()
-	return p.tool.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments})
+	return p.tool.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments, Since: p.since})
 }
 
 // query is arguments with a query only.

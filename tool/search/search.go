@@ -47,6 +47,9 @@ func (t Tool) Spec() continuo.ToolSpec {
 // Repeatable is part of tool.Repeatable: searching changes nothing.
 func (Tool) Repeatable() bool { return true }
 
+// Useful is part of tool.Situational: a model that is shown the whole conversation has nothing to search for.
+func (Tool) Useful(s tool.Situation) bool { return s.Partial }
+
 // Run searches.
 func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	asked, err := decode(call.Arguments)
@@ -57,6 +60,7 @@ func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	if err != nil {
 		return tool.Failure("conversation.search: %v", err)
 	}
+	query.from = max(query.from, call.Since+1)
 	ctx, cancel := context.WithTimeout(ctx, t.maxTime())
 	defer cancel()
 	page := page{limit: asked.limit(), chars: t.maxChars(), stretch: query.stretch, found: map[int64]bool{}}

@@ -104,6 +104,25 @@ func TestWhatOnlyPeopleSeeIsNotFound(t *testing.T) {
 	p.finds(query("needle"), "#1")
 }
 
+// A role finds nothing from before a reset, by words or by an expression, whatever range it asks for.
+func TestWhatIsBeforeAResetIsNotFound(t *testing.T) {
+	p := newPlace(t, says("the word is swordfish", "noted", "what was the word?", "no swordfish here")...)
+	p.since = 2
+	for _, arguments := range []string{`{"query":"swordfish"}`, `{"query":"sword.ish","regex":true}`, `{"query":"swordfish","from":1}`} {
+		result := p.search(arguments)
+		if strings.Contains(result.Content, "the word is") || !strings.Contains(result.Content, "no swordfish here") {
+			t.Errorf("%s found\n%s", arguments, result.Content)
+		}
+	}
+	if result := p.search(`{"query":"swordfish","from":1,"to":2}`); strings.Contains(result.Content, "the word is") {
+		t.Errorf("a range before the reset found\n%s", result.Content)
+	}
+	p.since = 0
+	if result := p.search(`{"query":"swordfish","to":2}`); !strings.Contains(result.Content, "the word is") {
+		t.Errorf("after a restore it found\n%s", result.Content)
+	}
+}
+
 func TestTheCallDoesNotFindItself(t *testing.T) {
 	p := newPlace(t, join(says("needle"), calls("call_x", "look", `{"q":"needle"}`, continuo.Entry{Content: continuo.Text("needle")}))...)
 	p.finds(query("needle"), "#1") // an answer with the newest calls
@@ -350,7 +369,7 @@ func TestWhatTheIndexLacksIsReadFromTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t, search.Tool{Log: continuo.NewLog(unwilling{store}, continuo.LogOptions{})}, conversation}
+	p := &place{TB: t, tool: search.Tool{Log: continuo.NewLog(unwilling{store}, continuo.LogOptions{})}, conversation: conversation}
 	p.finds(query("needle"), "#3 #1")
 	p.tool.Log = log
 	p.finds(query("needle"), "#3 #1") // now the index has these
@@ -368,7 +387,7 @@ func TestOnlyWhatMayMatchIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t, search.Tool{Log: log}, conversation}
+	p := &place{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
 	p.finds(query("needle"), "#2001 #6") // which has them indexed
 	store.rows = 0
 	p.finds(query("needle"), "#2001 #6")

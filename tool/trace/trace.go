@@ -51,6 +51,9 @@ func (t Tool) Timeout() time.Duration {
 // Repeatable is part of [tool.Repeatable].
 func (t Tool) Repeatable() bool { return tool.IsRepeatable(t.Tool) }
 
+// Useful is part of [tool.Situational].
+func (t Tool) Useful(s tool.Situation) bool { return tool.IsUseful(t.Tool, s) }
+
 // Source is a source whose tools are traced.
 type Source struct {
 	tool.Source

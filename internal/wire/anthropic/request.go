@@ -75,9 +75,10 @@ type ToolResultBlock struct {
 type MediaBlock struct {
 	Type   string      `json:"type"` // "image" or "document"
 	Source MediaSource `json:"source"`
+	Title  string      `json:"title,omitempty"` // of a document
 }
 
-// MediaSource holds the bytes (type "base64") or names them (type "url").
+// MediaSource holds the bytes (type "base64") or the text (type "text"), or names them (type "url").
 type MediaSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`

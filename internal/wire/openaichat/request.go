@@ -20,6 +20,8 @@ type Request struct {
 	MaxTokens           int      `json:"max_tokens,omitempty"`
 	Temperature         *float64 `json:"temperature,omitempty"`
 	Tools               []Tool   `json:"tools,omitempty"`
+	// ResponseFormat is the form of the answer.
+	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
 	// Messages are InputMessage objects, kept raw because members that are not known are kept too.
 	Messages []json.RawMessage `json:"messages"`
 }
@@ -69,4 +71,28 @@ type ImagePart struct {
 // ImageURL names an image by an http address or holds it as a data URL.
 type ImageURL struct {
 	URL string `json:"url"`
+}
+
+// FilePart is a part of a user message's content list.
+type FilePart struct {
+	Type string `json:"type"` // always "file"
+	File File   `json:"file"`
+}
+
+// File holds a file as a data URL. OpenAI wants a name with it.
+type File struct {
+	Filename string `json:"filename,omitempty"`
+	FileData string `json:"file_data,omitempty"`
+}
+
+// ResponseFormat says which form an answer has.
+type ResponseFormat struct {
+	Type       string      `json:"type"` // "json_schema" or "json_object"
+	JSONSchema *JSONSchema `json:"json_schema,omitempty"`
+}
+
+// JSONSchema is the schema of an answer.
+type JSONSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
 }

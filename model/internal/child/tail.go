@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/continuo-log/continuo/internal/secret"
 )
 
 // maxTail is how much of the end of stderr is kept, in bytes.
@@ -61,10 +63,7 @@ func (t *tail) words() string {
 	if t.cut {
 		text = t.withoutHalf(text)
 	}
-	for _, secret := range t.secrets {
-		text = strings.ReplaceAll(text, secret, "[redacted]")
-	}
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(secret.New(t.secrets...).Text(text))
 	switch {
 	case text == "":
 		return ""

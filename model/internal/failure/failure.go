@@ -16,6 +16,8 @@ const (
 	Upstream      = "upstream"
 	ContentFilter = "content_filter"
 	Cancelled     = "cancelled"
+
+	ContextOverflow = "context_overflow"
 )
 
 // Failure is a failed or broken answer; its members are those of model.Error.

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/model/internal/failure"
 )
 
@@ -28,7 +29,7 @@ func (r *Response) statusFailure() *failure.Failure {
 		said.text = fmt.Sprintf("it redirects to %s; if that is right, make it the base URL", location)
 	}
 	failed := &failure.Failure{Status: status, RetryAfter: retryAfter(r.http.Header)}
-	failed.Reason, failed.Retryable = classify(status, said.words)
+	failed.Reason, failed.Retryable = classify(status, said)
 	if should, err := strconv.ParseBool(r.http.Header.Get("X-Should-Retry")); err == nil {
 		failed.Retryable = should
 	}
@@ -45,17 +46,17 @@ func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 		return nil, false
 	}
 	failed = &failure.Failure{Status: said.status}
-	failed.Reason, failed.Retryable = classify(said.status, said.words)
+	failed.Reason, failed.Retryable = classify(said.status, said)
 	text := cmp.Or(said.text, strings.Join(said.words, " "))
 	failed.Message = fmt.Sprintf("%s ended the answer: %s", r.call.host, r.call.clean(text, maxMessage))
 	return failed, true
 }
 
-// classify finds the reason for a failure from its status and the types and codes that came with it,
-// and whether to try again. A status of 0 is an error inside a stream, where mostly the upstream broke.
-func classify(status int, words []string) (reason string, retryable bool) {
+// classify finds the reason for a failure from its status and what came with it, and whether to try again. A status
+// of 0 is an error inside a stream, where mostly the upstream broke.
+func classify(status int, m message) (reason string, retryable bool) {
 	said := func(parts ...string) bool {
-		for _, word := range words {
+		for _, word := range m.words {
 			for _, part := range parts {
 				if strings.Contains(strings.ToLower(word), part) {
 					return true
@@ -67,6 +68,8 @@ func classify(status int, words []string) (reason string, retryable bool) {
 	switch {
 	case said("content_filter", "content_policy", "contentfilter", "moderation", "responsibleai", "safety"):
 		return failure.ContentFilter, false
+	case m.isOverflow(status):
+		return failure.ContextOverflow, false
 	case said("insufficient_quota"):
 		return failure.RateLimit, false
 	case status == http.StatusTooManyRequests, status == 0 && said("rate_limit", "resource_exhausted", "too_many_requests"):
@@ -76,13 +79,14 @@ func classify(status int, words []string) (reason string, retryable bool) {
 	case status == http.StatusConflict, status == http.StatusTooEarly, status >= 500:
 		return failure.Upstream, true
 	case status == 0:
-		return failure.Upstream, !said("invalid_request", "authentication", "permission", "not_found", "too_large", "billing", "context_length")
+		return failure.Upstream, !said("invalid_request", "authentication", "permission", "not_found", "too_large", "billing")
 	}
 	return failure.Upstream, false
 }
 
 // retryAfter reads how long to wait: retry-after-ms, or Retry-After in seconds or as a date, which is
-// compared with the answer's own date where there is one.
+// compared with the answer's own date where there is one; else how long it takes until a limit on requests or tokens
+// that is used up is reset, as OpenAI and others tell it.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return positive(time.Duration(ms * float64(time.Millisecond)))
@@ -93,7 +97,7 @@ func retryAfter(header http.Header) time.Duration {
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {
-		return 0
+		return untilReset(header)
 	}
 	now, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
@@ -102,21 +106,26 @@ func retryAfter(header http.Header) time.Duration {
 	return positive(at.Sub(now))
 }
 
+// untilReset reads x-ratelimit-reset-requests and -tokens, such as 6m0s, where none of them remain.
+func untilReset(header http.Header) (wait time.Duration) {
+	for _, limited := range []string{"Requests", "Tokens"} {
+		if header.Get("X-Ratelimit-Remaining-"+limited) != "0" {
+			continue
+		}
+		if reset, err := time.ParseDuration(header.Get("X-Ratelimit-Reset-" + limited)); err == nil {
+			wait = max(wait, reset)
+		}
+	}
+	return wait
+}
+
 func positive(wait time.Duration) time.Duration { return max(wait, 0) }
 
 // clean takes the call's secrets out of a text, and only then shortens it to at most limit bytes and one
 // line: half a key is a secret too.
 func (c *call) clean(text string, limit int) string {
-	for _, secret := range c.secrets {
-		if len(secret) >= minSecret {
-			text = strings.ReplaceAll(text, secret, "[redacted]")
-		}
-	}
-	return shorten(text, limit)
+	return shorten(secret.New(c.secrets...).Text(text), limit)
 }
-
-// minSecret keeps header values such as "1" from being taken out of every text.
-const minSecret = 6
 
 // shorten cuts a text at the end of a character.
 func shorten(text string, limit int) string {

@@ -1,4 +1,5 @@
-// Package form has what the engines of stores write alike: the stored form of a turn's events, what
+// Package form has what the engines of stores write alike: the stored form of a turn's events and of labels, the
+// checksums of entries, what
 // records that are put do to the index of runs, and numbered migrations.
 package form
 
@@ -6,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"path"
 	"slices"
@@ -13,7 +15,11 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
+
+// EventPageBytes is about how many bytes of stored events one read returns.
+const EventPageBytes = 256 << 10
 
 // EncodeEvents writes events as one JSON list of ids and data in turn: [1, {…}, 2, {…}].
 func EncodeEvents(events []continuo.TurnEvent) (string, error) {
@@ -56,6 +62,15 @@ func DecodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]cont
 		}
 	}
 	return events, nil
+}
+
+// Labels writes the labels of metadata as a JSON object with its members in order; nil when there are none.
+func Labels(metadata json.RawMessage) []byte {
+	labels := continuo.LabelsOf(metadata)
+	if labels == nil {
+		return nil
+	}
+	return rawjson.MustMarshal(labels)
 }
 
 // EntriesOf returns the entries among records, and whether a conversation's own record is among them.
@@ -101,4 +116,17 @@ func Migrations(files fs.ReadFileFS) ([]string, error) {
 		texts[i] = string(text)
 	}
 	return texts, nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum is the CRC-32C of an entry's stored body.
+func Checksum(body []byte) int64 { return int64(crc32.Checksum(body, castagnoli)) }
+
+// Mark returns the checksum to store with a body: for an entry that is damaged, one that does not match.
+func Mark(checksum int64, damaged bool) int64 {
+	if damaged {
+		return checksum ^ 1
+	}
+	return checksum
 }

@@ -2,12 +2,14 @@ CREATE TABLE conversations (
   -- A conversation, and what a person deleted but a fork still begins with (deleted = 1).
   id            TEXT PRIMARY KEY,
   project_id    TEXT NOT NULL,
+  user_id       TEXT NOT NULL DEFAULT '',  -- whose it is; empty: nobody's in particular
   key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
   kind          TEXT NOT NULL DEFAULT '',  -- empty: people and models talk in it; each kind has lists of its own
   title         TEXT NOT NULL,
   active_mode   TEXT NOT NULL,
   active_agent  TEXT NOT NULL DEFAULT '',  -- empty: none
   metadata      TEXT,                      -- a JSON object
+  labels        TEXT,                      -- JSON: the metadata's strings, numbers and booleans as strings, for filters; NULL when none
   parent_id     TEXT,
   fork_seq      INTEGER NOT NULL,
   lineage       TEXT,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
@@ -23,6 +25,9 @@ CREATE TABLE conversations (
 CREATE UNIQUE INDEX conversations_by_key ON conversations (project_id, key) WHERE key IS NOT NULL;
 
 CREATE INDEX conversations_by_change ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NULL;
+
+CREATE INDEX conversations_of_user ON conversations (project_id, user_id, kind, updated_at, id)
+  WHERE deleted = 0 AND archived_at IS NULL AND user_id <> '';
 
 CREATE INDEX conversations_archived ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NOT NULL;
 
@@ -50,6 +55,7 @@ CREATE TABLE entries (
   tokens          INTEGER NOT NULL,
   redacted        INTEGER NOT NULL,      -- 1: a person removed what it said
   body            TEXT NOT NULL,         -- the whole entry as JSON, with all of the above in it
+  checksum        INTEGER NOT NULL,      -- CRC-32C of body
   UNIQUE (conversation_id, seq)
 );
 
@@ -74,7 +80,7 @@ CREATE TABLE discards (
 );
 
 CREATE TABLE receipts (
-  -- What each idempotency key has appended.
+  -- What each idempotency key has appended; and marks: how far a reader is (last_seq, and first_seq parts behind it).
   conversation_id TEXT NOT NULL REFERENCES conversations (id),
   key             TEXT NOT NULL,
   fingerprint     TEXT NOT NULL,         -- of what was asked for
@@ -183,6 +189,7 @@ CREATE TABLE projects (
 CREATE TABLE api_keys (
   id         TEXT PRIMARY KEY,
   project_id TEXT NOT NULL,
+  user_id    TEXT NOT NULL,              -- whose conversations it may reach; empty: all of the project
   name       TEXT NOT NULL,
   hash       TEXT NOT NULL,              -- SHA-256 of the secret, in hex
   created_at TEXT NOT NULL,

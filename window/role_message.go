@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// What is told of the calls of a group.
+// The bounds of what is shown of the calls of a group.
 const (
 	maxToldCalls     = 8
 	maxToldName      = 64  // characters; of a speaker's name, too
@@ -20,57 +21,56 @@ const (
 	maxBroken = 1000 // characters of an answer of another role that broke off
 )
 
-// talk is one message of the talk: what somebody said, or a group of calls with what came of it.
-type talk struct {
+// roleMessage is one message of the conversation as a role is shown it: what somebody said, or a group of calls with
+// their results.
+type roleMessage struct {
 	unit  *unit
 	label string // with the colon
-	body  string // as it was said, unescaped
-	short bool   // calls of it are not told whole
+	said  string // unescaped
+	body  string // what is shown of it: all, or its beginning and its end
+	short bool   // only a part of it is shown
 	user  bool
-	own   bool // the role's own word
+	own   bool // the role's own words
 	isNew bool // behind the role's cursor, and not its own
 
-	size  continuo.Size // of what text gives; zero while it was not asked for
-	order order
+	size continuo.Size // of the message as it is shown; zero while it was not measured
 }
 
-// order is the part that a message plays when there is too little room.
-type order int
+func (m *roleMessage) seq() int64 { return m.unit.first() }
 
-const (
-	aside    order = iota // not shown in this kind of view
-	optional              // shown where there is room: seen before, its own, or covered by a summary
-	pinned                // the newest user message, seen before: shown whatever else is
-	fresh                 // new: shown, or waits for the next turn
-)
+// text is the message under its label, with another body where it is cut.
+func (m *roleMessage) text(body string) string { return m.label + " " + escapeTalk(body) }
 
-func (t *talk) seq() int64 { return t.unit.first() }
+// isAnswer reports whether the message is an answer of the role itself, whole and without calls: a model is shown it as
+// its own message. Calls and answers that broke off stay under the role's label, so that no model learns to write them
+// as words.
+func (m *roleMessage) isAnswer() bool {
+	return m.own && !m.unit.group && m.unit.entries[0].Error == nil
+}
 
-// text is the message as it stands in a role's text, with another body where it is cut.
-func (t *talk) text(body string) string { return t.label + " " + escapeTalk(body) }
-
-// newTalk reads a unit as talk; nil where it says nothing.
-func newTalk(u *unit, role *RoleView) *talk {
+// newRoleMessage reads a unit; nil where it says nothing.
+func newRoleMessage(u *unit, role *RoleView) *roleMessage {
 	e := u.entries[0]
-	t := &talk{unit: u, label: labelOf(e), user: u.isUser()}
-	t.own = role.isOwn(e)
-	t.isNew = !t.own && e.Seq > role.Cursor
+	m := &roleMessage{unit: u, label: labelOf(e), user: u.isUser()}
+	m.own = role.isOwn(e)
+	m.isNew = !m.own && e.Seq > role.Cursor
 	lines := make([]string, 0, 1)
-	if said := saidIn(e); strings.IndexFunc(said, isVisible) >= 0 {
-		if e.Error != nil && !t.own && utf8.RuneCountInString(said) > maxBroken {
-			said, t.short = cutHead(said, maxBroken)+" …", true
+	if said := saidIn(e); !plaintext.IsBlank(said) {
+		if e.Error != nil && !m.own && utf8.RuneCountInString(said) > maxBroken {
+			said, m.short = cutHead(said, maxBroken)+" …", true
 		}
 		lines = append(lines, said)
 	}
-	lines = append(lines, t.told()...)
+	lines = append(lines, m.calls()...)
 	if len(lines) == 0 {
 		return nil
 	}
 	if e.Error != nil {
 		lines = append(lines, fmt.Sprintf("[broke off: %s]", plainName(cmp.Or(string(e.Error.Reason), "unknown"))))
 	}
-	t.body = strings.Join(lines, "\n")
-	return t
+	m.said = strings.Join(lines, "\n")
+	m.body = m.said
+	return m
 }
 
 // isOwn reports whether the role itself has said an entry.
@@ -84,18 +84,18 @@ func (v *RoleView) isOf(e *continuo.Entry) bool {
 	return !ok || v.Crew == "" || id == v.Crew
 }
 
-// told tells the calls of a group, one on a line.
-func (t *talk) told() []string {
+// calls describes the calls of a group, one on a line.
+func (m *roleMessage) calls() []string {
 	var lines []string
-	calls := t.unit.entries[0].ToolCalls
+	calls := m.unit.entries[0].ToolCalls
 	for i, call := range calls {
 		if i == maxToldCalls {
-			t.short = true
+			m.short = true
 			return append(lines, fmt.Sprintf("and %d more calls", len(calls)-i))
 		}
 		arguments := oneLine(call.Arguments, maxToldArguments)
-		t.short = t.short || arguments != call.Arguments
-		lines = append(lines, fmt.Sprintf("called %s(%s) -> %s", oneLine(call.Name, maxToldName), arguments, outcomeOf(t.unit.result(call.ID))))
+		m.short = m.short || arguments != call.Arguments
+		lines = append(lines, fmt.Sprintf("called %s(%s) -> %s", oneLine(call.Name, maxToldName), arguments, outcomeOf(m.unit.result(call.ID))))
 	}
 	return lines
 }
@@ -134,8 +134,11 @@ func outcomeOf(e *continuo.Entry) string {
 	return cmp.Or(strings.TrimSpace(text), "(no output)")
 }
 
-// saidIn is the text of an entry, with a name in the place of each part that is none.
-func saidIn(e *continuo.Entry) string {
+// saidIn is the text of an entry, with a name in the place of each part that is none. Escape sequences are left out:
+// one that stands before a label would hide it from escapeTalk.
+func saidIn(e *continuo.Entry) string { return plaintext.Clean(wordsIn(e)) }
+
+func wordsIn(e *continuo.Entry) string {
 	switch {
 	case e.Redacted != nil && !e.Content.IsNull():
 		return continuo.RedactedText
@@ -181,7 +184,7 @@ func speakerOf(e *continuo.Entry) string {
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
-		case isTalkLineEnd(r) || unicode.IsSpace(r) || strings.ContainsRune("()[]{}<>", plainRune(r)):
+		case isTalkLineEnd(r) || unicode.IsSpace(r) || strings.ContainsRune("()[]{}<>", plaintext.PlainRune(r)):
 			return ' '
 		case isInkless(r) || r == utf8.RuneError:
 			return -1

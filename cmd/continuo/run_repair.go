@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/user"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// repairFlags are those of the commands that repair a step.
+type repairFlags struct {
+	runFlags
+	NoResume bool `help:"Leave the run as it is; continuo run resume goes on with it."`
+}
+
+// repairArgs name the step to repair.
+type repairArgs struct {
+	repairFlags
+	ID   string `arg:"" name:"run" help:"Which run, failed or stopped: id, the beginning of an id, or @1."`
+	Node string `arg:"" name:"step" help:"Which step."`
+}
+
+type runSetCommand struct {
+	repairArgs
+	Output []string `sep:"none" placeholder:"NAME=VALUE" help:"An output of the step; lists and objects as JSON; NAME=@FILE reads a file. May be repeated."`
+}
+
+func (runSetCommand) Help() string {
+	return `Finishes a step of a run that failed or was stopped with outputs that you give, and goes on behind it. The outputs must be what the step declares; its check is not asked. Steps behind it that have finished with other outputs of it are done again. A step that declares no outputs has one, text.
+
+Examples:
+
+    continuo run set @1 review --output verdict=good --output score=7
+    continuo run set @1 draft --output text=@draft.md
+    continuo run set @1 plan --output 'parts=["one","two"]' --no-resume`
+}
+
+// Run sets the outputs and follows the run.
+func (r *runSetCommand) Run(ctx context.Context, a *app) error {
+	return a.repairStep(ctx, r.repairArgs, func(of *workflow.Workflow) (repair engine.RunRepair, err error) {
+		repair.Kind = engine.RepairSet
+		repair.Outputs, err = givenOutputs(of, r.Node, r.Output)
+		return repair, err
+	})
+}
+
+// givenOutputs reads the outputs of a step from flags, each as the step declares it.
+func givenOutputs(of *workflow.Workflow, step string, given []string) (json.RawMessage, error) {
+	fields := map[string]workflow.Field{}
+	if node := of.Node(step); node != nil {
+		for _, field := range node.Gives() {
+			fields[field.Name] = field
+		}
+	}
+	values := map[string]json.RawMessage{}
+	for _, one := range given {
+		name, text, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, usage("--output %s: write NAME=VALUE", oneLine(one, 60))
+		}
+		field, declared := fields[name]
+		if !declared { // the run names those that there are
+			values[name] = json.RawMessage("null")
+			continue
+		}
+		value, err := inputValue(field, text)
+		if err != nil {
+			return nil, usage("--output %s: %w", name, err)
+		}
+		values[name] = value
+	}
+	return rawjson.Marshal(values)
+}
+
+type runRetryCommand struct{ repairArgs }
+
+func (runRetryCommand) Help() string {
+	return `Carries a step of a run that failed or was stopped out again, from its beginning, and then what depends on it. Other steps that have finished are not done again.
+
+Examples:
+
+    continuo run retry @1 review
+    continuo run retry run_0199c3 review --no-resume`
+}
+
+// Run has the step carried out and follows the run.
+func (r *runRetryCommand) Run(ctx context.Context, a *app) error {
+	return a.repairStep(ctx, r.repairArgs, func(*workflow.Workflow) (engine.RunRepair, error) {
+		return engine.RunRepair{Kind: engine.RepairRetry}, nil
+	})
+}
+
+type runSkipCommand struct{ repairArgs }
+
+func (runSkipCommand) Help() string {
+	return `Goes on with a run that failed or was stopped as if one of its steps were not there. The step has no outputs: where a condition, a check or an input needs them, the command says so, and continuo run set gives them.
+
+Examples:
+
+    continuo run skip @1 views`
+}
+
+// Run skips the step and follows the run.
+func (r *runSkipCommand) Run(ctx context.Context, a *app) error {
+	return a.repairStep(ctx, r.repairArgs, func(*workflow.Workflow) (engine.RunRepair, error) {
+		return engine.RunRepair{Kind: engine.RepairSkip}, nil
+	})
+}
+
+// repairStep repairs a step and follows the run.
+func (a *app) repairStep(ctx context.Context, args repairArgs, makes func(*workflow.Workflow) (engine.RunRepair, error)) error {
+	w, err := a.wireTurns(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	run, err := w.findRun(ctx, args.ID, unfinishedRun(false))
+	if err != nil {
+		return err
+	}
+	of, err := w.engine.RunWorkflow(ctx, run)
+	if err != nil {
+		return err
+	}
+	repair, err := makes(of)
+	if err != nil {
+		return err
+	}
+	repair.Node = args.Node
+	return a.repairRun(ctx, w, run, args.repairFlags, repair)
+}
+
+// repairRun repairs a run and follows it, or says how it stands where it does not go on.
+func (a *app) repairRun(ctx context.Context, w *wired, run continuo.Run, flags repairFlags, repair engine.RunRepair) error {
+	repair.By, repair.Hold = userName(), flags.NoResume
+	after, err := w.newestSeq(ctx, run)
+	if err != nil {
+		return err
+	}
+	does := func(ctx context.Context) (*engine.RunStatus, error) {
+		return w.engine.RepairRun(ctx, run, repair, false)
+	}
+	if !repair.Hold {
+		return a.watchRun(ctx, w, flags.runFlags, newTypist(a.in), after, does)
+	}
+	status, err := does(ctx)
+	if err != nil {
+		return err
+	}
+	if flags.JSON {
+		return a.json(status)
+	}
+	a.print("%s is %s", status.ID, stateWords(status.State))
+	a.note("Go on with: continuo run resume %s", status.ID)
+	return nil
+}
+
+// userName names who types, for the log.
+func userName() string {
+	if who, err := user.Current(); err == nil && who.Username != "" {
+		return "user " + who.Username
+	}
+	return "command line"
+}
+
+// repairCommands says how a run that failed goes on: by the step that failed, and why.
+func repairCommands(status engine.RunStatus) string {
+	resume := "continuo run resume " + status.ID
+	for _, node := range status.Nodes {
+		switch {
+		case node.State != workflow.NodeFailed:
+		case node.Refused > 0:
+			return fmt.Sprintf("Set its outputs: continuo run set %s %s --output NAME=VALUE\nOr correct the workflow: %s --workflow FILE\nOr ask again: %s",
+				status.ID, node.ID, resume, resume)
+		case node.Question == "":
+			return fmt.Sprintf("Go on with: %s\nOr begin the step again: continuo run retry %s %s", resume, status.ID, node.ID)
+		}
+	}
+	return fmt.Sprintf("Go on with: %s\nOr correct the workflow: %s --workflow FILE", resume, resume)
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// CreateConversation begins an empty conversation. It is the scope's user's, or the user's that it names where the scope
+// has none. ErrExists says that another one has the key.
+func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, conversation continuo.Conversation) (continuo.Conversation, error) {
+	user, err := scope.Owner(conversation.UserID)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	if conversation.Key != "" {
+		if err := CheckKey(conversation.Key); err != nil {
+			return continuo.Conversation{}, err
+		}
+	}
+	conversation.ProjectID, conversation.UserID = scope.ProjectID, user
+	created, err := e.Log.Create(ctx, conversation)
+	return created, keyTaken(conversation.Key, err)
+}
+
+// ChangeConversation changes what is known about a conversation of the scope. A scope with a user cannot give it to
+// somebody else, or to nobody: ErrOtherUser. ErrExists says that another conversation has the key.
+func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
+	if change.UserID != nil && scope.UserID != "" && *change.UserID != scope.UserID {
+		return continuo.Conversation{}, fmt.Errorf("%w: it stays the user's whom the caller is bound to", continuo.ErrOtherUser)
+	}
+	if change.Key != nil && *change.Key != "" {
+		if err := CheckKey(*change.Key); err != nil {
+			return continuo.Conversation{}, err
+		}
+	}
+	changed, err := e.Log.Update(ctx, id, change)
+	if change.Key != nil {
+		err = keyTaken(*change.Key, err)
+	}
+	return changed, err
+}
+
+// keyTaken names the key in the error that another conversation has it.
+func keyTaken(key string, err error) error {
+	if errors.Is(err, continuo.ErrExists) {
+		return fmt.Errorf("key %q: %w: it is another conversation's", key, continuo.ErrExists)
+	}
+	return err
+}

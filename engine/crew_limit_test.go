@@ -1,0 +1,45 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// TestAFloodIsNotTriedAgain checks that a role which wrote more than its limit is asked once for the turn, and that a
+// retry which does not fit any more does not hide why the first attempt failed.
+func TestAFloodIsNotTriedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		reasons []continuo.FailureReason // of the attempts
+		asked   int
+	}{
+		"a flood":                      {[]continuo.FailureReason{continuo.ReasonTurnLimit}, 1},
+		"a retry that cannot be shown": {[]continuo.FailureReason{continuo.ReasonUpstream, continuo.ReasonContextOverflow}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, asked := once(1), 0
+			hand := &stagehand{answer: func(p prompted) (string, error) {
+				if p.role != "forgets" || asked == len(test.reasons) {
+					return said(p)
+				}
+				asked++
+				message := "it printed too much"
+				if asked > 1 {
+					message = "the request does not fit"
+				}
+				return "y y y", &model.Error{Reason: test.reasons[asked-1], Message: message}
+			}}
+			e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1)), nil)
+			say(t, e, "Hello")
+			if status := played(t, e); status.Roles[1].Failed != "it printed too much" {
+				t.Errorf("Bob stands %+v", status.Roles[1])
+			}
+			if asked != test.asked {
+				t.Errorf("it was asked %d times, not %d", asked, test.asked)
+			}
+		})
+	}
+}

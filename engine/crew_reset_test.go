@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/tool/search"
+)
+
+const seeker = `
+id: trio
+roles:
+  - {role_name: cid, display_name: Cid, model: seeks, system_prompt: You are Cid.}
+`
+
+// seeking is a model that searches the conversation for a word before each answer, and repeats what it found.
+type seeking struct {
+	mu    sync.Mutex
+	found []string
+}
+
+func (*seeking) Info() model.Info {
+	return model.Info{Provider: "test", Name: "seeks", Protocol: model.ProtocolOpenAIChat}
+}
+
+func (m *seeking) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		_, result, ok := strings.Cut(string(body), `"role":"tool"`)
+		if !ok {
+			call := &model.ToolCallDelta{ID: "c", Name: "conversation_search", Arguments: `{"query":"swordfish","role":"user"}`, Done: true}
+			_ = yield(model.Delta{ToolCall: call}, nil) && yield(model.Delta{Finish: "tool_calls"}, nil)
+			return
+		}
+		m.mu.Lock()
+		m.found = append(m.found, result)
+		m.mu.Unlock()
+		_ = yield(model.Delta{Text: "Searched."}, nil) && yield(model.Delta{Finish: "stop"}, nil)
+	}
+}
+
+// What was said before a reset is out of the reach of a role's tools, after two resets too, and comes back with the
+// restore that brings it back.
+func TestAResetHoldsForTheToolsOfARole(t *testing.T) {
+	seeks := &seeking{}
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	e := theatreOver(t, log, &stagehand{}, newBand(t, seeker), func(o *engine.Options) {
+		o.Models["seeks"], o.Default = engine.Upstream{Model: seeks}, "seeks"
+		o.Policy = tool.Policy{Otherwise: tool.Allow}
+		o.Tools = tool.Set{struct{ tool.Tool }{search.Tool{Log: log}}} // offered in every situation
+	})
+	finds := func(text string, want bool) {
+		t.Helper()
+		ends(t, e, say(t, e, text).RunID)
+		if newest := seeks.found[len(seeks.found)-1]; strings.Contains(newest, "word is swordfish") != want {
+			t.Errorf("after %q the search found %s", text, newest)
+		}
+	}
+	change := func(change func(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error)) {
+		t.Helper()
+		if _, err := change(t.Context(), ofTrio, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finds("The word is swordfish.", true)
+	change(e.ResetCrew)
+	finds("What was it?", false)
+	change(e.ResetCrew)
+	finds("And now?", false)
+	change(e.RestoreCrew)
+	finds("After one restore?", false)
+	change(e.RestoreCrew)
+	finds("After both?", true)
+}

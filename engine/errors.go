@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// ErrorClass says what kind of failure an error is: adapters map it to their protocol's codes.
+type ErrorClass int
+
+// The classes of errors.
+const (
+	ClassInternal    ErrorClass = iota // a failure of the program; nothing of it is shown
+	ClassInvalid                       // the request has to be changed
+	ClassNotFound                      // what the request names does not exist
+	ClassForbidden                     // it exists, and the caller may not have it
+	ClassConflict                      // the state of what it names does not allow it
+	ClassRateLimited                   // too much at once: the same request may succeed later
+	ClassUnavailable                   // a resource cannot be reached for now
+	ClassDiskFull
+	ClassTimeout
+)
+
+// ErrorKind is a row of the table of errors that every adapter uses.
+type ErrorKind struct {
+	Err   error
+	Code  string // machine-readable, the same in every protocol
+	Class ErrorClass
+	// Hidden says that the error's chain may name files and hosts: show the words of Err only.
+	Hidden bool
+}
+
+// errorKinds is the table; the first row that matches an error counts. Errors that carry data (rule, conflict,
+// overflow, validation) are types of their own.
+var errorKinds = []ErrorKind{
+	{continuo.ErrNotFound, "not_found", ClassNotFound, false},
+	{continuo.ErrBadRange, "bad_range", ClassInvalid, false},
+	{continuo.ErrInvalid, "invalid_request", ClassInvalid, false},
+	{continuo.ErrExists, "exists", ClassConflict, false},
+	{continuo.ErrOtherUser, "other_user", ClassForbidden, false},
+	{continuo.ErrKeyReused, "idempotency_conflict", ClassConflict, false},
+	{continuo.ErrBusy, "conversation_busy", ClassConflict, false},
+	{continuo.ErrNotRunning, "not_running", ClassConflict, false},
+	{continuo.ErrArchived, "archived", ClassConflict, false},
+	{ErrUnknownAgent, "invalid_request", ClassInvalid, false},
+	{ErrNotResumable, "not_resumable", ClassConflict, false},
+	{ErrRunOver, "run_over", ClassConflict, false},
+	{ErrRunWaits, "run_waiting", ClassConflict, false},
+	{ErrRunUnderWay, "run_under_way", ClassConflict, false},
+	{workflow.ErrNotRepairable, "not_repairable", ClassConflict, false},
+	{ErrNoCycle, "no_cycle", ClassConflict, false},
+	{ErrTooManyTurns, "too_many_turns", ClassRateLimited, false},
+	{ErrTooManyAgents, "too_many_agents", ClassRateLimited, false},
+	{continuo.ErrLeaseLost, "lease_lost", ClassUnavailable, true},
+	{continuo.ErrReadOnly, "read_only", ClassUnavailable, true},
+	{continuo.ErrUnavailable, "store_unavailable", ClassUnavailable, true},
+	{ErrClosing, "closing", ClassUnavailable, true},
+	{continuo.ErrClosed, "closing", ClassUnavailable, true},
+	{continuo.ErrFull, "disk_full", ClassDiskFull, true},
+	{continuo.ErrObjectGone, "object_gone", ClassInternal, true},
+	{context.DeadlineExceeded, "timeout", ClassTimeout, true},
+}
+
+// KindOf finds an error's row of the table; ok is false for one that the table does not have.
+func KindOf(err error) (kind ErrorKind, ok bool) {
+	for _, row := range errorKinds {
+		if errors.Is(err, row.Err) {
+			return row, true
+		}
+	}
+	return ErrorKind{Err: err, Code: "internal"}, false
+}
+
+// Message is what a caller is shown of an error of this kind.
+func (k ErrorKind) Message(err error) string {
+	if k.Hidden {
+		return k.Err.Error()
+	}
+	return err.Error()
+}

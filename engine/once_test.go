@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model/modeltest"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// failing is an actor whose first answers fail with an error that may pass, or not.
+func failing(times int64, retryable bool) (*actor, *atomic.Int64) {
+	var asks atomic.Int64
+	failure := *modeltest.Fails(continuo.ReasonUpstream).Err
+	failure.Retryable = retryable
+	return &actor{answer: func(asked) (string, error) {
+		if asks.Add(1) <= times {
+			return "", &failure
+		}
+		return "It works.", nil
+	}}, &asks
+}
+
+// endOf is the last event of a chat.
+func endOf(t *testing.T, chat *engine.Chat, err error) (last turn.Event) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+		return last
+	}
+	for event, err := range chat.Events {
+		if err != nil {
+			t.Error(err)
+		}
+		last = event
+	}
+	return last
+}
+
+// TestTheSameRequestGoesOnAfterAFailure: a request with a key, or made again by an official library, goes on with its
+// turn where that failed for a reason that may have passed; many at once do so once, and all get the answer.
+func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
+	first, again := 0, 1
+	for name, ways := range map[string][2]func(*engine.ChatRequest){
+		"a key":     {func(r *engine.ChatRequest) { r.Key = "k" }, func(r *engine.ChatRequest) { r.Key = "k" }},
+		"a library": {func(r *engine.ChatRequest) { r.Retry = &first }, func(r *engine.ChatRequest) { r.Retry = &again }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, asks := failing(2, true)
+			e := stage(t, storetest.NewMemory(), m, nil)
+			ask := func(way func(*engine.ChatRequest)) turn.Event {
+				r := request("s", "Hello")
+				r.Detached = true
+				way(&r)
+				chat, err := e.Chat(t.Context(), r)
+				return endOf(t, chat, err)
+			}
+			for n := range 2 {
+				if got := ask(ways[min(n, 1)]); got.Kind != turn.Failed {
+					t.Fatalf("try %d: %+v", n, got)
+				}
+			}
+			var all sync.WaitGroup
+			var ids sync.Map
+			for range 8 {
+				all.Go(func() {
+					got := ask(ways[1])
+					ids.Store(got.TurnID, true)
+					if got.Kind != turn.Finished || got.Entry.Content.String() != "It works." {
+						t.Errorf("got %+v", got)
+					}
+				})
+			}
+			all.Wait()
+			turns := 0
+			ids.Range(func(any, any) bool { turns++; return true })
+			conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if log := said(t, e, conversation.ID); asks.Load() != 3 || turns != 1 || strings.Count(log, "Hello") != 1 {
+				t.Errorf("%d requests, %d turns, the log says\n%s", asks.Load(), turns, log)
+			}
+		})
+	}
+}
+
+// TestWhatTheSameRequestIsGivenAgain: a failure that does not pass, one behind which the conversation has gone on, and
+// an answer are given again as they are.
+func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		times     int64
+		retryable bool
+		between   string // another message
+		asks      int64
+		kind      turn.Kind
+	}{
+		"it does not pass":     {1, false, "", 1, turn.Failed},
+		"it has gone on since": {1, true, "And now?", 2, turn.Failed},
+		"an answer":            {0, true, "", 1, turn.Finished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, asks := failing(test.times, test.retryable)
+			e := stage(t, storetest.NewMemory(), m, nil)
+			r := request("s", "Hello")
+			r.Key, r.Detached = "k", true
+			chat, err := e.Chat(t.Context(), r)
+			before := endOf(t, chat, err)
+			if test.between != "" {
+				chat, err = e.Chat(t.Context(), request("s", test.between))
+				endOf(t, chat, err)
+			}
+			chat, err = e.Chat(t.Context(), r)
+			if got := endOf(t, chat, err); got.Kind != test.kind || got.TurnID != before.TurnID || asks.Load() != test.asks {
+				t.Errorf("%d requests, got %+v", asks.Load(), got)
+			}
+			r.Message = continuo.Text("Something else")
+			if _, err := e.Chat(t.Context(), r); !errors.Is(err, continuo.ErrKeyReused) {
+				t.Errorf("something else with the key: %v", err)
+			}
+		})
+	}
+}
+
+// A library's retry of a message is no retry of an equal one, behind which something else was said.
+func TestALibrarysRetryIsOfTheSameHead(t *testing.T) {
+	m, asks := failing(0, true)
+	e := stage(t, storetest.NewMemory(), m, nil)
+	ask := func(text string, retry int) {
+		r := request("s", text)
+		r.Retry = &retry
+		chat, err := e.Chat(t.Context(), r)
+		endOf(t, chat, err)
+	}
+	ask("continue", 0)
+	ask("and?", 0)
+	ask("continue", 1) // the first try never came here
+	ask("continue", 2)
+	ask("continue", 0) // a person says it again
+	if asks.Load() != 4 {
+		t.Errorf("%d requests", asks.Load())
+	}
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Replayed is a request of an earlier round, made again.
+type Replayed struct {
+	Body   json.RawMessage `json:"body"`
+	SHA256 string          `json:"sha256"`
+	// Same says that these are the very bytes that were sent.
+	Same bool `json:"same"`
+	// Redacted are the seqs of entries that the request shows and that were redacted since: it is not the same.
+	Redacted []int64         `json:"redacted,omitempty"`
+	Round    *continuo.Round `json:"round"`
+	Plan     *continuo.Plan  `json:"plan"`
+}
+
+// Request makes the request again that an assistant entry came of.
+func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
+	if _, err := placeIn(conversation, seq); err != nil {
+		return nil, err
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Round == nil {
+			return nil, fmt.Errorf("entry %d: %w: no request made it; choose an assistant entry that a turn appended", seq, continuo.ErrNotFound)
+		}
+		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round)
+		if err != nil {
+			return nil, err
+		}
+		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
+		request.Plan.Totals.SharedBytes = e.sharedBody(ctx, conversation, entry.Round, request.Body)
+		if err := e.measureUnread(ctx, conversation, request.Plan); err != nil {
+			return nil, err
+		}
+		if !same {
+			replayed.Redacted = append(e.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
+		}
+		return replayed, nil
+	}
+	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// sharedBody returns how many leading bytes the body of a round's request has in common with that of the view's request
+// before, -1 where there is none nearby.
+func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) int64 {
+	before := e.roundBefore(ctx, conversation, round.ViewHash, round.At)
+	if before == nil {
+		return -1
+	}
+	request, _, err := turn.Replay(ctx, e.Log, conversation, before)
+	if err != nil {
+		return -1
+	}
+	return commonPrefix(string(request.Body), string(body))
+}
+
+// sharedBytes returns how many leading bytes of a rendering, without system messages, are those of the view's request
+// before, -1 where there is none nearby.
+func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
+	if now.Format == FormatTranscript {
+		return -1
+	}
+	before := e.roundBefore(ctx, conversation, plan.ViewHash, plan.At)
+	if before == nil {
+		return -1
+	}
+	envelope, err := e.Log.Envelope(ctx, before.Envelope)
+	if err != nil {
+		return -1
+	}
+	var view window.View
+	if json.Unmarshal(envelope.View, &view) != nil {
+		return -1
+	}
+	earlier, err := turn.Plan(ctx, e.Log, conversation, before.At, view, envelope, inFormat(info, now.Format))
+	if err != nil {
+		return -1
+	}
+	then := &Context{Format: now.Format, Plan: earlier}
+	if then.render(ctx, e.Log, continuo.Envelope{}, info) != nil {
+		return -1
+	}
+	return commonPrefix(joined(then.Messages), joined(now.Messages))
+}
+
+// maxRoundsBack bounds how many entries are read to find the request before another.
+const maxRoundsBack = 256
+
+// roundBefore finds the newest request of a view at or before a seq; nil where there is none nearby.
+func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) *continuo.Round {
+	if at < 1 {
+		return nil
+	}
+	rows := 0
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{To: at, Backward: true}) {
+		if rows++; err != nil || rows > maxRoundsBack {
+			return nil
+		}
+		if entry.Round != nil && entry.Round.ViewHash == viewHash {
+			return entry.Round
+		}
+	}
+	return nil
+}
+
+// maxMeasured bounds how many entries are read to give a run of a plan its size.
+const maxMeasured = 4096
+
+// measureUnread gives the runs of a plan their size that the build had not to read: for people, who look at a plan.
+func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) error {
+	for i := range plan.Items {
+		item := &plan.Items[i]
+		last := max(item.Seq, item.Through)
+		if item.Before != nil || last-item.Seq >= maxMeasured {
+			continue
+		}
+		var size continuo.Size
+		for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: item.Seq, To: last}) {
+			if err != nil {
+				return err
+			}
+			size = size.Add(continuo.Size{Messages: 1, Chars: entry.Chars, Tokens: entry.Tokens})
+		}
+		item.Before = &size
+	}
+	return nil
+}
+
+func joined(messages []json.RawMessage) string {
+	var text strings.Builder
+	for _, message := range messages {
+		text.Write(message)
+		text.WriteByte(',')
+	}
+	return text.String()
+}
+
+func commonPrefix(a, b string) int64 {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return int64(i)
+		}
+	}
+	return int64(n)
+}

@@ -1,0 +1,177 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// fan is a workflow whose first step leads to four, one of which another follows, and that join.
+const fan = `
+id: fan
+nodes:
+  begin: {brief: x}
+  one: {brief: x}
+  two: {brief: x}
+  three: {brief: x}
+  four: {brief: x}
+  then: {brief: x}
+  end: {brief: x}
+edges: [begin -> one, begin -> two, begin -> three, begin -> four, one -> then, then -> end, two -> end, three -> end, four -> end]
+`
+
+// slow takes so long for each step.
+func slow(took map[string]time.Duration) *actor {
+	return &actor{answer: func(a asked) (string, error) {
+		time.Sleep(took[a.step])
+		return "said " + a.step, nil
+	}}
+}
+
+func TestBranchesRunSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		m := slow(map[string]time.Duration{"one": 2 * time.Second, "two": 2 * time.Second, "three": 2 * time.Second, "four": 2 * time.Second})
+		e := stage(t, storetest.NewMemory(), m, with(t, fan))
+		run := startOf(t, e, "fan")
+		status := until(t, e, run)
+		if took := time.Since(begin); status.State != continuo.RunFinished || took > 3*time.Second {
+			t.Errorf("after %s it is %s: %s", took, status.State, status.Reason)
+		}
+		knows := map[string][]string{ // what each step is shown of the others, however quick these are
+			"begin": nil, "one": {"begin"}, "two": {"begin"}, "three": {"begin"}, "four": {"begin"}, "then": {"begin", "one"},
+			"end": {"begin", "four", "one", "then", "three", "two"},
+		}
+		for _, request := range m.requests() {
+			shown := strings.Join(append(request.system, request.messages...), "\n")
+			var known []string
+			for step := range knows {
+				if strings.Contains(shown, "said "+step) {
+					known = append(known, step)
+				}
+			}
+			slices.Sort(known)
+			if !slices.Equal(known, knows[request.step]) {
+				t.Errorf("the step %s is shown what %v said", request.step, known)
+			}
+		}
+		conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		branches, err := e.Log.Branches(t.Context(), conversation)
+		if len(branches) != 4 || err != nil {
+			t.Errorf("there are the branches %v, %v", branches, err)
+		}
+		if listed, err := e.Log.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: "default", Limit: 10}); err != nil || len(listed) != 1 {
+			t.Errorf("the list of conversations has %d, %v", len(listed), err)
+		}
+		if err := e.Log.Delete(t.Context(), run.ConversationID); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range branches {
+			if _, err := e.Log.Conversation(t.Context(), id); !errors.Is(err, continuo.ErrNotFound) {
+				t.Errorf("the branch %s outlives its run: %v", id, err)
+			}
+		}
+	})
+}
+
+// A slow branch changes nothing of what the steps of another are shown.
+func TestAStepOfABranchSeesItsOwnBranchOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := slow(map[string]time.Duration{"one": 5 * time.Second, "three": time.Minute, "then": time.Second})
+		e := stage(t, storetest.NewMemory(), m, with(t, fan))
+		if status := until(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
+			t.Fatalf("it is %s: %s", status.State, status.Reason)
+		}
+		for _, request := range m.requests() {
+			shown := strings.Join(append(request.system, request.messages...), "\n")
+			if request.step == "then" && (strings.Contains(shown, "said two") || !strings.Contains(shown, "said one")) {
+				t.Errorf("it is shown\n%s", shown)
+			}
+		}
+	})
+}
+
+// A run with branches that is begun again after each of its writes goes on every time.
+func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
+	for writes := 1; ; writes++ {
+		store, m := storetest.NewMemory(), &actor{answer: func(a asked) (string, error) { return "said " + a.step, nil }}
+		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
+		gone := func(o *engine.Options) { o.Workflows = newShelf(t, fan) }
+		first := stage(t, dies, m, gone)
+		status, err := first.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "fan", Detached: true})
+		if err != nil {
+			continue // before it had begun
+		}
+		over := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer close(over)
+			for progress, err := range first.FollowRun(ctx, status.Run, 0) {
+				if err != nil || progress.Status != nil && progress.Status.State == continuo.RunFinished {
+					return
+				}
+			}
+			<-ctx.Done()
+		}()
+		select {
+		case <-dies.dead:
+		case <-over:
+		}
+		cancel()
+		second := stage(t, store, m, gone)
+		if _, err := second.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if status.State != continuo.RunFinished {
+			if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunOver) {
+				t.Fatalf("after %d writes: %v", writes, err)
+			}
+		}
+		if status := until(t, second, status.Run); status.State != continuo.RunFinished {
+			t.Fatalf("after %d writes it is %s: %s", writes, status.State, status.Reason)
+		}
+		events := finished(told(t, second, status.Run))
+		slices.Sort(events)
+		if len(events) != 7 || len(slices.Compact(events)) != 7 {
+			t.Fatalf("after %d writes finished were %v", writes, events)
+		}
+		if dies.left > 0 {
+			t.Logf("the run makes %d writes", writes-dies.left)
+			return
+		}
+	}
+}
+
+func TestARunIsStoppedInAllOfItsBranches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := slow(map[string]time.Duration{"one": time.Minute, "two": time.Minute, "three": time.Second, "four": time.Minute})
+		e := stage(t, storetest.NewMemory(), m, with(t, fan))
+		run := startOf(t, e, "fan")
+		time.Sleep(10 * time.Second)
+		status, err := e.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
+		if err != nil || status.Nodes[1].TurnID == "" || status.Nodes[1].Branch == "" || status.Nodes[3].TurnID != "" {
+			t.Fatalf("%+v, %v", status, err)
+		}
+		if status, err := e.StopRun(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
+			t.Fatal(status, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+			t.Fatal(err)
+		}
+		if status := until(t, e, run); status.State != continuo.RunFinished {
+			t.Errorf("it is %s: %s", status.State, status.Reason)
+		}
+	})
+}

@@ -1,0 +1,322 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// RunDecision is what a person decides: the question of an approval node, or whether a call of a tool may run.
+type RunDecision struct {
+	Node     string // of the approval, or the step that makes the call; "" where only one decision is waited for
+	Call     string // id of the call; "" for an approval, or where only one decision is waited for
+	Approved bool
+	Comment  string
+}
+
+// pendingDecision is something of a run that waits for a person.
+type pendingDecision struct {
+	node *workflow.NodeStatus
+	call *workflow.WaitingCall // nil for an approval
+}
+
+func (p pendingDecision) String() string {
+	if p.call == nil {
+		return p.node.ID
+	}
+	return fmt.Sprintf("%s: %s(%s), tool_call_id %s", p.node.ID, p.call.Name, shorten(p.call.Arguments, 60), p.call.ID)
+}
+
+// DecideRun records what a person decides, and goes on with the run. ErrNotFound says that nothing of that name
+// waits, ErrInvalid that several decisions are waited for; the first decision counts.
+func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
+	if e.isClosed() {
+		return nil, ErrClosing // before anything is decided
+	}
+	status, err := e.runStatus(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	meant, err := chooseDecision(status, decision)
+	if err != nil {
+		return nil, err
+	}
+	if meant.call == nil {
+		err = e.decideApproval(ctx, run, decision)
+	} else {
+		err = e.decideCall(ctx, run, meant, decision, detached)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.goneOn(ctx, run, detached)
+}
+
+// chooseDecision finds what a decision is about. Where no call is meant it is an approval, perhaps one that does not wait.
+func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, error) {
+	var found []pendingDecision
+	for i := range status.Nodes {
+		node := &status.Nodes[i]
+		if decision.Node != "" && decision.Node != node.ID || node.State != workflow.NodeWaiting {
+			continue
+		}
+		if len(node.WaitingFor) == 0 && decision.Call == "" {
+			found = append(found, pendingDecision{node: node})
+		}
+		for j := range node.WaitingFor {
+			if call := &node.WaitingFor[j]; decision.Call == "" || decision.Call == call.ID {
+				found = append(found, pendingDecision{node, call})
+			}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0 && decision.Call != "":
+		return pendingDecision{}, fmt.Errorf("run %s: %w: no call %q waits for a decision", status.ID, continuo.ErrNotFound, shorten(decision.Call, 60))
+	case len(found) == 0:
+		return pendingDecision{}, nil
+	}
+	var words []string
+	for _, pending := range found {
+		words = append(words, pending.String())
+	}
+	return pendingDecision{}, fmt.Errorf("run %s: %w: several decisions are waited for, name the step or the call: %s", status.ID, continuo.ErrInvalid, strings.Join(words, "; "))
+}
+
+// decideApproval records the answer to the question of an approval node.
+func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
+	return e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+		if s.Run.IsOver() {
+			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
+		}
+		node, err := waiting(s, decision.Node)
+		if err != nil {
+			return nil, err
+		}
+		return s.Decide(node, decision.Approved, decision.Comment), nil
+	})
+}
+
+// decideCall tells the turn that makes a call. Where its process is gone the run goes on first, until it asks again.
+func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
+	if meant.node.TurnID == "" {
+		if err := e.drive(ctx, run, detached); err != nil {
+			return err
+		}
+		asked, err := e.awaitQuestion(ctx, run, meant)
+		if err != nil {
+			return err
+		}
+		meant = asked
+	}
+	in := continuo.Conversation{ID: cmp.Or(meant.node.Branch, run.ConversationID)}
+	found, err := e.Turn(ctx, in, meant.node.TurnID)
+	if err != nil {
+		return err
+	}
+	if err := e.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment}); err != nil {
+		return err
+	}
+	return e.awaitDecided(ctx, found, meant.call.ID)
+}
+
+// awaitDecided waits until a turn has taken up the decision on a call, so that nobody who looks then is asked about it
+// again. Where that takes longer than a turn waits for its conversation, the decision is recorded and on its way.
+func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, callID string) error {
+	ctx, cancel := context.WithTimeout(ctx, e.options.Wait)
+	defer cancel()
+	listener := e.Log.Listen(running.ConversationID)
+	defer listener.Close()
+	for {
+		changed := listener.Changed()
+		waiting, err := e.Waiting(ctx, running)
+		if ctx.Err() != nil {
+			return nil
+		}
+		open := slices.ContainsFunc(waiting, func(call turn.WaitingCall) bool { return call.ID == callID })
+		if err != nil || !open || !listener.Wait(ctx, changed, otherPoll) {
+			return err
+		}
+	}
+}
+
+// awaitQuestion waits until a run asks again about a call that its newest turn had asked about when its process ended.
+func (e *Engine) awaitQuestion(ctx context.Context, run continuo.Run, left pendingDecision) (pendingDecision, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: its step %s has not asked again yet", run.ID, continuo.ErrBusy, left.node.ID))
+	defer cancel()
+	listener := e.Log.Listen(cmp.Or(left.node.Branch, run.ConversationID))
+	defer listener.Close()
+	for {
+		changed := listener.Changed()
+		status, err := e.runStatus(ctx, run)
+		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return left, err
+		}
+		at := slices.IndexFunc(status.Nodes, func(node workflow.NodeStatus) bool { return node.ID == left.node.ID })
+		node := &status.Nodes[at]
+		for i := range node.WaitingFor {
+			if call := &node.WaitingFor[i]; node.TurnID != "" && call.Name == left.call.Name && call.Arguments == left.call.Arguments {
+				return pendingDecision{node, call}, nil
+			}
+		}
+		if node.State != workflow.NodeRunning && node.State != workflow.NodeRetrying && node.State != workflow.NodeWaiting || node.Visit != left.node.Visit {
+			return left, fmt.Errorf("run %s: %w: the call %s does not wait for a decision any more", run.ID, continuo.ErrNotFound, left.call.ID)
+		}
+		if !listener.Wait(ctx, changed, otherPoll) {
+			return left, context.Cause(ctx)
+		}
+	}
+}
+
+// tellWaiting adds to a status the calls that wait for a person: those that turns under way ask about, and those that a
+// turn had asked about when its process ended, which the run asks about again when somebody goes on with it.
+func (e *Engine) tellWaiting(ctx context.Context, status *RunStatus, turns []continuo.Turn) error {
+	waits, busy := false, false
+	for i := range status.Nodes {
+		node := &status.Nodes[i]
+		if node.State != workflow.NodeRunning {
+			busy = busy || node.State == workflow.NodeRetrying
+			continue
+		}
+		var err error
+		at := slices.IndexFunc(turns, func(t continuo.Turn) bool { return t.NodeID == node.ID })
+		if at >= 0 {
+			node.TurnID = turns[at].ID
+			node.WaitingFor, err = e.askedBy(ctx, turns[at])
+		} else {
+			node.WaitingFor, err = e.leftAsked(ctx, cmp.Or(node.Branch, status.ConversationID), status.ID, node.ID)
+		}
+		if err != nil {
+			return err
+		}
+		if len(node.WaitingFor) == 0 {
+			busy = true
+			continue
+		}
+		node.State, waits = workflow.NodeWaiting, true
+	}
+	if waits && !busy && status.State == continuo.RunRunning {
+		status.State = continuo.RunWaiting
+	}
+	return nil
+}
+
+func (e *Engine) askedBy(ctx context.Context, running continuo.Turn) (asked []workflow.WaitingCall, err error) {
+	waiting, err := e.Waiting(ctx, running)
+	for _, call := range waiting {
+		asked = append(asked, workflow.WaitingCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	}
+	return asked, err
+}
+
+// leftAsked reads the calls on which nobody had decided when the newest turn of a step ended.
+func (e *Engine) leftAsked(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
+	conversation, err := e.Log.Conversation(ctx, conversationID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{} // by id
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case entry.Hidden:
+		case entry.RunID != runID || entry.NodeID != nodeID:
+			return nil, nil
+		case entry.PartType == continuo.PartUndecided:
+			names[entry.ToolCallID] = entry.ToolName
+		case entry.Role == continuo.Assistant && !turn.SaysNothing(&entry):
+			return undecidedOf(&entry, names), nil
+		}
+	}
+	return nil, nil
+}
+
+func undecidedOf(answer *continuo.Entry, names map[string]string) (asked []workflow.WaitingCall) {
+	for _, call := range answer.ToolCalls {
+		if name, ok := names[call.ID]; ok {
+			asked = append(asked, workflow.WaitingCall{ID: call.ID, Name: name, Arguments: call.Arguments})
+		}
+	}
+	return asked
+}
+
+// Runs lists runs, the newest first. A run whose steps all wait for a decision on a call of a tool is waiting, although
+// its index says running: nothing can be recorded while calls are open.
+func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
+	if query.State != continuo.RunRunning && query.State != continuo.RunWaiting {
+		found, err := e.Log.Runs().Runs(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		return found, e.tellWaitingRuns(ctx, found)
+	}
+	found, err := e.runsInState(ctx, query, continuo.RunRunning)
+	if err == nil && query.State == continuo.RunWaiting {
+		var held []continuo.Run
+		held, err = e.runsInState(ctx, query, continuo.RunWaiting)
+		found = append(found, held...)
+	}
+	slices.SortFunc(found, func(a, b continuo.Run) int {
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), strings.Compare(b.ID, a.ID))
+	})
+	if query.Limit > 0 && len(found) > query.Limit {
+		found = found[:query.Limit]
+	}
+	return found, err
+}
+
+// runsInState returns the first runs with a state in the index that are in the state of a query.
+func (e *Engine) runsInState(ctx context.Context, query continuo.RunQuery, indexed continuo.RunState) (found []continuo.Run, err error) {
+	wanted := query.State
+	query.State = indexed
+	for {
+		page, err := e.Log.Runs().Runs(ctx, query)
+		if err == nil {
+			err = e.tellWaitingRuns(ctx, page)
+		}
+		if err != nil {
+			return nil, err
+		}
+		more := query.Limit > 0 && len(page) >= query.Limit
+		if more {
+			query.Before = continuo.RunCursor{StartedAt: page[len(page)-1].StartedAt, ID: page[len(page)-1].ID}
+		}
+		found = append(found, slices.DeleteFunc(page, func(run continuo.Run) bool { return run.State != wanted })...)
+		if !more || len(found) >= query.Limit {
+			return found, nil
+		}
+	}
+}
+
+// tellWaitingRuns sets the states of those runs that wait for a decision on a call.
+func (e *Engine) tellWaitingRuns(ctx context.Context, runs []continuo.Run) error {
+	for i := range runs {
+		if _, cycle := continuo.CrewOf(runs[i].WorkflowID); cycle || runs[i].State != continuo.RunRunning {
+			continue
+		}
+		status, err := e.runStatus(ctx, runs[i])
+		if errors.Is(err, continuo.ErrNotFound) { // deleted meanwhile
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		runs[i].State = status.State
+	}
+	return nil
+}

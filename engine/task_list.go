@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// TaskQuery selects a page of tasks, the newest change first.
+type TaskQuery struct {
+	Scope  continuo.Scope
+	Limit  int                         // at least 1
+	Before continuo.ConversationCursor // by ListedAt
+}
+
+// Tasks lists tasks, the newest change first, without their findings: it reads the record of each task and its agents.
+func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
+	found, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
+		ProjectID: query.Scope.ProjectID, UserID: query.Scope.UserID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
+	})
+	if err != nil {
+		return nil, err
+	}
+	tasks := []TaskStatus{}
+	for _, conversation := range found {
+		status, err := e.listedTask(ctx, conversation)
+		if errors.Is(err, errNoRecord) {
+			status, err = newStatus(conversation), nil // kept, so that pages go on behind it
+			status.State = TaskFailed
+		}
+		if err != nil {
+			return nil, err
+		}
+		status.Findings = nil
+		tasks = append(tasks, *status)
+	}
+	return tasks, nil
+}
+
+// listedTask is how a task stands, by its record and its agents' conversations. The task's log is read only where those
+// conversations are not the agents that were deployed: one was deleted, or lost the metadata that names its task.
+func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+	status, redacted := newStatus(conversation), false
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: 1, To: 1}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.TaskEvent == nil || entry.TaskEvent.Kind != continuo.TaskCreated {
+			return e.taskStatus(ctx, conversation)
+		}
+		redacted = entry.Redacted != nil
+		if err := status.readRecord(entry); err != nil {
+			return nil, fmt.Errorf("task %s: entry %d: %w", status.ID, entry.Seq, err)
+		}
+	}
+	if conversation.LastSeq == 0 {
+		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
+	}
+	if conversation.LastSeq == 1 {
+		status.settle(redacted)
+		return status, nil
+	}
+	all, err := e.agentsOf(ctx, status)
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		return e.taskStatus(ctx, conversation)
+	}
+	status.settle(redacted)
+	return status, nil
+}
+
+// agentsOf finds the agents of a task by their conversations, in the order of their beginnings, and reports whether they are
+// all that were deployed.
+func (e *Engine) agentsOf(ctx context.Context, status *TaskStatus) (all bool, err error) {
+	deployed, err := e.Log.Mark(ctx, status.ConversationID, deploymentsMark)
+	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		return false, err
+	}
+	var found []continuo.Conversation
+	for _, archived := range []bool{false, true} {
+		page, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
+			ProjectID: status.Scope.ProjectID, Kind: continuo.KindAgent, Labels: map[string]string{"task_id": status.ID}, Archived: archived, Limit: maxDeployed,
+		})
+		if err != nil {
+			return false, err
+		}
+		found = append(found, page...)
+	}
+	if int64(len(found)) != deployed.Part {
+		return false, nil
+	}
+	slices.SortFunc(found, func(a, b continuo.Conversation) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for _, conversation := range found {
+		agent, _, err := e.agentOf(ctx, conversation)
+		if err != nil {
+			return false, err
+		}
+		status.Agents = append(status.Agents, *agent)
+	}
+	return true, nil
+}
+
+// deploymentsMark is the mark of a task's conversation that counts its agents: Seq is the newest deployment's entry, and Part
+// how many there are. It is behind where a program ended before it could count, or two deployed at once.
+const deploymentsMark = "deployments"

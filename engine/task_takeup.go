@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// maxStarts bounds how many processes begin or go on with one agent's work, one after another.
+const maxStarts = 5
+
+// order is what an agent was deployed with, as the task's log has it.
+type order struct {
+	taskID, agentID, agentType string
+	task                       task.Task
+	prompt                     string
+}
+
+// text is the message that an agent's work begins with.
+func (o *order) text() (string, error) {
+	status := TaskStatus{Task: o.task}
+	message, err := status.Prompt()
+	if err != nil {
+		return "", err
+	}
+	if more := strings.TrimSpace(o.prompt); more != "" {
+		message += "\n" + more + "\n"
+	}
+	return message + "\n" + reportRules(o.taskID, o.agentID), nil
+}
+
+// orderOf reads what an agent was deployed with; nil where its deployment was not recorded.
+func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
+	var link agentLink
+	_ = json.Unmarshal(agent.Metadata, &link) // of what a person has written there nothing is found
+	id := agentPrefix + strings.TrimPrefix(agent.ID, conversationPrefix)
+	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: agent.ProjectID}, link.TaskID, taskPrefix, continuo.KindTask)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &order{taskID: link.TaskID, agentID: id}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+		if err != nil {
+			return nil, err
+		}
+		switch event := entry.TaskEvent; {
+		case event == nil || entry.Redacted != nil:
+		case event.Kind == continuo.TaskCreated:
+			if err := json.Unmarshal(event.Task, &found.task); err != nil {
+				return nil, fmt.Errorf("task %s: %w", link.TaskID, err)
+			}
+		case event.Kind == continuo.TaskDeployed && event.AgentID == id:
+			found.agentType, found.prompt = event.AgentType, event.Prompt
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// takeUp decides what becomes of a running turn whose process is gone: an agent's work goes on, in this process or in
+// another one that takes work up. Other turns are closed.
+func (e *Engine) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
+	if seen.ID != workTurnID(seen.ConversationID) {
+		return turn.FateClose, nil
+	}
+	conversation, err := e.Log.Conversation(ctx, seen.ConversationID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return turn.FateClose, nil
+	}
+	if err != nil {
+		return turn.FateLeft, err
+	}
+	order, err := e.orderOf(ctx, conversation)
+	if err != nil {
+		return turn.FateLeft, err
+	}
+	if order == nil { // nobody was told that it works, or its task was deleted
+		return turn.FateClose, nil
+	}
+	if !e.options.TakeUp {
+		return turn.FateLeft, nil
+	}
+	return e.takeUpAgent(ctx, conversation, seen, order)
+}
+
+// takeUpAgent goes on with an agent's work in this process, unless it has as many agents at work as it may.
+func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
+	c, err := e.chooseAgent(order.agentType)
+	message, unsaid := order.text()
+	if err != nil || unsaid != nil { // the settings know the type no more, or the task was redacted
+		return turn.FateClose, nil //nolint:nilerr // the turn's end says that it broke off
+	}
+	project := conversation.ProjectID
+	if e.agents.enter(project) != nil {
+		return turn.FateLeft, nil
+	}
+	if e.admit(project) != nil {
+		e.agents.leave(project)
+		return turn.FateLeft, nil
+	}
+	turnCtx, cancel := e.turnContext(ctx, true)
+	turnCtx, traced := span.StartTurn(withSession(turnCtx, conversation), e.options.Tracer, seen.ConversationID, seen.ID)
+	works := e.metrics.AgentWorks()
+	done := func() { works(); traced.End(); cancel(nil); e.dismiss(project); e.agents.leave(project) }
+	taken, err := e.keeper.TakeUp(turnCtx, seen, maxStarts)
+	if taken == nil {
+		done()
+		return turn.FateTaken, err
+	}
+	e.options.Logger.WarnContext(ctx, "agent_taken_up", "agent_id", order.agentID, "task_id", order.taskID)
+	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.mode, AgentID: c.agent, Leave: true}
+	runs := e.metrics.TurnRuns()
+	go e.run(e.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })
+	return turn.FateTaken, nil
+}
+
+// worker makes what an agent's work runs with.
+func (e *Engine) worker(c chosen, taskID, agentID string) *turn.Runner {
+	runner := e.runner(c)
+	runner.Limits.Turn = e.options.AgentTimeout
+	if connector, ok := runner.Model.(Connector); ok {
+		runner.Model = connector.AtWork(taskID, agentID)
+	}
+	return runner
+}

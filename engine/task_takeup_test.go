@@ -1,0 +1,166 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/tool"
+)
+
+// takesUp has an engine go on with the work of agents.
+func takesUp(o *engine.Options) { o.TakeUp = true }
+
+// working answers an agent that calls a tool and then has done its work.
+func working() *actor {
+	return &actor{answer: func(a asked) (string, error) {
+		if strings.HasPrefix(a.messages[len(a.messages)-1], "tool:") {
+			return "It is mended.", nil
+		}
+		return "call step {}", nil
+	}}
+}
+
+// TestAnAgentGoesOnAfterEveryWrite kills the program after each of the writes that a deployment and its work make: an
+// agent whose deployment was answered has done its work in the end, and none that its task names is queued for good.
+func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
+	steps := func(o *engine.Options) {
+		takesUp(o)
+		o.Tools, o.Policy = tool.Set{&counted{name: "step"}}, tool.Policy{Otherwise: tool.Allow}
+	}
+	answered := 0
+	for writes, whole := 1, false; !whole; writes++ {
+		synctest.Test(t, func(t *testing.T) {
+			store := storetest.NewMemory()
+			given := give(t, stage(t, store, working(), nil), "Mend it", "")
+			dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
+			first := stage(t, dies, working(), steps)
+			deployed, err := first.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Gently."})
+			if err == nil {
+				answered++
+			}
+			synctest.Wait()
+			dies.mu.Lock()
+			whole = dies.left > 0
+			dies.mu.Unlock()
+			second := stage(t, store, working(), steps)
+			if _, err := second.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			status, err := second.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if deployed != nil && len(status.Agents) != 1 {
+				t.Fatalf("after %d writes the task names %d agents", writes, len(status.Agents))
+			}
+			for _, agent := range status.Agents {
+				if deployed == nil && agent.State == engine.TaskGone { // it was refused, and nothing of it is left
+					continue
+				}
+				if agent.State != engine.TaskCompleted {
+					t.Errorf("after %d writes the agent is %s: %s", writes, agent.State, agent.Reason)
+				}
+				begun := said(t, second, agent.ConversationID)
+				if strings.Count(begun, "Mend it") != 1 || strings.Count(begun, "Gently.") != 1 || !strings.HasSuffix(begun, "It is mended.") {
+					t.Errorf("after %d writes its log says:\n%s", writes, begun)
+				}
+			}
+		})
+	}
+	if answered < 3 {
+		t.Errorf("only %d deployments were answered", answered)
+	}
+}
+
+// said is what the entries of a conversation say that are no results.
+func said(t *testing.T, e *engine.Engine, id string) string {
+	t.Helper()
+	conversation, err := e.Log.Conversation(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry.Content.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestAnAgentIsLeftToAProgramThatStays: a program that ends leaves its agents' work, one that does not stay says so and
+// can end it, and one that stays goes on with it; but not for ever.
+func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		m, holds := endless()
+		first := stage(t, store, m, holds)
+		agent := deploy(t, first, give(t, first, "Hold on", "").ID, "")
+		ends := func(e *engine.Engine) {
+			synctest.Wait()
+			at, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = e.Close(at)
+		}
+		ends(first)
+		passing := stage(t, store, m, nil)
+		if _, err := passing.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		left, err := passing.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+		if err != nil || left.State != engine.TaskQueued || !strings.Contains(left.Reason, "continuo serve") {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+		for starts := 2; starts <= 6; starts++ {
+			next := stage(t, store, m, func(o *engine.Options) { holds(o); takesUp(o) })
+			if _, err := next.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			now, err := next.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+			want := engine.TaskRunning
+			if starts == 6 {
+				want = engine.TaskFailed
+			}
+			if err != nil || now.State != want {
+				t.Errorf("the %d. program: %+v, %v", starts, now, err)
+			}
+			ends(next)
+		}
+	})
+}
+
+// endless is an agent that never comes to its end.
+func endless() (*actor, func(*engine.Options)) {
+	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+	return m, func(o *engine.Options) {
+		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, make(chan struct{}, 100)}}, tool.Policy{Otherwise: tool.Allow}
+		o.Limits.Tool = time.Hour
+	}
+}
+
+// A person ends the work of an agent that nobody has.
+func TestALeftAgentCanBeKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		m, holds := endless()
+		first := stage(t, store, m, holds)
+		agent := deploy(t, first, give(t, first, "Hold on", "").ID, "")
+		synctest.Wait()
+		at, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = first.Close(at)
+		killed, err := stage(t, store, m, nil).KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough")
+		if err != nil || killed.State != engine.TaskFailed {
+			t.Errorf("%+v, %v", killed, err)
+		}
+	})
+}

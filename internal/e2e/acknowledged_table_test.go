@@ -1,0 +1,279 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+const (
+	oneTalk = "/api/conversations/{id}"
+	oneRun  = "/api/runs/{run}"
+	oneCrew = "/api/crews/{crew}"
+	oneTask = "/api/tasks/{task}"
+)
+
+// acknowledgements are the routes that acknowledge a write. The test fails where one has no row.
+var acknowledgements = map[string]acknowledgement{
+	"POST /chat": {
+		prepare: func(s *ackScene) { s.lingers.Store(true) },
+		body:    func(s *ackScene) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
+		header:  []string{"Accept", "text/event-stream"},
+		verify: func(s *ackScene) {
+			s.says(oneTalk+"/entries", "hello "+s.key)
+			s.turnsEnd(1)
+		},
+	},
+	"POST /api/conversations": {
+		body:   func(s *ackScene) any { return map[string]any{"key": s.key} },
+		verify: func(s *ackScene) { s.says(oneTalk, s.key) },
+	},
+	"POST /api/conversations/import": {
+		body:   func(s *ackScene) any { return map[string]any{"key": s.key, "messages": []any{userSays("imported")}} },
+		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "imported") },
+	},
+	"PATCH " + oneTalk: {
+		prepare: (*ackScene).talks,
+		body:    func(*ackScene) any { return map[string]any{"title": "Of tea"} },
+		verify:  func(s *ackScene) { s.says(oneTalk, "Of tea") },
+	},
+	"DELETE " + oneTalk: {
+		prepare: (*ackScene).talks,
+		verify: func(s *ackScene) {
+			if status, answer := s.try(http.MethodGet, oneTalk, nil); status != http.StatusNotFound {
+				s.t.Errorf("the deleted conversation is answered with %d %v", status, answer)
+			}
+		},
+	},
+	"POST " + oneTalk + "/fork": {
+		prepare: (*ackScene).talks,
+		body:    func(s *ackScene) any { return map[string]any{"title": "fork of " + s.key} },
+		verify:  func(s *ackScene) { s.says("/api/conversations?limit=100", "fork of "+s.key) },
+	},
+	"POST " + oneTalk + "/archive": {
+		prepare: (*ackScene).talks,
+		verify:  func(s *ackScene) { s.says(oneTalk, "archived_at") },
+	},
+	"POST " + oneTalk + "/restore": {
+		prepare: func(s *ackScene) {
+			s.talks()
+			s.call(http.MethodPost, oneTalk+"/archive", nil)
+		},
+		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "hello") },
+	},
+	"POST " + oneTalk + "/redact": {
+		prepare: (*ackScene).talks,
+		body:    func(*ackScene) any { return map[string]any{"from": 1} },
+		verify: func(s *ackScene) {
+			if answer := s.call(http.MethodGet, oneTalk+"/entries", nil); strings.Contains(fmt.Sprint(answer), "hello") {
+				s.t.Errorf("the entries still say it: %v", answer)
+			}
+		},
+	},
+	"POST " + oneTalk + "/entries": {
+		prepare: (*ackScene).talks,
+		body:    func(*ackScene) any { return map[string]any{"entries": []any{userSays("by hand")}} },
+		verify:  func(s *ackScene) { s.says(oneTalk+"/entries", "by hand") },
+	},
+	"POST " + oneTalk + "/turns/{turn}/resume": {
+		prepare: func(s *ackScene) {
+			s.fails.Store(true)
+			s.begins("hello")
+			s.turnsEnd(1)
+			s.fails.Store(false)
+			s.lingers.Store(true)
+		},
+		body:   func(*ackScene) any { return map[string]any{} },
+		header: []string{"Accept", "text/event-stream"},
+		verify: func(s *ackScene) { s.turnsEnd(2) },
+	},
+	"POST " + oneTalk + "/turns/{turn}/cancel": {
+		prepare: func(s *ackScene) {
+			s.lingers.Store(true)
+			s.begins("hello")
+		},
+		verify: func(s *ackScene) { s.turnsEnd(1) },
+	},
+	"POST " + oneTalk + "/turns/{turn}/approvals": {
+		prepare: func(s *ackScene) {
+			s.begins("please search")
+			s.until("it waits", oneTalk+"/turns/{turn}", func(answer map[string]any) bool { return answer["waiting_for"] != nil })
+		},
+		body: func(*ackScene) any { return map[string]any{"tool_call_id": "call_1", "decision": "allow"} },
+		verify: func(s *ackScene) {
+			s.turnsEnd(1)
+			s.says(oneTalk+"/entries", "tool_call_id:call_1") // the call has its result
+		},
+	},
+	"POST /api/runs": {
+		body: ackRun,
+		verify: func(s *ackScene) {
+			s.names["run"] = text(s.call(http.MethodPost, "/api/runs", ackRun(s), "Idempotency-Key", s.key), "id")
+			s.becomes(oneRun, "state", "finished")
+			runs, _ := s.call(http.MethodGet, "/api/runs?limit=100", nil)["data"].([]any)
+			if len(runs) != s.number+1 {
+				s.t.Errorf("there are %d runs, want one for each kill: %d", len(runs), s.number+1)
+			}
+		},
+	},
+	"POST " + oneRun + "/stop": {
+		prepare: (*ackScene).runs,
+		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "stopped") },
+	},
+	"POST " + oneRun + "/cancel": {
+		prepare: (*ackScene).runs,
+		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "cancelled") },
+	},
+	"POST " + oneRun + "/resume": {
+		prepare: func(s *ackScene) {
+			s.runs()
+			s.call(http.MethodPost, oneRun+"/stop", nil)
+			s.becomes(oneRun, "state", "stopped")
+		},
+		verify: func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+	},
+	"POST " + oneRun + "/approvals": {
+		prepare: func(s *ackScene) {
+			s.names["run"] = text(s.call(http.MethodPost, "/api/runs", map[string]any{"workflow_id": "asks", "session_id": s.key}), "id")
+			s.becomes(oneRun, "state", "waiting")
+		},
+		body:   func(*ackScene) any { return map[string]any{"decision": "approve"} },
+		verify: func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+	},
+	"POST " + oneCrew + "/messages": {
+		body: func(s *ackScene) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
+		verify: func(s *ackScene) {
+			s.says(oneTalk+"/entries", "hello "+s.key)
+			s.crewBecomes("finished")
+		},
+	},
+	"POST " + oneCrew + "/stop": {
+		prepare: (*ackScene).crewSpeaks,
+		body:    ackSession,
+		verify:  func(s *ackScene) { s.crewBecomes("stopped") },
+	},
+	"POST " + oneCrew + "/resume": {
+		prepare: func(s *ackScene) {
+			s.crewSpeaks()
+			s.call(http.MethodPost, oneCrew+"/stop", ackSession(s))
+			s.crewBecomes("stopped")
+		},
+		body:   ackSession,
+		verify: func(s *ackScene) { s.crewBecomes("finished") },
+	},
+	"POST " + oneCrew + "/reset": {
+		prepare: (*ackScene).crewSpoke,
+		body:    ackSession,
+		verify:  func(s *ackScene) { s.crewRestorable(true) },
+	},
+	"POST " + oneCrew + "/restore": {
+		prepare: func(s *ackScene) {
+			s.crewSpoke()
+			s.call(http.MethodPost, oneCrew+"/reset", ackSession(s))
+			s.crewRestorable(true)
+		},
+		body:   ackSession,
+		verify: func(s *ackScene) { s.crewRestorable(false) },
+	},
+	"POST /api/tasks": {
+		body: ackTask,
+		verify: func(s *ackScene) {
+			s.says("/api/tasks?limit=100", "task of "+s.key)
+			s.names["task"] = text(s.call(http.MethodPost, "/api/tasks", ackTask(s), "Idempotency-Key", s.key), "task_id")
+			s.says(oneTask, "task of "+s.key)
+		},
+	},
+	"POST " + oneTask + "/agents": {
+		prepare: (*ackScene).task,
+		body:    func(*ackScene) any { return map[string]any{"prompt": "Begin."} },
+		verify: func(s *ackScene) {
+			s.names["agent"] = text(s.call(http.MethodPost, oneTask+"/agents", map[string]any{"prompt": "Begin."}, "Idempotency-Key", s.key), "agent_id")
+			s.becomes(oneTask+"/agents/{agent}", "status", "completed")
+			s.becomes(oneTask, "status", "completed")
+		},
+	},
+	"POST " + oneTask + "/agents/{agent}/kill": {
+		prepare: func(s *ackScene) {
+			s.lingers.Store(true)
+			s.task()
+			s.names["agent"] = text(s.call(http.MethodPost, oneTask+"/agents", map[string]any{"prompt": "Begin."}), "agent_id")
+		},
+		verify: func(s *ackScene) { s.becomes(oneTask+"/agents/{agent}", "status", "killed") },
+	},
+	"POST " + oneTask + "/findings": {
+		prepare: (*ackScene).task,
+		body:    func(*ackScene) any { return map[string]any{"message": "The kettle is empty."} },
+		verify:  func(s *ackScene) { s.says(oneTask, "The kettle is empty.") },
+	},
+	"POST /mcp": {
+		prepare: (*ackScene).talks,
+		body: func(s *ackScene) any {
+			arguments := map[string]any{"conversation": s.key, "role": "user", "content": "by a tool"}
+			return map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "append_message", "arguments": arguments}}
+		},
+		header: []string{"Accept", "application/json, text/event-stream"},
+		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "by a tool") },
+	},
+}
+
+func userSays(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
+
+func ackRun(s *ackScene) any { return map[string]any{"workflow_id": "steps", "session_id": s.key} }
+
+func ackSession(s *ackScene) any { return map[string]any{"session_id": s.key} }
+
+func ackTask(s *ackScene) any { return map[string]any{"description": "task of " + s.key} }
+
+// talks has a turn end.
+func (s *ackScene) talks() {
+	s.t.Helper()
+	s.call(http.MethodPost, "/chat", map[string]any{"session_id": s.key, "message": "hello"})
+}
+
+// turnsEnd waits until a conversation has so many turns, none of which runs.
+func (s *ackScene) turnsEnd(count int) {
+	s.t.Helper()
+	s.until("its turns end", oneTalk+"/turns", func(answer map[string]any) bool {
+		turns, _ := answer["data"].([]any)
+		return len(turns) == count && !strings.Contains(fmt.Sprint(turns), "state:running")
+	})
+}
+
+// runs begins a run that does not end while the upstream lingers.
+func (s *ackScene) runs() {
+	s.t.Helper()
+	s.lingers.Store(true)
+	s.names["run"] = text(s.call(http.MethodPost, "/api/runs", ackRun(s)), "id")
+}
+
+// crewSpeaks has a role speak while the upstream lingers.
+func (s *ackScene) crewSpeaks() {
+	s.t.Helper()
+	s.lingers.Store(true)
+	s.call(http.MethodPost, oneCrew+"/messages", map[string]any{"session_id": s.key, "message": "hello"})
+	s.crewBecomes("running")
+}
+
+func (s *ackScene) crewSpoke() {
+	s.t.Helper()
+	s.call(http.MethodPost, oneCrew+"/messages", map[string]any{"session_id": s.key, "message": "hello"})
+	s.crewBecomes("finished")
+}
+
+func (s *ackScene) crewBecomes(state string) {
+	s.t.Helper()
+	s.becomes(oneCrew+"/status?session_id={id}", "state", state)
+}
+
+// crewRestorable waits until a crew has a reset that can be taken back, or none.
+func (s *ackScene) crewRestorable(want bool) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("it can be restored: %t", want), oneCrew+"/status?session_id={id}", func(answer map[string]any) bool {
+		return answer["restorable"] == want
+	})
+}
+
+func (s *ackScene) task() {
+	s.t.Helper()
+	s.names["task"] = text(s.call(http.MethodPost, "/api/tasks", ackTask(s)), "task_id")
+}

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/historytest"
+	"github.com/continuo-log/continuo/internal/pgtest"
+)
+
+// besieged is two replicas that reach their database through proxies with faults.
+type besieged struct {
+	t        *testing.T
+	random   *rand.Rand // of the goroutine that makes faults
+	home     *home
+	database *pgtest.Server
+	proxies  [2]*databaseProxy
+	urls     [2]string
+
+	mu     sync.Mutex
+	places [2]*killable
+}
+
+func besiege(t *testing.T, random *rand.Rand) *besieged {
+	t.Helper()
+	upstream := httptest.NewServer(http.HandlerFunc(speak))
+	t.Cleanup(upstream.Close)
+	b := &besieged{t: t, random: random, database: pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true})}
+	b.home = newHome(t, &scripted{url: upstream.URL}, "lease: 2s")
+	location, err := url.Parse(b.database.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.places {
+		b.proxies[i] = proxyTo(t, location.Host)
+		through := *location
+		through.Host = b.proxies[i].address()
+		b.urls[i] = through.String()
+		b.start(i)
+	}
+	return b
+}
+
+// speak is an upstream that says a few words.
+func speak(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "text/event-stream")
+	for word := range 20 {
+		if writeChunk(w, map[string]any{"content": fmt.Sprintf("word %d ", word)}, nil) != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-time.After(15 * time.Millisecond):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	finish := "stop"
+	_ = writeChunk(w, map[string]any{}, &finish) // nobody may listen any more
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// start starts a replica in a place.
+func (b *besieged) start(place int) {
+	b.t.Helper()
+	b.home.storeURL = b.urls[place]
+	k := b.home.launch(b.t)
+	k.ready(b.t)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.places[place] = k
+}
+
+func (b *besieged) at(place int) *killable {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.places[place]
+}
+
+// while lets a moment pass.
+func (b *besieged) while(least int) {
+	<-time.After(time.Duration(least+b.random.IntN(300)) * time.Millisecond)
+}
+
+// round has every fault happen once to each replica, and restarts the database.
+func (b *besieged) round() {
+	b.t.Helper()
+	for place, proxy := range b.proxies {
+		for _, f := range []lineFault{slow, partitioned, halfOpen, answersHeld} {
+			b.while(100)
+			proxy.set(f)
+			b.while(300)
+			if (f == halfOpen || f == answersHeld) && b.random.IntN(2) == 0 {
+				proxy.set(partitioned) // what was held is lost
+			}
+			proxy.set(healthy)
+		}
+		b.while(100)
+		b.at(place).kill(b.t)
+		b.start(place)
+		b.while(100)
+		if b.random.IntN(2) == 0 {
+			b.database.Stop(b.t, pgtest.Fast)
+		} else {
+			b.database.Kill(b.t)
+		}
+		b.database.Restart(b.t)
+	}
+}
+
+// TestHistories lets clients of two replicas use the same conversations at once: they append, with expect_seq and with
+// idempotency keys, read, begin turns and cancel them, while replicas are killed, the database is restarted, and
+// connections to it break, hang and are slow. For each conversation there is one order of all that they were
+// answered, and of what became of the unanswered, that agrees with the rules of a log.
+func TestHistories(t *testing.T) {
+	random := killTest(t)
+	rounds := 1
+	if os.Getenv("CONTINUO_LONG") != "" {
+		rounds = 3 // the log of a conversation stays shorter than a page
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	b := besiege(t, random)
+	stop := make(chan struct{})
+	var living sync.WaitGroup
+	var clients []*witness
+	for i := range 6 {
+		talk := &contestedTalk{key: fmt.Sprintf("h%d", i/2), history: historytest.New()}
+		if i%2 == 1 {
+			talk = clients[i-1].scene
+		} else {
+			b.create(ctx, talk.key)
+		}
+		chances := rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
+		w := &witness{t: t, number: i, random: chances, scene: talk, any: func() *killable { return b.at(chances.IntN(2)) }}
+		clients = append(clients, w)
+		living.Go(func() { w.live(ctx, stop) })
+	}
+	for range rounds {
+		b.round()
+	}
+	close(stop)
+	living.Wait()
+	for i := 0; i < len(clients); i += 2 {
+		b.settle(ctx, clients[i], clients[i+1])
+	}
+}
+
+// create begins an empty conversation.
+func (b *besieged) create(ctx context.Context, key string) {
+	b.t.Helper()
+	response, err := b.at(0).do(ctx, http.MethodPost, "/api/conversations", map[string]string{"key": key})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		b.t.Fatalf("create %s: status %d", key, response.StatusCode)
+	}
+}
+
+// settle waits until no turn of a conversation runs, and checks its history.
+func (b *besieged) settle(ctx context.Context, one, other *witness) {
+	b.t.Helper()
+	var final []continuo.Entry
+	for until := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
+		var turns struct{ Data []continuo.Turn }
+		status, err := b.at(0).get(ctx, one.path("/turns?limit=1"), &turns)
+		if err == nil && status == http.StatusOK && (len(turns.Data) == 0 || turns.Data[0].State != continuo.TurnRunning) {
+			var ok bool
+			if _, first := one.read(ctx, b.at(0)); first {
+				if final, ok = one.read(ctx, b.at(1)); ok {
+					break
+				}
+			}
+		}
+		if time.Now().After(until) {
+			b.t.Errorf("%s does not come to rest: status %d, %v, %+v", one.scene.key, status, err, turns.Data)
+			return
+		}
+	}
+	history := complete(one.scene.history.Operations(), final)
+	historytest.Check(b.t, one.scene.key, history)
+	counts := map[string]int{}
+	for _, o := range history {
+		counts[string(o.Kind)+" "+string(o.Outcome)]++
+	}
+	b.t.Logf("%s: %d entries, %d answers never came, %v", one.scene.key, len(final), one.unknown+other.unknown, counts)
+	if counts["append done"] == 0 || counts["read done"] == 0 || counts["say done"] == 0 {
+		b.t.Errorf("%s shows little: %v", one.scene.key, counts)
+	}
+}

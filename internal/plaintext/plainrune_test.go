@@ -1,0 +1,12 @@
+package plaintext
+
+import (
+	"testing"
+	"unicode/utf8"
+)
+
+func TestLookalikesStandForOneCharacterEach(t *testing.T) {
+	if n := utf8.RuneCountInString(lookalikes); n != len(lookalikePlain) {
+		t.Errorf("%d lookalikes stand for %d characters", n, len(lookalikePlain))
+	}
+}

@@ -1,0 +1,145 @@
+// Package plaintext says what of a text can be seen. It has the one definition of a text that says nothing, and removes
+// what would steer a terminal, or hide a line from a reader: escape sequences and the controls of text direction.
+//
+// What a terminal removes before it shows a text must be removed before a text is searched for labels: otherwise an
+// escape sequence in front of a forged label hides the label from the search and not from the reader.
+package plaintext
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsBlank reports whether a text says nothing that anybody could see: it has nothing but white space, control and
+// format characters, fillers, variation selectors, escape sequences, and combining marks without a letter.
+func IsBlank(text string) bool {
+	return !strings.ContainsFunc(Clean(text), func(r rune) bool { return IsVisible(r) && !unicode.Is(unicode.Mn, r) })
+}
+
+// IsVisible reports whether a character takes ink. White space, controls, formats, fillers and variation selectors do
+// not.
+func IsVisible(r rune) bool {
+	if r > ' ' && r < 0x7f {
+		return true
+	}
+	switch r {
+	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0: // blank, though letters or symbols for Unicode
+		return false
+	}
+	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
+}
+
+// IsBidi reports whether a character changes the direction of the text behind it (UAX #9: embeddings, overrides and
+// isolates).
+func IsBidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
+
+// Clean returns a text without escape sequences (ECMA-48) and without the controls of text direction. Everything else
+// stays as it is.
+func Clean(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r == esc || r == csi || isStringControl(r) || IsBidi(r) }) {
+		return text
+	}
+	var out strings.Builder
+	for len(text) > 0 {
+		r, width := utf8.DecodeRuneInString(text)
+		length := sequence(text)
+		switch {
+		case length > 0:
+			width = length
+		case !IsBidi(r):
+			out.WriteString(text[:width])
+		}
+		text = text[width:]
+	}
+	return out.String()
+}
+
+// TrimInvisible returns a line without what takes no ink at its start: invisible characters, escape sequences, and the
+// characters of marks.
+func TrimInvisible(line, marks string) string {
+	for len(line) > 0 {
+		r, width := utf8.DecodeRuneInString(line)
+		switch length := sequence(line); {
+		case length > 0:
+			width = length
+		case IsVisible(r) && !strings.ContainsRune(marks, r):
+			return line
+		}
+		line = line[width:]
+	}
+	return line
+}
+
+// The characters that begin an escape sequence.
+const (
+	esc = 0x1b
+	csi = 0x9b // ESC [ as one character
+	bel = 0x07
+)
+
+// isStringControl reports whether a character begins a string for the terminal (DCS, SOS, OSC, PM, APC as one
+// character).
+func isStringControl(r rune) bool { return r == 0x90 || r == 0x98 || r >= 0x9d && r <= 0x9f }
+
+// sequence returns the length in bytes of the escape sequence that a text begins with, 0 for none. A sequence that is
+// not complete ends before the next line.
+func sequence(text string) int {
+	r, width := utf8.DecodeRuneInString(text)
+	switch {
+	case r == csi:
+		return width + controlEnd(text[width:])
+	case isStringControl(r):
+		return width + stringEnd(text[width:])
+	case r != esc:
+		return 0
+	case len(text) == 1:
+		return 1
+	}
+	switch next := text[1]; {
+	case next == '[':
+		return 2 + controlEnd(text[2:])
+	case strings.IndexByte("]PX^_", next) >= 0:
+		return 2 + stringEnd(text[2:])
+	case next >= 0x20 && next <= 0x2f: // intermediate bytes and a final one
+		end := 2
+		for end < len(text) && text[end] >= 0x20 && text[end] <= 0x2f {
+			end++
+		}
+		if end < len(text) && text[end] > 0x2f && text[end] < 0x7f {
+			end++
+		}
+		return end
+	case next > 0x2f && next < 0x7f:
+		return 2
+	}
+	return 1
+}
+
+// controlEnd returns the length of the parameters and the final byte of a control sequence.
+func controlEnd(text string) int {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= 0x40 && c <= 0x7e:
+			return i + 1
+		case c < 0x20 || c > 0x7e: // it is cut off
+			return i
+		}
+	}
+	return len(text)
+}
+
+// stringEnd returns the length of a string for the terminal with its end: BEL, ESC \, or the end of the line.
+func stringEnd(text string) int {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == bel:
+			return i + 1
+		case c == esc && strings.HasPrefix(text[i:], "\x1b\\"):
+			return i + 2
+		case c == esc, c == '\n', c == '\r':
+			return i
+		}
+	}
+	return len(text)
+}

@@ -1,0 +1,116 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// ErrNotList says that the JSON value is not a list.
+var ErrNotList = errors.New("not a JSON list")
+
+// ParseList reads the elements of a JSON list, each untouched.
+func ParseList(data []byte) ([]json.RawMessage, error) {
+	if !json.Valid(data) {
+		return nil, syntaxError(data)
+	}
+	s := splitter{data: data}
+	if !s.open('[') {
+		return nil, ErrNotList
+	}
+	var elements []json.RawMessage
+	for s.next(']') {
+		elements = append(elements, s.value())
+	}
+	return elements, nil
+}
+
+// syntaxError is what encoding/json says of text that is no JSON.
+func syntaxError(data []byte) error {
+	var value json.RawMessage
+	if err := json.Unmarshal(data, &value); err != nil {
+		return err
+	}
+	return errors.New("not valid JSON")
+}
+
+// splitter walks along valid JSON. It finds where values end without decoding them.
+type splitter struct {
+	data []byte
+	at   int
+}
+
+func (s *splitter) skipSpace() {
+	for s.at < len(s.data) && isSpace(s.data[s.at]) {
+		s.at++
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// open reports whether a list or an object begins here, and goes behind its bracket.
+func (s *splitter) open(bracket byte) bool {
+	s.skipSpace()
+	if s.at >= len(s.data) || s.data[s.at] != bracket {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// next goes to the next element, or behind the closing bracket, and reports whether there is an element.
+func (s *splitter) next(closing byte) bool {
+	s.skipSpace()
+	if s.data[s.at] == ',' {
+		s.at++
+		s.skipSpace()
+	}
+	if s.data[s.at] == closing {
+		s.at++
+		return false
+	}
+	return true
+}
+
+// value returns a copy of the value that begins here, and goes behind it.
+func (s *splitter) value() json.RawMessage {
+	begin := s.at
+	s.skipValue()
+	return bytes.Clone(s.data[begin:s.at])
+}
+
+func (s *splitter) skipValue() {
+	depth := 0
+	for s.at < len(s.data) {
+		switch c := s.data[s.at]; {
+		case c == '"':
+			s.skipString()
+			if depth == 0 {
+				return
+			}
+			continue
+		case c == '{' || c == '[':
+			depth++
+		case (c == '}' || c == ']') && depth == 0, depth == 0 && (c == ',' || isSpace(c)):
+			return // the end of a number or a word
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				s.at++
+				return
+			}
+		}
+		s.at++
+	}
+}
+
+// skipString goes behind the string that begins here.
+func (s *splitter) skipString() {
+	for s.at++; s.data[s.at] != '"'; s.at++ {
+		length := bytes.IndexAny(s.data[s.at:], `"\`)
+		if s.at += length; s.data[s.at] == '"' {
+			break
+		}
+		s.at++ // the escaped character
+	}
+	s.at++
+}

@@ -1,0 +1,44 @@
+package upstream
+
+import (
+	"net/http"
+	"strings"
+)
+
+// overflowWords are the types and codes by which upstreams say that a request is larger than the model's window:
+// OpenAI and those that speak like it, Anthropic (413), llama.cpp.
+var overflowWords = []string{"context_length", "request_too_large", "exceed_context_size"}
+
+// overflowTexts are parts of messages of upstreams that say so in words only.
+var overflowTexts = []string{
+	"maximum context length",               // OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
+	"maximum prompt length",                // xAI
+	"prompt is too long",                   // Anthropic
+	"exceed context limit",                 // Anthropic, with max_tokens
+	"exceeds the maximum number of tokens", // Gemini
+	"input is too long",                    // Bedrock
+	"exceeds the available context size",   // llama.cpp
+	"greater than the context length",      // LM Studio
+	"too large for model with",             // Mistral
+	"reduce the length of the messages",    // Groq
+	"max_new_tokens` must be",              // text-generation-inference
+}
+
+// isOverflow reports whether an upstream says that the request is larger than the model's window.
+func (m message) isOverflow(status int) bool {
+	contains := func(text string, parts []string) bool {
+		for _, part := range parts {
+			if strings.Contains(strings.ToLower(text), part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		return true
+	case 0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return contains(strings.Join(m.words, " "), overflowWords) || contains(m.text, overflowTexts)
+	}
+	return false
+}

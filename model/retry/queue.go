@@ -1,0 +1,268 @@
+package retry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+)
+
+// queue is the line of the requests that wait because the upstream limits their rate.
+//
+// It paces requests as TCP paces packets (slow start, then additive increase, multiplicative decrease). A refusal
+// closes the line for as long as the upstream asks. Then one request goes first; each accepted one widens the window
+// of requests that may be on their way at once, up to half of the window that was refused quickly, then by one per
+// window. A request is on its way until the upstream accepts it (its answer begins), refuses it, or has said nothing
+// for settleAfter: a limiter refuses at once, a model may think for minutes. A refused request goes back to its own
+// place in the line.
+type queue struct {
+	random  func() float64 // as Options.Random
+	onLimit func(wait time.Duration, waiting int)
+	setting string // of how long a request waits, for messages
+
+	mu        sync.Mutex
+	limited   bool
+	until     time.Time // nothing is sent before
+	window    float64   // of requests on their way, while the rate is limited
+	threshold float64   // up to here the window grows by one per accepted request
+	flying    int
+	epoch     int // counts refusals of a window
+	refusals  int // windows in a row of which nothing was accepted
+	arrived   int64
+	waiting   []*place // in the order of arrival
+	timer     *time.Timer
+}
+
+const (
+	// settleAfter is the time without a refusal after which a request counts as accepted.
+	settleAfter = time.Second
+	// calm is how long after a limit has passed the queue forgets it, when nobody waits.
+	calm = 10 * time.Second
+	// openWait and openWaitMost are the first and the longest wait where the upstream does not say how long.
+	openWait     = time.Second
+	openWaitMost = 30 * time.Second
+)
+
+// place is where one request stands in the line, for all of its attempts.
+type place struct {
+	queue    *queue
+	number   int64
+	patience time.Duration // left for waiting
+	total    time.Duration // that it had
+	next     *pass         // what it waits for
+}
+
+// pass lets one attempt of a request through.
+type pass struct {
+	queue  *queue
+	ready  chan struct{} // closed when the request may be sent
+	epoch  int           // in which it was sent
+	flies  bool
+	settle *time.Timer
+}
+
+// arrive gives a request its place, in which it waits for at most patience.
+func (q *queue) arrive(patience time.Duration) *place {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.arrived++
+	return &place{queue: q, number: q.arrived, patience: patience, total: patience}
+}
+
+// enter returns when the request may be sent. It fails with a *model.Error when the request would wait longer than
+// it may, or when ctx ends. Refused is why the upstream refused the attempt before; nil for the first one.
+func (p *place) enter(ctx context.Context, refused *model.Error) (*pass, error) {
+	q := p.queue
+	q.mu.Lock()
+	if wait := time.Until(q.until); q.limited && tooLong(ctx, wait, p.patience) {
+		q.mu.Unlock()
+		return nil, p.givenUp(refused, wait)
+	}
+	p.next = &pass{queue: q, ready: make(chan struct{})}
+	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return int(a.number - b.number) })
+	q.waiting = slices.Insert(q.waiting, at, p)
+	q.release()
+	q.mu.Unlock()
+	return p.wait(ctx, refused)
+}
+
+// tooLong reports whether a wait is longer than patience, or than ctx lives.
+func tooLong(ctx context.Context, wait, patience time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return wait > patience || ok && wait > 0 && time.Until(deadline) <= wait
+}
+
+// wait returns when the request's turn has come, its patience is used up, or ctx ends.
+func (p *place) wait(ctx context.Context, refused *model.Error) (*pass, error) {
+	begin := time.Now()
+	defer func() { p.patience -= time.Since(begin) }()
+	timer := time.NewTimer(p.patience)
+	defer timer.Stop()
+	select {
+	case <-p.next.ready:
+		return p.next, nil
+	case <-ctx.Done():
+		if !p.quit() { // its turn came in this moment
+			p.next.ended()
+		}
+		return nil, model.ContextError(ctx)
+	case <-timer.C:
+		if !p.quit() {
+			return p.next, nil
+		}
+		return nil, p.givenUp(refused, p.queue.closedFor())
+	}
+}
+
+// quit takes a request out of the line; false for one whose turn has come.
+func (p *place) quit() bool {
+	q := p.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.Index(q.waiting, p)
+	if at >= 0 {
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+	}
+	return at >= 0
+}
+
+// closedFor is how long nothing is sent, at least openWait.
+func (q *queue) closedFor() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return max(time.Until(q.until), openWait)
+}
+
+// givenUp is the error of a request that has waited, or would wait, for too long.
+func (p *place) givenUp(refused *model.Error, wait time.Duration) *model.Error {
+	failed := &model.Error{
+		Reason: continuo.ReasonRateLimit, Status: http.StatusTooManyRequests, Retryable: true, RetryAfter: wait,
+		Message: "the upstream limits the rate of requests, and this one was not sent",
+	}
+	if refused != nil {
+		failed.Status, failed.Message = refused.Status, refused.Message
+	}
+	failed.Message += fmt.Sprintf(": a request waits for at most %v until the limit has passed", p.total)
+	if p.queue.setting != "" {
+		failed.Message += " (" + p.queue.setting + ")"
+	}
+	return failed
+}
+
+// release lets the requests go whose turn it is. The caller holds mu.
+func (q *queue) release() {
+	now := time.Now()
+	if q.limited && q.flying == 0 && now.Sub(q.until) > calm {
+		q.limited = false
+	}
+	if wait := q.until.Sub(now); q.limited && wait > 0 {
+		q.releaseIn(wait)
+		return
+	}
+	for len(q.waiting) > 0 && (!q.limited || q.flying < int(q.window)) {
+		q.send(q.waiting[0].next)
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+	}
+}
+
+// send lets an attempt through. The caller holds mu.
+func (q *queue) send(next *pass) {
+	q.flying++
+	next.flies, next.epoch = true, q.epoch
+	next.settle = time.AfterFunc(settleAfter, next.accepted)
+	close(next.ready)
+}
+
+// releaseIn releases again after a wait. The caller holds mu.
+func (q *queue) releaseIn(wait time.Duration) {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timer = time.AfterFunc(wait, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.release()
+	})
+}
+
+// lands takes an attempt out of those on their way; false where it was not. The caller holds mu.
+func (p *pass) lands() bool {
+	if !p.flies {
+		return false
+	}
+	p.flies = false
+	p.settle.Stop()
+	p.queue.flying--
+	return true
+}
+
+// accepted says that the upstream answers the request, or has not refused it for settleAfter.
+func (p *pass) accepted() {
+	q := p.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !p.lands() {
+		return
+	}
+	if q.limited && p.epoch == q.epoch {
+		q.refusals = 0
+		if q.window < q.threshold {
+			q.window++
+		} else {
+			q.window += 1 / q.window
+		}
+	}
+	q.release()
+}
+
+// ended says that the attempt is over for another reason than the rate.
+func (p *pass) ended() {
+	q := p.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if p.lands() {
+		q.release()
+	}
+}
+
+// refused says that the upstream refused the attempt because of the rate, and for how long it asks to wait; 0 where
+// it does not say. It returns for how long nothing is sent.
+func (p *pass) refused(asked time.Duration) time.Duration {
+	q := p.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p.lands()
+	if p.epoch == q.epoch { // others that were sent before it are refused for the same reason
+		asked = q.shrink(asked)
+		q.onLimit(asked, len(q.waiting)+1)
+	}
+	if until := time.Now().Add(asked); until.After(q.until) {
+		q.until = until
+	}
+	q.release()
+	return time.Until(q.until)
+}
+
+// shrink begins a new window and returns how long to wait before it. The caller holds mu.
+func (q *queue) shrink(asked time.Duration) time.Duration {
+	if !q.limited {
+		q.window = float64(q.flying + 1)
+	}
+	q.limited, q.threshold, q.window = true, max(q.window/2, 1), 1
+	q.epoch++
+	q.refusals++
+	if asked > 0 {
+		return asked
+	}
+	wait := openWait
+	for n := 1; n < q.refusals && wait < openWaitMost; n++ {
+		wait *= 2
+	}
+	wait = min(wait, openWaitMost)
+	return wait/2 + time.Duration(q.random()*float64(wait/2)) // so that replicas do not come back together
+}

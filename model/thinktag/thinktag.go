@@ -1,0 +1,203 @@
+// Package thinktag takes inline thinking out of a model's text: what stands between <think> and </think> (or <thinking>
+// and </thinking>) at the very beginning of an answer becomes reasoning. Many local servers leave it in the text.
+//
+// A tag may be split anywhere in the stream; no more of the text is held back than could be a tag. Tags further down
+// are part of the answer, which may speak of them.
+//
+// Pitfalls: an answer that ends by itself within its thinking never closed the tag. All of it was shown as reasoning by
+// then; it becomes the answer as well, because the answer would be empty otherwise. One that was cut off stays reasoning.
+package thinktag
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/continuo-log/continuo/model"
+)
+
+// Model is a model whose inline thinking is reasoning. It is safe for concurrent use.
+type Model struct {
+	model.Model
+}
+
+// New wraps a model.
+func New(inner model.Model) *Model { return &Model{Model: inner} }
+
+// Stream sends body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		s := splitter{yield: func(delta model.Delta) bool { return yield(delta, nil) }}
+		for delta, err := range m.Model.Stream(ctx, body) {
+			if err != nil {
+				if s.rest() {
+					yield(delta, err)
+				}
+				return
+			}
+			if !s.take(delta) {
+				return
+			}
+		}
+		s.rest()
+	}
+}
+
+// place says where in an answer the text stands.
+type place int
+
+const (
+	beginning place = iota // nothing but spaces and whole thoughts so far
+	thinking
+	answering
+)
+
+// tags are the words of the tags that begin inline thinking.
+var tags = []string{"think", "thinking"}
+
+// splitter tells thinking and answer apart.
+type splitter struct {
+	yield   func(model.Delta) bool
+	place   place
+	held    string // text of which the place is not known yet
+	tag     string // the word of the tag that is open
+	thought strings.Builder
+	called  bool // the answer calls a tool
+}
+
+// take passes on what a delta adds.
+func (s *splitter) take(delta model.Delta) bool {
+	text := delta.Text
+	delta.Text = ""
+	if text != "" && !s.text(text) {
+		return false
+	}
+	if delta.ToolCall != nil || delta.Finish != "" {
+		s.called = s.called || delta.ToolCall != nil
+		if !s.rest() || delta.Finish == "stop" && !s.unclosed() {
+			return false
+		}
+	}
+	if text != "" && isEmpty(delta) {
+		return true
+	}
+	return s.yield(delta)
+}
+
+// text takes the next stretch of text.
+func (s *splitter) text(text string) bool {
+	s.held += text
+	for {
+		before, more := s.place, true
+		switch s.place {
+		case beginning:
+			more = s.begin()
+		case thinking:
+			more = s.think()
+		case answering:
+			return s.rest()
+		}
+		if !more {
+			return false
+		}
+		if s.place == before {
+			return true
+		}
+	}
+}
+
+// begin looks for a tag that begins thinking.
+func (s *splitter) begin() bool {
+	trimmed := strings.TrimLeft(s.held, " \t\r\n")
+	for _, tag := range tags {
+		open := "<" + tag + ">"
+		switch {
+		case len(trimmed) >= len(open) && strings.EqualFold(trimmed[:len(open)], open):
+			s.place, s.tag, s.held = thinking, tag, trimmed[len(open):]
+			return true
+		case strings.EqualFold(trimmed, open[:min(len(trimmed), len(open))]):
+			return true // it may still become one
+		}
+	}
+	s.place = answering
+	return true
+}
+
+// think passes thinking on up to the tag that ends it.
+func (s *splitter) think() bool {
+	end := "</" + s.tag + ">"
+	at := indexFold(s.held, end)
+	if at < 0 {
+		kept := len(s.held) - partOf(s.held, end)
+		thought := s.held[:kept]
+		s.held = s.held[kept:]
+		return s.reason(thought)
+	}
+	thought := s.held[:at]
+	s.held, s.place = s.held[at+len(end):], beginning
+	s.thought.Reset()
+	return thought == "" || s.yield(model.Delta{Reasoning: thought})
+}
+
+func (s *splitter) reason(thought string) bool {
+	s.thought.WriteString(thought)
+	return thought == "" || s.yield(model.Delta{Reasoning: thought})
+}
+
+// rest passes on what was held back.
+func (s *splitter) rest() bool {
+	text := s.held
+	s.held = ""
+	if s.place == thinking {
+		return s.reason(text)
+	}
+	if s.tag != "" && strings.TrimSpace(text) == "" && s.place == beginning {
+		return true // the spaces behind a thought
+	}
+	if s.tag != "" {
+		text, s.tag = strings.TrimLeft(text, " \t\r\n"), ""
+	}
+	if text != "" {
+		s.place = answering
+	}
+	return text == "" || s.yield(model.Delta{Text: text})
+}
+
+// unclosed makes the answer of one that ends by itself within its thinking.
+func (s *splitter) unclosed() bool {
+	said := strings.TrimSpace(s.thought.String())
+	if s.place != thinking || s.called || said == "" {
+		return true
+	}
+	return s.yield(model.Delta{Text: said})
+}
+
+// isEmpty reports whether a delta says nothing.
+func isEmpty(d model.Delta) bool {
+	return d.Text == "" && d.Reasoning == "" && d.Signature == "" && d.ToolCall == nil && d.Finish == "" && d.Usage == nil && d.Model == "" && d.Vendor == nil
+}
+
+// indexFold is strings.Index for a needle in ASCII, whatever the case.
+func indexFold(text, needle string) int {
+	for at := 0; at+len(needle) <= len(text); at++ {
+		next := strings.IndexByte(text[at:], needle[0])
+		if next < 0 || at+next+len(needle) > len(text) {
+			return -1
+		}
+		at += next
+		if strings.EqualFold(text[at:at+len(needle)], needle) {
+			return at
+		}
+	}
+	return -1
+}
+
+// partOf is how many bytes at a text's end may be the beginning of a tag.
+func partOf(text, tag string) int {
+	for n := min(len(text), len(tag)-1); n > 0; n-- {
+		if strings.EqualFold(text[len(text)-n:], tag[:n]) {
+			return n
+		}
+	}
+	return 0
+}

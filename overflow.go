@@ -1,0 +1,78 @@
+package continuo
+
+import (
+	"fmt"
+	"strings"
+)
+
+// OverflowError says that what a request must hold does not fit into the model's window or, where ModelWindow is 0, into
+// the limits of the view. Nothing was shortened.
+type OverflowError struct {
+	View string
+	// Model is the provider's name of the model, ModelWindow its whole window in tokens.
+	Model       string
+	ModelWindow int
+	// Limits are what the messages may take; 0 means no limit.
+	Limits Size
+	// The parts that cannot be left out, each with its size. OpenCycle is the rest of an open cycle that the view shows
+	// whole.
+	Prompt, NewestUser, OpenGroup, OpenCycle Size
+	// Answer is how many tokens of the model's window are held back for the answer.
+	Answer int
+}
+
+// Messages is the size of the parts that are messages of the log.
+func (e *OverflowError) Messages() Size { return e.NewestUser.Add(e.OpenGroup).Add(e.OpenCycle) }
+
+// Error names the size of each part and the setting that would change the outcome.
+func (e *OverflowError) Error() string {
+	if e.ModelWindow == 0 {
+		return fmt.Sprintf("context_overflow: the view %s allows %s, but %s; raise the limits of the view (context.max_messages, context.max_chars, context.max_tokens) or of the request, or shorten the message",
+			e.View, limitText(e.Limits), e.parts(sizeText))
+	}
+	tokens := func(size Size) string { return fmt.Sprintf("%d tokens", size.Tokens) }
+	total := e.Prompt.Tokens + e.Answer + e.Messages().Tokens
+	return fmt.Sprintf("context_overflow: the window of the model %s has %d tokens, but the system prompt and the tools take %d, %d are held back for the answer, and %s: %d tokens in all; %s",
+		e.Model, e.ModelWindow, e.Prompt.Tokens, e.Answer, e.parts(tokens), total, e.help())
+}
+
+// parts names the parts that are messages of the log, with their sizes.
+func (e *OverflowError) parts(text func(Size) string) string {
+	parts := []string{"the newest user message takes " + text(e.NewestUser)}
+	if e.OpenGroup != (Size{}) {
+		parts = append(parts, "the newest tool calls with their results take "+text(e.OpenGroup)+" at the least")
+	}
+	if e.OpenCycle != (Size{}) {
+		parts = append(parts, "the rest of the open cycle takes "+text(e.OpenCycle))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// help says what to do about a model's window that is too small.
+func (e *OverflowError) help() string {
+	const window = "raise models.NAME.context_window if the model has a larger window, or choose another model"
+	switch {
+	case e.Prompt.Tokens+e.Messages().Tokens <= e.ModelWindow:
+		return "lower models.NAME.max_output_tokens or chat.reserved_tokens, " + window
+	case e.Prompt.Tokens >= e.ModelWindow:
+		return "shorten the prompts or deny tools (tools.deny), " + window
+	}
+	return "shorten the message, " + window
+}
+
+func sizeText(s Size) string {
+	return fmt.Sprintf("%d messages, %d characters, %d tokens", s.Messages, s.Chars, s.Tokens)
+}
+
+func limitText(s Size) string {
+	text := func(n int) string {
+		if n == 0 {
+			return "any number of"
+		}
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s messages, %s characters, %s tokens", text(s.Messages), text(s.Chars), text(s.Tokens))
+}

@@ -1,0 +1,162 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/openaichat"
+)
+
+// noAnswer is the assistant message between tool results and a user message, which strict templates demand.
+const noAnswer = "(No answer followed.)"
+
+// Arrange puts rendered chat completions messages, the envelope's system messages among them, in an order of roles
+// that a model takes. For [continuo.RolesStrict] (rule C12) one system message comes first and holds those that the
+// list begins with; later ones become user messages, in <system> tags; neighbours of one role become one message; the user speaks first,
+// and an assistant message stands between tool results and a user message. [continuo.RolesNoSystem] is the same, and
+// the system message is the beginning of the first user message. For any other value the messages stay as they are.
+//
+// More messages add bytes at the end only, except where the first of them joins the last message.
+func Arrange(messages []json.RawMessage, roles continuo.Roles) ([]json.RawMessage, error) {
+	if roles != continuo.RolesStrict && roles != continuo.RolesNoSystem {
+		return messages, nil
+	}
+	var a arranger
+	for _, raw := range messages {
+		message, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return nil, err
+		}
+		a.add(message)
+	}
+	return a.finish(roles == continuo.RolesNoSystem)
+}
+
+// arranger collects messages in a strict order of roles.
+type arranger struct {
+	system []json.RawMessage // the contents of the system messages that come first
+	out    []rawjson.Object
+}
+
+// role is the role of the newest message, "" when there is none.
+func (a *arranger) role() string {
+	if len(a.out) == 0 {
+		return ""
+	}
+	return stringOf(a.out[len(a.out)-1].Get("role"))
+}
+
+func (a *arranger) add(message rawjson.Object) {
+	role := stringOf(message.Get("role"))
+	if role == "system" || role == "developer" {
+		if len(a.out) == 0 {
+			a.system = append(a.system, message.Get("content"))
+			return
+		}
+		role = "user"
+		message = spoken(role, inSystemTags(textOfContents([]json.RawMessage{message.Get("content")})))
+	}
+	before := a.role()
+	switch {
+	case role == "assistant" && before == "":
+		a.out = append(a.out, spoken("user", LeadIn))
+	case role == "user" && before == "tool":
+		a.out = append(a.out, spoken("assistant", noAnswer))
+	case role == before && role != "tool":
+		join(&a.out[len(a.out)-1], message)
+		return
+	}
+	a.out = append(a.out, message)
+}
+
+// finish returns the messages, the system message first.
+func (a *arranger) finish(inUser bool) (arranged []json.RawMessage, err error) {
+	if len(a.out) == 0 {
+		a.out = append(a.out, spoken("user", LeadIn))
+	}
+	if len(a.system) > 0 {
+		system := rawjson.MustMarshal(textOfContents(a.system))
+		if inUser {
+			a.out[0].Set("content", joinContents(system, a.out[0].Get("content")))
+		} else {
+			message := spoken("system", "")
+			message.Set("content", system)
+			a.out = append([]rawjson.Object{message}, a.out...)
+		}
+	}
+	for _, message := range a.out {
+		raw, err := rawjson.Marshal(message)
+		if err != nil {
+			return nil, err
+		}
+		arranged = append(arranged, raw)
+	}
+	return arranged, nil
+}
+
+// spoken is a message with a text.
+func spoken(role, text string) rawjson.Object {
+	message, _ := rawjson.ParseObject(rawjson.MustMarshal(openaichat.InputMessage{Role: role, Content: rawjson.MustMarshal(text)}))
+	return message
+}
+
+// join adds a message to the one of the same role before it. A name stays only where both have it.
+func join(into *rawjson.Object, message rawjson.Object) {
+	content := joinContents(into.Get("content"), message.Get("content"))
+	if stringOf(into.Get("name")) != stringOf(message.Get("name")) {
+		*into, message = into.Without("name"), message.Without("name")
+	}
+	for _, member := range message {
+		into.Set(member.Key, member.Value)
+	}
+	into.Set("content", content)
+}
+
+// joinContents joins two contents: texts with a blank line between, or else as lists of parts.
+func joinContents(a, b json.RawMessage) json.RawMessage {
+	if isNothing(a) {
+		return b
+	}
+	if isNothing(b) {
+		return a
+	}
+	first, isText := rawjson.String(a)
+	second, areTexts := rawjson.String(b)
+	if isText && areTexts {
+		return rawjson.MustMarshal(first + "\n\n" + second)
+	}
+	return rawjson.MustMarshal(append(partsOf(a), partsOf(b)...))
+}
+
+// isNothing reports whether a content is null or an empty text.
+func isNothing(content json.RawMessage) bool {
+	text, isText := rawjson.String(content)
+	return rawjson.IsNull(content) || isText && text == ""
+}
+
+// partsOf is a content as a list of parts.
+func partsOf(content json.RawMessage) (parts []json.RawMessage) {
+	if text, ok := rawjson.String(content); ok {
+		return []json.RawMessage{openAIText(text)}
+	}
+	if json.Unmarshal(content, &parts) != nil {
+		return []json.RawMessage{openAIText(string(content))}
+	}
+	return parts
+}
+
+// textOfContents is the text of several contents, a blank line between. System messages have texts only.
+func textOfContents(contents []json.RawMessage) string {
+	var texts []string
+	for _, content := range contents {
+		for _, part := range partsOf(content) {
+			object, _ := rawjson.ParseObject(part)
+			if text := stringOf(object.Get("text")); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}

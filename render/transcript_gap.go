@@ -1,0 +1,83 @@
+package render
+
+import (
+	"strconv"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// gaps walks along the messages of a transcript and finds where entries are missing between them. An entry is
+// missing when the plan dropped it, read or unread; one that is never shown to a model is not.
+type gaps struct {
+	dropped []continuo.PlanItem
+	passed  int64 // the newest seq that was looked at
+	left    int64 // entries that are missing since the last event
+}
+
+// gapsOf returns the gaps of a plan; the text of a crew's role states its own.
+func gapsOf(plan *continuo.Plan) *gaps {
+	g := &gaps{}
+	if plan.Role != nil {
+		return g
+	}
+	for _, item := range plan.Items {
+		if item.Verdict == continuo.Dropped && item.Role != continuo.System {
+			item.Through = max(item.Seq, item.Through)
+			g.dropped = append(g.dropped, item)
+		}
+	}
+	return g
+}
+
+// total counts the entries that are missing in a range of the log.
+func (g *gaps) total(from, through int64) int64 {
+	var n int64
+	for _, item := range g.dropped {
+		n += max(0, min(through, item.Through)-max(from, item.Seq)+1)
+	}
+	return n
+}
+
+// before returns the gap before a unit, and passes the unit. A summary stands for a gap itself and has no place in
+// the log; before a unit without events nothing is returned yet.
+func (g *gaps) before(u *transcriptUnit) []Event {
+	if u.head.Seq == 0 {
+		return nil
+	}
+	g.pass(u.head.Seq - 1)
+	g.passed = max(g.passed, u.through())
+	if len(u.events) == 0 {
+		return nil
+	}
+	return g.take()
+}
+
+// upTo returns the gap that ends with a seq.
+func (g *gaps) upTo(through int64) []Event {
+	g.pass(through)
+	return g.take()
+}
+
+// pass counts what is missing up to a seq.
+func (g *gaps) pass(through int64) {
+	g.left += g.total(g.passed+1, through)
+	g.passed = max(g.passed, through)
+}
+
+func (g *gaps) take() []Event {
+	if g.left == 0 {
+		return nil
+	}
+	gap := Event{EventGap, strconv.FormatInt(g.left, 10)}
+	g.left = 0
+	return []Event{gap}
+}
+
+// through is the newest seq that a unit shows.
+func (u *transcriptUnit) through() int64 {
+	last := u.head.Seq
+	for i := range u.results {
+		last = max(last, u.results[i].Seq)
+	}
+	return last
+}

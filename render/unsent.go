@@ -1,0 +1,91 @@
+package render
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// UnsentOpenAIChat names the parts of messages that [OpenAIChat] has no place for.
+func UnsentOpenAIChat(messages []continuo.Message) []continuo.MissingPart {
+	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
+		var media *[]json.RawMessage
+		if m.Role == continuo.Tool {
+			media = new([]json.RawMessage)
+		}
+		_, ok := openAIPart(m, part, media)
+		return ok
+	})
+}
+
+// UnsentAnthropic names the parts of messages that [Anthropic] has no place for.
+func UnsentAnthropic(messages []continuo.Message, o Options) []continuo.MissingPart {
+	w := &anthropicWriter{options: o}
+	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
+		if shownWhole(m) && (w.vendorBlocks(m) != nil || m.Role == continuo.Tool && o.vendor(m).Get("block") != nil) {
+			return true // as the provider's own blocks
+		}
+		_, ok := partBlock(m.Role, part)
+		return ok
+	})
+}
+
+// UnsentText names the parts of messages of which a text, such as a transcript, has the names only.
+func UnsentText(messages []continuo.Message) []continuo.MissingPart {
+	return unsent(messages, func(_ *continuo.Message, part continuo.Part) bool {
+		return part.IsText() || isThinking(part.Type)
+	})
+}
+
+func unsent(messages []continuo.Message, sent func(*continuo.Message, continuo.Part) bool) []continuo.MissingPart {
+	var missing []continuo.MissingPart
+	for i := range messages {
+		m := &messages[i]
+		for at, part := range m.Content.Parts() {
+			if m.Seq > 0 && !part.IsText() && !sent(m, part) {
+				missing = append(missing, continuo.MissingPart{Seq: m.Seq, Part: at, Type: part.Type, Problem: continuo.PartUnsupported})
+			}
+		}
+	}
+	return missing
+}
+
+// Withheld names the blocks of other providers that a request to a provider goes without, one item for each message and
+// provider. What the message's own content and calls say is none.
+func Withheld(messages []continuo.Message, o Options) []continuo.WithheldBlocks {
+	var withheld []continuo.WithheldBlocks
+	for i := range messages {
+		m := &messages[i]
+		if m.Entry == nil || m.Seq == 0 {
+			continue
+		}
+		for _, provider := range slices.Sorted(maps.Keys(m.Entry.Vendor)) {
+			if types := ownTypes(m.Entry.Vendor[provider]); provider != o.Provider && len(types) > 0 {
+				withheld = append(withheld, continuo.WithheldBlocks{Seq: m.Seq, Provider: provider, Types: types})
+			}
+		}
+	}
+	return withheld
+}
+
+// ownTypes are the types of a provider's blocks that no other provider can have, each once.
+func ownTypes(vendor json.RawMessage) []string {
+	object, err := rawjson.ParseObject(vendor)
+	if err != nil {
+		return nil
+	}
+	var types []string
+	for _, block := range cleanBlocks(object.Get("content")) {
+		switch kind := blockType(block); kind {
+		case "text", "tool_use", "tool_result", "image", "document", "search_result":
+		default:
+			if !slices.Contains(types, kind) {
+				types = append(types, kind)
+			}
+		}
+	}
+	return types
+}

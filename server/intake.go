@@ -1,0 +1,167 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// minBodyRate is how many bytes of a body buy one second beyond the time limit: a large body may take longer
+// than a small one, and a client that sends slower than this is disconnected.
+const minBodyRate = 64 << 10
+
+// LimitBodies bounds how long the bodies of a handler's requests may take. A body has timeout, and a second more
+// for each 64 KiB of it that arrived; a read after that fails with os.ErrDeadlineExceeded. A request that is
+// answered before its body was read whole is answered at once, and its connection is closed: net/http would wait
+// for the rest of the body. When the http.Server shuts down, bodies that are still being sent are cut.
+func LimitBodies(next http.Handler, timeout time.Duration) http.Handler {
+	bodies := &openBodies{open: map[*limitedBody]bool{}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		body := &limitedBody{ReadCloser: r.Body, control: http.NewResponseController(w), begin: time.Now(), timeout: timeout, bodies: bodies}
+		bodies.add(body, r)
+		answer := &earlyAnswer{ResponseWriter: w, body: body}
+		defer func() {
+			answer.begin()
+			body.end()
+		}()
+		r.Body = body
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// limitedBody is a request's body with a deadline. It is used by one goroutine, but for cut.
+type limitedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	begin   time.Time
+	timeout time.Duration
+	bodies  *openBodies
+
+	received int64
+	whole    bool // it was read to its end
+}
+
+// Read reads on, and moves the deadline with what arrives.
+func (b *limitedBody) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	b.received += int64(n)
+	switch {
+	case errors.Is(err, io.EOF) && !b.whole:
+		b.whole = true
+		b.bodies.remove(b)
+		_ = b.control.SetReadDeadline(time.Time{}) // net/http reads on to learn that the client is gone
+	case err == nil:
+		b.bodies.extend(b)
+	case errors.Is(err, os.ErrDeadlineExceeded) && b.bodies.areCut():
+		err = http.ErrServerClosed
+	}
+	return n, err
+}
+
+// end drops the connection of a body that was not read whole.
+func (b *limitedBody) end() {
+	if !b.whole {
+		b.bodies.remove(b)
+		b.cut()
+	}
+}
+
+func (b *limitedBody) cut() { _ = b.control.SetReadDeadline(time.Unix(1, 0)) }
+
+func (b *limitedBody) deadline() time.Time {
+	return b.begin.Add(b.timeout + time.Duration(b.received)*time.Second/minBodyRate)
+}
+
+// openBodies are the bodies that are being sent. It is safe for concurrent use.
+type openBodies struct {
+	watched sync.Once
+
+	mu   sync.Mutex
+	open map[*limitedBody]bool
+	cut  bool // the server stops
+}
+
+// add sets the deadline of a new body. The first one has the server's shutdown watched.
+func (o *openBodies) add(b *limitedBody, r *http.Request) {
+	o.watched.Do(func() {
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+			server.RegisterOnShutdown(o.cutAll)
+		}
+	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open[b] = true
+	o.setDeadline(b)
+}
+
+// extend moves a body's deadline.
+func (o *openBodies) extend(b *limitedBody) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.setDeadline(b)
+}
+
+func (o *openBodies) setDeadline(b *limitedBody) {
+	if o.cut {
+		b.cut()
+		return
+	}
+	_ = b.control.SetReadDeadline(b.deadline()) // where the connection has deadlines
+}
+
+func (o *openBodies) remove(b *limitedBody) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.open, b)
+}
+
+func (o *openBodies) cutAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cut = true
+	for body := range o.open {
+		body.cut()
+	}
+}
+
+func (o *openBodies) areCut() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.cut
+}
+
+// earlyAnswer has the connection closed after an answer that does not wait for the body.
+type earlyAnswer struct {
+	http.ResponseWriter
+	body  *limitedBody
+	began bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (e *earlyAnswer) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+
+// WriteHeader sends the header.
+func (e *earlyAnswer) WriteHeader(status int) {
+	e.begin()
+	e.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the answer.
+func (e *earlyAnswer) Write(data []byte) (int, error) {
+	e.begin()
+	return e.ResponseWriter.Write(data)
+}
+
+func (e *earlyAnswer) begin() {
+	if !e.began && !e.body.whole {
+		e.Header().Set("Connection", "close")
+	}
+	e.began = true
+}

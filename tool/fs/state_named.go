@@ -1,0 +1,170 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Some entries have names of their own in @state: the inputs of a run and the outputs of its steps, and files that calls wrote. Of entries with one
+// name the newest counts.
+
+// findNamed returns the file or folder of a name.
+func (s state) findNamed(ctx context.Context, name string) (item, error) {
+	homes, err := s.homes(ctx)
+	if err != nil {
+		return item{}, err
+	}
+	for _, home := range slices.Backward(homes) {
+		entry, err := s.log.EntryByOutputRef(ctx, home, aliasState+"/"+name)
+		if err == nil && entry.Seq > s.since {
+			return s.namedItem(home, &entry), nil
+		}
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+			return item{}, err
+		}
+	}
+	names, err := s.names(ctx, name)
+	if err == nil && len(names) == 0 {
+		err = errNotState
+	}
+	return item{name: name, folder: true}, err
+}
+
+// homes are the conversations whose entries have names here: the caller's, and those that it is a branch of, for the
+// events of a run stand in the run's own conversation.
+func (s state) homes(ctx context.Context) ([]continuo.Conversation, error) {
+	homes := []continuo.Conversation{s.conversation}
+	for at := s.conversation; at.Kind == continuo.KindBranch && at.ParentID != ""; {
+		parent, err := s.log.Conversation(ctx, at.ParentID)
+		if err != nil {
+			return nil, err
+		}
+		homes, at = append(homes, parent), parent
+	}
+	return homes, nil
+}
+
+// names finds the files below a folder, at any depth. It holds their names and what is newest under each.
+func (s state) names(ctx context.Context, folder string) (map[string]item, error) {
+	homes, err := s.homes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]item{}
+	for _, home := range homes {
+		for entry, err := range s.log.Read(ctx, home, continuo.Range{From: s.since + 1}) {
+			if err != nil {
+				return nil, err
+			}
+			if name := strings.TrimPrefix(entry.OutputRef, aliasState+"/"); strings.HasPrefix(name, folder+"/") {
+				found[name] = s.namedItem(home, &entry)
+			}
+		}
+	}
+	return found, nil
+}
+
+// namedItem is the file of an entry that has a name.
+func (s state) namedItem(home continuo.Conversation, entry *continuo.Entry) item {
+	name := strings.TrimPrefix(entry.OutputRef, aliasState+"/")
+	if entry.RunEvent == nil {
+		return s.written(home, name, *entry)
+	}
+	values := entry.RunEvent.Outputs
+	if kind := entry.RunEvent.Kind; kind == continuo.RunBegan || kind == continuo.RunReplaced {
+		values = entry.RunEvent.Inputs
+	}
+	return textItem(name, indented(values), "")
+}
+
+// written is the file that a call wrote: an argument of the call that the entry is the result of.
+func (s state) written(home continuo.Conversation, name string, result continuo.Entry) item {
+	read := func(ctx context.Context) (string, error) {
+		for entry, err := range s.log.Read(ctx, home, continuo.Range{To: result.Seq, Backward: true}) {
+			if err != nil {
+				return "", err
+			}
+			for _, call := range entry.ToolCalls {
+				var arguments writeArguments
+				if call.ID != result.ToolCallID {
+					continue
+				}
+				if json.Unmarshal([]byte(call.Arguments), &arguments) != nil || arguments.Content == nil {
+					return "", errors.New("the call that wrote this file was redacted")
+				}
+				return *arguments.Content, nil
+			}
+		}
+		return "", errNotState
+	}
+	return item{
+		name: name,
+		size: func() (int64, error) {
+			text, err := read(context.Background())
+			return int64(len(text)), err
+		},
+		open: func(ctx context.Context) (*file, error) {
+			text, err := read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &file{ReaderAt: strings.NewReader(text), Closer: io.NopCloser(nil), size: int64(len(text)), text: true}, nil
+		},
+	}
+}
+
+// indented is a JSON value over several lines, so that parts of it can be read.
+func indented(value json.RawMessage) string {
+	var text bytes.Buffer
+	if json.Indent(&text, value, "", "  ") != nil {
+		return string(value)
+	}
+	return text.String()
+}
+
+// named yields what is in a folder of names, sorted, folders before what is in them.
+func (w *stateWalk) named(folder string, depth int) bool {
+	found, err := w.names(w.ctx, folder)
+	if err != nil {
+		w.yield(item{}, err)
+		return false
+	}
+	shown := map[string]item{}
+	for name, file := range found {
+		below := strings.Split(strings.TrimPrefix(name, folder+"/"), "/")
+		for i := range below[:len(below)-1] {
+			if i < depth {
+				parent := path.Join(folder, path.Join(below[:i+1]...))
+				shown[parent] = item{name: parent, folder: true}
+			}
+		}
+		if len(below) <= depth {
+			shown[name] = file
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(shown), comparePaths) {
+		if w.after != "" && comparePaths(name, w.after) <= 0 {
+			continue
+		}
+		w.after = ""
+		if !w.yield(shown[name], nil) {
+			return false
+		}
+	}
+	w.after = ""
+	return true
+}
+
+// comparePaths orders paths so that a folder stands before what is in it, and all of that before what follows.
+func comparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}

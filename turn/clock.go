@@ -1,0 +1,70 @@
+package turn
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// clock bounds the time of a turn. It stands still while calls of the turn wait for a person.
+type clock struct {
+	expire func()
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	until   time.Time     // when the time is over, while the clock runs
+	left    time.Duration // while it stands still
+	waiting int           // calls that wait for a person
+}
+
+// withClock returns a context that ends with errTimeout when the clock has run for a limit.
+func withClock(parent context.Context, limit time.Duration) (context.Context, *clock, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	c := &clock{expire: func() { cancel(errTimeout) }}
+	c.start(limit)
+	return ctx, c, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.timer.Stop()
+		cancel(nil)
+	}
+}
+
+func (c *clock) start(limit time.Duration) {
+	c.until = time.Now().Add(limit)
+	c.timer = time.AfterFunc(limit, c.expire)
+}
+
+// hold stops the clock until release is called. Several calls may hold it at once.
+func (c *clock) hold() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting++; c.waiting == 1 {
+		c.timer.Stop()
+		c.left = time.Until(c.until)
+	}
+	return c.release
+}
+
+func (c *clock) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting--; c.waiting == 0 {
+		c.start(c.left)
+	}
+}
+
+// deadline returns when the time is over if the clock does not stop any more.
+func (c *clock) deadline() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.until
+}
+
+// untilDeadline tells a request of the model how much time the turn has left. No call waits while the model is asked.
+type untilDeadline struct {
+	context.Context
+	deadline time.Time
+}
+
+func (u untilDeadline) Deadline() (time.Time, bool) { return u.deadline, true }

@@ -1,0 +1,57 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Why one process at a time writes a turn, and when another one may close it.
+//
+// Safety rests on the fencing token alone. Each lease of a conversation has a higher number than those before, every
+// write of a turn names the number that its owner has, and the store refuses a write with any but the newest
+// (continuo.ErrLeaseLost). Whoever closes a turn takes its lease first (TakeTurn), so that nothing that the former owner
+// still writes gets in. No clock and no timeout is needed for that: a decision to take over that is wrong costs the
+// answer under way, never the log.
+//
+// The times below only keep such decisions from being wrong:
+//
+//   - An owner renews its lease every sixth of it, and at each heartbeat where writes fail. The store measures leases by
+//     its own clock. A lease that has expired is still the owner's: while nobody has taken it, the next write renews it.
+//   - Another process closes a turn whose lease has expired (Keeper.abandoned), or whose process has certainly ended.
+//   - A store that cannot be reached makes all leases expire, of owners that are alive as well. A process that was out of
+//     touch itself, or has only just started, leaves others' turns alone until it has been in touch for a whole lease:
+//     by then each owner that is alive has renewed its own (Log.JustBack).
+//   - An owner that cannot reach the store goes on, for outageLeases: what its model says waits in memory (maxHeld), and
+//     readers are shown it when it is durable. Where the store is cut off from the owner only, another process closes the
+//     turn after a lease, and the owner learns of it with its first write.
+
+// outageLeases is for how many leases a turn waits for its store.
+const outageLeases = 20
+
+// outage is how long a turn waits for its store.
+func (k *Keeper) outage() time.Duration { return outageLeases * k.options.Lease }
+
+// abandoned reports whether nobody carries on a running turn any more.
+func (k *Keeper) abandoned(turn continuo.Turn) bool {
+	if turn.Owner != k.options.Owner {
+		return turn.LeaseExpired && !k.options.Log.JustBack(k.options.Lease) || k.gone(turn.Owner)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, runs := k.journals[turn.ID]
+	return !runs
+}
+
+// lostIf stops the turn when another process has taken its place, or when the store could not be written for too long.
+func (j *Journal) lostIf(err error) {
+	if !errors.Is(err, continuo.ErrLeaseLost) && time.Since(j.renewed) <= j.keeper.outage() {
+		return
+	}
+	if j.ctx.Err() == nil {
+		j.keeper.options.Meter.LeaseLost()
+	}
+	j.stop(fmt.Errorf("%w: %w", continuo.ErrLeaseLost, err))
+}

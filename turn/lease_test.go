@@ -1,0 +1,104 @@
+package turn_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// outage is a store that one process can lose: calls fail, and so does what tells of changes.
+type outage struct {
+	*brittle
+	down, up chan struct{}
+}
+
+func (o *outage) Heed(ctx context.Context, changed func([]string), lost func()) {
+	changed(nil)
+	for ctx.Err() == nil {
+		select {
+		case <-o.down:
+			lost()
+		case <-o.up:
+			changed(nil)
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (o *outage) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, error) {
+	if err := o.failure(); err != nil {
+		return nil, err
+	}
+	return o.brittle.RunningTurns(ctx, limit)
+}
+
+// TestAnOutageLongerThanTheLease: two processes lose their store for longer than a lease, and the one that has no turn
+// comes back first: it leaves the other's turn alone, which goes on to its end; but one that stays away is closed.
+func TestAnOutageLongerThanTheLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		away time.Duration // of the owner, after the other came back
+		want turn.Kind
+	}{
+		"it comes back": {10 * time.Second, turn.Finished},
+		"it does not":   {2 * time.Minute, turn.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := storetest.NewMemory()
+				owners := &brittle{Store: memory}
+				others := &outage{&brittle{Store: memory}, make(chan struct{}), make(chan struct{})}
+				h := newHouse(t, []any{
+					model.Delta{Text: "one "},
+					func(context.Context) {
+						time.Sleep(time.Second)
+						owners.fail(continuo.ErrUnavailable)
+						others.fail(continuo.ErrUnavailable)
+						others.down <- struct{}{}
+						time.Sleep(40 * time.Second)
+						others.fail(nil)
+						time.Sleep(time.Second)
+						others.up <- struct{}{}
+						time.Sleep(test.away)
+						owners.fail(nil)
+					},
+					model.Delta{Text: "two"},
+					model.Delta{Finish: "stop"},
+				})
+				h.over(owners)
+				log := continuo.NewLog(others, continuo.LogOptions{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go log.Heed(ctx)
+				other := turn.NewKeeper(turn.KeeperOptions{Log: log})
+				go func() {
+					for ctx.Err() == nil {
+						_, _ = other.RecoverAll(ctx) // it fails during the outage
+						time.Sleep(time.Second)
+					}
+				}()
+				journal := h.begin(t.Context())
+				ran := make(chan error, 1)
+				go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+				<-ran
+				var last turn.Event
+				for event, err := range h.keeper.Follow(t.Context(), h.conversation.ID, journal.Turn().ID, 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					last = event
+				}
+				if last.Kind != test.want {
+					t.Errorf("it ended with %+v", last)
+				}
+				cancel()
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package turn
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// pages has the pages of kept events that readers of this process are reading. Readers of one turn share them: many slow
+// readers hold each event once. A page is dropped when its last reader has read it.
+type pages struct {
+	mu   sync.Mutex
+	held map[turnKey][]*page
+}
+
+// turnKey names a turn.
+type turnKey struct{ conversationID, turnID string }
+
+// page is a stretch of a turn's events. It does not change once it is loaded.
+type page struct {
+	key     turnKey
+	after   int64 // the events have ids above it
+	events  []Event
+	loaded  bool
+	done    chan struct{} // closed when the load has ended
+	readers int
+}
+
+// covers reports whether the page has the event that comes after an id, or is about to have it.
+func (p *page) covers(after int64) bool {
+	if !p.loaded {
+		return p.after == after
+	}
+	return p.after <= after && after < p.events[len(p.events)-1].ID
+}
+
+// take returns a page with the event that comes after an id. The caller releases it, unless it is nil: then there is no
+// such event. Load reads the events after the id.
+func (p *pages) take(ctx context.Context, key turnKey, after int64, load func() ([]Event, error)) (*page, error) {
+	for {
+		found, own := p.find(key, after)
+		if own {
+			return p.fill(found, load)
+		}
+		select {
+		case <-ctx.Done():
+			p.release(found)
+			return nil, context.Cause(ctx)
+		case <-found.done:
+		}
+		if found.loaded {
+			return found, nil
+		}
+		// Another reader's load failed, or found nothing, perhaps before the event came.
+		p.release(found)
+	}
+}
+
+// find returns a page that covers the event after an id and counts the caller among its readers. Own says that the
+// caller must load it.
+func (p *pages) find(key turnKey, after int64) (found *page, own bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, held := range p.held[key] {
+		if held.covers(after) {
+			held.readers++
+			return held, false
+		}
+	}
+	found = &page{key: key, after: after, done: make(chan struct{}), readers: 1}
+	if p.held == nil {
+		p.held = map[turnKey][]*page{}
+	}
+	p.held[key] = append(p.held[key], found)
+	return found, true
+}
+
+// fill loads a page. One without events is dropped.
+func (p *pages) fill(own *page, load func() ([]Event, error)) (*page, error) {
+	events, err := load()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(own.done)
+	if err != nil || len(events) == 0 {
+		p.drop(own)
+		return nil, err
+	}
+	own.events, own.loaded = events, true
+	return own, nil
+}
+
+// release says that a reader has read a page.
+func (p *pages) release(read *page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if read.readers--; read.readers == 0 {
+		p.drop(read)
+	}
+}
+
+// drop removes a page. The caller holds mu.
+func (p *pages) drop(gone *page) {
+	rest := slices.DeleteFunc(p.held[gone.key], func(other *page) bool { return other == gone })
+	if p.held[gone.key] = rest; len(rest) == 0 {
+		delete(p.held, gone.key)
+	}
+}

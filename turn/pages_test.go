@@ -1,0 +1,69 @@
+package turn_test
+
+import (
+	"iter"
+	"runtime"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// TestReadersOfATurnShareItsEvents has readers read a large turn in step, and compares what they allocate with what one
+// reader does. Each page is decoded once for all of them.
+func TestReadersOfATurnShareItsEvents(t *testing.T) {
+	var answer []any
+	for range 400 {
+		answer = append(answer, model.Delta{Text: strings.Repeat("a large turn ", 2000)})
+	}
+	h := newHouse(t, append(answer, model.Delta{Finish: "stop"}))
+	journal := h.begin(t.Context())
+	id := journal.Turn().ID
+	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+	one := allocated(t, func() { readInStep(t, elsewhere, h.conversation.ID, id, 1) })
+	many := allocated(t, func() { readInStep(t, elsewhere, h.conversation.ID, id, 40) })
+	t.Logf("1 reader allocates %d KiB, 40 readers allocate %d KiB", one>>10, many>>10)
+	if many > 3*one {
+		t.Errorf("40 readers allocate %.1f times what one does", float64(many)/float64(one))
+	}
+}
+
+// allocated is how many bytes work allocates.
+func allocated(t *testing.T, work func()) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// readInStep has n readers follow a turn to its end, one event each in turn.
+func readInStep(t *testing.T, keeper *turn.Keeper, conversationID, id string, n int) {
+	t.Helper()
+	nexts := make([]func() (turn.Event, error, bool), n)
+	for i := range nexts {
+		next, stop := iter.Pull2(keeper.Follow(t.Context(), conversationID, id, 0))
+		defer stop()
+		nexts[i] = next
+	}
+	for seen := int64(0); ; {
+		for i, next := range nexts {
+			event, err, more := next()
+			if err != nil || !more {
+				t.Fatal(err, more)
+			}
+			if i > 0 && event.ID != seen {
+				t.Fatalf("reader %d sees event %d, the others see %d", i, event.ID, seen)
+			}
+			if seen = event.ID; event.IsEnd() && i == n-1 {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Fate says what becomes of a running turn whose process is gone.
+type Fate string
+
+// The fates.
+const (
+	FateClose Fate = ""      // the turn ends as interrupted
+	FateTaken Fate = "taken" // this process goes on with it
+	FateLeft  Fate = "left"  // another process will go on with it
+)
+
+// TakenUp is a turn that goes on in this process.
+type TakenUp struct {
+	Journal *Journal
+	// Started says that the turn's input is in the log: the turn goes on with Input.Resume.
+	Started bool
+}
+
+// TakeUp takes over a running turn whose process is gone, under its own id; the caller must [Runner.Run] it. An answer
+// that was under way becomes an entry with the reason interrupted, as when a turn is closed. A turn that began starts
+// times before is closed instead. It returns nil when somebody else was faster, or the turn was closed.
+func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*TakenUp, error) {
+	turn, err := k.store.TakeTurn(ctx, seen, k.options.Owner, k.options.Lease)
+	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
+	}
+	left, err := k.remains(ctx, turn)
+	if err == nil && left.starts >= starts {
+		return nil, k.close(ctx, turn)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
+	}
+	j := k.goOn(ctx, turn)
+	if left.started {
+		j.used = left.usage
+		err = j.interrupted(left)
+	}
+	if err != nil {
+		k.end(j, err)
+		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
+	}
+	k.options.Meter.TurnRecovered()
+	return &TakenUp{Journal: j, Started: left.started}, nil
+}
+
+// goOn makes the journal of a turn that this process took over.
+func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
+	turn.LastEvent += idLeap
+	j := newJournal(ctx, k, turn)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.journals[turn.ID] = j
+	return j
+}
+
+// interrupted appends what a turn's process left open: the answer that was under way, and results of calls.
+func (j *Journal) interrupted(left *remains) error {
+	entries := left.behindOpen(j.turn, nil)
+	if left.round != nil {
+		entries = left.entries(j.turn)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	tell := func(stored []continuo.Entry) (told []Event) {
+		for i := range stored {
+			kind := Answered
+			if stored[i].Role == continuo.Tool {
+				kind = ToolDone
+			}
+			told = append(told, Event{Kind: kind, Entry: &stored[i]})
+		}
+		return told
+	}
+	_, err := j.append(entries, tell, nil, 0)
+	var rule *continuo.RuleError
+	if errors.As(err, &rule) {
+		_, err = j.append(left.atLeast(j.turn), tell, nil, 0)
+	}
+	return err
+}
+
+// leaves makes an update that gives the lease back and lets the turn run, for another process to take it up.
+func leaves(update *continuo.TurnUpdate) { update.Lease = -1 }
+
+// isLeft reports whether the turn is to be left for another process, because this one ends.
+func (c *cycle) isLeft(answer *continuo.Entry) bool {
+	return c.in.Leave && answer.Error != nil && answer.Error.Reason == continuo.ReasonInterrupted && errors.Is(context.Cause(c.ctx), ErrInterrupted)
+}

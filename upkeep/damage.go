@@ -1,0 +1,97 @@
+package upkeep
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// selfChecking is a store whose engine can check its own files. Both stores of this project are.
+type selfChecking interface {
+	// CheckIntegrity has the engine verify its tables and indexes, and calls found for each fault. It returns an
+	// error only where the check could not run.
+	CheckIntegrity(ctx context.Context, found func(what string)) error
+	// EntryOwners lists the ids of conversations that have entries of their own, above after, in ascending order. It
+	// does not read the table of conversations, which may be damaged.
+	EntryOwners(ctx context.Context, after string, limit int) ([]string, error)
+}
+
+// restoreDatabase is what to do about damage that the engine reports.
+const restoreDatabase = "restore a backup of the database; copy what can be read with continuo export, or sqlite3's .recover"
+
+// integrity reports what the engine finds in its own files.
+func (c *Checker) integrity(ctx context.Context, tell func(Finding)) error {
+	store, ok := c.Store.(selfChecking)
+	if !ok {
+		return nil
+	}
+	err := store.CheckIntegrity(ctx, func(what string) {
+		tell(Finding{Kind: Damaged, What: what, Mend: restoreDatabase})
+	})
+	if err != nil {
+		return fmt.Errorf("check the database's own structure: %w", err)
+	}
+	return nil
+}
+
+// ids yields the ids of all conversations. Behind a damaged part of their list, the ids come from the entries.
+func (c *Checker) ids(ctx context.Context, tell func(Finding)) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		last := ""
+		for id, err := range conversationIDs(ctx, c.Store) {
+			store, ok := c.Store.(selfChecking)
+			if err != nil && ok && !isOfTheStore(ctx, err) {
+				tell(Finding{Kind: Unreadable, What: fmt.Sprintf("the list of conversations behind %q: %v; the check goes on with those that have entries", last, err), Mend: restoreDatabase})
+				pages(ctx, last, store.EntryOwners)(yield)
+				return
+			}
+			if !yield(id, err) || err != nil {
+				return
+			}
+			last = id
+		}
+	}
+}
+
+// readable yields what can be read of a conversation. Where a record is damaged, it yields the error and goes on
+// with the next kind of records.
+func readable(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
+	return func(yield func(continuo.Record, error) bool) {
+		after, limit := continuo.RecordPlace{}, pageSize
+		for {
+			page, err := store.Records(ctx, id, after, limit)
+			switch {
+			case err != nil && !isOfTheStore(ctx, err) && limit > 1:
+				limit = 1 // up to the damage
+				continue
+			case err != nil:
+				if !yield(continuo.Record{}, err) || isOfTheStore(ctx, err) || after.Kind >= continuo.RecordTurn {
+					return
+				}
+				after = endOfKind(max(after.Kind, continuo.RecordConversation), after)
+				continue
+			case len(page) == 0:
+				return
+			}
+			for i := range page {
+				if !yield(page[i], nil) {
+					return
+				}
+				after = page[i].Place()
+			}
+		}
+	}
+}
+
+// endOfKind is a place behind all records of a kind. A place that is there already moves on to the next kind.
+func endOfKind(kind continuo.RecordKind, at continuo.RecordPlace) continuo.RecordPlace {
+	end := continuo.RecordPlace{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
+	if at == end {
+		end.Kind++
+	}
+	return end
+}

@@ -1,0 +1,230 @@
+package window
+
+import (
+	"slices"
+	"sort"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// move puts the window where it leaves room for many turns. The first window of a view fills to its limits.
+func (b *build) move(epoch int64, need required) {
+	if len(b.units) == 0 {
+		b.window = continuo.Window{Epoch: epoch, Start: b.in.At + 1}
+		return
+	}
+	b.moved = true
+	for _, put := range b.fillings(need) {
+		w, target, filled := b.fill(need, put)
+		w.Epoch = epoch
+		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
+			continue // nothing is left out that it covers
+		}
+		if (put.markers || put.opener != nil) && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
+			continue // a marker and the opener are worth less than the newest message
+		}
+		b.cutDown(&w, target, need)
+		if b.window = w; b.allowed(w, b.bounds) {
+			if b.window.Limit = filled; filled == "" {
+				b.window.Limit = b.bindingLimit(w, target)
+			}
+			return
+		}
+		b.window.Limit = filled // of the last one, which holds nothing but what is required
+	}
+}
+
+// filling is what a move may put before what is required and into the gaps.
+type filling struct {
+	opener  *unit           // nil for none
+	summary *continuo.Entry // nil for none
+	markers bool
+	leadIn  bool // room is left for the lead-in
+}
+
+// fillings lists what a move tries, the best first. A gap that nothing marks is worse than to be without the opener.
+func (b *build) fillings(need required) (fillings []filling) {
+	openers := []*unit{nil}
+	if opener := b.openerBeside(need); opener != nil {
+		openers = []*unit{opener, nil}
+	}
+	for _, opener := range openers {
+		if best := b.bestSummary(); best != nil {
+			fillings = append(fillings, filling{opener: opener, summary: best, markers: true})
+		}
+		fillings = append(fillings, filling{opener: opener, markers: true})
+	}
+	for _, opener := range openers {
+		fillings = append(fillings, filling{opener: opener})
+		if b.in.LeadIn != "" {
+			fillings = append(fillings, filling{opener: opener, leadIn: true})
+		}
+	}
+	return fillings
+}
+
+// openerBeside returns the opener if it fits together with what is required.
+func (b *build) openerBeside(need required) *unit {
+	opener := b.opener
+	if opener == nil || opener == b.newestUser || opener == need.openGroup {
+		return nil
+	}
+	if b.bounds.exceeded(opener.at(b.shaper, line).size.Add(need.size)) != "" {
+		return nil
+	}
+	return opener
+}
+
+// fill finds how far back the window can reach with every tool output cut down, and up to which limits
+// it may be filled. It names the limit that ended it, "" when it reached the top.
+func (b *build) fill(need required, put filling) (w continuo.Window, target budget, ended string) {
+	gaps := 1
+	if put.summary != nil {
+		gaps = 0 // it may stand for all that is left out
+	}
+	for ; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
+		fixed := b.fixedSize(put, gaps)
+		target = b.target(fixed, need)
+		start, limit := b.reach(target, need, put.opener, fixed.Add(need.size))
+		w, ended = b.windowFrom(start, put.opener), limit
+		w.Markers = put.markers
+		if put.summary != nil {
+			w.Summary = put.summary.Seq
+			if b.markersIn(w) <= gaps {
+				break
+			}
+			continue
+		}
+		if b.newestUser == nil || !slices.Contains(w.Pins, b.newestUser.first()) {
+			break
+		}
+	}
+	return w, target, ended
+}
+
+// fixedSize is what a filling takes besides the stretch of the log, with so many markers.
+func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
+	first := put.opener
+	if first != nil {
+		fixed = first.at(b.shaper, line).size
+	}
+	if put.summary != nil {
+		fixed = fixed.Add(b.summaryMessage(put.summary).Size)
+	}
+	for range markers {
+		if put.markers && b.view.Marker != "" {
+			fixed = fixed.Add(b.marker().Size)
+		}
+	}
+	begins := first != nil && first.entries[0].Role == continuo.Assistant
+	if b.in.LeadIn != "" && (begins || put.leadIn) {
+		fixed = fixed.Add(b.leadIn().Size)
+	}
+	return fixed
+}
+
+// target is how far a move fills the window: to the low-water mark, which leaves room for the next turns. A first
+// window, which no request has shown before, fills to the limits.
+func (b *build) target(fixed continuo.Size, need required) budget {
+	share := b.view.LowWater
+	if b.previous == nil {
+		share = 1
+	}
+	over := b.limits().over(need.size)
+	return b.bounds.lowered(share, fixed.Add(over), fixed.Add(need.size))
+}
+
+// windowFrom returns the window that begins with a unit and pins what must be shown from before it.
+func (b *build) windowFrom(start int, opener *unit) continuo.Window {
+	w := continuo.Window{Start: b.in.At + 1}
+	switch {
+	case start == 0 && b.reachedTop:
+		w.Start = 1
+	case start < len(b.units):
+		w.Start = b.units[start].first()
+	}
+	for _, pin := range []*unit{opener, b.newestUser} {
+		if pin != nil && pin.first() < w.Start {
+			w.Pins = append(w.Pins, pin.first())
+		}
+	}
+	slices.Sort(w.Pins)
+	return w
+}
+
+// reach returns the index of the oldest unit that fits when units are added to what is required, newest
+// first.
+func (b *build) reach(target budget, need required, opener *unit, total continuo.Size) (start int, ended string) {
+	history := 0
+	if b.newestUser != nil && b.isHistory(b.newestUser) {
+		history = 1 // it is shown wherever it stands
+	}
+	for start = len(b.units); start > 0; start-- {
+		u := b.units[start-1]
+		size := u.at(b.shaper, line).size
+		if start-1 >= need.from || u == b.newestUser || u == opener {
+			size = continuo.Size{} // counted already
+		}
+		if ended := target.exceeded(total.Add(size)); ended != "" {
+			return start, ended
+		}
+		if b.view.History > 0 && b.isHistory(u) && u != b.newestUser {
+			history += len(u.at(b.shaper, line).messages)
+			if history > b.view.History {
+				return start, limitMessages
+			}
+		}
+		total = total.Add(size)
+	}
+	return 0, ""
+}
+
+// cutDown makes as few tool outputs previews as the target asks for, oldest first, and if that is not
+// enough, as few as it takes one line. What is required stays as it is.
+func (b *build) cutDown(w *continuo.Window, target budget, need required) {
+	if need.level >= preview {
+		w.PreviewBefore = b.in.At + 1
+	}
+	if need.level == line {
+		w.LineBefore = b.in.At + 1
+		return
+	}
+	if w.PreviewBefore == 0 && b.shortest(w, &w.PreviewBefore, target, need) {
+		return
+	}
+	b.shortest(w, &w.LineBefore, target, need)
+}
+
+// shortest sets a threshold as low as the target allows, or to its highest, and reports whether the
+// target is kept.
+func (b *build) shortest(w *continuo.Window, threshold *int64, target budget, need required) bool {
+	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].first() >= w.Start })
+	places := []int64{0}
+	if opener := b.opener; opener != nil && opener.group && slices.Contains(w.Pins, opener.first()) {
+		places = append(places, opener.last()+1)
+	}
+	for _, u := range b.units[min(first, need.from):need.from] {
+		if u.group {
+			places = append(places, u.last()+1)
+		}
+	}
+	at := sort.Search(len(places), func(i int) bool {
+		*threshold = places[i]
+		return b.allowed(*w, target)
+	})
+	*threshold = places[min(at, len(places)-1)]
+	return at < len(places)
+}
+
+// bindingLimit names the limit for which outputs were cut down.
+func (b *build) bindingLimit(w continuo.Window, target budget) string {
+	w.PreviewBefore, w.LineBefore = 0, 0
+	var size continuo.Size
+	pieces, _ := b.layout(w)
+	for _, p := range pieces {
+		for _, message := range p.messages {
+			size = size.Add(message.Size)
+		}
+	}
+	return target.exceeded(size)
+}

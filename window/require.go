@@ -1,0 +1,65 @@
+package window
+
+import (
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// required is what a request cannot do without.
+type required struct {
+	from      int   // index of the first unit that is not cut down any further than level
+	openGroup *unit // nil when the newest unit is no group
+	level     level // of the open group
+	size      continuo.Size
+}
+
+// require finds what the request must hold: the newest user message whole, and the open group, which is cut down only
+// as far as the model's window makes it. It fails where they are over that window.
+func (b *build) require() (required, error) {
+	need := required{from: len(b.units)}
+	if len(b.units) == 0 {
+		return need, nil
+	}
+	if b.view.History > 0 && b.openCycle() != 0 {
+		return b.requireCycle()
+	}
+	user := b.newestUserSize()
+	need.size = user
+	if newest := b.units[len(b.units)-1]; newest.group {
+		need.openGroup, need.from = newest, len(b.units)-1
+		for need.level < line && b.overWindow(user.Add(newest.at(b.shaper, need.level).size)) {
+			need.level++
+		}
+		need.size = user.Add(newest.at(b.shaper, need.level).size)
+	}
+	if b.overWindow(need.size) {
+		return need, b.overflow(b.limits(), user, need.openGroup)
+	}
+	return need, nil
+}
+
+// newestUserSize is the size of the newest user message, 0 where the log has none.
+func (b *build) newestUserSize() continuo.Size {
+	if b.newestUser == nil {
+		return continuo.Size{}
+	}
+	return b.newestUser.at(b.shaper, whole).size
+}
+
+// requireCycle requires the open cycle, whole.
+func (b *build) requireCycle() (required, error) {
+	need := required{from: slices.Index(b.units, b.newestUser)}
+	if need.from < 0 { // the scan stopped within the cycle: it is over the model's window
+		need.from = 0
+		need.size = b.newestUserSize()
+	}
+	for _, u := range b.units[need.from:] {
+		need.size = need.size.Add(u.at(b.shaper, whole).size)
+	}
+	if b.overWindow(need.size) {
+		user := b.newestUserSize()
+		return need, b.overflowOf(b.limits(), continuo.OverflowError{NewestUser: user, OpenCycle: need.size.Less(user)})
+	}
+	return need, nil
+}

@@ -1,0 +1,76 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// How much of its inputs and of outputs of earlier steps a step is shown, in Unicode characters. One value is shown whole
+// up to wholeValue; all of them together have at most wholeContext, or, where there are many of them, previews of the
+// smallest size.
+const (
+	wholeValue      = 8000
+	wholeContext    = 32_000
+	previewValue    = 1200
+	smallestPreview = 300
+)
+
+// shorten replaces values that are too large by previews, the same ones for the same values.
+func shorten(lists ...[]namedValue) {
+	whole := wholeValue
+	for whole > smallestPreview && sizeAt(whole, lists) > wholeContext {
+		whole /= 2
+	}
+	for _, list := range lists {
+		for i := range list {
+			list[i].Value = list[i].at(whole)
+		}
+	}
+}
+
+func sizeAt(whole int, lists [][]namedValue) (chars int) {
+	for _, list := range lists {
+		for _, value := range list {
+			chars += utf8.RuneCountInString(value.at(whole))
+		}
+	}
+	return chars
+}
+
+// at is the value whole when it has no more than so many characters, else its head and tail. A preview is never larger
+// than the value.
+func (v namedValue) at(whole int) string {
+	runes := []rune(v.Value)
+	if len(runes) <= whole {
+		return v.Value
+	}
+	shown := min(previewValue, max(whole/2, smallestPreview))
+	head, tail := shown*2/3, shown/3
+	if len(runes) <= shown {
+		return v.Value
+	}
+	preview := fmt.Sprintf("(%d characters; head and tail are shown)\n  %s\n  [... %d characters left out ...]\n  %s",
+		len(runes), string(runes[:head]), len(runes)-head-tail, string(runes[len(runes)-tail:]))
+	if v.full != "" {
+		preview += "\n  Full output: " + v.full
+	}
+	if utf8.RuneCountInString(preview) >= len(runes) {
+		return v.Value
+	}
+	return preview
+}
+
+// sources names where the values that an expression is made of can be read whole.
+func (s *State) sources(e *Expression) string {
+	if len(e.nodes) == 0 {
+		return continuo.InputsRef(s.RunID)
+	}
+	var refs []string
+	for _, node := range e.nodes {
+		refs = append(refs, continuo.StepRef(s.RunID, node))
+	}
+	return strings.Join(refs, ", ")
+}

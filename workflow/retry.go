@@ -1,0 +1,97 @@
+package workflow
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// The waits between attempts that break off one after another: the first, twice as long each time, at most the last.
+const (
+	firstWait = time.Second
+	lastWait  = 10 * time.Minute
+)
+
+// atOnce is how many attempts in a row are taken up without a wait when only the program ended.
+const atOnce = 3
+
+// BrokeOff makes the entries that follow of an attempt that broke off: when the next one begins, or that the step has
+// failed. There are none where the next attempt begins at once.
+func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []continuo.Entry {
+	node := s.nodes[step.Node.ID]
+	broken := node.broken + 1
+	if why.Reason == continuo.ReasonInterrupted && broken <= min(atOnce, step.Node.Retry.Max) {
+		return nil
+	}
+	reason := fmt.Sprintf("%s: %s", why.Reason, why.Message)
+	switch {
+	case !why.Retryable:
+		return s.fails(step, fmt.Sprintf("the step %s failed (%s): %s", step.Node.ID, why.Reason, why.Message))
+	case broken > step.Node.Retry.Max:
+		return s.fails(step, fmt.Sprintf("the step %s broke off %d times in a row, more than retry.max allows; the last time (%s): %s", step.Node.ID, broken, why.Reason, why.Message))
+	case !node.since.IsZero() && now.Sub(node.since) >= step.Node.Retry.For:
+		return s.fails(step, fmt.Sprintf("the step %s broke off for longer than retry.for, %s; the last time (%s): %s", step.Node.ID, step.Node.Retry.For, why.Reason, why.Message))
+	}
+	until := now.Add(max(s.wait(step, broken), time.Duration(why.RetryAfter)*time.Second)).UTC()
+	event := continuo.RunEvent{Kind: continuo.RunNodeDelayed, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Until: until}
+	return []continuo.Entry{s.event(step.Node.ID, event,
+		fmt.Sprintf("The step %s waits to retry until %s, because of %s", step.Node.ID, until.Format(time.RFC3339), reason))}
+}
+
+// wait is how long the attempt behind so many that broke off waits. It is spread by a quarter, so that steps which broke
+// off together do not begin together.
+func (s *State) wait(step Step, broken int) time.Duration {
+	wait := firstWait
+	for range broken - 1 {
+		wait = min(2*wait, lastWait)
+	}
+	hash := fnv.New32a()
+	_, _ = fmt.Fprintf(hash, "%s/%s/%d/%d", s.RunID, step.Node.ID, step.Visit, step.Attempt)
+	return wait + wait*time.Duration(hash.Sum32()%1000)/4000
+}
+
+// fails makes the entries of a step that has failed, and what follows of it.
+func (s *State) fails(step Step, reason string) []continuo.Entry {
+	failed := s.Fail(step.Node, reason)
+	return append([]continuo.Entry{failed}, s.Clone().after(failed)...)
+}
+
+// Fail makes the entry of a step that cannot go on until a person resumes the run.
+func (s *State) Fail(node *Node, reason string) continuo.Entry {
+	progress := s.nodes[node.ID]
+	event := continuo.RunEvent{Kind: continuo.RunNodeFailed, Visit: progress.visit, Attempt: progress.attempt, Reason: reason}
+	return s.event(node.ID, event, fmt.Sprintf("The step %s has failed: %s", node.ID, reason))
+}
+
+// after makes the entries that follow of another one without a turn. It changes the state.
+func (s *State) after(entry continuo.Entry) []continuo.Entry {
+	if s.Apply(&entry) != nil {
+		return nil
+	}
+	return s.Record()
+}
+
+// hasFailed reports whether a step has failed since somebody resumed the run: none begins then, and others go on.
+func (s *State) hasFailed() bool { return s.failed() != nil }
+
+// failed is the first node of the file that has failed; nil for none.
+func (s *State) failed() *progress {
+	for i := range s.Workflow.Nodes {
+		if node := s.nodes[s.Workflow.Nodes[i].ID]; node.state == NodeFailed {
+			return node
+		}
+	}
+	return nil
+}
+
+// Retries reports whether a step that broke off waits to be tried again.
+func (s *State) Retries() bool {
+	for _, node := range s.nodes {
+		if node.state == NodeRunning && !node.delayed.IsZero() {
+			return true
+		}
+	}
+	return false
+}
