@@ -144,6 +144,7 @@ func TestTheLineIsFair(t *testing.T) {
 		}
 		leave()
 		time.Sleep(time.Minute)
+		synctest.Wait() // orders what the requests wrote before what is read here
 		if !slices.Equal(upstream.taken, want) {
 			t.Errorf("taken %v, want %v", upstream.taken, want)
 		}
