@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 const (
@@ -125,12 +127,34 @@ var acknowledgements = map[string]acknowledgement{
 		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "cancelled") },
 	},
 	"POST " + oneRun + "/resume": {
-		prepare: func(s *ackScene) {
-			s.runs()
-			s.call(http.MethodPost, oneRun+"/stop", nil)
-			s.becomes(oneRun, "state", "stopped")
+		prepare: (*ackScene).runIsStopped,
+		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+	},
+	"POST " + oneRun + "/set": {
+		prepare: (*ackScene).runIsStopped,
+		body: func(*ackScene) any {
+			return map[string]any{"node_id": "only", "outputs": map[string]any{"text": "A word."}}
 		},
-		verify: func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+		verify: func(s *ackScene) {
+			s.becomes(oneRun, "state", "finished")
+			s.says(oneTalk+"/entries", string(continuo.RunNodeSet))
+		},
+	},
+	"POST " + oneRun + "/skip": {
+		prepare: (*ackScene).runIsStopped,
+		body:    func(*ackScene) any { return map[string]any{"node_id": "only"} },
+		verify: func(s *ackScene) {
+			s.becomes(oneRun, "state", "finished")
+			s.says(oneTalk+"/entries", string(continuo.RunNodeSkipped))
+		},
+	},
+	"POST " + oneRun + "/retry": {
+		prepare: (*ackScene).runIsStopped,
+		body:    func(*ackScene) any { return map[string]any{"node_id": "only"} },
+		verify: func(s *ackScene) {
+			s.becomes(oneRun, "state", "finished")
+			s.says(oneTalk+"/entries", string(continuo.RunNodeRetried))
+		},
 	},
 	"POST " + oneRun + "/approvals": {
 		prepare: func(s *ackScene) {
@@ -244,6 +268,17 @@ func (s *ackScene) runs() {
 	s.t.Helper()
 	s.lingers.Store(true)
 	s.names["run"] = text(s.call(http.MethodPost, "/api/runs", ackRun(s)), "id")
+}
+
+// runIsStopped begins a run and stops it in its only step.
+func (s *ackScene) runIsStopped() {
+	s.t.Helper()
+	s.runs()
+	s.until("its step begins", oneTalk+"/entries", func(answer map[string]any) bool {
+		return strings.Contains(fmt.Sprint(answer), string(continuo.RunNodeBegan))
+	})
+	s.call(http.MethodPost, oneRun+"/stop", nil)
+	s.becomes(oneRun, "state", "stopped")
 }
 
 // crewSpeaks has a role speak while the upstream lingers.

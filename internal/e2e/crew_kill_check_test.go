@@ -61,11 +61,6 @@ func (s *crewStage) check(ctx context.Context) (found evidence) {
 	return found
 }
 
-// tell logs what the conversation looks like.
-func (p *person) tell(entries []continuo.Entry) {
-	(&journey{talk: p.talk}).tell(entries)
-}
-
 // checkWords checks that everything that the person said stands in the log once.
 func (p *person) checkWords(entries []continuo.Entry) {
 	var said []string

@@ -24,7 +24,7 @@ type actor struct {
 
 	mu     sync.Mutex
 	asked  []stepRequest
-	newest map[string][]json.RawMessage // histories by conversation
+	newest map[string][]json.RawMessage // histories by line
 	wrong  []string                     // what was wrong with requests
 	calls  int
 }
@@ -73,11 +73,15 @@ func (a *actor) remember(s *scene, body []byte) int {
 	if s.run != "" && !s.isDirected() {
 		a.wrong = append(a.wrong, fmt.Sprintf("a request of %s, step %s, has the system messages %q", s.run, s.step, s.systemMessages))
 	}
-	before := a.newest[s.conversation]
+	line := s.lineOf(s.conversation)
+	before, known := a.newest[line]
+	if !known {
+		before = a.newest[s.conversation]
+	}
 	if !beginsWith(s.history, before) {
 		a.wrong = append(a.wrong, fmt.Sprintf("the history of conversation %s changed before a request of %s, step %s:\n%s\n%s", s.conversation, s.run, s.step, before, s.history))
 	}
-	a.newest[s.conversation] = s.history
+	a.newest[line] = s.history
 	a.asked = append(a.asked, s.stepRequest)
 	a.calls += 10
 	return a.calls

@@ -39,24 +39,34 @@ func (s *stage) check(ctx context.Context) evidence {
 			continue
 		}
 		failed := s.t.Failed()
-		j.checkRules(entries)
-		j.checkAllClosed(ctx, k)
-		j.checkTags(entries)
-		calls.take(entries)
-		for _, e := range entries {
-			if e.Error != nil && !e.Content.IsEmpty() {
-				found.cut++
+		branches := j.readBranches(ctx, k, entries)
+		lines := append([]line{{j.talk, entries, 0}}, branches...)
+		for _, line := range lines {
+			line.checkRules(line.entries)
+			line.checkAllClosed(ctx, k)
+			j.checkTags(line)
+			own := line.own()
+			calls.take(own)
+			for _, e := range own {
+				if e.Error != nil && !e.Content.IsEmpty() {
+					found.cut++
+				}
 			}
 		}
 		for _, run := range j.runs {
 			runs++
-			own := slices.DeleteFunc(slices.Clone(entries), func(e continuo.Entry) bool { return e.RunID != run.id })
-			attempts += j.checkSteps(run, own)
-			j.checkRequests(ctx, k, run, own, slices.DeleteFunc(slices.Clone(all), func(a stepRequest) bool { return a.run != run.id }))
+			attempts += j.checkSteps(run, ofRun(entries, run))
+			asked := slices.DeleteFunc(slices.Clone(all), func(a stepRequest) bool { return a.run != run.id })
+			j.checkTimes(run, ofRun(entries, run), asked)
+			for _, line := range lines {
+				line.checkRequests(ctx, k, ofRun(line.own(), run), asked)
+			}
 			j.checkOutputs(ctx, k, run)
 		}
 		if !failed && s.t.Failed() {
-			j.tell(entries)
+			for _, line := range lines {
+				line.tell(line.own())
+			}
 		}
 	}
 	calls.check(s.desk.told())
@@ -67,7 +77,7 @@ func (s *stage) check(ctx context.Context) evidence {
 }
 
 // tell logs what the conversation looks like.
-func (j *journey) tell(entries []continuo.Entry) {
+func (c *talk) tell(entries []continuo.Entry) {
 	var text strings.Builder
 	for _, e := range entries {
 		event := ""
@@ -80,7 +90,7 @@ func (j *journey) tell(entries []continuo.Entry) {
 		}
 		fmt.Fprintf(&text, "\n%d %s %s %s %s %s %s %s %s %.90q", e.Seq, e.CreatedAt.Format("05.000"), e.NodeID, e.TurnID[max(0, len(e.TurnID)-6):], e.Role, e.PartType, event, failure, callNotes(&e), e.Content.String())
 	}
-	j.t.Logf("%s has%s", j.key, &text)
+	c.t.Logf("%s has%s", c.key, &text)
 }
 
 func callNotes(e *continuo.Entry) string {
@@ -92,35 +102,35 @@ func callNotes(e *continuo.Entry) string {
 }
 
 // checkTags checks that each entry says what it is of.
-func (j *journey) checkTags(entries []continuo.Entry) {
+func (j *journey) checkTags(l line) {
 	workflows := map[string]string{}
 	for _, run := range j.runs {
 		workflows[run.id] = run.workflow
 	}
-	turns := map[string]string{}
-	for _, e := range entries {
+	turns, joined := map[string]string{}, map[string]bool{}
+	for _, e := range l.own() {
 		workflow, known := workflows[e.RunID]
 		if !known || e.WorkflowID != workflow || e.Mode != continuo.ModeRun {
-			j.errorf("entry %d is of run %q, workflow %q, mode %q", e.Seq, e.RunID, e.WorkflowID, e.Mode)
+			l.errorf("entry %d is of run %q, workflow %q, mode %q", e.Seq, e.RunID, e.WorkflowID, e.Mode)
 		}
-		ofTurn := e.Role == continuo.Assistant || e.Role == continuo.Tool || isCue(&e)
-		if ofTurn && (e.TurnID == "" || e.NodeID == "") {
-			j.errorf("entry %d, %s, is of turn %q and node %q", e.Seq, e.Role, e.TurnID, e.NodeID)
+		place := e.RunID + "/" + e.NodeID
+		if e.RunEvent != nil && e.RunEvent.Branch != "" {
+			joined[place] = true
 		}
-		if !ofTurn {
+		fromBranch := joined[place] && e.TurnID == "" // the event that names a branch, or what its step said
+		ofTurn := e.Role == continuo.Assistant || e.Role == continuo.Tool || e.PartType == continuo.PartStep
+		if !ofTurn || fromBranch {
 			continue
 		}
-		if place := e.RunID + "/" + e.NodeID; turns[e.TurnID] == "" {
+		if e.TurnID == "" || e.NodeID == "" {
+			l.errorf("entry %d, %s, is of turn %q and node %q", e.Seq, e.Role, e.TurnID, e.NodeID)
+		}
+		if turns[e.TurnID] == "" {
 			turns[e.TurnID] = place
 		} else if turns[e.TurnID] != place {
-			j.errorf("entry %d is of %s, its turn of %s", e.Seq, place, turns[e.TurnID])
+			l.errorf("entry %d is of %s, its turn of %s", e.Seq, place, turns[e.TurnID])
 		}
 	}
-}
-
-// isCue reports whether a turn of a step begins with an entry.
-func isCue(e *continuo.Entry) bool {
-	return e.RunEvent != nil && e.RunEvent.Kind == continuo.RunNodeBegan
 }
 
 // visitOf names a visit of a step.
@@ -145,10 +155,15 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 		case continuo.RunNodeBegan:
 			attempts[visit]++
 			total++
+			if e.RunEvent.Branch != "" != isBeside(visit) {
+				j.errorf("run %s: entry %d begins %s in the branch %q", run.id, e.Seq, visit, e.RunEvent.Branch)
+			}
 			if e.RunEvent.Attempt != attempts[visit] || turns[e.TurnID] != "" || slices.Contains(finished, visit) {
 				j.errorf("run %s: entry %d begins attempt %d of %s, the %dth, of which %v has finished; its turn had begun %q", run.id, e.Seq, e.RunEvent.Attempt, visit, attempts[visit], finished, turns[e.TurnID])
 			}
-			turns[e.TurnID] = visit
+			if e.TurnID != "" {
+				turns[e.TurnID] = visit
+			}
 		case continuo.RunNodeFinished:
 			finished = append(finished, visit)
 		case continuo.RunNodeRefused:
@@ -157,7 +172,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 			if attempts[visit]++; attempts[visit] > 1 {
 				j.errorf("run %s: entry %d asks the question of %s again", run.id, e.Seq, visit)
 			}
-		case continuo.RunHeld, continuo.RunResumed:
+		case continuo.RunHeld, continuo.RunResumed, continuo.RunNodeDelayed:
 		default:
 			ended = append(ended, string(e.RunEvent.Kind))
 		}
@@ -168,6 +183,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 		}
 	}
 	want := wantedRuns[run.workflow]
+	inAnyOrder(finished, want.beside)
 	if !slices.Equal(finished, want.finished) {
 		j.errorf("run %s of %s finished the steps\n%v, want\n%v", run.id, run.workflow, finished, want.finished)
 	}
@@ -200,12 +216,11 @@ func (j *journey) checkOutputs(ctx context.Context, k *killable, run *journeyRun
 	}
 }
 
-// checkRequests compares what the upstream was asked for a run with what stands in the log.
-func (j *journey) checkRequests(ctx context.Context, k *killable, run *journeyRun, entries []continuo.Entry, all []stepRequest) {
-	first, bodies := map[string]stepRequest{}, map[string]bool{}
+// checkTimes checks that no visit of a step is asked for after it has finished, and that its system messages stay.
+func (j *journey) checkTimes(run *journeyRun, entries []continuo.Entry, all []stepRequest) {
+	first := map[string]stepRequest{}
 	for _, a := range all {
 		visit := fmt.Sprintf("%s/%d", a.step, a.visit)
-		bodies[a.body] = true
 		if same, known := first[visit]; !known {
 			first[visit] = a
 		} else if same.system != a.system || same.tools != a.tools {
@@ -217,17 +232,25 @@ func (j *journey) checkRequests(ctx context.Context, k *killable, run *journeyRu
 			}
 		}
 	}
+}
+
+// checkRequests compares what the upstream was asked for a run with what stands in the log.
+func (l line) checkRequests(ctx context.Context, k *killable, entries []continuo.Entry, all []stepRequest) {
+	bodies := map[string]bool{}
+	for _, a := range all {
+		bodies[a.body] = true
+	}
 	for _, e := range entries {
 		if e.Round == nil {
 			continue
 		}
 		unheard := e.Error != nil && e.Content.IsEmpty() && !e.HasCalls() // the program may have been killed before it asked
 		if !bodies[e.Round.RequestSHA256] && !unheard {
-			j.errorf("run %s: entry %d came of a request that the upstream did not get", run.id, e.Seq)
+			l.errorf("entry %d came of a request that the upstream did not get", e.Seq)
 		}
 		var again struct{ Same bool }
-		if code, err := k.get(ctx, j.path(fmt.Sprintf("/entries/%d/request", e.Seq)), &again); err != nil || code != http.StatusOK || !again.Same {
-			j.errorf("run %s: the request of entry %d is made again with status %d, %v, same: %v", run.id, e.Seq, code, err, again.Same)
+		if code, err := k.get(ctx, l.path(fmt.Sprintf("/entries/%d/request", e.Seq)), &again); err != nil || code != http.StatusOK || !again.Same {
+			l.errorf("the request of entry %d is made again with status %d, %v, same: %v", e.Seq, code, err, again.Same)
 		}
 	}
 }

@@ -133,9 +133,9 @@ func checkApart(t *testing.T, j *journey) {
 	if got := slices.Compact(order); !slices.Equal(got, want) {
 		t.Errorf("the log holds %q, want %q", got, want)
 	}
+	j.readBranches(t.Context(), j.stage.any(), entries)
 	for _, run := range j.runs {
-		own := slices.DeleteFunc(slices.Clone(entries), func(e continuo.Entry) bool { return e.RunID != run.id })
-		j.checkSteps(run, own)
+		j.checkSteps(run, ofRun(entries, run))
 		j.checkOutputs(t.Context(), j.stage.any(), run)
 	}
 }

@@ -270,10 +270,10 @@ func askAnn(t *testing.T, api botAPI, twice int) {
 		if length := len(utf16.Encode([]rune(sent.Text))); length > 4096 || sent.ParseMode != "MarkdownV2" || sent.ChatID != 5 {
 			t.Errorf("%d units in the mode %q to the chat %d", length, sent.ParseMode, sent.ChatID)
 		}
-		if rest, ok := strings.CutPrefix(sent.Text, "*Ann*\nOn “"); ok {
+		if rest, ok := strings.CutPrefix(sent.Text, "*__Ann__*\nOn “"); ok {
 			question, answer, _ := strings.Cut(rest, "”")
 			questions = append(questions, question)
-			if !strings.HasPrefix(answer, ": v1\\.0 \\(it's \\*new\\*\\!\\)\n\n```go\nx := \\`a\\` + \"\\\\\\\\\"\n```\n") {
+			if !strings.HasPrefix(answer, ": v1\\.0 \\(it's _new_\\!\\)\n\n```go\nx := \\`a\\` + \"\\\\\\\\\"\n```\n") {
 				t.Errorf("the answer begins with %.80q", answer)
 			}
 		}
