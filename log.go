@@ -246,7 +246,9 @@ func (l *Log) Update(ctx context.Context, id string, change ConversationChange) 
 			return Conversation{}, err
 		}
 	}
-	change.UpdatedAt = l.now()
+	if now := l.now(); change.UpdatedAt.IsZero() || change.UpdatedAt.After(now) {
+		change.UpdatedAt = now
+	}
 	conversation, err := l.store.Update(ctx, id, change)
 	if err != nil {
 		return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)

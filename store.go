@@ -104,7 +104,8 @@ type ConversationChange struct {
 	Key         *string         // "" removes it
 	UserID      *string         // "" takes the conversation from its user
 	// Claim gives the conversation to a user unless it has one already: the result says whose it is.
-	Claim     *string
+	Claim *string
+	// UpdatedAt is when the conversation last changed, for what was imported with its times. Default, and at the latest: now.
 	UpdatedAt time.Time
 }
 

@@ -101,8 +101,15 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 	if err != nil {
 		return found, 0, fmt.Errorf("add what the source of conversation %s has more: %w", found.ID, err)
 	}
-	last := stored[len(stored)-1].Seq
-	changed, err := e.Log.Update(ctx, found.ID, continuo.ConversationChange{Metadata: interchange.WithOrigin(found.Metadata, originOf(document, last))})
+	last := stored[len(stored)-1]
+	updated := document.Conversation.UpdatedAt
+	if updated.Before(last.CreatedAt) {
+		updated = last.CreatedAt
+	}
+	changed, err := e.Log.Update(ctx, found.ID, continuo.ConversationChange{
+		Metadata:  interchange.WithOrigin(found.Metadata, originOf(document, last.Seq)),
+		UpdatedAt: updated,
+	})
 	return changed, len(stored), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/interchange"
@@ -77,5 +78,37 @@ func TestAnImportIsKnownAgainByItsKeyOnly(t *testing.T) {
 	adas := continuo.Scope{ProjectID: "default", UserID: "ada"}
 	if _, err := h.Import(t.Context(), adas, documentOf(t, "s1", "hi", "Hello!")); !errors.Is(err, continuo.ErrOtherUser) {
 		t.Errorf("another user's key: %v", err)
+	}
+}
+
+// A conversation that its source has gained messages in is as old as the source says: it does not come before those that
+// people wrote in since.
+func TestMoreOfAnImportKeepsItsTimes(t *testing.T) {
+	h := newHouse(t)
+	began := time.Date(2020, 3, 1, 12, 0, 0, 0, time.UTC)
+	document := func(changed time.Time, texts ...string) interchange.Document {
+		d := documentOf(t, "old", texts...)
+		d.Conversation.CreatedAt, d.Conversation.UpdatedAt = began, changed
+		for i := range d.Entries {
+			d.Entries[i].CreatedAt = began.Add(time.Duration(i) * time.Hour)
+		}
+		return d
+	}
+	for _, source := range []interchange.Document{
+		document(began.Add(2*time.Hour), "hi", "Hello!"),
+		document(began.Add(time.Hour), "hi", "Hello!", "more", "yes"),                      // its entries are newer than it says
+		document(began.Add(24*time.Hour), "hi", "Hello!", "more", "yes", "and more", "no"), // somebody renamed it later
+	} {
+		done, err := h.Import(t.Context(), continuo.Scope{ProjectID: "default"}, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := source.Conversation.UpdatedAt
+		if last := source.Entries[len(source.Entries)-1].CreatedAt; last.After(want) {
+			want = last
+		}
+		if got := done.Conversation.UpdatedAt; !got.Equal(want) {
+			t.Errorf("with %d messages it changed at %s, want %s", len(source.Entries), got, want)
+		}
 	}
 }

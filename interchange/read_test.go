@@ -139,6 +139,15 @@ func TestErrorsNameIndexAndField(t *testing.T) {
 	}
 }
 
+// A conversation whose user cannot be told is not imported as nobody's.
+func TestAUserThatCannotBe(t *testing.T) {
+	for document, err := range Read("chats.json", strings.NewReader(`{"user_id":"ada\u0000","messages":[`+hi+`]}`), Options{}) {
+		if !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), `the user_id "ada\x00" has control characters: correct it in the source`) {
+			t.Errorf("%+v, %v", document.Conversation, err)
+		}
+	}
+}
+
 func TestErrorsNameTheConversation(t *testing.T) {
 	found := seen(strings.NewReader(`{"id":"mine","messages":[7]}`), Options{})
 	if len(found) != 1 || !strings.Contains(found[0], `read f, line 1: conversation "mine": invalid input: message 0`) {

@@ -165,8 +165,9 @@ func (s *source) conversation(format string) (continuo.Conversation, error) {
 		title = s.text("id")
 	}
 	conversation := continuo.Conversation{Title: title, Metadata: metadata, CreatedAt: timeIn(s.fields, "createdAt", "created_at"), UpdatedAt: timeIn(s.fields, "updatedAt", "updated_at")}
-	if user := s.text("user_id"); continuo.CheckUserID(user) == nil {
-		conversation.UserID = user
+	conversation.UserID = s.text("user_id")
+	if err := continuo.CheckUserID(conversation.UserID); err != nil {
+		return continuo.Conversation{}, fmt.Errorf("%w: correct it in the source, or take it out there", err)
 	}
 	for _, field := range []string{"activeType", "activeMode", "active_mode"} {
 		if mode := continuo.Mode(s.text(field)); knownMode(mode) {

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,10 +29,10 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	return data, nil
 }
 
-// readRaw is readBody for text that may have escapes without a meaning.
-func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readRaw is readBody for text that may have escapes without a meaning, or be of one of the media types kinds.
+func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string) ([]byte, error) {
 	if contentType := r.Header.Get("Content-Type"); contentType != "" {
-		if err := checkContentType(contentType); err != nil {
+		if err := checkContentType(contentType, kinds); err != nil {
 			return nil, err
 		}
 	}
@@ -69,10 +70,10 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error)
 
 // checkContentType takes JSON, and the type that curl -d gives to whatever it sends. That a page of
 // another origin could send the latter does no harm: requests of other origins are refused.
-func checkContentType(value string) error {
+func checkContentType(value string, others []string) error {
 	kind, parameters, err := mime.ParseMediaType(value)
 	charset := parameters["charset"]
-	if err != nil || kind != "application/json" && kind != "application/x-www-form-urlencoded" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if err != nil || kind != "application/json" && kind != "application/x-www-form-urlencoded" && !slices.Contains(others, kind) || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return unsupported("Content-Type", "the body must be JSON in UTF-8: send the header Content-Type: application/json")
 	}
 	return nil

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"mime"
 	"net/http"
 
 	continuo "github.com/continuo-log/continuo"
@@ -11,7 +13,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// importConversation makes a conversation of a list of messages. What the log could not take as it is
+// jsonLines is the media type of Continuo's own form.
+const jsonLines = "application/jsonl"
+
+// importConversation makes a conversation of a list of messages, or of an export. What the log could not take as it is
 // gets repaired, so that text with half characters is let in here: that is one of the repairs.
 func (s *server) importConversation(w http.ResponseWriter, r *http.Request) error {
 	document, title, err := s.readImport(w, r)
@@ -49,6 +54,10 @@ func (s *server) importConversation(w http.ResponseWriter, r *http.Request) erro
 // key, or an Idempotency-Key, makes it one that may have been imported before.
 func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, title *string, err error) {
 	if _, err := parseQuery(r); err != nil {
+		return document, nil, err
+	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == jsonLines {
+		document, err = s.readExport(w, r)
 		return document, nil, err
 	}
 	once, err := idempotencyKey(r)
@@ -93,6 +102,26 @@ func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document in
 	return document, request.Title, at("messages", err)
 }
 
+// readExport reads a body in Continuo's own form, as an export gives it: one conversation, under the key that it has.
+func (s *server) readExport(w http.ResponseWriter, r *http.Request) (interchange.Document, error) {
+	body, err := s.readRaw(w, r, jsonLines)
+	if err != nil {
+		return interchange.Document{}, err
+	}
+	var documents []interchange.Document
+	for document, err := range interchange.Read("the body", bytes.NewReader(body), interchange.Options{}) {
+		if err != nil {
+			return interchange.Document{}, err
+		}
+		documents = append(documents, document)
+	}
+	if len(documents) != 1 || documents[0].Format != interchange.FormatContinuo {
+		return interchange.Document{}, refuse("", "the body must be one conversation as an export with format=continuo gives it; send a list of messages as application/json")
+	}
+	_, err = scopeOf(r).Owner(documents[0].Conversation.UserID)
+	return documents[0], at("user_id", err)
+}
+
 // exportConversation writes a conversation out, entry by entry.
 func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "format")
@@ -112,7 +141,7 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) erro
 	}
 	contentType, extension := "application/json", ".json"
 	if format == interchange.FormatContinuo || format == interchange.FormatOpenAIJSONL {
-		contentType, extension = "application/jsonl", ".jsonl"
+		contentType, extension = jsonLines, ".jsonl"
 	}
 	file := &download{response: w, contentType: contentType, name: conversation.ID + extension}
 	err = interchange.Export(r.Context(), file, format, s.engine.Log, conversation)
