@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -169,10 +170,35 @@ func (c *crewOf) look(m *member) *continuo.Plan {
 	if mark := c.newestRequest(plan.At); mark != "" && !strings.Contains(text, mark) {
 		c.t.Fatalf("turn %d of %s: the newest message of the user, %s, is out of sight:\n%s", c.turns, m.Name, mark, text)
 	}
+	if m.Role.Kind == window.RoleDelta && !m.Role.Whole {
+		c.checkRepeated(m, text)
+	}
 	if c.t.Failed() {
 		c.t.FailNow()
 	}
 	return plan
+}
+
+// requestBlock is a request of the user that a role's text repeats.
+var requestBlock = regexp.MustCompile(`(?ms)^\[(ORIGINAL|CURRENT) REQUEST\]\n(.*?)\n\[END REQUEST\]$`)
+
+// checkRepeated checks that of what a role has seen a text repeats nothing but the user's requests, each in its block and
+// nowhere else.
+func (c *crewOf) checkRepeated(m *member, text string) {
+	c.t.Helper()
+	requests := map[string]string{"ORIGINAL": c.original, "CURRENT": c.newestRequest(int64(len(c.list)))}
+	for _, block := range requestBlock.FindAllStringSubmatch(text, -1) {
+		if request := requests[block[1]]; !strings.HasPrefix(block[2], "User: "+request) || strings.Count(text, request) > 1 {
+			c.t.Errorf("turn %d of %s: the %s REQUEST is not %s, or stands in the text twice:\n%s", c.turns, m.Name, block[1], request, text)
+		}
+	}
+	messages := requestBlock.ReplaceAllString(text, "")
+	for i := range min(m.Role.Cursor, int64(len(c.list))) {
+		mark := markOf(&c.list[i])
+		if who, talk := c.foreign[mark]; talk && who != m.Role.Name && strings.Contains(messages, mark) {
+			c.t.Errorf("turn %d of %s: entry %d was seen and is shown again as a message:\n%s", c.turns, m.Name, i+1, text)
+		}
+	}
 }
 
 // newestRequest is the mark of the user's newest message before the open turn, "" for none.

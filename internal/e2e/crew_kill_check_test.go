@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,6 +46,7 @@ func (s *crewStage) check(ctx context.Context) (found evidence) {
 			}
 		}
 		w.checkEnd(ctx)
+		s.repeated += w.repeated
 		if !failed && s.t.Failed() {
 			p.tell(entries)
 		}
@@ -56,8 +58,8 @@ func (s *crewStage) check(ctx context.Context) (found evidence) {
 			s.t.Errorf("%s was asked %d times, and its turns began %d times", role, times, begun[role])
 		}
 	}
-	s.t.Logf("%d kills, %d people, %d requests of which %d are recorded; %d answers were cut; %d sessions were loaded, %d lost",
-		s.kills, len(s.people), asked, rounds, found.cut, s.cast.loads, s.cast.lost)
+	s.t.Logf("%d kills, %d people, %d requests of which %d are recorded; %d answers were cut; %d sessions were loaded, %d lost; "+
+		"%d prompts repeated the current request", s.kills, len(s.people), asked, rounds, found.cut, s.cast.loads, s.cast.lost, s.repeated)
 	return found
 }
 
@@ -102,15 +104,18 @@ type crewWitness struct {
 	talk  map[int64]*continuo.Entry // what was said, by seq
 	first int64                     // of them: the request that is never out of sight
 	heard []cue
+	asks  map[string]int64 // the seq of the entry that a turn began with, by turn
 
 	cursors map[string]int64
 	news    map[string]map[int64]int64 // by role and seq: the answer behind which it was news
 	shown   map[string][]string        // by session: the prompts of its answers
+
+	repeated int // prompts that repeated the current request
 }
 
 func newWitness(p *person, entries []continuo.Entry) *crewWitness {
 	w := &crewWitness{
-		person: p, talk: map[int64]*continuo.Entry{}, heard: p.stage.cast.told(),
+		person: p, talk: map[int64]*continuo.Entry{}, heard: p.stage.cast.told(), asks: map[string]int64{},
 		cursors: map[string]int64{}, news: map[string]map[int64]int64{}, shown: map[string][]string{},
 	}
 	for _, role := range trioRoles {
@@ -118,6 +123,9 @@ func newWitness(p *person, entries []continuo.Entry) *crewWitness {
 	}
 	for i := range entries {
 		e := &entries[i]
+		if e.RunEvent != nil && e.RunEvent.Kind == continuo.RunNodeBegan {
+			w.asks[e.TurnID] = e.Seq
+		}
 		if e.Role == continuo.User || e.Role == continuo.Assistant && !e.Hidden && !e.IsPlaceholder() && e.Error == nil {
 			w.talk[e.Seq] = e
 			if w.first == 0 {
@@ -175,6 +183,15 @@ func (w *crewWitness) hear(ctx context.Context, e *continuo.Entry) {
 	w.cursors[e.NodeID] = e.Round.Cursor
 	w.checkNews(e, &again.Plan)
 	w.checkKnown(e, asked)
+	current := w.current(e)
+	if current == 0 {
+		w.errorf("entry %d: %s answered, and there was no message of the user when its turn began", e.Seq, e.NodeID)
+		return
+	}
+	w.checkRequests(e, current, w.heard[asked].text)
+	if w.heard[asked].session != "" {
+		w.checkOnce(e, current, w.heard[asked])
+	}
 }
 
 // cueOf finds what a role was told when it gave an answer.
@@ -219,7 +236,7 @@ func (w *crewWitness) checkNews(e *continuo.Entry, plan *continuo.Plan) {
 }
 
 // checkKnown checks by what a role was really told that it knows everything up to its cursor, one that remembers in the
-// process that has answered, and that a session that remembers was told it once.
+// process that has answered.
 func (w *crewWitness) checkKnown(e *continuo.Entry, asked int) {
 	c := w.heard[asked]
 	known := c.text
@@ -237,13 +254,50 @@ func (w *crewWitness) checkKnown(e *continuo.Entry, asked int) {
 			w.errorf("entry %d: the cursor of %s stands at %d, and it was not shown entry %d, %q:\n%s", e.Seq, e.NodeID, e.Round.Cursor, seq, line, c.text)
 		}
 	}
-	if c.session == "" {
-		return
+}
+
+// checkRequests checks that the user's original request and the current one are in sight of every role.
+func (w *crewWitness) checkRequests(e *continuo.Entry, current int64, text string) {
+	for _, seq := range []int64{w.first, current} {
+		if line := firstLine(w.talk[seq]); !strings.Contains(text, line) {
+			w.errorf("entry %d: %s was not shown the request of entry %d, %q:\n%s", e.Seq, e.NodeID, seq, line, text)
+		}
 	}
+}
+
+// current is the seq of the user's newest message before the turn of an answer began; 0 for none.
+func (w *crewWitness) current(answer *continuo.Entry) (newest int64) {
+	for seq, e := range w.talk {
+		if e.Role == continuo.User && seq < w.asks[answer.TurnID] {
+			newest = max(newest, seq)
+		}
+	}
+	return newest
+}
+
+// requestBlock is a request of the user that a prompt repeats.
+var requestBlock = regexp.MustCompile(`(?ms)^\[(ORIGINAL|CURRENT) REQUEST\]\n(.*?)\n\[END REQUEST\]$`)
+
+// checkOnce checks that a session that remembers is shown each message once, however often its process was killed. Only
+// the original request and the current one are repeated, between lines that say so.
+func (w *crewWitness) checkOnce(e *continuo.Entry, current int64, c cue) {
+	requests := map[string]int64{"ORIGINAL": w.first, "CURRENT": current}
+	for _, block := range requestBlock.FindAllStringSubmatch(c.text, -1) {
+		if request := w.talk[requests[block[1]]]; block[2] != "User: "+request.Content.String() {
+			w.errorf("entry %d: the %s REQUEST of %s is not entry %d, %q:\n%s", e.Seq, block[1], e.NodeID, request.Seq, request.Content, c.text)
+		}
+		if block[1] == "CURRENT" {
+			w.repeated++
+		}
+	}
+	messages := requestBlock.ReplaceAllString(c.text, "")
 	for _, seq := range w.others(e.NodeID, e.Round.Cursor) {
 		line := firstLine(w.talk[seq])
+		if strings.Count(c.text, line) > 1 {
+			w.errorf("entry %d: %s, which remembers, was shown %q twice:\n%s", e.Seq, e.NodeID, line, c.text)
+		}
 		again := slices.IndexFunc(w.shown[c.session], func(text string) bool { return strings.Contains(text, line) })
-		if seq != w.first && again >= 0 && strings.Contains(c.text, line) {
+		if again >= 0 && strings.Contains(messages, line) {
 			w.errorf("entry %d: %s, which remembers, was shown %q again:\n%s\n\nand before\n%s", e.Seq, e.NodeID, line, c.text, w.shown[c.session][again])
 		}
 	}

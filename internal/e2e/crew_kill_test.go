@@ -35,8 +35,9 @@ const (
 func TestKilledCrews(t *testing.T) {
 	t.Parallel()
 	s, found := testKilledCrews(t, killTest(t), "", 1, killsOfCrews)
-	if !t.Failed() && (found.cut == 0 || s.cast.loads == 0 || s.cast.lost == 0) {
-		t.Errorf("the test shows nothing of what did not happen: %d answers cut, %d sessions loaded, %d lost", found.cut, s.cast.loads, s.cast.lost)
+	if !t.Failed() && (found.cut == 0 || s.cast.loads == 0 || s.cast.lost == 0 || s.repeated == 0) {
+		t.Errorf("the test shows nothing of what did not happen: %d answers cut, %d sessions loaded, %d lost, %d current requests repeated",
+			found.cut, s.cast.loads, s.cast.lost, s.repeated)
 	}
 }
 
@@ -64,6 +65,8 @@ type crewStage struct {
 	cast    *cast
 	chances *rand.Rand
 	people  []*person
+
+	repeated int // prompts that repeated the current request to a session
 }
 
 // trioRoles are the roles of the crew, in the order in which they speak.
