@@ -76,9 +76,9 @@ func startRaw(t *testing.T) *httptest.Server {
 			http.Error(w, "no messages", http.StatusBadRequest)
 			return
 		}
-		newest := string(body.Messages[len(body.Messages)-1].Content)
+		newest := newestText(body.Messages[len(body.Messages)-1].Content)
 		for message, answer := range raws {
-			if strings.Contains(newest, message) {
+			if strings.HasPrefix(newest, message) {
 				answer.write(w, r)
 				return
 			}
@@ -87,6 +87,20 @@ func startRaw(t *testing.T) *httptest.Server {
 	}))
 	t.Cleanup(server.Close)
 	return server
+}
+
+// newestText is what a user said last. The messages protocol has no two messages of one role in a row: behind an attempt
+// that failed before it showed anything, the unanswered message and the next one are blocks of one message.
+func newestText(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct{ Text string }
+	if json.Unmarshal(content, &blocks) != nil || len(blocks) == 0 {
+		return ""
+	}
+	return blocks[len(blocks)-1].Text
 }
 
 func (a raw) write(w http.ResponseWriter, r *http.Request) {
