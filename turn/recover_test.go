@@ -204,6 +204,9 @@ func TestACallThatNobodyDecidedOnHasNotRun(t *testing.T) {
 			if got := result.Content.String(); got != "error: not run: the program ended before anybody decided whether it may" {
 				t.Errorf("result: %s", got)
 			}
+			if result.PartType != continuo.PartUndecided {
+				t.Errorf("its part type is %q", result.PartType)
+			}
 		}
 	})
 }

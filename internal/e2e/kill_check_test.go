@@ -182,27 +182,29 @@ func (c *talk) checkAnswer(answer *continuo.Entry, scripted said, heard heardRou
 // oneBegins reports whether one text is the beginning of the other.
 func oneBegins(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// checkResults checks that each call has a result: what was heard, and where nobody can have heard of one,
-// perhaps that it was interrupted.
+// checkResults checks that each call has a result: what was heard, or, where nobody can have heard of one, why it has
+// none.
 func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
 	answer := found.answers[round]
 	goneOn := round+1 < len(found.answers) && found.answers[round+1].Round != nil
 	for _, call := range answer.ToolCalls {
 		result := found.results[call.ID]
 		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
-		undecided := call.Name == "fs_search" && strings.Contains(result.Content.String(), "before anybody decided")
-		interrupted := result.PartType == continuo.PartInterrupted && (undecided || strings.Contains(result.Content.String(), "interrupted"))
+		interrupted := result.PartType == continuo.PartInterrupted && strings.Contains(result.Content.String(), "interrupted")
+		undecided := result.PartType == continuo.PartUndecided && strings.Contains(result.Content.String(), "before anybody decided")
 		told, wasTold := heard.results[call.ID]
-		if interrupted && answer.Error == nil {
-			c.losses.unanswer()
+		if answer.Error == nil && (interrupted || undecided) {
+			c.losses.unanswer(undecided)
 		}
 		switch {
 		case answer.Error != nil && !interrupted:
 			c.errorf("call %s of an answer that broke off has the result %q", call.ID, result.Content.String())
-		case !ran && !interrupted:
-			c.errorf("call %s has the result %q", call.ID, result.Content.String())
-		case interrupted && goneOn:
-			c.errorf("call %s was interrupted, and the turn went on", call.ID)
+		case !ran && !interrupted && !undecided:
+			c.errorf("call %s has the result %q (%s)", call.ID, result.Content.String(), result.PartType)
+		case undecided && (call.Name != askedTool || heard.allowed[call.ID]):
+			c.errorf("call %s of %s was allowed: %v; its result says that nobody had decided", call.ID, call.Name, heard.allowed[call.ID])
+		case !ran && goneOn:
+			c.errorf("call %s has the result %q, and the turn went on", call.ID, result.Content.String())
 		case wasTold && told != result.Content.String():
 			c.errorf("call %s: heard %q, the log has %q", call.ID, told, result.Content.String())
 		}

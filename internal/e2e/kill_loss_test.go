@@ -15,6 +15,7 @@ type heardRound struct {
 	arguments       []string // of the calls, by index
 	parts           []heardPart
 	called          []string          // ids of calls that were taken up
+	allowed         map[string]bool   // calls that a person let run
 	results         map[string]string // by call
 }
 
@@ -31,7 +32,7 @@ func roundsOf(events []heard) []heardRound {
 	var rounds []heardRound
 	for _, e := range events {
 		if e.kind == "context" {
-			rounds = append(rounds, heardRound{results: map[string]string{}})
+			rounds = append(rounds, heardRound{allowed: map[string]bool{}, results: map[string]string{}})
 		}
 		if len(rounds) > 0 {
 			rounds[len(rounds)-1].take(e)
@@ -48,6 +49,7 @@ func (r *heardRound) take(e heard) {
 		ToolCallID string `json:"tool_call_id"`
 		Arguments  string `json:"arguments"`
 		Content    string `json:"content"`
+		Allowed    bool   `json:"allowed"`
 	}
 	if e.isEnd() || e.read(&data) != nil {
 		return
@@ -67,6 +69,8 @@ func (r *heardRound) take(e heard) {
 		r.parts = append(r.parts, heardPart{of: "call", call: data.Index, end: len(r.arguments[data.Index]), size: len(data.Arguments)})
 	case "tool_call":
 		r.called = append(r.called, data.ID)
+	case "decision":
+		r.allowed[data.ToolCallID] = data.Allowed
 	case "tool_result":
 		r.results[data.ToolCallID] = data.Content
 	}
@@ -106,7 +110,8 @@ type losses struct {
 	heard                         int // turns that were cut off while a client heard their answer
 	kept                          []int
 	voids, finished, cut, between int
-	complete, partial, unanswered int // calls
+	complete, partial             int // calls
+	unanswered, undecided         int // calls of whole answers that have no result
 }
 
 func (l *losses) void() {
@@ -115,10 +120,13 @@ func (l *losses) void() {
 	l.voids++
 }
 
-func (l *losses) unanswer() {
+func (l *losses) unanswer(undecided bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unanswered++
+	if undecided {
+		l.undecided++
+	}
 }
 
 // count checks that a turn lost nothing that its client had heard.
@@ -153,8 +161,8 @@ func (l *losses) report(t *testing.T) {
 		t.Errorf("no turn was cut off while its answer was heard, or no program started: %d, %d", l.heard, len(l.starts))
 		return
 	}
-	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d",
-		l.cut, l.between, l.finished, l.voids, l.complete, l.partial, l.unanswered)
+	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d, of which nobody had decided on %d",
+		l.cut, l.between, l.finished, l.voids, l.complete, l.partial, l.unanswered, l.undecided)
 	t.Logf("bytes of text kept: median %d, max %d; %d starts until ready: median %v, max %v",
 		share(l.kept, 0.5), slices.Max(l.kept), len(l.starts), share(l.starts, 0.5), slices.Max(l.starts))
 }

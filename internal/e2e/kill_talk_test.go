@@ -328,7 +328,7 @@ func (c *talk) live(ctx context.Context, k *killable, begun func()) {
 		next = c.goOn(failed, c.random.IntN(10) < 7)
 		if next.pace == 0 {
 			c.finish(ctx, k, next)
-			c.checkPartIsSent(next, failed)
+			c.checkIsShown(ctx, k, next, failed)
 			next = nil
 		}
 	}
@@ -354,22 +354,47 @@ func (c *talk) windUp(ctx context.Context, k *killable) {
 	}
 }
 
-// checkPartIsSent checks that the model was shown the part of an answer that it is to go on with.
-func (c *talk) checkPartIsSent(a *attempt, failed *outcome) {
+// checkIsShown checks what the model is shown of what stood in the log when the conversation went on from a turn that
+// failed: all that was said, with the part of an answer that it is to go on with, but no answer that failed before it
+// showed anything.
+func (c *talk) checkIsShown(ctx context.Context, k *killable, a *attempt, failed *outcome) {
 	requests := a.requests()
-	if len(requests) == 0 {
-		c.errorf("the turn after %s asked nothing", failed.id)
+	entries, err := c.readLog(ctx, k)
+	if err != nil || len(requests) == 0 {
+		c.errorf("the turn after %s asked %d times; the log: %v", failed.id, len(requests), err)
 		return
 	}
-	part := failed.answer.Content.String()
+	shown := map[continuo.Role][]string{}
 	for _, raw := range messagesOf(requests[0]) {
-		var message struct{ Role, Content string }
-		if json.Unmarshal(raw, &message) == nil && message.Role == "assistant" && strings.HasPrefix(message.Content, part) &&
-			strings.Contains(message.Content, "reason=interrupted") {
-			return
+		var message struct {
+			Role    continuo.Role
+			Content string
+		}
+		if json.Unmarshal(raw, &message) == nil {
+			shown[message.Role] = append(shown[message.Role], message.Content)
 		}
 	}
-	c.errorf("the request after turn %s does not show what had come of its answer, %q: %s", failed.id, part, messagesOf(requests[0]))
+	var answers []continuo.Entry
+	for _, e := range entries[:min(int(failed.answer.Seq), len(entries))] {
+		switch {
+		case e.Role == continuo.User && !slices.Contains(shown[continuo.User], e.Content.String()):
+			c.errorf("the request after turn %s does not show the message %q", failed.id, e.Content.String())
+		case e.Role == continuo.Assistant && !showsNothing(&e):
+			answers = append(answers, e)
+		}
+	}
+	matches := func(text string, e continuo.Entry) bool {
+		return strings.HasPrefix(text, e.Content.String()) && strings.Contains(text, "reason=interrupted") == (e.Error != nil)
+	}
+	if !slices.EqualFunc(shown[continuo.Assistant], answers, matches) {
+		c.errorf("the request after turn %s does not show just the answers that said something, the last one %q: %s",
+			failed.id, failed.answer.Content.String(), messagesOf(requests[0]))
+	}
+}
+
+// showsNothing reports whether an answer failed before its first word and its first call.
+func showsNothing(e *continuo.Entry) bool {
+	return e.Error != nil && len(e.Error.PartialToolCalls) == 0 && len(e.ToolCalls) == 0 && strings.TrimSpace(e.Content.String()) == ""
 }
 
 func messagesOf(body []byte) []json.RawMessage {

@@ -34,9 +34,11 @@ type said struct {
 var scriptedCalls = map[string]struct{ arguments, holds string }{
 	"fs_list": {`{"path":"@project/","depth":1}`, "notes.txt"},
 	"fs_read": {`{"path":"@project/notes.txt","from_line":1,"to_line":2}`, "the first line of the notes"},
-	// A person must allow it.
-	"fs_search": {`{"pattern":"second l.ne","path":"@project/"}`, "notes.txt:2"},
+	askedTool: {`{"pattern":"second l.ne","path":"@project/"}`, "notes.txt:2"},
 }
+
+// askedTool is the tool whose calls a person must allow.
+const askedTool = "fs_search"
 
 // slowScript is a turn of some rounds in which a program can be killed. Tag stands in every word.
 func slowScript(random *rand.Rand, tag string) script {
@@ -56,7 +58,7 @@ func slowScript(random *rand.Rand, tag string) script {
 			answer.text = prose(name, s.piece*(5+random.IntN(pieces)))
 		}
 		if round < rounds-1 {
-			answer.calls = randomCalls(random, name, "fs_list", "fs_read", "fs_list", "fs_read", "fs_search")
+			answer.calls = randomCalls(random, name, "fs_list", "fs_read", "fs_list", "fs_read", askedTool)
 		}
 		s.rounds = append(s.rounds, answer)
 	}
