@@ -180,7 +180,7 @@ func (c *crewOf) look(m *member) *continuo.Plan {
 }
 
 // requestBlock is a request of the user that a role's text repeats.
-var requestBlock = regexp.MustCompile(`(?ms)^\[(ORIGINAL|CURRENT) REQUEST\]\n(.*?)\n\[END REQUEST\]$`)
+var requestBlock = regexp.MustCompile(`(?ms)^\[(ORIGINAL|CURRENT) REQUEST\]\nUser(?: \([^\n)]*\))?: (.*?)\n\[END REQUEST\]$`)
 
 // checkRepeated checks that of what a role has seen a text repeats nothing but the user's requests, each in its block and
 // nowhere else.
@@ -188,7 +188,7 @@ func (c *crewOf) checkRepeated(m *member, text string) {
 	c.t.Helper()
 	requests := map[string]string{"ORIGINAL": c.original, "CURRENT": c.newestRequest(int64(len(c.list)))}
 	for _, block := range requestBlock.FindAllStringSubmatch(text, -1) {
-		if request := requests[block[1]]; !strings.HasPrefix(block[2], "User: "+request) || strings.Count(text, request) > 1 {
+		if request := requests[block[1]]; !strings.HasPrefix(block[2], request) || strings.Count(text, request) > 1 {
 			c.t.Errorf("turn %d of %s: the %s REQUEST is not %s, or stands in the text twice:\n%s", c.turns, m.Name, block[1], request, text)
 		}
 	}
