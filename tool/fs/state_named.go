@@ -17,20 +17,42 @@ import (
 // Some entries have names of their own in @state: the inputs of a run and the outputs of its steps, and files that calls wrote. Of entries with one
 // name the newest counts.
 
+// source is a conversation whose entries have names here.
+type source struct {
+	conversation continuo.Conversation
+	from         int64 // only entries after it count
+	// joined is the seq of the caller's conversation at which all of them came; 0: they have seqs of their own.
+	joined int64
+}
+
+// place is where an entry stands in the caller's conversation; ok is false for one that the caller does not see.
+func (s state) place(of source, entry *continuo.Entry) (at int64, ok bool) {
+	at = entry.Seq
+	if of.joined > 0 {
+		at = of.joined
+	}
+	return at, entry.Seq > of.from && at > s.since
+}
+
 // findNamed returns the file or folder of a name.
 func (s state) findNamed(ctx context.Context, name string) (item, error) {
-	homes, err := s.homes(ctx)
+	sources, err := s.sources(ctx, name)
 	if err != nil {
 		return item{}, err
 	}
-	for _, home := range slices.Backward(homes) {
-		entry, err := s.log.EntryByOutputRef(ctx, home, aliasState+"/"+name)
-		if err == nil && entry.Seq > s.since {
-			return s.namedItem(home, &entry), nil
-		}
+	var found item
+	newest := int64(0)
+	for _, source := range sources {
+		entry, err := s.log.EntryByOutputRef(ctx, source.conversation, aliasState+"/"+name)
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 			return item{}, err
 		}
+		if at, ok := s.place(source, &entry); err == nil && ok && at > newest {
+			found, newest = s.namedItem(source.conversation, &entry), at
+		}
+	}
+	if newest > 0 {
+		return found, nil
 	}
 	names, err := s.names(ctx, name)
 	if err == nil && len(names) == 0 {
@@ -39,34 +61,42 @@ func (s state) findNamed(ctx context.Context, name string) (item, error) {
 	return item{name: name, folder: true}, err
 }
 
-// homes are the conversations whose entries have names here: the caller's, and those that it is a branch of, for the
-// events of a run stand in the run's own conversation.
-func (s state) homes(ctx context.Context) ([]continuo.Conversation, error) {
-	homes := []continuo.Conversation{s.conversation}
+// sources are the conversations that names are looked for in, the caller's own first: for runs those that it is a branch
+// of, because the events of a run stand in the run's own conversation, and for files the branches that have joined it.
+func (s state) sources(ctx context.Context, name string) ([]source, error) {
+	sources := []source{{conversation: s.conversation}}
+	if folder, _, _ := strings.Cut(name, "/"); folder == filesFolder {
+		branches, err := s.log.JoinedBranches(ctx, s.conversation)
+		for _, branch := range branches {
+			sources = append(sources, source{branch.Conversation, branch.Conversation.ForkSeq, branch.Seq})
+		}
+		return sources, err
+	}
 	for at := s.conversation; at.Kind == continuo.KindBranch && at.ParentID != ""; {
 		parent, err := s.log.Conversation(ctx, at.ParentID)
 		if err != nil {
 			return nil, err
 		}
-		homes, at = append(homes, parent), parent
+		sources, at = append(sources, source{conversation: parent}), parent
 	}
-	return homes, nil
+	return sources, nil
 }
 
 // names finds the files below a folder, at any depth. It holds their names and what is newest under each.
 func (s state) names(ctx context.Context, folder string) (map[string]item, error) {
-	homes, err := s.homes(ctx)
+	sources, err := s.sources(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]item{}
-	for _, home := range homes {
-		for entry, err := range s.log.Read(ctx, home, continuo.Range{From: s.since + 1}) {
+	found, newest := map[string]item{}, map[string]int64{}
+	for _, source := range sources {
+		for entry, err := range s.log.Read(ctx, source.conversation, continuo.Range{From: source.from + 1}) {
 			if err != nil {
 				return nil, err
 			}
-			if name := strings.TrimPrefix(entry.OutputRef, aliasState+"/"); strings.HasPrefix(name, folder+"/") {
-				found[name] = s.namedItem(home, &entry)
+			name := strings.TrimPrefix(entry.OutputRef, aliasState+"/")
+			if at, ok := s.place(source, &entry); ok && at >= newest[name] && strings.HasPrefix(name, folder+"/") {
+				found[name], newest[name] = s.namedItem(source.conversation, &entry), at
 			}
 		}
 	}

@@ -66,6 +66,68 @@ func TestFilesOfAConversationAreInItsLog(t *testing.T) {
 	p.is(p.list(path("@state/files")), "[nothing is here]")
 }
 
+// Steps beside others write in branches. What they wrote is there once they have finished, the newest under each name.
+func TestFilesOfBranchesJoin(t *testing.T) {
+	p := newPlace(t, nil)
+	scope := continuo.Run{ID: "run_1", ProjectID: p.conversation.ProjectID, ConversationID: p.conversation.ID, WorkflowID: "w"}
+	event := func(node string, kind continuo.RunEventKind, branch string) {
+		t.Helper()
+		_, err := p.Log.Append(t.Context(), scope.ConversationID, []continuo.Entry{{
+			Role: continuo.System, Hidden: true, Content: continuo.Text(string(kind)), Mode: continuo.ModeRun, RunID: scope.ID, WorkflowID: "w", NodeID: node,
+			RunEvent: &continuo.RunEvent{Kind: kind, Visit: 1, Branch: branch},
+		}}, continuo.AppendOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(id string) {
+		t.Helper()
+		conversation, err := p.Log.Conversation(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.conversation = conversation
+	}
+	p.call("w1", "@state/files/plan.md", "of all")
+	event("", continuo.RunBegan, "")
+	branches := map[string]string{}
+	for _, node := range []string{"left", "right"} {
+		branch, err := p.Log.Fork(t.Context(), scope.ConversationID, 0, continuo.Conversation{Kind: continuo.KindBranch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		branches[node] = branch.ID
+	}
+	for node, branch := range branches {
+		event(node, continuo.RunNodeBegan, branch)
+		at(branch)
+		p.is(p.read(path("@state/files/plan.md")), "of all")
+		p.call("b1", "@state/files/"+node+".md", node)
+		p.call("b2", "@state/files/plan.md", "of "+node)
+		p.is(p.read(path("@state/files/plan.md")), "of "+node)
+	}
+	at(scope.ConversationID)
+	p.is(p.read(path("@state/files/plan.md")), "of all")
+	p.fails(p.read(path("@state/files/left.md")), "no such file")
+	event("left", continuo.RunNodeFinished, "")
+	at(scope.ConversationID)
+	p.is(p.read(path("@state/files/plan.md")), "of left")
+	p.is(p.read(path("@state/files/left.md")), "left")
+	p.is(p.list(path("@state/files")), "left.md  4\nplan.md  7")
+	at(branches["right"])
+	p.is(p.read(path("@state/files/plan.md")), "of right")
+	p.fails(p.read(path("@state/files/left.md")), "no such file")
+	at(scope.ConversationID)
+	p.call("w2", "@state/files/left.md", "again")
+	event("right", continuo.RunNodeFinished, "")
+	at(scope.ConversationID)
+	p.is(p.read(path("@state/files/plan.md")), "of right")
+	p.is(p.read(path("@state/files/left.md")), "again")
+	p.is(p.search(`{"path":"@state/files","pattern":"."}`), "@state/files/left.md:1: again\n@state/files/plan.md:1: of right\n@state/files/right.md:1: right")
+	p.since = p.conversation.LastSeq - 1
+	p.is(p.list(path("@state/files")), "plan.md  8\nright.md  5")
+}
+
 func TestOnlyFilesCanBeWritten(t *testing.T) {
 	p := newPlace(t, nil)
 	write := func(arguments string) tool.Result { return p.run(fs.Write{Roots: p.Roots}, arguments) }
