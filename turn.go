@@ -19,8 +19,10 @@ type Turn struct {
 	// has a higher one than those before, and a write with any but the newest is refused.
 	Owner string `json:"owner,omitempty"`
 	Fence int64  `json:"fence,omitempty"`
-	// LeaseExpired says that the owner has not renewed its lease in time, by the store's clock.
-	LeaseExpired bool `json:"lease_expired,omitempty"`
+	// LeaseUntil is when the running turn's lease ends, by the store's clock: each renewal changes it. Zero when the owner
+	// gave the lease back. LeaseExpired says that the time has come, by the same clock.
+	LeaseUntil   time.Time `json:"lease_until,omitzero"`
+	LeaseExpired bool      `json:"lease_expired,omitempty"`
 	// LastEvent is the id of the newest event that is kept; 0 when there is none.
 	LastEvent int64     `json:"last_event"`
 	StartedAt time.Time `json:"started_at"`
@@ -108,8 +110,8 @@ const (
 	SignalDeny      SignalKind = "deny"      // it may not
 )
 
-// TurnStore keeps turns, who may write them, and their events. Leases are measured by the store's own
-// clock, so that the clocks of several machines do not matter.
+// TurnStore keeps turns, who may write them, and their events. Leases are written by the store's own clock, which may be
+// set back or forward: whether an owner is gone is decided in package turn.
 type TurnStore interface {
 	// BeginTurn adds a running turn and gives Owner the conversation's lease. Fence, StartedAt and LastEvent
 	// are set by the store. It fails with a *BusyError while another turn of the conversation runs, whether

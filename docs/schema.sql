@@ -108,7 +108,7 @@ CREATE TABLE turns (
   state           TEXT NOT NULL,         -- running, finished, failed; void: as if it had never been
   owner           TEXT NOT NULL,         -- the process that runs it, or that ended it
   fence           INTEGER NOT NULL,      -- of its newest lease; the running turn's is the conversation's highest
-  lease_until     TEXT,                  -- NULL when it has ended
+  lease_until     TEXT,                  -- NULL when it has ended, '' when the owner gave the lease back
   last_event      INTEGER NOT NULL DEFAULT 0, -- of those in turn_events; 0 when there are none
   signals         INTEGER NOT NULL DEFAULT 0, -- how many turn_signals has
   started_at      TEXT NOT NULL,
@@ -204,8 +204,8 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_age ON api_keys (project_id, created_at, id);
 
 CREATE TABLE leases (                    -- of what only one process does at a time, but for turns
-  name  TEXT PRIMARY KEY,
-  owner TEXT NOT NULL,
-  fence INTEGER NOT NULL,                -- how many owners it has had
-  until TEXT NOT NULL
+  name     TEXT PRIMARY KEY,
+  owner    TEXT NOT NULL,                -- '' when it was given back
+  fence    INTEGER NOT NULL,             -- how many owners it has had
+  renewals INTEGER NOT NULL DEFAULT 0    -- how often one renewed it
 ) WITHOUT ROWID;

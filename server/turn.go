@@ -21,7 +21,7 @@ type shownTurn struct {
 
 // public leaves out what is for the programs that share the store.
 func public(t continuo.Turn) continuo.Turn {
-	t.Owner, t.Fence, t.Fingerprint, t.LeaseExpired = "", 0, "", false
+	t.Owner, t.Fence, t.Fingerprint, t.LeaseUntil, t.LeaseExpired = "", 0, "", time.Time{}, false
 	return t
 }
 

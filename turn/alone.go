@@ -18,7 +18,7 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 	var told, over int64 // fences
 	for {
 		asked := time.Now()
-		held, err := k.options.Log.Leases().TakeLease(ctx, name, k.options.Owner, over, k.options.Lease)
+		held, err := k.options.Log.Leases().TakeLease(ctx, name, k.options.Owner, over)
 		over = 0
 		switch {
 		case ctx.Err() != nil:
@@ -29,7 +29,7 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 			}
 			told = 0
 			continue
-		case err == nil && k.gone(held.Owner):
+		case err == nil && (k.gone(held.Owner) || k.sightings.unchanged("lease "+name, leaseState{held.Fence, held.Renewals}, false)):
 			over = held.Fence
 			continue
 		case err == nil && held.Fence != told && elsewhere != nil:
@@ -70,7 +70,7 @@ func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do f
 		}
 		renewing, cancel := context.WithDeadline(ctx, asked.Add(enough))
 		began := time.Now()
-		held, err := k.options.Log.Leases().TakeLease(renewing, name, k.options.Owner, 0, k.options.Lease)
+		held, err := k.options.Log.Leases().TakeLease(renewing, name, k.options.Owner, 0)
 		cancel()
 		switch {
 		case err == nil && held.Owner == k.options.Owner:

@@ -62,11 +62,11 @@ type cutOff struct {
 	off atomic.Bool
 }
 
-func (c *cutOff) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (continuo.Lease, error) {
+func (c *cutOff) TakeLease(ctx context.Context, name, owner string, over int64) (continuo.Lease, error) {
 	if c.off.Load() {
 		return continuo.Lease{}, continuo.ErrUnavailable
 	}
-	return c.Store.TakeLease(ctx, name, owner, over, length)
+	return c.Store.TakeLease(ctx, name, owner, over)
 }
 
 func (c *cutOff) EndLease(ctx context.Context, name, owner string) error {
@@ -140,7 +140,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 	})
 	run("nobody waits for who is gone", func(t *testing.T, a *alone, store continuo.Store) {
 		ctx, stop := context.WithCancel(t.Context())
-		if _, err := store.TakeLease(ctx, "chat", "dead#1", 0, time.Hour); err != nil {
+		if _, err := store.TakeLease(ctx, "chat", "dead#1", 0); err != nil {
 			t.Fatal(err)
 		}
 		ended := a.begin(ctx, keeper(store, "first", func(owner string) bool { return owner == "dead" }), "first")
@@ -151,7 +151,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 	run("an end by itself is the end", func(t *testing.T, _ *alone, store continuo.Store) {
 		failure := errors.New("it failed")
 		var told []string
-		if _, err := store.TakeLease(t.Context(), "chat", "another", 0, time.Minute); err != nil {
+		if _, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil {
 			t.Fatal(err)
 		}
 		err := keeper(store, "first", nil).Alone(t.Context(), "chat", func(owner string) { told = append(told, owner) }, func(context.Context) error { return failure })
@@ -161,7 +161,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 		if len(told) != 1 || told[0] != "another" {
 			t.Errorf("it was told of %v", told)
 		}
-		if held, err := store.TakeLease(t.Context(), "chat", "another", 0, time.Minute); err != nil || held.Owner != "another" {
+		if held, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil || held.Owner != "another" {
 			t.Errorf("the lease was not given back: %v, %v", held, err)
 		}
 	})

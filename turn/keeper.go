@@ -16,9 +16,10 @@ import (
 // anybody follow a turn wherever it runs, and closes turns whose process is gone. It is safe for
 // concurrent use.
 type Keeper struct {
-	options KeeperOptions
-	store   continuo.TurnStore
-	pages   pages
+	options   KeeperOptions
+	store     continuo.TurnStore
+	pages     pages
+	sightings sightings
 
 	mu         sync.Mutex
 	journals   map[string]*Journal      // of the turns that run here; nil for one whose lease is being taken
@@ -33,7 +34,7 @@ type KeeperOptions struct {
 	// Gone reports owners whose process has certainly ended, so that nobody has to wait until its leases
 	// run out. Default: nobody is known to be gone.
 	Gone func(owner string) bool
-	// Lease is how long a turn stays its owner's without a sign of life. Default 15 s.
+	// Lease is how long a turn stays its owner's without a sign of life, the same in all processes. Default 15 s.
 	Lease time.Duration
 	// Heartbeat is how often a turn gives a sign of life, and the longest that a signal of another process
 	// stays unheard where the store does not tell of it. Default 1 s, at most a third of Lease.
@@ -90,7 +91,10 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	if options.FlushBytes == 0 {
 		options.FlushBytes = 1 << 10
 	}
-	return &Keeper{options: options, store: options.Log.Turns(), journals: map[string]*Journal{}, recovering: map[string]chan struct{}{}}
+	return &Keeper{
+		options: options, store: options.Log.Turns(), sightings: sightings{length: options.Lease, leases: map[string]*sighting{}},
+		journals: map[string]*Journal{}, recovering: map[string]chan struct{}{},
+	}
 }
 
 // ownerSeparator stands between a process's name and the id of one of its keepers.

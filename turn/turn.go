@@ -11,7 +11,7 @@
 // afterwards closes it with all that had come. Anybody may follow it meanwhile, from any process.
 //
 // Pitfalls: stopping the journal ends the turn with an entry that says so, which is still appended. Times
-// are measured by this process's monotonic clock, leases by the store's.
+// are measured by this process's monotonic clock.
 package turn
 
 import (

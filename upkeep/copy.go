@@ -399,7 +399,7 @@ func encode(record *continuo.Record) []byte {
 	same := *record
 	if same.Turn != nil {
 		turn := *same.Turn
-		turn.LeaseExpired = false
+		turn.LeaseUntil, turn.LeaseExpired = time.Time{}, false
 		same.Turn = &turn
 	}
 	return append(rawjson.MustMarshal(same), '\n')

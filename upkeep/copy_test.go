@@ -82,7 +82,7 @@ func (p *place) everything() map[string]string {
 	for _, id := range ids {
 		for i, record := range p.kept(id) {
 			if record.Turn != nil {
-				record.Turn.LeaseExpired = false
+				record.Turn.LeaseUntil, record.Turn.LeaseExpired = time.Time{}, false
 			}
 			text, err := json.Marshal(record)
 			p.must(err)

@@ -134,7 +134,7 @@ func (c *Config) turnRows() []*setting {
 		doc: "How long one tool call may take; after that its result says that it took too long.",
 	}, {
 		key: "turn.lease", value: duration(&c.Turn.Lease), def: "15s",
-		doc: "How long a turn whose program gives no sign of life stays its own; after that another program closes it. A program that was killed on this machine is noticed at once.",
+		doc: "How long a turn whose program gives no sign of life stays its own; after that another program closes it. A program that was killed on this machine is noticed at once. The same for all programs with one store.",
 	}, {
 		key: "turn.show_events", value: oneOf(&c.Turn.ShowEvents, ShowDurable, ShowImmediate), def: ShowDurable,
 		doc: "When readers of a turn are shown what streams: durable when the store has it, so that nothing that somebody saw is lost; immediate before that, which saves some milliseconds, and a program that is killed loses the last 50 ms or 2 KiB.",

@@ -70,7 +70,8 @@ WITH head AS (
 turn AS (
   UPDATE continuo.turns SET last_event = greatest(last_event, $24), state = coalesce($27, state), ended = coalesce($28, ended),
     ended_at = CASE WHEN $27::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
-    lease_until = CASE WHEN $27::text IS NOT NULL THEN NULL WHEN $26::bigint = 0 THEN lease_until ELSE clock_timestamp() + $26::bigint * interval '1 microsecond' END
+    lease_until = CASE WHEN $27::text IS NOT NULL THEN NULL WHEN $26::bigint = 0 THEN lease_until WHEN $26::bigint < 0 THEN '-infinity'
+      ELSE clock_timestamp() + $26::bigint * interval '1 microsecond' END
   WHERE conversation_id = $1 AND id = $21 AND state = 'running' AND fence = $22 AND last_event < $23 AND (SELECT count(*) FROM head) = 1
   RETURNING id),
 told AS (

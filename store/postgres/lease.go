@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/jackc/pgx/v5"
@@ -10,22 +10,25 @@ import (
 
 const (
 	takeLease = `
-INSERT INTO continuo.leases AS lease (name, owner, fence, until) VALUES ($1, $2, 1, clock_timestamp() + $3::bigint * interval '1 microsecond')
-ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = lease.fence + (lease.owner <> excluded.owner)::int, until = excluded.until
-WHERE lease.owner = excluded.owner OR lease.until <= clock_timestamp() OR lease.fence = $4`
+INSERT INTO continuo.leases AS lease (name, owner, fence) VALUES ($1, $2, 1)
+ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = lease.fence + (lease.owner <> excluded.owner)::int, renewals = lease.renewals + 1
+WHERE lease.owner IN ('', excluded.owner) OR lease.fence = $3`
 
-	selectLease = `SELECT owner, fence FROM continuo.leases WHERE name = $1`
+	selectLease = `SELECT owner, fence, renewals FROM continuo.leases WHERE name = $1`
 
-	endLease = `UPDATE continuo.leases SET until = clock_timestamp() WHERE name = $1 AND owner = $2`
+	endLease = `UPDATE continuo.leases SET owner = '' WHERE name = $1 AND owner = $2`
 )
 
 // TakeLease is part of continuo.LeaseStore.
-func (s *Store) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (held continuo.Lease, err error) {
+func (s *Store) TakeLease(ctx context.Context, name, owner string, over int64) (held continuo.Lease, err error) {
+	if owner == "" {
+		return held, fmt.Errorf("take the lease %s: %w: no owner", name, continuo.ErrInvalid)
+	}
 	err = s.transact(ctx, "take a lease", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, takeLease, name, owner, microseconds(length), over); err != nil {
+		if _, err := tx.Exec(ctx, takeLease, name, owner, over); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, selectLease, name).Scan(&held.Owner, &held.Fence)
+		return tx.QueryRow(ctx, selectLease, name).Scan(&held.Owner, &held.Fence, &held.Renewals)
 	}, nil)
 	return held, err
 }

@@ -49,10 +49,10 @@ ON CONFLICT (conversation_id, seq) DO UPDATE SET id = excluded.id, role = exclud
 INSERT INTO continuo.receipts (conversation_id, key, fingerprint, first_seq, last_seq) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (conversation_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, first_seq = excluded.first_seq, last_seq = excluded.last_seq`
 
-	// A running turn's lease has run out, so that somebody closes the turn.
+	// A running turn's lease was given back, so that somebody closes the turn.
 	putTurn = `
 INSERT INTO continuo.turns (conversation_id, id, state, owner, fence, lease_until, last_event, signals, started_at, ended_at, request, ended)
-VALUES ($1, $2, $3::text, $4, $5, CASE WHEN $3::text = 'running' THEN clock_timestamp() END, $6, $7, $8, $9, $10, $11)
+VALUES ($1, $2, $3::text, $4, $5, CASE WHEN $3::text = 'running' THEN '-infinity'::timestamptz END, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = excluded.owner, fence = excluded.fence,
   lease_until = excluded.lease_until, last_event = excluded.last_event, signals = excluded.signals, started_at = excluded.started_at,
   ended_at = excluded.ended_at, request = excluded.request, ended = excluded.ended`

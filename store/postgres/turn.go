@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	turnColumns = `conversation_id, id, state, owner, fence, state = 'running' AND lease_until <= clock_timestamp(), last_event, started_at, coalesce(ended_at, ''), request, ended`
+	turnColumns = `conversation_id, id, state, owner, fence, state = 'running' AND lease_until <= clock_timestamp(), nullif(lease_until, '-infinity'), last_event, started_at, coalesce(ended_at, ''), request, ended`
 
 	// A turn of the same id that is void gives up its place. It begins behind the turn before, even where the
 	// clock has been set back, so that the order of turns is that in which they ran; a void turn counts too.
@@ -178,12 +178,16 @@ func readTurn(ctx context.Context, q querier, query string, args ...any) (contin
 // scanTurn reads turnColumns, and after them more.
 func scanTurn(row pgx.Row, more ...any) (t continuo.Turn, err error) {
 	var started, ended string
+	var until *time.Time
 	var request, end []byte
 	err = row.Scan(append([]any{
-		&t.ConversationID, &t.ID, &t.State, &t.Owner, &t.Fence, &t.LeaseExpired, &t.LastEvent, &started, &ended, &request, &end,
+		&t.ConversationID, &t.ID, &t.State, &t.Owner, &t.Fence, &t.LeaseExpired, &until, &t.LastEvent, &started, &ended, &request, &end,
 	}, more...)...)
 	if err != nil {
 		return t, err
+	}
+	if until != nil {
+		t.LeaseUntil = until.UTC()
 	}
 	err = json.Unmarshal(request, &t.TurnRequest)
 	t.StartedAt, err = unstamp(started, err)

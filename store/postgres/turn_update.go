@@ -16,7 +16,7 @@ const (
 	lookAtTurn = `SELECT signals FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3`
 
 	renewLease = `
-UPDATE continuo.turns SET lease_until = clock_timestamp() + $4::bigint * interval '1 microsecond'
+UPDATE continuo.turns SET lease_until = CASE WHEN $4::bigint < 0 THEN '-infinity' ELSE clock_timestamp() + $4::bigint * interval '1 microsecond' END
 WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3
 RETURNING signals`
 
@@ -25,7 +25,8 @@ RETURNING signals`
 WITH turn AS (
   UPDATE continuo.turns SET last_event = greatest(last_event, $5), state = coalesce($8, state), ended = coalesce($9, ended),
     ended_at = CASE WHEN $8::text IS NULL THEN ended_at ELSE greatest(started_at, ` + nowStamp + `) END,
-    lease_until = CASE WHEN $8::text IS NOT NULL THEN NULL WHEN $7::bigint = 0 THEN lease_until ELSE clock_timestamp() + $7::bigint * interval '1 microsecond' END
+    lease_until = CASE WHEN $8::text IS NOT NULL THEN NULL WHEN $7::bigint = 0 THEN lease_until WHEN $7::bigint < 0 THEN '-infinity'
+      ELSE clock_timestamp() + $7::bigint * interval '1 microsecond' END
   WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3 AND last_event < $4
   RETURNING signals),
 told AS (

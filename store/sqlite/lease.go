@@ -3,37 +3,40 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
 const (
-	insertLease = `INSERT INTO leases (name, owner, fence, until) VALUES (?, ?, 1, '') ON CONFLICT DO NOTHING`
+	insertLease = `INSERT INTO leases (name, owner, fence) VALUES (?, ?, 1) ON CONFLICT DO NOTHING`
 
 	takeLease = `
-UPDATE leases SET owner = ?2, fence = fence + (owner <> ?2), until = ?3
-WHERE name = ?1 AND (owner = ?2 OR until <= ?4 OR fence = ?5)`
+UPDATE leases SET owner = ?2, fence = fence + (owner <> ?2), renewals = renewals + 1
+WHERE name = ?1 AND (owner IN ('', ?2) OR fence = ?3)`
 
-	selectLease = `SELECT owner, fence FROM leases WHERE name = ?`
+	selectLease = `SELECT owner, fence, renewals FROM leases WHERE name = ?`
 
-	endLease = `UPDATE leases SET until = ? WHERE name = ? AND owner = ?`
+	endLease = `UPDATE leases SET owner = '' WHERE name = ? AND owner = ?`
 )
 
 // TakeLease is part of continuo.LeaseStore.
-func (s *Store) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (held continuo.Lease, err error) {
-	if err := checkText(name, owner); err != nil {
+func (s *Store) TakeLease(ctx context.Context, name, owner string, over int64) (held continuo.Lease, err error) {
+	err = checkText(name, owner)
+	if err == nil && owner == "" {
+		err = fmt.Errorf("%w: no owner", continuo.ErrInvalid)
+	}
+	if err != nil {
 		return held, fmt.Errorf("take a lease: %w", err)
 	}
 	err = s.write(ctx, func(conn *connection) error {
-		now := s.now()
-		if _, err := conn.exec(insertLease, name, owner); err != nil {
+		added, err := conn.exec(insertLease, name, owner)
+		if err == nil && added == 0 {
+			_, err = conn.exec(takeLease, name, owner, over)
+		}
+		if err != nil {
 			return err
 		}
-		if _, err := conn.exec(takeLease, name, owner, stamp(now.Add(length)), stamp(now), over); err != nil {
-			return err
-		}
-		return conn.row(selectLease, []any{name}, &held.Owner, &held.Fence)
+		return conn.row(selectLease, []any{name}, &held.Owner, &held.Fence, &held.Renewals)
 	})
 	return held, err
 }
@@ -41,7 +44,7 @@ func (s *Store) TakeLease(ctx context.Context, name, owner string, over int64, l
 // EndLease is part of continuo.LeaseStore.
 func (s *Store) EndLease(ctx context.Context, name, owner string) error {
 	return s.write(ctx, func(conn *connection) error {
-		_, err := conn.exec(endLease, stamp(s.now()), name, owner)
+		_, err := conn.exec(endLease, name, owner)
 		return err
 	})
 }

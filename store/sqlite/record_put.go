@@ -29,9 +29,6 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	selectAnyConversation = selectConversation + `WHERE id = ?`
 )
 
-// noTime is long ago: a lease until then has run out.
-var noTime = time.Unix(0, 0)
-
 // eventsBytes is about how many bytes of a turn's events stand in one row.
 const eventsBytes = 256 << 10
 
@@ -221,7 +218,7 @@ func encodeTurn(record *continuo.TurnRecord) (*turnRow, error) {
 	}
 	lease, endedAt, ended := any(nil), any(stamp(t.EndedAt)), any(string(end))
 	if t.State == continuo.TurnRunning {
-		lease, endedAt, ended = stamp(noTime), nil, nil
+		lease, endedAt, ended = "", nil, nil
 	}
 	last := int64(0)
 	if n := len(record.Events); n > 0 {

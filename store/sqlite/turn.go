@@ -242,6 +242,9 @@ func newLease(lease time.Duration, now time.Time) any {
 	if lease == 0 {
 		return nil
 	}
+	if lease < 0 {
+		return "" // given back
+	}
 	return stamp(now.Add(lease))
 }
 
@@ -312,6 +315,7 @@ func readTurns(conn *connection, now time.Time, query string, args ...any) ([]co
 		}
 		err = json.Unmarshal(request, &t.TurnRequest)
 		t.StartedAt, err = unstamp(started, err)
+		t.LeaseUntil, err = unstampOrZero(leaseUntil, err)
 		if t.State == continuo.TurnRunning {
 			t.LeaseExpired = stamp(now) >= leaseUntil
 		} else {

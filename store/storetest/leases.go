@@ -5,42 +5,50 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
-// testNamedLeases has two processes ask for leases. None is waited for: one of no time has ended when it begins.
+// testNamedLeases has two processes ask for leases. No time passes: a lease lasts until it is given back or taken.
 func testNamedLeases(t *testing.T, opener Opener) {
 	one, two := open(t, opener), open(t, opener)
-	take := func(store continuo.Store, name, owner string, over int64, length time.Duration, want continuo.Lease) {
+	take := func(store continuo.Store, name, owner string, over int64, want continuo.Lease) {
 		t.Helper()
-		held, err := store.TakeLease(t.Context(), name, owner, over, length)
+		held, err := store.TakeLease(t.Context(), name, owner, over)
 		noError(t, err)
 		same(t, fmt.Sprintf("the lease %q for %s", name, owner), held, want)
 	}
-	first, second := continuo.Lease{Owner: "first", Fence: 1}, continuo.Lease{Owner: "second", Fence: 2}
-	take(one, "chat", "first", 0, long, first)
-	take(two, "chat", "second", 0, long, first)
-	take(two, "chat", "second", 7, long, first)
-	take(two, "Chat", "second", 0, long, continuo.Lease{Owner: "second", Fence: 1})
-	take(one, "chat", "first", 0, long, first) // renewed
-	noError(t, two.EndLease(t.Context(), "chat", "second"))
-	take(two, "chat", "second", 0, long, first) // it was not its own
-	take(two, "chat", "second", 1, long, second)
-	noError(t, one.EndLease(t.Context(), "chat", "first")) // not its own any more
-	take(one, "chat", "first", 0, long, second)
-	take(two, "chat", "second", 0, 0, second) // ends at once
-	take(one, "chat", "first", 0, long, continuo.Lease{Owner: "first", Fence: 3})
-	noError(t, one.EndLease(t.Context(), "chat", "first"))
-	take(two, "chat", "third", 0, long, continuo.Lease{Owner: "third", Fence: 4})
-	noError(t, two.EndLease(t.Context(), "nothing", "third"))
-	take(open(t, opener), "chat", "first", 0, long, continuo.Lease{Owner: "third", Fence: 4})
-	for _, bad := range []string{"a\x00b", "a\xffb"} {
-		_, err := one.TakeLease(t.Context(), bad, "first", 0, long)
-		expectError(t, "a name", err, continuo.ErrInvalid)
-		_, err = one.TakeLease(t.Context(), "other", bad, 0, long)
-		expectError(t, "an owner", err, continuo.ErrInvalid)
+	end := func(store continuo.Store, name, owner string) {
+		t.Helper()
+		noError(t, store.EndLease(t.Context(), name, owner))
+	}
+	lease := func(owner string, fence, renewals int64) continuo.Lease {
+		return continuo.Lease{Owner: owner, Fence: fence, Renewals: renewals}
+	}
+	take(one, "chat", "first", 0, lease("first", 1, 0))
+	take(two, "chat", "second", 0, lease("first", 1, 0))
+	take(two, "chat", "second", 7, lease("first", 1, 0))
+	take(two, "Chat", "second", 0, lease("second", 1, 0))
+	take(one, "chat", "first", 0, lease("first", 1, 1)) // renewed
+	take(two, "chat", "second", 0, lease("first", 1, 1))
+	end(two, "chat", "second")
+	take(two, "chat", "second", 0, lease("first", 1, 1)) // it was not its own
+	take(two, "chat", "second", 1, lease("second", 2, 2))
+	end(one, "chat", "first") // not its own any more
+	take(one, "chat", "first", 0, lease("second", 2, 2))
+	take(one, "chat", "first", 1, lease("second", 2, 2)) // another has taken it meanwhile
+	end(two, "chat", "second")
+	take(one, "chat", "first", 0, lease("first", 3, 3))
+	end(one, "chat", "first")
+	take(one, "chat", "first", 0, lease("first", 4, 4)) // each time that it is taken has a fence of its own
+	end(two, "nothing", "third")
+	take(open(t, opener), "chat", "third", 0, lease("first", 4, 4))
+	for what, bad := range map[string][2]string{
+		"a name with a zero": {"a\x00b", "first"}, "a name that is no text": {"a\xffb", "first"},
+		"an owner with a zero": {"other", "a\x00b"}, "an owner that is no text": {"other", "a\xffb"}, "no owner": {"other", ""},
+	} {
+		_, err := one.TakeLease(t.Context(), bad[0], bad[1], 0)
+		expectError(t, what, err, continuo.ErrInvalid)
 	}
 }
 
@@ -53,7 +61,7 @@ func testOneHoldsALease(t *testing.T, opener Opener) {
 		for i := range 16 {
 			asking.Go(func() {
 				owner := fmt.Sprint(i)
-				held, err := stores[i%2].TakeLease(t.Context(), fmt.Sprint("round ", round), owner, 0, long)
+				held, err := stores[i%2].TakeLease(t.Context(), fmt.Sprint("round ", round), owner, 0)
 				if err != nil {
 					t.Error(err)
 				}

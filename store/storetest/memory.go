@@ -40,7 +40,7 @@ type memoryData struct {
 	discards      []string // the oldest first
 	projects      map[string]continuo.Project
 	keys          map[string]continuo.APIKey
-	leases        map[string]memoryLease
+	leases        map[string]continuo.Lease
 	orders        map[int64]bool  // that documents have or had
 	nextOrder     map[int64]int64 // by the time from which one was looked for
 }

@@ -2,37 +2,36 @@ package storetest
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
-type memoryLease struct {
-	continuo.Lease
-	until time.Time
-}
-
-func (m *memory) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (continuo.Lease, error) {
+func (m *memory) TakeLease(ctx context.Context, name, owner string, over int64) (continuo.Lease, error) {
 	if err := checkMemoryTexts("take a lease", name, owner); err != nil {
 		return continuo.Lease{}, err
+	}
+	if owner == "" {
+		return continuo.Lease{}, fmt.Errorf("take a lease: %w: no owner", continuo.ErrInvalid)
 	}
 	if err := m.begin(ctx); err != nil {
 		return continuo.Lease{}, err
 	}
 	defer m.mu.Unlock()
 	if m.leases == nil {
-		m.leases = map[string]memoryLease{}
+		m.leases = map[string]continuo.Lease{}
 	}
-	now, held := memoryNow(), m.leases[name]
-	if held.Owner != owner && held.Fence != over && now.Before(held.until) {
-		return held.Lease, nil
+	held := m.leases[name]
+	switch {
+	case held.Owner == owner:
+		held.Renewals++
+	case held.Fence == 0:
+		held = continuo.Lease{Owner: owner, Fence: 1}
+	case held.Owner == "", held.Fence == over:
+		held = continuo.Lease{Owner: owner, Fence: held.Fence + 1, Renewals: held.Renewals + 1}
 	}
-	if held.Fence == 0 || held.Owner != owner {
-		held.Lease = continuo.Lease{Owner: owner, Fence: held.Fence + 1}
-	}
-	held.until = now.Add(length)
 	m.leases[name] = held
-	return held.Lease, nil
+	return held, nil
 }
 
 func (m *memory) EndLease(ctx context.Context, name, owner string) error {
@@ -41,7 +40,7 @@ func (m *memory) EndLease(ctx context.Context, name, owner string) error {
 	}
 	defer m.mu.Unlock()
 	if held := m.leases[name]; held.Owner == owner {
-		held.until = memoryNow()
+		held.Owner = ""
 		m.leases[name] = held
 	}
 	return nil

@@ -269,7 +269,7 @@ func (c *memoryConversation) put(m *memory, r continuo.Record) error {
 
 func (c *memoryConversation) putTurn(record *continuo.TurnRecord) error {
 	t := &memoryTurn{Turn: record.Turn, signals: slices.Clone(record.Signals)}
-	t.LeaseExpired, t.LastEvent = false, 0
+	t.LeaseUntil, t.LeaseExpired, t.LastEvent = time.Time{}, false, 0
 	if n := len(record.Events); n > 0 {
 		t.events, t.LastEvent = [][]continuo.TurnEvent{cloneEvents(record.Events)}, record.Events[n-1].ID
 	}

@@ -14,15 +14,14 @@ import (
 
 type memoryTurn struct {
 	continuo.Turn
-	leaseUntil time.Time
-	events     [][]continuo.TurnEvent // what each update brought
-	signals    []continuo.TurnSignal
+	events  [][]continuo.TurnEvent // what each update brought
+	signals []continuo.TurnSignal
 }
 
 // at is the turn as callers see it at a time.
 func (t *memoryTurn) at(now time.Time) continuo.Turn {
 	seen := t.Turn
-	seen.LeaseExpired = t.State == continuo.TurnRunning && !now.Before(t.leaseUntil)
+	seen.LeaseExpired = t.State == continuo.TurnRunning && !now.Before(t.LeaseUntil)
 	return seen
 }
 
@@ -86,9 +85,9 @@ func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.D
 			started = t.StartedAt.Add(time.Nanosecond)
 		}
 	}
-	begun := &memoryTurn{leaseUntil: now.Add(lease), Turn: continuo.Turn{
+	begun := &memoryTurn{Turn: continuo.Turn{
 		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest,
-		Owner: turn.Owner, Fence: c.nextFence(), StartedAt: started,
+		Owner: turn.Owner, Fence: c.nextFence(), LeaseUntil: now.Add(lease), StartedAt: started,
 	}}
 	c.turns = append(slices.DeleteFunc(c.turns, func(t *memoryTurn) bool { return t.ID == turn.ID }), begun)
 	return begun.at(now), nil
@@ -106,7 +105,7 @@ func (m *memory) TakeTurn(ctx context.Context, seen continuo.Turn, owner string,
 		return continuo.Turn{}, fmt.Errorf("take turn %s: %w", seen.ID, continuo.ErrLeaseLost)
 	}
 	now := memoryNow()
-	t.Owner, t.Fence, t.leaseUntil = owner, m.find(seen.ConversationID).nextFence(), now.Add(lease)
+	t.Owner, t.Fence, t.LeaseUntil = owner, m.find(seen.ConversationID).nextFence(), now.Add(lease)
 	return t.at(now), nil
 }
 
@@ -164,10 +163,14 @@ func updatedTurn(t *memoryTurn, update continuo.TurnUpdate, now time.Time) (memo
 		next.events = append(slices.Clip(t.events), cloneEvents(update.Events))
 		next.LastEvent = update.Events[len(update.Events)-1].ID
 	}
-	if update.Lease != 0 {
-		next.leaseUntil = now.Add(update.Lease)
+	switch {
+	case update.Lease > 0:
+		next.LeaseUntil = now.Add(update.Lease)
+	case update.Lease < 0:
+		next.LeaseUntil = time.Time{}
 	}
 	if update.State != "" {
+		next.LeaseUntil = time.Time{}
 		next.State, next.TurnEnd, next.EndedAt = update.State, update.End, now
 	}
 	return next, nil
@@ -260,7 +263,7 @@ func newestTurnFirst(a, b *memoryTurn) int {
 func (m *memory) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, error) {
 	wanted := func(t *memoryTurn) bool { return t.State == continuo.TurnRunning }
 	firstToEnd := func(a, b *memoryTurn) int {
-		return cmp.Or(a.leaseUntil.Compare(b.leaseUntil), cmp.Compare(a.ConversationID, b.ConversationID), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.LeaseUntil.Compare(b.LeaseUntil), cmp.Compare(a.ConversationID, b.ConversationID), cmp.Compare(a.ID, b.ID))
 	}
 	return m.selectTurns(ctx, wanted, firstToEnd, limit)
 }

@@ -12,7 +12,7 @@ import (
 // compared by whether there is one.
 
 func timeless(turn continuo.Turn) continuo.Turn {
-	for _, when := range []*time.Time{&turn.StartedAt, &turn.EndedAt} {
+	for _, when := range []*time.Time{&turn.LeaseUntil, &turn.StartedAt, &turn.EndedAt} {
 		if !when.IsZero() {
 			*when = day
 		}

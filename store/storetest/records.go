@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -90,8 +91,8 @@ func testRecords(t *testing.T, opener Opener) {
 	noError(t, err)
 	same(t, "receipt", receipt, continuo.Receipt{Key: "r1", Fingerprint: "f", First: 1, Last: 5})
 	running := findTurn(t, engine, "whole", "t7")
-	if running.State != continuo.TurnRunning || !running.LeaseExpired || running.LastEvent != 9 {
-		t.Errorf("a running turn has a lease that has run out: %+v", running)
+	if running.State != continuo.TurnRunning || !running.LeaseExpired || !running.LeaseUntil.IsZero() || running.LastEvent != 9 {
+		t.Errorf("a running turn has a lease that was given back: %+v", running)
 	}
 	taken, err := engine.TakeTurn(ctx, running, "two", long)
 	noError(t, err)
@@ -113,7 +114,7 @@ func testRecords(t *testing.T, opener Opener) {
 func leaseless(records []continuo.Record) []continuo.Record {
 	for _, r := range records {
 		if r.Turn != nil {
-			r.Turn.LeaseExpired = false
+			r.Turn.LeaseUntil, r.Turn.LeaseExpired = time.Time{}, false
 		}
 	}
 	return records

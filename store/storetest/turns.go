@@ -94,17 +94,17 @@ func testTurn(t *testing.T, opener Opener) {
 		ID: "t1", ConversationID: "a", Owner: "one",
 		TurnRequest: continuo.TurnRequest{Mode: continuo.ModeChat, AgentID: "agent", View: "view <&>", Model: "m", Resumes: "t0", Fingerprint: "f"},
 		// What is not the caller's to say:
-		State: continuo.TurnFinished, Fence: 99, LastEvent: 7, LeaseExpired: true, StartedAt: day, EndedAt: day,
+		State: continuo.TurnFinished, Fence: 99, LastEvent: 7, LeaseUntil: day, LeaseExpired: true, StartedAt: day, EndedAt: day,
 		TurnEnd: continuo.TurnEnd{Reason: continuo.ReasonCancelled},
 	}
 	begun, err := store.BeginTurn(ctx, asked, long)
 	noError(t, err)
 	want := asked
 	want.State, want.LastEvent, want.LeaseExpired, want.EndedAt, want.TurnEnd = continuo.TurnRunning, 0, false, time.Time{}, continuo.TurnEnd{}
-	want.Fence, want.StartedAt = begun.Fence, begun.StartedAt
+	want.Fence, want.LeaseUntil, want.StartedAt = begun.Fence, begun.LeaseUntil, begun.StartedAt
 	same(t, "the turn", begun, want)
-	if begun.Fence < 1 || begun.Fence == 99 || begun.StartedAt.Equal(day) || begun.StartedAt.IsZero() {
-		t.Errorf("fence %d and start %v are the store's to set", begun.Fence, begun.StartedAt)
+	if begun.Fence < 1 || begun.Fence == 99 || begun.StartedAt.Equal(day) || begun.StartedAt.IsZero() || !begun.LeaseUntil.After(begun.StartedAt) {
+		t.Errorf("fence %d, start %v and end of the lease %v are the store's to set", begun.Fence, begun.StartedAt, begun.LeaseUntil)
 	}
 	same(t, "the turn, found", findTurn(t, store, "a", "t1"), begun)
 	end := updateOf(begun, 1, 4)
@@ -115,6 +115,7 @@ func testTurn(t *testing.T, opener Opener) {
 		t.Errorf("it ended at %v, before it began at %v", ended.EndedAt, begun.StartedAt)
 	}
 	want.State, want.TurnEnd, want.LastEvent, want.EndedAt = continuo.TurnFailed, end.End, 4, ended.EndedAt
+	want.LeaseUntil = time.Time{}
 	same(t, "the turn, ended", ended, want)
 	expectError(t, "an unknown turn", second(store.Turn(ctx, "a", "t2")), continuo.ErrNotFound)
 	expectError(t, "a turn of another conversation", second(store.Turn(ctx, "b", "t1")), continuo.ErrNotFound)
@@ -231,7 +232,7 @@ func testOneTakes(t *testing.T, opener Opener) {
 		expectError(t, "another one", err, continuo.ErrLeaseLost)
 	}
 	want := seen
-	want.Owner, want.Fence, want.LastEvent = won[0].Owner, won[0].Fence, 2
+	want.Owner, want.Fence, want.LastEvent, want.LeaseUntil = won[0].Owner, won[0].Fence, 2, won[0].LeaseUntil
 	same(t, "the turn, taken", won[0], want)
 	same(t, "the turn, found", findTurn(t, stores[0], "a", "t1"), want)
 	expectEvents(t, "its events", stores[0], won[0], 1, 2)
@@ -246,11 +247,17 @@ func testLeases(t *testing.T, opener Opener) {
 	create(t, store, "a", 0)
 	turn, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a"}, 0)
 	noError(t, err)
-	expect := func(what string, expired bool) {
+	until := turn.LeaseUntil
+	expect := func(what string, expired, renewed bool) {
 		t.Helper()
-		if now := findTurn(t, store, "a", "t1"); now.LeaseExpired != expired {
+		now := findTurn(t, store, "a", "t1")
+		if now.LeaseExpired != expired {
 			t.Errorf("%s: expired is %v, want %v", what, now.LeaseExpired, expired)
 		}
+		if now.LeaseUntil.Equal(until) == renewed {
+			t.Errorf("%s: it lasts until %v, and before until %v", what, now.LeaseUntil, until)
+		}
+		until = now.LeaseUntil
 	}
 	renew := func(lease time.Duration) {
 		t.Helper()
@@ -262,20 +269,31 @@ func testLeases(t *testing.T, opener Opener) {
 		t.Error("a lease of no time lasts")
 	}
 	updateTurn(t, store, updateOf(turn, 1)) // nobody else has taken it
-	expect("a lease of no time", true)
+	expect("a lease of no time", true, false)
 	renew(long)
-	expect("after it was renewed", false)
+	expect("after it was renewed", false, true)
 	renew(0)
-	expect("after an update that leaves it", false)
+	expect("after an update that leaves it", false, false)
+	renew(long + time.Minute)
+	expect("after it was renewed again", false, true)
 	renew(-1)
-	expect("after it was given back", true)
+	expect("after it was given back", true, true)
+	if !until.IsZero() {
+		t.Errorf("a lease that was given back lasts until %v", until)
+	}
 	taken, err := store.TakeTurn(ctx, turn, "two", long)
 	noError(t, err)
 	turn = taken
-	expect("after it was taken", false)
-	renew(-1)
+	expect("after it was taken", false, true)
+	back := updateOf(turn)
+	back.Lease = -1
+	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", Entries: entries("a", 1, 1), Turns: []continuo.TurnUpdate{back}}))
+	expect("after it was given back with an entry", true, true)
+	if !until.IsZero() {
+		t.Errorf("a lease that was given back with an entry lasts until %v", until)
+	}
 	updateTurn(t, store, ending(turn, continuo.TurnFinished))
-	expect("after the end", false)
+	expect("after the end", false, false)
 }
 
 func testVoid(t *testing.T, opener Opener) {
@@ -294,7 +312,7 @@ func testVoid(t *testing.T, opener Opener) {
 	again, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a", Owner: "two", TurnRequest: continuo.TurnRequest{View: "new"}}, long)
 	noError(t, err)
 	same(t, "the turn that replaces it", again, continuo.Turn{
-		ID: "t1", ConversationID: "a", State: continuo.TurnRunning, Owner: "two", Fence: again.Fence, StartedAt: again.StartedAt,
+		ID: "t1", ConversationID: "a", State: continuo.TurnRunning, Owner: "two", Fence: again.Fence, StartedAt: again.StartedAt, LeaseUntil: again.LeaseUntil,
 		TurnRequest: continuo.TurnRequest{View: "new"},
 	})
 	expectEvents(t, "its events", store, again)

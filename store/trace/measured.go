@@ -58,9 +58,9 @@ func (s *store) Runs(ctx context.Context, query continuo.RunQuery) (found []cont
 }
 
 // TakeLease is part of [continuo.Store].
-func (s *store) TakeLease(ctx context.Context, name, owner string, over int64, length time.Duration) (held continuo.Lease, err error) {
+func (s *store) TakeLease(ctx context.Context, name, owner string, over int64) (held continuo.Lease, err error) {
 	defer s.measure(ctx, "take_lease")(&err)
-	return s.Store.TakeLease(ctx, name, owner, over, length)
+	return s.Store.TakeLease(ctx, name, owner, over)
 }
 
 // measure starts to measure an operation and returns what to call at its end, with the place of its error.

@@ -74,7 +74,7 @@ func (s scripted) TakeTurn(context.Context, continuo.Turn, string, time.Duration
 
 func (s scripted) Runs(context.Context, continuo.RunQuery) ([]continuo.Run, error) { return nil, s.err }
 
-func (s scripted) TakeLease(context.Context, string, string, int64, time.Duration) (continuo.Lease, error) {
+func (s scripted) TakeLease(context.Context, string, string, int64) (continuo.Lease, error) {
 	return continuo.Lease{}, s.err
 }
 
@@ -155,7 +155,7 @@ func TestWhatIsMeasuredOnly(t *testing.T) {
 	_, _ = h.AdvanceReceipt(ctx, "conv_1", continuo.Receipt{})
 	_, _ = h.TakeTurn(ctx, continuo.Turn{}, "owner", time.Second)
 	_, _ = h.Runs(ctx, continuo.RunQuery{})
-	_, _ = h.TakeLease(ctx, "name", "owner", 0, time.Second)
+	_, _ = h.TakeLease(ctx, "name", "owner", 0)
 	turn.End()
 	if spans := h.spans.GetSpans(); len(spans) != 1 {
 		t.Errorf("%d spans, want the turn's alone", len(spans))

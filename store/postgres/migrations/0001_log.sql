@@ -117,7 +117,7 @@ CREATE TABLE continuo.turns (
   state           text NOT NULL,           -- running, finished, failed; void: as if it had never been
   owner           text NOT NULL,           -- the process that runs it, or that ended it
   fence           bigint NOT NULL,         -- of its newest lease; the running turn's is the conversation's highest
-  lease_until     timestamptz,             -- NULL when it has ended
+  lease_until     timestamptz,             -- NULL when it has ended, -infinity when the owner gave the lease back
   last_event      bigint NOT NULL DEFAULT 0, -- of those in turn_events; 0 when there are none
   signals         bigint NOT NULL DEFAULT 0, -- how many turn_signals has
   started_at      text COLLATE "C" NOT NULL,
@@ -212,8 +212,8 @@ CREATE TABLE continuo.api_keys (
 
 CREATE TABLE continuo.leases (
   -- Of what only one process does at a time, but for turns.
-  name  text COLLATE "C" PRIMARY KEY,
-  owner text COLLATE "C" NOT NULL,
-  fence bigint NOT NULL,                   -- how many owners it has had
-  until timestamptz NOT NULL
+  name     text COLLATE "C" PRIMARY KEY,
+  owner    text COLLATE "C" NOT NULL,      -- '' when it was given back
+  fence    bigint NOT NULL,                -- how many owners it has had
+  renewals bigint NOT NULL DEFAULT 0       -- how often one renewed it
 );
