@@ -13,11 +13,23 @@ import (
 // than a small one, and a client that sends slower than this is disconnected.
 const minBodyRate = 64 << 10
 
+// drainLimits bound what is read and thrown away of a body after its request was answered: a socket that is closed
+// with unread data is reset, so that a client which sends its whole body before it reads would never see the answer.
+type drainLimits struct {
+	bytes   int64
+	time    time.Duration
+	silence time.Duration // without any of it
+}
+
 // LimitBodies bounds how long the bodies of a handler's requests may take. A body has timeout, and a second more
 // for each 64 KiB of it that arrived; a read after that fails with os.ErrDeadlineExceeded. A request that is
 // answered before its body was read whole is answered at once, and its connection is closed: net/http would wait
-// for the rest of the body. When the http.Server shuts down, bodies that are still being sent are cut.
+// for the rest of the body before it answers. What is still sent is thrown away for a while before that. When the http.Server shuts down, bodies that are still being sent are cut.
 func LimitBodies(next http.Handler, timeout time.Duration) http.Handler {
+	return limitBodies(next, timeout, drainLimits{bytes: 64 << 20, time: 10 * time.Second, silence: time.Second})
+}
+
+func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) http.Handler {
 	bodies := &openBodies{open: map[*limitedBody]bool{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -33,6 +45,11 @@ func LimitBodies(next http.Handler, timeout time.Duration) http.Handler {
 		}()
 		r.Body = body
 		next.ServeHTTP(answer, r)
+		if !body.whole && (body.received > 0 || r.Header.Get("Expect") == "") { // else the client waits for a word to send it
+			answer.begin()
+			_ = body.control.Flush()
+			body.drain(after)
+		}
 	})
 }
 
@@ -45,7 +62,8 @@ type limitedBody struct {
 	bodies  *openBodies
 
 	received int64
-	whole    bool // it was read to its end
+	whole    bool          // it was read to its end
+	silence  time.Duration // after the answer: how long the client may send nothing; 0 before
 }
 
 // Read reads on, and moves the deadline with what arrives.
@@ -65,6 +83,13 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
+// drain throws away what is still sent.
+func (b *limitedBody) drain(limits drainLimits) {
+	b.begin, b.timeout, b.silence = time.Now(), limits.time, limits.silence
+	b.bodies.extend(b)
+	_, _ = io.CopyN(io.Discard, b, limits.bytes)
+}
+
 // end drops the connection of a body that was not read whole.
 func (b *limitedBody) end() {
 	if !b.whole {
@@ -76,7 +101,17 @@ func (b *limitedBody) end() {
 func (b *limitedBody) cut() { _ = b.control.SetReadDeadline(time.Unix(1, 0)) }
 
 func (b *limitedBody) deadline() time.Time {
+	if b.silence > 0 {
+		return earlier(b.begin.Add(b.timeout), time.Now().Add(b.silence))
+	}
 	return b.begin.Add(b.timeout + time.Duration(b.received)*time.Second/minBodyRate)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // openBodies are the bodies that are being sent. It is safe for concurrent use.

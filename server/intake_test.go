@@ -54,9 +54,9 @@ func isDropped(t *testing.T, conn net.Conn) {
 func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 	store := storetest.NewMemory()
 	open := httptest.NewServer(New(engineOver(t, store, engine.Options{}), Options{}))
-	defer open.Close()
+	t.Cleanup(open.Close)
 	keyed := httptest.NewServer(New(engineOver(t, store, engine.Options{}), Options{KeyPolicy: KeysAlways, Keys: auth.NewChecker(store, auth.Options{})}))
-	defer keyed.Close()
+	t.Cleanup(keyed.Close)
 	for name, c := range map[string]struct {
 		server *httptest.Server
 		head   string
@@ -74,6 +74,7 @@ func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 		"a body on GET":      {open, "GET /healthz HTTP/1.1\nHost: localhost\nContent-Length: 100", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each connection is held for drainLimits.silence
 			response, text, conn := slowly(t, c.server, c.head, "")
 			if response.StatusCode != c.status || !response.Close {
 				t.Errorf("status %d, closed %v: %s", response.StatusCode, response.Close, text)
@@ -206,4 +207,84 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Error("Accept goes on after Close")
 	}
 	_, _ = second.Close(), third.Close()
+}
+
+// TestAClientThatSendsBeforeItReads sees why it was refused, whatever it still sends: the connection is not reset.
+func TestAClientThatSendsBeforeItReads(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{}), Options{MemoryBudget: 40 << 20, MaxBodyBytes: 24 << 20}).(*server)
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	other := &share{budget: &handler.budget}
+	defer other.release()
+	if err := other.grow(5 << 20); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"message": "` + strings.Repeat("a", 20<<20) + `"}`
+	for name, c := range map[string]struct {
+		head, body string
+		status     int
+	}{
+		"a length":                  {fmt.Sprintf("Content-Length: %d", len(body)), body, http.StatusServiceUnavailable},
+		"chunks":                    {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body), http.StatusServiceUnavailable},
+		"larger than a body may be": {"Content-Length: 30000000", strings.Repeat("a", 30_000_000), http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, text, conn := slowly(t, server, "POST /chat HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"+c.head, c.body)
+			if response.StatusCode != c.status || !strings.Contains(text, "memory_budget") {
+				t.Errorf("status %d: %s", response.StatusCode, text)
+			}
+			isDropped(t, conn)
+		})
+	}
+}
+
+// TestADrainIsBounded: a client that goes on sending for ever is cut, however it does it.
+func TestADrainIsBounded(t *testing.T) {
+	const never = time.Hour
+	for name, c := range map[string]struct {
+		limits drainLimits
+		piece  int // that the client sends again and again; 0: it sends nothing
+	}{
+		"by bytes":   {drainLimits{1 << 20, never, never}, 64 << 10},
+		"by time":    {drainLimits{1 << 60, 50 * time.Millisecond, never}, 1},
+		"by silence": {drainLimits{1 << 60, never, 50 * time.Millisecond}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_ = writeBody(w, http.StatusTeapot, "text/plain", []byte("no"))
+			})
+			server := httptest.NewServer(limitBodies(refuse, never, c.limits))
+			defer server.Close()
+			response, text, conn := slowly(t, server, fmt.Sprintf("POST / HTTP/1.1\nHost: localhost\nContent-Length: %d", int64(1)<<60), "")
+			if response.StatusCode != http.StatusTeapot || text != "no" {
+				t.Errorf("status %d: %s", response.StatusCode, text)
+			}
+			piece := make([]byte, c.piece)
+			for len(piece) > 0 {
+				if _, err := conn.Write(piece); err == nil {
+					continue
+				} else if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+					t.Error("the connection is held open")
+				}
+				return
+			}
+			isDropped(t, conn)
+		})
+	}
+}
+
+// TestAStopDoesNotWaitForADrain: what is thrown away is cut when the server shuts down.
+func TestAStopDoesNotWaitForADrain(t *testing.T) {
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = writeBody(w, http.StatusTeapot, "text/plain", []byte("no"))
+	})
+	server := httptest.NewServer(limitBodies(refuse, time.Hour, drainLimits{1 << 60, time.Hour, time.Hour}))
+	defer server.Close()
+	_, _, conn := slowly(t, server, "POST / HTTP/1.1\nHost: localhost\nContent-Length: 100", "")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := server.Config.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	isDropped(t, conn)
 }

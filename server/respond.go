@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -42,6 +43,7 @@ func writeText(w http.ResponseWriter, text []byte) error {
 // writeBody answers in one piece. That the client is gone is nobody's error.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // it ends for the client although its request is still being drained
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 	return nil
