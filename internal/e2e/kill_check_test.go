@@ -18,19 +18,46 @@ func (c *talk) check(ctx context.Context, k *killable, a *attempt) *outcome {
 		c.errorf("%v", err)
 		return nil
 	}
-	var turn shownTurn
-	if status, err := k.get(ctx, c.path("/turns/"+a.id), &turn); err != nil || status != http.StatusOK {
-		c.errorf("turn %s: status %d, %v", a.id, status, err)
-		return nil
-	}
-	c.turns[a.id] = true
 	c.checkRules(entries)
-	c.checkRequests(a)
-	o := c.checkEntries(a, entries, turn)
+	o, tries := c.checkTries(ctx, k, a, entries)
+	c.checkRequests(a, tries)
 	if o != nil {
 		c.checkEvents(ctx, k, a, o)
 	}
 	return o
+}
+
+// checkTries checks a turn, and before it those of the same request. A request that is made again with its key goes on
+// with its turn where that broke off; what was heard of that one, if anything, is in a.before. It returns how many turns
+// the request has.
+func (c *talk) checkTries(ctx context.Context, k *killable, a *attempt, entries []continuo.Entry) (o *outcome, tries int) {
+	var turn shownTurn
+	if status, err := k.get(ctx, c.path("/turns/"+a.id), &turn); err != nil || status != http.StatusOK {
+		c.errorf("turn %s: status %d, %v", a.id, status, err)
+		return nil, 1
+	}
+	if turn.Resumes == a.resumed() {
+		c.turns[a.id] = true
+		return c.checkEntries(a, entries, turn), 1
+	}
+	before := a.before
+	if before == nil || before.id != turn.Resumes {
+		before = &attempt{performance: a.performance, message: a.message, resumes: a.resumes, id: turn.Resumes, before: a.before}
+	}
+	if c.turns[before.id] || before.id == "" {
+		c.errorf("turn %s resumes turn %q, which is another request's", a.id, before.id)
+		return nil, 1
+	}
+	broken, tries := c.checkTries(ctx, k, before, entries)
+	if broken == nil || !broken.failed {
+		c.errorf("turn %s resumes turn %s, which did not fail", a.id, before.id)
+		return nil, tries + 1
+	}
+	c.checkSaid(ctx, k, before)
+	c.turns[a.id] = true
+	again := *a
+	again.resumes = broken
+	return c.checkEntries(&again, entries, turn), tries + 1
 }
 
 // checkRules checks that the log keeps its own rules, and that all groups are closed.
@@ -85,15 +112,11 @@ func (c *talk) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn
 		return nil
 	}
 	for i := range found.answers {
-		var scripted said
-		if i < len(a.rounds) {
-			scripted = a.rounds[i]
-		}
 		var heard heardRound
 		if i < len(rounds) {
 			heard = rounds[i]
 		}
-		c.checkAnswer(&found.answers[i], scripted, heard, i == len(found.answers)-1)
+		c.checkAnswer(&found.answers[i], a.answered(found.answers[i].Round), heard, i == len(found.answers)-1)
 		c.checkResults(found, i, heard)
 		if whole := i < len(rounds)-1; whole && heard.text != found.answers[i].Content.String() {
 			c.errorf("turn %s: of round %d %q was heard, the log has %q", a.id, i, heard.text, found.answers[i].Content.String())
@@ -219,17 +242,11 @@ func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
 // checkEvents hears a turn that is over again: from the start, and from where the client was cut off.
 func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outcome) {
 	path := c.path("/turns/" + a.id + "/events")
-	var all []heard
-	if _, err := k.listen(ctx, http.MethodGet, path, nil, func(e heard) { all = append(all, e) }); err != nil {
-		c.errorf("replay of turn %s: %v", a.id, err)
-		return
-	}
-	c.checkAscending(a.id, 0, all)
+	all := c.checkSaid(ctx, k, a)
 	c.checkEnd(a.id, all, o)
 	if rounds := roundsOf(all); len(rounds) > 0 && o.answer.Round != nil && rounds[len(rounds)-1].text != o.answer.Content.String() {
 		c.errorf("turn %s is heard again with the answer %q, the log has %q", a.id, rounds[len(rounds)-1].text, o.answer.Content.String())
 	}
-	c.checkSame(a.id, a.events, all)
 	if len(a.events) == 0 {
 		return
 	}
@@ -247,6 +264,17 @@ func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outc
 	}
 	c.checkAscending(a.id, last, rest)
 	c.checkEnd(a.id, rest, o)
+}
+
+// checkSaid hears a turn that is over from the start, and checks that this has what was heard of it before.
+func (c *talk) checkSaid(ctx context.Context, k *killable, a *attempt) (all []heard) {
+	_, err := k.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e heard) { all = append(all, e) })
+	if err != nil {
+		c.errorf("replay of turn %s: %v", a.id, err)
+	}
+	c.checkAscending(a.id, 0, all)
+	c.checkSame(a.id, a.events, all)
+	return all
 }
 
 // checkAscending checks that no event comes twice, and none after the last.

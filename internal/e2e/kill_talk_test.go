@@ -40,10 +40,19 @@ type attempt struct {
 	apiKey  string // idempotency key of one with a message
 	resumes *outcome
 	id      string        // "" while the client was not told
+	before  *attempt      // the turn that it heard of when it had made the request before; nil for none
 	told    chan struct{} // closed when it was, or never will be
 	events  []heard
 	err     error     // how the stream broke off
 	killed  time.Time // when the program was
+}
+
+// resumed is the id of the turn that an attempt is to go on with, "" for none.
+func (a *attempt) resumed() string {
+	if a.resumes == nil {
+		return ""
+	}
+	return a.resumes.id
 }
 
 // outcome is a turn as the log has it in the end.
@@ -174,11 +183,12 @@ func show(e *heard) string {
 
 // shownTurn is a turn as the server shows it.
 type shownTurn struct {
-	ID     string                 `json:"id"`
-	State  continuo.TurnState     `json:"state"`
-	Reason continuo.FailureReason `json:"reason"`
-	Owner  string                 `json:"owner"`
-	Fence  int64                  `json:"fence"`
+	ID      string                 `json:"id"`
+	State   continuo.TurnState     `json:"state"`
+	Reason  continuo.FailureReason `json:"reason"`
+	Resumes string                 `json:"resumes"`
+	Owner   string                 `json:"owner"`
+	Fence   int64                  `json:"fence"`
 }
 
 // listTurns lists the conversation's turns without touching them, the newest first.
@@ -403,11 +413,12 @@ func messagesOf(body []byte) []json.RawMessage {
 	return request.Messages
 }
 
-// checkRequests checks that the upstream could understand what it was asked.
-func (c *talk) checkRequests(a *attempt) {
+// checkRequests checks that the upstream could understand what it was asked. Each try but the last may have asked once
+// for what its successor asks for again.
+func (c *talk) checkRequests(a *attempt, tries int) {
 	requests := a.requests()
-	if len(requests) > len(a.rounds) {
-		c.errorf("turn %s asked %d times, its script has %d rounds", a.id, len(requests), len(a.rounds))
+	if len(requests) > len(a.rounds)+tries-1 {
+		c.errorf("turn %s asked %d times in %d tries, its script has %d rounds", a.id, len(requests), tries, len(a.rounds))
 	}
 	for _, body := range requests {
 		violations := render.CheckOpenAIChat(messagesOf(body))

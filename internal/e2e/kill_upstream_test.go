@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -99,19 +101,38 @@ func prose(tag string, size int) string {
 type performance struct {
 	script
 
-	mu     sync.Mutex
-	bodies [][]byte // of the requests
+	mu      sync.Mutex
+	bodies  [][]byte          // of the requests
+	answers map[[32]byte]said // the answers, by the hash of the request
 }
 
-// next takes the next request, and returns its answer.
-func (p *performance) next(body []byte) (said, bool) {
+// next takes the next request, and returns its answer: to the same request the same one, and beyond the script's end the
+// last one again, for a turn that broke off in it is gone on with.
+func (p *performance) next(body []byte) said {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bodies = append(p.bodies, body)
-	if len(p.bodies) > len(p.rounds) {
-		return said{}, false
+	hash := sha256.Sum256(body)
+	answer, known := p.answers[hash]
+	if !known {
+		answer = p.rounds[min(len(p.answers), len(p.rounds)-1)]
+		p.answers[hash] = answer
 	}
-	return p.rounds[len(p.bodies)-1], true
+	return answer
+}
+
+// answered is what was said to the request of a round; nothing where that never came.
+func (p *performance) answered(round *continuo.Round) said {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var hash [32]byte
+	if round == nil {
+		return said{}
+	}
+	if _, err := hex.Decode(hash[:], []byte(round.RequestSHA256)); err != nil {
+		return said{}
+	}
+	return p.answers[hash]
 }
 
 func (p *performance) requests() [][]byte {
@@ -142,7 +163,7 @@ func startScripted(t *testing.T) *scripted {
 func (s *scripted) play(apiKey, conversation string, what script) *performance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &performance{script: what}
+	p := &performance{script: what, answers: map[[32]byte]said{}}
 	s.playing[apiKey+" "+conversation] = p
 	return p
 }
@@ -169,13 +190,8 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no script", http.StatusBadRequest)
 		return
 	}
-	answer, ok := playing.next(body)
-	if !ok {
-		http.Error(w, "the script has no such round", http.StatusBadRequest)
-		return
-	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	playing.perform(w, r, answer)
+	playing.perform(w, r, playing.next(body))
 }
 
 // perform writes an answer in pieces, until nobody listens any more.

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -77,7 +79,7 @@ func (f *fleet) replace(place int) {
 func (f *fleet) play(conversation string, what script) *performance {
 	f.upstream.mu.Lock()
 	defer f.upstream.mu.Unlock()
-	p := &performance{script: what}
+	p := &performance{script: what, answers: map[[32]byte]said{}}
 	for program := 1; program <= maxPrograms; program++ {
 		f.upstream.playing[fmt.Sprintf("program-%d %s", program, conversation)] = p
 	}
@@ -97,6 +99,7 @@ type roamer struct {
 	plain  []string // texts that it appended without a turn, acknowledged
 	moved  int      // how often it went on elsewhere
 	turned int
+	broken int // of them, how many went on, as turns of their own, with one that broke off
 }
 
 // eventually does something until it succeeds.
@@ -119,38 +122,32 @@ func (r *roamer) eventually(ctx context.Context, what string, do func(k *killabl
 	}
 }
 
-// turn runs a turn to its end: begun at one replica, heard at any.
+// turn runs a turn to its end: begun at one replica, heard at any. Where its stream breaks off, the client asks for the
+// rest, or makes the request again with its key until it has an answer.
 func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
 	a.performance = r.fleet.play(r.key, a.script)
-	each := func(k *killable) func(heard) {
-		return func(e heard) {
-			a.events = append(a.events, e)
-			switch e.kind {
-			case "turn":
-				a.id = turnOf(e)
-			case "approval":
-				r.approve(ctx, a.id, e)
-			}
-		}
-	}
+	again := r.random.IntN(2) == 0
 	begun := r.eventually(ctx, "begin a turn", func(k *killable) error {
 		var err error
 		if a.resumes != nil {
-			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, each(k), "Idempotency-Key", fmt.Sprintf("%s-resume-%d", r.key, r.begun))
+			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, r.hear(ctx, a), "Idempotency-Key", fmt.Sprintf("%s-resume-%d", r.key, r.begun))
 		} else {
-			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, each(k), "Idempotency-Key", a.apiKey)
+			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, r.hear(ctx, a), "Idempotency-Key", a.apiKey)
 		}
-		if a.id != "" { // what is missing of its stream is asked for below
-			return nil
+		switch {
+		case a.id == "":
+			return err
+		case again && (a.end() == nil || a.end().kind == "error"):
+			return fmt.Errorf("turn %s broke off: %w, %s", a.id, cmp.Or(err, io.ErrUnexpectedEOF), show(a.end()))
 		}
-		return err
+		return nil // what is missing is asked for below
 	})
 	heardAll := begun && r.eventually(ctx, "hear the rest of turn "+a.id, func(k *killable) error {
 		if a.end() != nil {
 			return nil
 		}
 		last := a.events[len(a.events)-1].id
-		status, err := k.listen(ctx, http.MethodGet, r.path("/turns/"+a.id+"/events"), nil, each(k), "Last-Event-ID", strconv.FormatInt(last, 10))
+		status, err := k.listen(ctx, http.MethodGet, r.path("/turns/"+a.id+"/events"), nil, r.hear(ctx, a), "Last-Event-ID", strconv.FormatInt(last, 10))
 		if err == nil && a.end() == nil {
 			err = fmt.Errorf("status %d and no last event", status)
 		}
@@ -164,7 +161,31 @@ func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
 		r.errorf("turn %s ends with %v, %s", a.id, err, show(a.end()))
 	}
 	r.turned++
+	if a.before != nil {
+		r.broken++
+	}
 	return r.check(ctx, r.fleet.witness, a)
+}
+
+// hear takes the events of a stream. A request that is made again gives those of its turn from the start, or those of
+// another turn, which goes on with it.
+func (r *roamer) hear(ctx context.Context, a *attempt) func(heard) {
+	return func(e heard) {
+		if e.kind == "turn" {
+			if id := turnOf(e); a.id != "" && id != a.id {
+				before := *a
+				a.before, a.events = &before, nil
+			}
+			a.id = turnOf(e)
+		}
+		if n := len(a.events); n > 0 && e.id <= a.events[n-1].id {
+			return
+		}
+		a.events = append(a.events, e)
+		if e.kind == "approval" {
+			r.approve(ctx, a.id, e)
+		}
+	}
 }
 
 // approve lets a call run, from another replica than the one that asked.
@@ -337,17 +358,18 @@ func TestReplicas(t *testing.T) {
 	quiet()
 	close(stop)
 	living.Wait()
-	var turns, moved int
+	var turns, broken, moved int
 	for _, r := range roamers {
 		r.settled(ctx, f.witness)
-		turns, moved = turns+r.turned, moved+r.moved
+		turns, broken, moved = turns+r.turned, broken+r.broken, moved+r.moved
 	}
 	if t.Failed() {
 		for _, k := range f.places {
 			t.Logf("a replica said:\n%s", k.said)
 		}
 	}
-	t.Logf("%d turns in %d conversations; clients went on elsewhere %d times", turns, len(roamers), moved)
+	t.Logf("%d turns in %d conversations, of which %d went on with one that broke off when its request was made again; clients went on elsewhere %d times",
+		turns, len(roamers), broken, moved)
 	if least := 2 * len(roamers); turns < least {
 		t.Errorf("only %d turns ran, want at least %d: the test shows little", turns, least)
 	}
