@@ -19,6 +19,7 @@ const (
 	untranslatableText    = "22P05"
 	uniqueViolation       = "23505"
 	readOnlyTransaction   = "25006"
+	idleInTransaction     = "25P03" // the connection is gone
 	unknownStatement      = "26000"
 	serializationFailure  = "40001"
 	deadlockDetected      = "40P01"
@@ -80,7 +81,7 @@ func passes(err error) bool {
 		var lost *lostError
 		return errors.Is(err, errAgain) || errors.As(err, &lost) && !errors.Is(err, context.Canceled)
 	case serializationFailure, deadlockDetected, readOnlyTransaction, tooManyConnections, cannotConnectNow,
-		adminShutdown, crashShutdown, unknownStatement, divisionByZero:
+		adminShutdown, crashShutdown, unknownStatement, divisionByZero, idleInTransaction:
 		return true
 	case featureNotSupported:
 		return strings.Contains(err.Error(), "cached plan") // the schema was changed; the plan is made anew

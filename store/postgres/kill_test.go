@@ -13,6 +13,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -257,5 +258,29 @@ func TestLostConnectionsAreNotNoticed(t *testing.T) {
 			}
 			work.end(t)
 		})
+	}
+}
+
+// A program that is suspended inside a transaction, or that the network has cut off, keeps its locks. The server aborts the
+// transaction before those who wait for the locks give up, and the program retries it.
+func TestATransactionOfASuspendedProgramIsAborted(t *testing.T) {
+	url := newDatabase(t, 0)
+	suspended, other := openAt(t, url, Options{LockTimeout: 200 * time.Millisecond}), openAt(t, url, Options{LockTimeout: time.Minute})
+	defer suspended.Close()
+	defer other.Close()
+	createAt(t, other, "a")
+	tries := 0
+	err := suspended.transact(t.Context(), "be suspended", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := lock(ctx, tx, "a"); err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			appendAt(t, other, "a", 1)
+		}
+		_, err := tx.Exec(ctx, deleteDocuments, "a", []int64{0})
+		return err
+	}, nil)
+	if err != nil || tries < 2 {
+		t.Errorf("%d tries: %v", tries, err)
 	}
 }

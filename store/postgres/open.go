@@ -90,7 +90,7 @@ func configure(text string, options Options) (*pgxpool.Config, error) {
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	setUnlessThere(conn.RuntimeParams, "application_name", options.Name)
-	config.AfterConnect = prepareConnection(conn.RuntimeParams, options.StatementTimeout, options.LockTimeout)
+	config.AfterConnect = prepareConnection(conn.RuntimeParams, options, options.LockTimeout)
 	return config, nil
 }
 

@@ -137,12 +137,15 @@ func (s *Store) onConnection(ctx context.Context, work func(ctx context.Context,
 }
 
 // prepareConnection sets what holds for every statement, unless the URL has set it. It does so by a
-// statement, because some poolers refuse what they do not know of a connection's parameters.
-func prepareConnection(params map[string]string, statementTimeout, lockTimeout time.Duration) func(context.Context, *pgx.Conn) error {
+// statement, because some poolers refuse what they do not know of a connection's parameters. LockTimeout is that of the
+// connection, which is at most Options.LockTimeout.
+func prepareConnection(params map[string]string, options Options, lockTimeout time.Duration) func(context.Context, *pgx.Conn) error {
 	settings := map[string]string{
-		"statement_timeout":             strconv.FormatInt(statementTimeout.Milliseconds(), 10),
-		"lock_timeout":                  strconv.FormatInt(lockTimeout.Milliseconds(), 10),
-		"default_transaction_isolation": "read committed",
+		"statement_timeout": strconv.FormatInt(options.StatementTimeout.Milliseconds(), 10),
+		"lock_timeout":      strconv.FormatInt(lockTimeout.Milliseconds(), 10),
+		// The locks of a program that is suspended inside a transaction are released before those who wait for them give up.
+		"idle_in_transaction_session_timeout": strconv.FormatInt(max(options.LockTimeout/2, time.Millisecond).Milliseconds(), 10),
+		"default_transaction_isolation":       "read committed",
 	}
 	for name := range params {
 		delete(settings, name)

@@ -24,7 +24,8 @@ type Options struct {
 	Partitions int
 	// StatementTimeout is how long one statement may run. Default 10 s.
 	StatementTimeout time.Duration
-	// LockTimeout is how long a statement waits for what another transaction has locked. Default 5 s.
+	// LockTimeout is how long a statement waits for what another transaction has locked. The server aborts a
+	// transaction that is idle for half as long, such as that of a suspended program. Default 5 s.
 	LockTimeout time.Duration
 	// Patience is how long operations are tried again while the database cannot be reached or cannot be
 	// written, as while it starts anew or a standby takes over. Default 15 s; less than 0: they are not.

@@ -149,7 +149,7 @@ func newWriters(config *pgxpool.Config, options Options) *writers {
 	for range options.Writers {
 		one := &writer{
 			config:  config.ConnConfig.Copy(),
-			prepare: prepareConnection(config.ConnConfig.RuntimeParams, options.StatementTimeout, min(options.LockTimeout, groupLockTimeout)),
+			prepare: prepareConnection(config.ConnConfig.RuntimeParams, options, min(options.LockTimeout, groupLockTimeout)),
 			timeout: 2 * (options.StatementTimeout + options.LockTimeout),
 			changes: make(chan *queued),
 		}
