@@ -29,6 +29,8 @@ type chatCommand struct {
 func (chatCommand) Help() string {
 	return `Talks with a model over the local store; without a configured model the built-in demo answers. Below each answer stands what the model was shown of the conversation. Ctrl-C stops an answer and keeps what there is of it; at the prompt it leaves. /help lists the commands.
 
+Whether a call of a tool may run is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
+
 When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
 
 Examples:

@@ -130,10 +130,7 @@ func (t *crewTalk) ownLines(ctx context.Context) {
 	if t.plain || !t.inTerminal || t.asJSON {
 		return
 	}
-	t.lines = t.newLines(ctx)
-	if edited, ok := t.lines.(*editedLines); ok {
-		edited.editor.AutoCompleteCallback = completeSlash(t.slashLines)
-	}
+	t.lines = t.newLines(ctx, t.slashLines)
 }
 
 func (t *crewTalk) end() {

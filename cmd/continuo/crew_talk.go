@@ -16,6 +16,7 @@ import (
 // run talks with the crew until the input ends.
 func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 	t.ownLines(ctx)
+	t.converses = true
 	defer t.lookAfterRoles(ctx)()
 	if err := t.welcome(ctx, found); err != nil {
 		return err

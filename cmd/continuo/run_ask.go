@@ -23,6 +23,7 @@ type question struct {
 	call  *continuo.ToolCall // nil for an approval
 	asked turn.Event         // that asks for the call
 	turn  continuo.Turn      // that makes the call
+	since int                // when it was shown, in the time of the typist's keyboard
 	// unclear says why it is asked again: what was said was no answer; "" the first time.
 	unclear string
 }
@@ -90,23 +91,29 @@ func (q *question) understand(line string) (decided, bool) {
 
 // typist reads the lines that a person types.
 type typist struct {
-	in       *bufio.Reader
-	underway chan typed // the line that is being read; nil when none is
-	ended    bool       // there was nothing more to read when last looked
+	keys     *keyboard
+	in       *bufio.Reader // holds nothing between lines
+	underway chan typed    // the line that is being read; nil when none is
+	ended    bool          // there was nothing more to read when last looked
 }
 
-func newTypist(in io.Reader) *typist { return &typist{in: bufio.NewReader(in)} }
+func newTypist(in io.Reader) *typist {
+	keys := newKeyboard(in)
+	return &typist{keys: keys, in: bufio.NewReader(keys)}
+}
 
 // reading gives the line that is being read: one that nobody waited for to the end is there for the next.
 func (t *typist) reading() <-chan typed {
 	if t.underway == nil {
 		got := make(chan typed, 1)
+		t.keys.nextLine()
 		go func() { // it is left behind when the program ends
 			line, err := t.in.ReadString('\n')
 			if err != nil && line != "" {
 				err = nil
 			}
-			got <- typed{strings.TrimRight(line, "\r\n"), err}
+			begun, ended := t.keys.times()
+			got <- typed{strings.TrimRight(line, "\r\n"), err, begun, ended}
 		}()
 		t.underway = got
 	}
@@ -177,7 +184,7 @@ func (w *runWatch) ask(q *question) {
 
 func (w *runWatch) askNext() {
 	if w.live.asking == nil && len(w.questions) > 0 && !w.stopping {
-		w.live.ask(w.questions[0])
+		w.live.ask(w.questions[0], w.typist.keys)
 	}
 }
 
@@ -194,13 +201,18 @@ func (w *runWatch) answers() <-chan typed {
 func (w *runWatch) answer(ctx context.Context, line typed) error {
 	w.typist.underway, w.typist.ended = nil, line.err != nil
 	q := w.live.asking
-	if q == nil {
+	if q == nil || line.ended < q.since {
 		if line.err == nil {
 			w.live.painter.wrote(cells(line.line)) // the terminal has shown it
 		}
 		return nil
 	}
 	w.live.answered(line.line, line.err == nil)
+	if line.begun < q.since {
+		q.unclear = "That line was begun before the question: it is not taken as the answer."
+		w.askNext()
+		return nil
+	}
 	if line.err != nil { // the person has ended the input
 		if q.call == nil {
 			return w.waits()

@@ -84,8 +84,9 @@ func (l *runLive) frame() frame {
 	return f
 }
 
-// ask writes a question below the picture and leaves the cursor where the answer goes.
-func (l *runLive) ask(q *question) {
+// ask writes a question below the picture and leaves the cursor where the answer goes. What was typed before that is
+// none.
+func (l *runLive) ask(q *question, keys *keyboard) {
 	f := l.frame()
 	lines := q.lines(f.width, f.height-pictureLeast-1, l.notePaint)
 	l.draw(len(lines) + 1)
@@ -94,6 +95,7 @@ func (l *runLive) ask(q *question) {
 		_, _ = fmt.Fprintf(l.err, "%s\n", line.painted())
 		widths = append(widths, line.width())
 	}
+	q.since = keys.mark()
 	_, _ = fmt.Fprint(l.err, l.notePaint.cyan(promptSign))
 	l.painter.wrote(widths...)
 	l.asking = q

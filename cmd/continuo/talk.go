@@ -30,7 +30,10 @@ type talk struct {
 	quiet        bool                  // only collect the answer
 	signals      chan os.Signal
 	lines        lineReader      // of a terminal or a pipe; nil when one message is all
+	keys         *keyboard       // of a terminal, below lines; nil until they are read
 	underway     chan typed      // the line that is being read; nil when none is
+	early        []string        // what was typed before a question and finished after it was shown: the next messages
+	converses    bool            // messages are read until there are no more
 	always       map[string]bool // tools whose calls the person lets run without being asked again
 
 	answer *answerJSON    // to the last message, once its turn is over
@@ -46,7 +49,7 @@ var errLeave = errors.New("leave")
 
 // run talks until the input ends.
 func (t *talk) run(ctx context.Context) error {
-	t.lines = t.newLines(ctx)
+	t.lines, t.converses = t.newLines(ctx, t.slashLines), true
 	defer func() { t.lines.close() }()
 	if err := t.welcome(ctx); err != nil {
 		return err
@@ -108,14 +111,21 @@ func (t *talk) remark(format string, args ...any) {
 	t.print("%s", t.paint.dim(text))
 }
 
-// typed is a line as it was read.
+// typed is a line as it was read, and when its first and its last byte were, in the time of a keyboard.
 type typed struct {
-	line string
-	err  error
+	line         string
+	err          error
+	begun, ended int
 }
 
 // next waits for a line or a signal.
 func (t *talk) next(lines lineReader) (string, error) {
+	if len(t.early) > 0 {
+		line := t.early[0]
+		t.early = t.early[1:]
+		t.print("%s%s", t.prompt(), harmless(line))
+		return line, nil
+	}
 	select {
 	case line := <-t.reading(lines):
 		t.underway = nil
@@ -132,8 +142,7 @@ func (t *talk) reading(lines lineReader) <-chan typed {
 		lines.prompt(t.prompt())
 		got := make(chan typed, 1)
 		go func() { // it is left behind when the program ends
-			line, err := lines.read()
-			got <- typed{line, err}
+			got <- lines.read()
 		}()
 		t.underway = got
 	}

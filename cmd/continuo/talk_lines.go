@@ -19,15 +19,18 @@ import (
 
 // lineReader gives what a person or a script says, one message at a time; io.EOF when that is all.
 type lineReader interface {
-	read() (string, error)
+	read() typed
+	// asks says that a question has just been shown, and gives the time that a line must have been begun at to answer it.
+	asks() int
 	// prompt is what stands before the next line, where a person types it.
 	prompt(text string)
 	// close leaves the terminal as it was. It may be called while read waits, which then never returns.
 	close()
 }
 
-// newLines chooses how to read: with line editing from a terminal, plainly from a pipe.
-func (t *talk) newLines(ctx context.Context) lineReader {
+// newLines chooses how to read: with line editing from a terminal, plainly from a pipe. Complete gives
+// what Tab completes.
+func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []string) lineReader {
 	file, isFile := t.in.(*os.File)
 	if t.plain || !isFile {
 		scanner := bufio.NewScanner(t.in)
@@ -39,15 +42,24 @@ func (t *talk) newLines(ctx context.Context) lineReader {
 		screen = plain.out // the editor ends its lines itself
 	}
 	t.out = &rawLines{out: screen, raw: func() bool { return t.underway != nil }}
+	if t.keys == nil {
+		t.keys = newKeyboard(file)
+	}
 	editor := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{file, screen}, t.prompt())
-	editor.AutoCompleteCallback = completeSlash(t.slashLines)
+	}{t.keys, screen}, t.prompt())
+	completed := completeSlash(complete)
+	editor.AutoCompleteCallback = func(line string, position int, key rune) (string, int, bool) {
+		if line == "" {
+			t.keys.beginAgain()
+		}
+		return completed(line, position, key)
+	}
 	for _, line := range t.said(ctx) {
 		editor.History.Add(line)
 	}
-	return &editedLines{file: file, editor: editor}
+	return &editedLines{file: file, keys: t.keys, editor: editor}
 }
 
 // said returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
@@ -71,20 +83,21 @@ func (t *talk) said(ctx context.Context) []string {
 // pipeLines reads a message per line.
 type pipeLines struct{ scanner *bufio.Scanner }
 
-func (p pipeLines) read() (string, error) {
+func (p pipeLines) read() typed {
 	if p.scanner.Scan() {
-		return p.scanner.Text(), nil
+		return typed{line: p.scanner.Text()}
 	}
 	err := p.scanner.Err()
 	switch {
 	case err == nil:
-		return "", io.EOF
+		return typed{err: io.EOF}
 	case errors.Is(err, bufio.ErrTooLong):
-		return "", usage("a line on standard input is longer than %s", byteSize(maxLine))
+		return typed{err: usage("a line on standard input is longer than %s", byteSize(maxLine))}
 	}
-	return "", fmt.Errorf("read standard input: %w", err)
+	return typed{err: fmt.Errorf("read standard input: %w", err)}
 }
 
+func (pipeLines) asks() int     { return 0 } // a script is asked nothing
 func (pipeLines) prompt(string) {}
 func (pipeLines) close()        {}
 
@@ -92,6 +105,7 @@ func (pipeLines) close()        {}
 // being read, so that Ctrl-C is a signal while an answer comes.
 type editedLines struct {
 	file   *os.File
+	keys   *keyboard
 	editor *term.Terminal
 
 	mu     sync.Mutex
@@ -99,9 +113,9 @@ type editedLines struct {
 	closed bool
 }
 
-func (e *editedLines) read() (string, error) {
+func (e *editedLines) read() typed {
 	if err := e.raw(); err != nil {
-		return "", err
+		return typed{err: err}
 	}
 	defer e.restore()
 	if width, height, err := term.GetSize(int(e.file.Fd())); err == nil {
@@ -109,6 +123,7 @@ func (e *editedLines) read() (string, error) {
 	}
 	e.editor.SetBracketedPasteMode(true)
 	defer e.editor.SetBracketedPasteMode(false)
+	e.keys.nextLine()
 	var lines []string // pasted ones, which wait for the line that Enter ends
 	for {
 		line, err := e.editor.ReadLine()
@@ -118,8 +133,16 @@ func (e *editedLines) read() (string, error) {
 		if errors.Is(err, term.ErrPasteIndicator) {
 			continue
 		}
-		return strings.Join(lines, "\n"), err
+		begun, ended := e.keys.times()
+		return typed{strings.Join(lines, "\n"), err, begun, ended}
 	}
+}
+
+// asks is part of lineReader. A line that is being typed stays in the editor; it has the time at which it was begun.
+func (e *editedLines) asks() int {
+	e.mu.Lock() // the mode of the terminal stays as it is
+	defer e.mu.Unlock()
+	return e.keys.mark()
 }
 
 func (e *editedLines) prompt(text string) { e.editor.SetPrompt(text) }

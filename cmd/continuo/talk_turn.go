@@ -57,7 +57,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	switch {
 	case answer.stop:
 		s.lines.close()
-		s.lines = s.newLines(ctx) // the one before says for ever that its input has ended
+		s.lines = s.newLines(ctx, s.slashLines) // the one before says for ever that its input has ended
 		err = s.engine.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")
@@ -85,7 +85,8 @@ var allowed = verdict{Decision: turn.Decision{Allowed: true}}
 const askAgain = 300 * time.Millisecond
 
 // ask reads the person's verdict on a call. Where nobody can be asked the call may not run. A line that was
-// begun when the matter was decided elsewhere is there for the next prompt.
+// begun when the matter was decided elsewhere is there for the next prompt, and so is one that was begun before the
+// question was shown: it is no answer.
 func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
 	call := *asked.Call
 	if s.plain || s.lines == nil {
@@ -94,6 +95,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 	}
 	s.print("%s %s", s.paint.yellow("May this run?"), callWords(call, 2000))
 	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", untilWords(asked))
+	since := s.lines.asks()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
 	for {
@@ -106,10 +108,26 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 			}
 		case line := <-s.reading(s.lines):
 			s.underway = nil
+			if line.err == nil && line.begun < since {
+				s.keepEarly(line.line)
+				continue
+			}
 			if said, ok := s.understand(call, line); ok {
 				return said
 			}
 		}
+	}
+}
+
+// keepEarly keeps a line that was begun before a question for the next prompt, where there will be one.
+func (s *stream) keepEarly(line string) {
+	switch {
+	case strings.TrimSpace(line) == "":
+	case s.converses:
+		s.early = append(s.early, line)
+		s.remark("Typed before the question: kept as your next message, not taken as the answer.")
+	default:
+		s.remark("Typed before the question: not taken as the answer.")
 	}
 }
 

@@ -72,7 +72,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(t.signals)
 	if w.asks && w.inTerminal && w.outTerminal {
-		t.lines = t.newLines(ctx)
+		t.lines = t.newLines(ctx, t.slashLines)
 		defer func() { t.lines.close() }()
 	}
 	err := t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
