@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,9 +197,12 @@ func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error)
 	return conversation, nil
 }
 
-// Find finds a conversation within a scope by its id or by its key; ErrNotFound.
+// Find finds a conversation within a scope by its id or by its key; ErrNotFound. An id counts before a key.
 func (l *Log) Find(ctx context.Context, scope Scope, idOrKey string) (Conversation, error) {
-	conversation, err := l.store.Conversation(ctx, idOrKey)
+	conversation, err := Conversation{}, ErrNotFound
+	if strings.HasPrefix(idOrKey, "conv_") { // as NewID has it; keys do not begin so
+		conversation, err = l.store.Conversation(ctx, idOrKey)
+	}
 	if errors.Is(err, ErrNotFound) || err == nil && conversation.ProjectID != scope.ProjectID {
 		conversation, err = l.store.ConversationByKey(ctx, scope.ProjectID, idOrKey)
 	}

@@ -72,11 +72,7 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
-		now, err := e.Log.Conversation(ctx, conversation.ID)
-		if err != nil {
-			return nil, turn.Input{}, err
-		}
+	begin := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		chosen, err := e.choose(request.choice(now))
 		if err != nil {
 			return nil, turn.Input{}, err

@@ -173,17 +173,17 @@ func TestAStartThatTakesAllTheTime(t *testing.T) {
 	}
 }
 
-// sluggish is a store that takes two seconds to read a conversation, once it is slow.
+// sluggish is a store that takes two seconds to read entries, once it is slow.
 type sluggish struct {
 	continuo.Store
 	slow atomic.Bool
 }
 
-func (s *sluggish) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+func (s *sluggish) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	if s.slow.Load() {
 		time.Sleep(2 * time.Second)
 	}
-	return s.Store.Conversation(ctx, id)
+	return s.Store.Entries(ctx, id, query)
 }
 
 // A session that cannot be loaded leaves half of the time for a new one.

@@ -88,7 +88,7 @@ type speech struct {
 }
 
 // begin makes what the turn runs with, once the conversation is its own.
-func (s *speech) begin(ctx context.Context) (*turn.Runner, turn.Input, error) {
+func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 	e, t, role := s.engine, s.t, s.step.Role
 	s.until = time.Now().Add(s.left)
 	if err := t.catchUp(ctx); err != nil {

@@ -144,12 +144,8 @@ func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo
 
 // resuming begins a turn that goes on with one that failed.
 func (e *Engine) resuming(failed continuo.Turn, choose func(continuo.Conversation) choice) beginning {
-	return func(ctx context.Context) (*turn.Runner, turn.Input, error) {
-		conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
-		if err == nil {
-			err = e.checkResumable(ctx, failed, false)
-		}
-		if err != nil {
+	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		if err := e.checkResumable(ctx, failed, false); err != nil {
 			return nil, turn.Input{}, err
 		}
 		chosen, err := e.choose(choose(conversation))

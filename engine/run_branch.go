@@ -153,7 +153,7 @@ func (e *Engine) carryOutBeside(ctx context.Context, t *tracker, step workflow.S
 	}
 	wanted := stepTurn(t.run, step, chosen)
 	wanted.ID, wanted.ConversationID = id, step.Branch
-	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+	begin := func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := t.catchUp(ctx); err != nil {
 			return nil, turn.Input{}, err
 		}

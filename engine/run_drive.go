@@ -298,7 +298,7 @@ func (e *Engine) step(ctx context.Context, t *tracker, step workflow.Step) error
 		return err
 	}
 	wanted := stepTurn(t.run, step, chosen)
-	begin := func(ctx context.Context) (*turn.Runner, turn.Input, error) {
+	begin := func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := t.catchUp(ctx); err != nil {
 			return nil, turn.Input{}, err
 		}

@@ -145,7 +145,7 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	if err != nil {
 		return "", err
 	}
-	begin := func(context.Context) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
+	begin := func(context.Context, continuo.Conversation) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
 		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent, Leave: true}
 		return e.worker(c, status.ID, id), input, e.recordDeployment(ctx, status, order)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// beginning makes what a turn runs with, once the conversation is its own.
-type beginning func(ctx context.Context) (*turn.Runner, turn.Input, error)
+// beginning makes what a turn runs with, once it has the conversation's lease. It is given the conversation as it is then.
+type beginning func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
 
 // carryOut waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
 // own, so that a caller who leaves does not stop it.
@@ -52,11 +52,7 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 		e.asked.remove(wanted.ID)
 		e.dismiss(project)
 	}
-	runner, input, err := begin(journal.Context()) // a signal ends it
-	var conversation continuo.Conversation
-	if err == nil {
-		conversation, err = e.Log.Conversation(turnCtx, wanted.ConversationID)
-	}
+	runner, input, conversation, err := e.prepared(journal, begin)
 	if err != nil {
 		err = errors.Join(e.whyStopped(turnCtx, err), e.keeper.Abandon(journal))
 		span.Fail(traced, "not_begun")
@@ -75,6 +71,18 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 		chat.Events = e.counted(orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel))
 	}
 	return chat, nil
+}
+
+// prepared reads the conversation of a turn that has its lease, and makes what the turn runs with.
+func (e *Engine) prepared(journal *turn.Journal, begin beginning) (*turn.Runner, turn.Input, continuo.Conversation, error) {
+	ctx := journal.Context() // a signal ends it
+	conversation, err := e.Log.Conversation(ctx, journal.Turn().ConversationID)
+	if err != nil {
+		return nil, turn.Input{}, conversation, err
+	}
+	runner, input, err := begin(ctx, conversation)
+	input.Conversation = conversation
+	return runner, input, conversation, err
 }
 
 // whyStopped says why a turn did not begin that the engine's end or another turn stopped. Other errors stay.

@@ -28,7 +28,8 @@ type Journal struct {
 	stop   context.CancelCauseFunc
 
 	// order is held while an event gets its id and its place, and over an append together with its events.
-	order sync.Mutex
+	order   sync.Mutex
+	through int64 // seq of the newest entry that the turn has appended; order is held
 	// flushing is held while events are on their way to the store, so that they arrive in order. It also
 	// guards seen, renewed and settled.
 	flushing sync.Mutex
@@ -245,6 +246,9 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		return nil, err
 	}
 	j.renewed, j.settled = time.Now(), last.State != "" || last.Lease < 0
+	if len(stored) > 0 {
+		j.through = stored[len(stored)-1].Seq
+	}
 	j.landed(pending)
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	for _, e := range told {
@@ -255,6 +259,13 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	j.publish(told...)
 	j.mu.Unlock()
 	return stored, nil
+}
+
+// lastSeq is the seq of the newest entry that the turn has appended; 0 for none.
+func (j *Journal) lastSeq() int64 {
+	j.order.Lock()
+	defer j.order.Unlock()
+	return j.through
 }
 
 // explain finds out whether entries were refused because another process has gone on with the log, or

@@ -91,10 +91,8 @@ type readyRequest struct {
 
 // plan builds a round's request for an upstream, in the protocol that it speaks.
 func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
-	if err != nil {
-		return nil, err
-	}
+	conversation := c.conversation
+	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq()) // it is shown what is before its own newest entry
 	info := upstream.Model.Info()
 	dialect := upstream.Speaker.Dialect()
 	built, err := c.build(conversation, upstream, dialect, last)

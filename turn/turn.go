@@ -111,7 +111,9 @@ func (l Limits) orDefaults() Limits {
 
 // Input is what begins a turn.
 type Input struct {
-	Message continuo.Content
+	// Conversation is the turn's, as it was read behind its lease. Default: it is read.
+	Conversation continuo.Conversation
+	Message      continuo.Content
 	// Resume goes on from where the log stands, without a message.
 	Resume bool
 	// Mode is the mode of the turn, AgentID who answers; they become the conversation's, together with the
@@ -172,7 +174,8 @@ type cycle struct {
 	limits         Limits
 	in             Input
 	conversationID string
-	tools          tool.Set // of this turn
+	conversation   continuo.Conversation // as the turn found it
+	tools          tool.Set              // of this turn
 	usage          continuo.Usage
 	newestPlan     *continuo.Plan // of the newest round
 	places         chan struct{}  // of calls that run at once
@@ -259,10 +262,14 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 
 // begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
 func (c *cycle) begin() error {
-	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
+	conversation, err := c.in.Conversation, error(nil)
+	if conversation.ID == "" {
+		conversation, err = c.Log.Conversation(c.ctx, c.conversationID)
+	}
 	if err != nil {
 		return err
 	}
+	c.conversation = conversation
 	// They are appended under the turn's lease: the calls may be another turn's by then.
 	entries, err := OpenResults(c.ctx, c.Log, conversation)
 	if err != nil {
@@ -310,11 +317,7 @@ var resumeNote string
 
 // newest reads the conversation's newest entry that is not hidden.
 func (c *cycle) newest() (*continuo.Entry, error) {
-	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
-	if err != nil {
-		return nil, err
-	}
-	for entry, err := range c.Log.Read(c.ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range c.Log.Read(c.ctx, c.conversation, continuo.Range{Backward: true}) {
 		if err != nil || !entry.Hidden {
 			return &entry, err
 		}
