@@ -30,7 +30,11 @@ type ran struct {
 // answerCalls runs an answer's calls side by side, unless the turn has reached its limit, and appends their
 // results in call order, each as soon as those before it are there.
 func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
-	conversation, err := c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
+	var conversation continuo.Conversation
+	err := c.journal.retry(c.journal.ctx, func() (err error) {
+		conversation, err = c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -55,7 +59,10 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 		ready := ready(results[next:])
 		next += len(ready)
 		if failed == nil {
-			_, failed = c.append(ready, toolEvents, nil)
+			failed = c.journal.retry(c.journal.ctx, func() error {
+				_, err := c.append(ready, toolEvents, nil)
+				return err
+			})
 		}
 	}
 	return failed
@@ -193,7 +200,11 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	meter.ApprovalDecided(word, time.Since(begin))
 	c.journal.emit(Event{Kind: Decided, Call: c.shown(call), Decision: &decision})
 	if decision.Allowed {
-		_ = c.journal.flush() // so that a call of which no decision is kept has certainly not run
+		// A call of which no decision is stored has certainly not run: whoever closes the turn says so.
+		if err := c.journal.retry(c.ctx, c.journal.flush); err != nil {
+			refusal := refused(ToolNotRun, "not run: it was allowed, but that could not be stored")
+			return &refusal
+		}
 		return nil
 	}
 	refusal := refused(ToolDenied, "not run: it was not allowed")

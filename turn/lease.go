@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,8 +31,9 @@ import (
 //     touch itself, or has only just started, leaves others' turns alone until it has been in touch for a whole lease:
 //     by then each owner that is alive has renewed its own (Log.JustBack).
 //   - An owner that cannot reach the store goes on, for outageLeases: what its model says waits in memory (maxHeld), and
-//     readers are shown it when it is durable. Where the store is cut off from the owner only, another process closes the
-//     turn after a lease, and the owner learns of it with its first write.
+//     readers are shown it when it is durable. The results of its tools and its next request wait too. Where the store is
+//     cut off from the owner only, another process closes the turn after a lease, and the owner learns of it with its
+//     first write.
 
 // outageLeases is for how many leases a turn waits for its store.
 const outageLeases = 20
@@ -87,6 +89,18 @@ func (s *sightings) unchanged(name string, state leaseState, expired bool) bool 
 	}
 	seen.newest = now
 	return now.Sub(seen.since) >= s.length
+}
+
+// retry does something again while the store cannot be reached, for as long as a turn waits for it or until ctx ends.
+func (j *Journal) retry(ctx context.Context, do func() error) error {
+	until := time.Now().Add(j.keeper.outage())
+	for {
+		err := do()
+		if !errors.Is(err, continuo.ErrUnavailable) || time.Now().After(until) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(j.keeper.options.Heartbeat)
+	}
 }
 
 // lostIf stops the turn when another process has taken its place, or when the store could not be written for too long.

@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -209,6 +210,68 @@ func TestACallThatNobodyDecidedOnHasNotRun(t *testing.T) {
 			}
 		}
 	})
+}
+
+// lostAfterSignal is a store that cannot be reached from when it has told of a signal.
+type lostAfterSignal struct{ *brittle }
+
+func (s *lostAfterSignal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
+	signals, err := s.brittle.UpdateTurn(ctx, update)
+	if len(signals) > 0 {
+		s.fail(continuo.ErrUnavailable)
+	}
+	return signals, err
+}
+
+// TestAnAllowedCallRunsWhenItsDecisionIsStored: the store cannot be reached when a call was allowed. Whoever closes the
+// turn meanwhile says that the call has not run, so it must not.
+func TestAnAllowedCallRunsWhenItsDecisionIsStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		closed bool // by another process, during the outage
+		want   []string
+	}{
+		"the store comes back": {false, []string{"tool call_0 {}", "assistant fine"}},
+		"the turn is closed":   {true, []string{"tool call_0 error: not run", "assistant null"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := storetest.NewMemory()
+				store := &lostAfterSignal{&brittle{Store: memory}}
+				h := newHouse(t, asks("asked {}"), says("fine"))
+				h.over(store)
+				ran := 0
+				h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "asked", begin: func() { ran++ }}}, tool.Policy{}
+				other := turn.NewKeeper(turn.KeeperOptions{Log: continuo.NewLog(memory, continuo.LogOptions{}), Gone: func(string) bool { return test.closed }})
+				journal := h.begin(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+				time.Sleep(time.Second)
+				running := journal.Turn()
+				if err := other.Decide(t.Context(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if ran > 0 {
+					t.Error("the call ran before its decision was stored")
+				}
+				if test.closed {
+					if _, err := other.RecoverAll(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				store.fail(nil)
+				if err := <-ended; errors.Is(err, continuo.ErrLeaseLost) != test.closed {
+					t.Errorf("it ended with %v", err)
+				}
+				if ran > 0 == test.closed {
+					t.Errorf("the call ran %d times", ran)
+				}
+				if got := shapes(h.entries()[2:]); !slices.Equal(got, test.want) {
+					t.Errorf("log\n%q\nwant\n%q", got, test.want)
+				}
+			})
+		})
+	}
 }
 
 func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {

@@ -32,7 +32,11 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
 	for {
 		begin := time.Now()
-		asked, err := c.plan(upstream, last)
+		var asked *readyRequest
+		err := c.journal.retry(c.ctx, func() (err error) {
+			asked, err = c.plan(upstream, last)
+			return err
+		})
 		if err != nil {
 			return continuo.Entry{}, err
 		}
@@ -61,14 +65,10 @@ func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 		answer.Error.Message += "; " + rule.Error()
 		answer = textOf(answer)
 	}
-	until := time.Now().Add(c.journal.keeper.outage())
-	for {
+	err = c.journal.retry(c.journal.ctx, func() error {
 		kept, err = c.answered(answer) // where a failed write has landed, the ids of its events refuse this one
-		if !errors.Is(err, continuo.ErrUnavailable) || time.Now().After(until) || c.journal.ctx.Err() != nil {
-			break
-		}
-		time.Sleep(c.journal.keeper.options.Heartbeat)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, &notKeptError{err}
 	}
