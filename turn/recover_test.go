@@ -366,6 +366,42 @@ func TestAResumedTurnGoesOn(t *testing.T) {
 	})
 }
 
+// The model had said nothing, so there is nothing to go on from: it is asked again what it was asked.
+func TestAResumedTurnAsksAgainWhereNothingWasSaid(t *testing.T) {
+	down := []any{&model.Error{Reason: continuo.ReasonUpstream, Message: "down", Retryable: true}}
+	for name, c := range map[string]struct {
+		answers [][]any
+		shapes  string
+	}{
+		"one failure":              {[][]any{down, says("Paris.")}, "user assistant assistant"},
+		"several failures":         {[][]any{down, down, says("Paris.")}, "user assistant assistant assistant"},
+		"behind an answer in part": {[][]any{{model.Delta{Text: "Par"}, down[0]}, down, says("is.")}, "user assistant system assistant assistant"},
+	} {
+		h := newHouse(t, c.answers...)
+		in := turn.Input{Message: continuo.Text("What is the capital of France?")}
+		for range c.answers {
+			if _, err := h.run(context.Background(), in); err != nil {
+				t.Fatal(err)
+			}
+			in = turn.Input{Resume: true}
+		}
+		var roles []string
+		for _, e := range h.entries() {
+			roles = append(roles, string(e.Role))
+		}
+		if got := strings.Join(roles, " "); got != c.shapes {
+			t.Errorf("%s: the log has %s", name, got)
+		}
+		n := len(h.model.bodies)
+		if h.model.bodies[n-1] != h.model.bodies[n-2] {
+			t.Errorf("%s: the request\n%s\nis not the one before it\n%s", name, h.model.bodies[n-1], h.model.bodies[n-2])
+		}
+		if strings.Contains(h.model.bodies[n-1], "Par") != strings.Contains(h.model.bodies[n-1], "broke off before") {
+			t.Errorf("%s: %s", name, h.model.bodies[n-1])
+		}
+	}
+}
+
 func TestAResumedTurnBehindResultsNeedsNoNote(t *testing.T) {
 	h := newHouse(t, says("done"))
 	_, err := h.log.Append(t.Context(), h.conversation.ID, []continuo.Entry{

@@ -289,7 +289,7 @@ func (c *cycle) begin() error {
 		if last, err = c.newest(); err != nil {
 			return err
 		}
-		if last.Role == continuo.Assistant {
+		if last.Role == continuo.Assistant && !window.IsFailedAttempt(last) { // else it is asked again: nothing was said
 			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
 			last = nil
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// attempt follows a log back over attempts that failed without a word of answer. Once the conversation has gone on they
-// are not shown, nor is the message before them where the next message repeats it word for word: the request is then the
-// one that the first attempt would have made.
+// attempt follows a log back over attempts that failed without a word of answer. They are not shown, nor is the message
+// before them where the next message repeats it word for word: the request is then the one that the first attempt would
+// have made.
 type attempt struct {
 	newer  *continuo.Entry // the entry that follows, of what is shown; nil for none
 	failed bool            // attempts that failed stand between it and the next older entry
@@ -19,20 +19,18 @@ type attempt struct {
 // leavesOut takes the next older entry of those that may be shown, and reports whether it is left out.
 func (a *attempt) leavesOut(e *continuo.Entry) bool {
 	switch {
-	case a.newer == nil:
-		return false
-	case isWordless(e):
+	case IsFailedAttempt(e):
 		a.failed = true
 		return true
-	case a.failed && (isResume(e) || repeats(a.newer, e)):
+	case a.failed && a.newer != nil && asks(a.newer) && (isResume(e) || repeats(a.newer, e)):
 		a.failed = false
 		return true
 	}
 	return false
 }
 
-// isWordless reports whether an entry is an answer that failed before it showed anything.
-func isWordless(e *continuo.Entry) bool {
+// IsFailedAttempt reports whether an entry is an answer that failed before it showed anything.
+func IsFailedAttempt(e *continuo.Entry) bool {
 	return e.Role == continuo.Assistant && e.Error != nil && len(e.Error.PartialToolCalls) == 0 && !e.HasCalls() &&
 		!e.Content.IsParts() && strings.TrimSpace(e.Content.String()) == ""
 }
@@ -40,9 +38,11 @@ func isWordless(e *continuo.Entry) bool {
 // isResume reports whether an entry asks the model to go on with what broke off.
 func isResume(e *continuo.Entry) bool { return e.IsCue() && e.PartType == continuo.PartResume }
 
+// asks reports whether a model is to answer an entry.
+func asks(e *continuo.Entry) bool { return e.Role == continuo.User || e.IsCue() }
+
 // repeats reports whether a message says word for word what an older one said.
 func repeats(e, older *continuo.Entry) bool {
-	asks := e.Role == continuo.User || e.IsCue()
-	return asks && e.Role == older.Role && e.PartType == older.PartType && e.Name == older.Name &&
+	return e.Role == older.Role && e.PartType == older.PartType && e.Name == older.Name &&
 		bytes.Equal(rawjson.MustMarshal(e.Content), rawjson.MustMarshal(older.Content))
 }

@@ -54,7 +54,19 @@ func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
 		},
 		"nothing follows": {
 			func(l *entries) { l.fails("", nil) },
-			"hello|LLM_ERROR reason=upstream retryable=true\nThe model's provider failed.", "latest_user:1 in_window:2",
+			"hello", "latest_user:1 failed_attempt:2",
+		},
+		"it is asked again": {
+			func(l *entries) { l.fails("", nil); l.fails("", nil); l.assistant("Hi.") },
+			"hello|Hi.", "latest_user:1 failed_attempt:2-3 in_window:4",
+		},
+		"going on with an answer fails": {
+			func(l *entries) { l.fails("He", nil); l.cue(); l.fails("", nil) },
+			"hello|He\n\nLLM_ERROR reason=upstream retryable=true\nThe model's provider failed.|Go on.", "latest_user:1 in_window:2-3 failed_attempt:4",
+		},
+		"going on with an answer fails, then works": {
+			func(l *entries) { l.fails("He", nil); l.cue(); l.fails("", nil); l.assistant("llo.") },
+			"hello|He\n\nLLM_ERROR reason=upstream retryable=true\nThe model's provider failed.|Go on.|llo.", "latest_user:1 in_window:2-3 failed_attempt:4 in_window:5",
 		},
 	} {
 		l := &entries{}

@@ -306,13 +306,13 @@ func (o *opening) ends(e *continuo.Entry) bool {
 	switch {
 	case e.Hidden || exclude(o.view, e) != "":
 		return false
-	case o.head == nil || isWordless(o.head):
+	case o.head == nil || IsFailedAttempt(o.head):
 		o.head = e
 		return false
 	case o.head.HasCalls():
 		return e.Role != continuo.Tool
 	case o.head.Role == continuo.User || o.head.IsCue():
-		return !isWordless(e) && !isResume(e) && !repeats(e, o.head)
+		return !IsFailedAttempt(e) && !isResume(e) && !repeats(e, o.head)
 	}
 	return true
 }
