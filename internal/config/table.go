@@ -163,7 +163,7 @@ func (c *Config) requestRows() []*setting {
 		doc: "How long after its first attempt a request may be made again.",
 	}, {
 		key: "turn.breaker_failures", value: whole(&c.Turn.BreakerFailures, 0), def: "5",
-		doc: "After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. Time limits, broken connections and errors of the provider (5xx) count; rate limits and other refusals (4xx) do not. 0: never.",
+		doc: "After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. Time limits, broken connections and errors of the provider (5xx) count; rate limits and other refusals (4xx) do not. Where more answers than that are under way, the failures must outnumber them. 0: never.",
 	}, {
 		key: "turn.breaker_cooldown", value: duration(&c.Turn.BreakerCooldown), def: "30s",
 		doc: "How long a model that kept failing is left alone before one request tries it.",

@@ -5,6 +5,9 @@
 // and a request that was refused for what it says show that the upstream works. A request that its caller cancelled,
 // or ran out of time for, says nothing.
 //
+// Failures come sooner than answers: of many streams that begin at once, those that break end first. So the failures in a
+// row must outnumber the answers that are under way and have shown something.
+//
 // The trial is a caller's request, and it costs that caller nothing: when it fails, it waits for the next trial as long
 // as Patience lets it. Requests that come while a trial is under way wait for its outcome.
 //
@@ -42,7 +45,7 @@ const (
 type Options struct {
 	// Name is the upstream's, for messages. Default the provider's.
 	Name string
-	// Failures is how many in a row open the breaker. Default 5.
+	// Failures is how many in a row open the breaker, where no more answers than that are under way. Default 5.
 	Failures int
 	// Cooldown is how long it stays open before a request is let through to try. Default 30 s.
 	Cooldown time.Duration
@@ -59,6 +62,7 @@ type Model struct {
 	options  Options
 	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
 	openedAt atomic.Pointer[time.Time]
+	underWay atomic.Int64 // answers that have shown something and have not ended
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at the end of each trial
@@ -79,7 +83,8 @@ func New(inner model.Model, options Options) *Model {
 	m.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1, Timeout: options.Cooldown, OnStateChange: m.enters,
 		ReadyToTrip: func(counts gobreaker.Counts) bool {
-			return int64(counts.ConsecutiveFailures) >= int64(options.Failures)
+			row := int64(counts.ConsecutiveFailures)
+			return row >= int64(options.Failures) && row > m.underWay.Load()
 		},
 		IsExcluded: func(err error) bool { return errors.Is(err, errNothing) },
 	})
@@ -184,6 +189,7 @@ type call struct {
 	m           *Model
 	report      func(error)
 	trial       bool
+	shown, left bool // a visible piece of the answer was shown; the answer is over
 	failedTrial bool // and nothing was shown
 	ended       bool
 }
@@ -191,24 +197,44 @@ type call struct {
 // run passes an answer on. It returns the failure, which is still to be yielded.
 func (c *call) run(ctx context.Context, answer iter.Seq2[model.Delta, error], yield func(model.Delta, error) bool) error {
 	defer c.end(errNothing) // when the consumer stops, or fails inside
-	shown := false
+	defer c.leave()
 	for delta, err := range answer {
 		switch {
 		case err != nil:
 			counts := outcome(ctx, err)
-			c.failedTrial = c.trial && !shown && counts != nil && !errors.Is(counts, errNothing)
+			c.failedTrial = c.trial && !c.shown && counts != nil && !errors.Is(counts, errNothing)
+			c.leave()
 			c.end(counts)
 			return err
-		case c.trial && delta.Visible():
-			c.end(nil)
+		case delta.Visible():
+			c.show()
 		}
-		shown = shown || delta.Visible()
 		if !yield(delta, nil) {
 			return nil
 		}
 	}
 	c.end(nil)
 	return nil
+}
+
+// show counts the call among the answers under way. A trial has passed with it.
+func (c *call) show() {
+	if c.shown {
+		return
+	}
+	c.shown = true
+	c.m.underWay.Add(1)
+	if c.trial {
+		c.end(nil)
+	}
+}
+
+// leave takes the call out of the answers under way.
+func (c *call) leave() {
+	if c.shown && !c.left {
+		c.left = true
+		c.m.underWay.Add(-1)
+	}
 }
 
 // end reports the outcome; only the first one counts.

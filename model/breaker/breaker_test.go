@@ -98,6 +98,56 @@ func TestWhatDoesNotCount(t *testing.T) {
 }
 
 // Callers that leave, run out of time or stop reading neither open the breaker nor hide failures.
+// Failures come sooner than answers: of a hundred streams that begin at once, those that break end first.
+func TestAnswersUnderWayKeepItClosed(t *testing.T) {
+	long := []modeltest.Step{modeltest.Text("Once"), {Wait: time.Minute, Delta: model.Delta{Text: "upon a time"}}, modeltest.Finish()}
+	for name, c := range map[string]struct {
+		streams, failures int
+		kind              []modeltest.Step
+		want              []breaker.State
+	}{
+		"some of many break":       {streams: 5, failures: 5, kind: breaks},
+		"some of many are refused": {streams: 5, failures: 5, kind: fails},
+		"more break than are left": {streams: 5, failures: 6, kind: breaks, want: []breaker.State{breaker.Open}},
+		"few are left":             {streams: 2, failures: 3, kind: fails, want: []breaker.State{breaker.Open}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var script [][]modeltest.Step
+				for range c.streams {
+					script = append(script, long)
+				}
+				for range c.failures {
+					script = append(script, c.kind)
+				}
+				h := newHouse(script...)
+				for range c.streams {
+					go h.ask(t.Context())
+				}
+				synctest.Wait()
+				for range c.failures {
+					h.ask(t.Context())
+				}
+				if !slices.Equal(h.states, c.want) {
+					t.Errorf("states %v, want %v", h.states, c.want)
+				}
+				time.Sleep(2 * time.Minute)
+			})
+		})
+	}
+}
+
+// An answer that has ended, however, no longer counts.
+func TestAnswersThatHaveEndedDoNotKeepItClosed(t *testing.T) {
+	h := newHouse(answers, breaks, answers, fails, fails, fails)
+	for range 6 {
+		h.ask(t.Context())
+	}
+	if want := []breaker.State{breaker.Open}; !slices.Equal(h.states, want) {
+		t.Errorf("states %v, want %v", h.states, want)
+	}
+}
+
 func TestTheCallersEndSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(fails, stalls, stalls, answers, fails, fails)
