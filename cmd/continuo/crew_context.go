@@ -15,11 +15,11 @@ type crewContextCommand struct {
 	At     int64     `placeholder:"SEQ" help:"What it would have been shown when this entry was the newest. Default: now."`
 	Round  int       `placeholder:"N" help:"What it was sent in its Nth request of the conversation, from 1; -1 is the newest."`
 	Rounds bool      `help:"List its requests."`
-	Beside string    `placeholder:"ROLE" help:"Show this role's context beside it, line by line."`
+	Beside string    `placeholder:"ROLE" help:"Show, entry by entry, what each of the two sees: a table."`
 	At2    int64     `name:"at2" placeholder:"SEQ" help:"As --at, of the role beside it. Default: as --at."`
 	Round2 int       `name:"round2" placeholder:"N" help:"As --round, of the role beside it."`
 	Diff   roundPair `placeholder:"N M" help:"Show the lines that differ between two of its rounds."`
-	Plan   bool      `help:"Show for every entry why it is in or out."`
+	Plan   bool      `help:"Show for every entry why it is in or out; with --beside, for both roles."`
 	System bool      `help:"Put the system messages before the text: its system prompt, the crew's rules, who is in the crew."`
 	Raw    bool      `help:"Write the text alone."`
 	JSON   bool      `help:"Write JSON, as the API does: the context, with --round {body, sha256, same, plan, …}, with --beside and --diff {left, right, lines}, with --rounds {data}."`
@@ -28,7 +28,7 @@ type crewContextCommand struct {
 func (crewContextCommand) Help() string {
 	return `The context audit of a crew: the text that a role would be shown now, or when an entry was the newest, or was sent in one of its rounds, made again from the log. No model is asked and nothing is changed.
 
-Beside another role, or between two rounds, lines stand in the order in which they were shown: │ is in both, < only on the left, > only on the right, and ≠ has other words on either side.
+--beside is a table of entries, with what each of the two sees of them: whole, shortened, in a summary or in its notes, not repeated (it was shown or said in an earlier turn), later, left out. < is next to what only the left one is shown, > to what only the right one is, ≠ stands where they otherwise differ. Entries about which the same holds are folded. --diff shows the lines that differ between two rounds.
 
 Examples:
 
@@ -37,6 +37,7 @@ Examples:
     continuo crew context builder --rounds
     continuo crew context builder --round 2 --system
     continuo crew context builder --beside reviewer
+    continuo crew context builder --beside reviewer --plan
     continuo crew context builder --diff 1 2`
 }
 
@@ -62,8 +63,10 @@ func (c *crewContextCommand) check() error {
 		return usage("--at2 and --round2 are of the role beside it: give --beside ROLE")
 	case compares && (c.At != 0 || c.Round != 0):
 		return usage("--diff names its two rounds itself: leave --at and --round out")
-	case c.Plan && (c.Rounds || compares || c.Beside != "" || c.Raw):
-		return usage("--plan goes with one role's context: leave --rounds, --beside, --diff and --raw out")
+	case c.Plan && (c.Rounds || compares || c.Raw):
+		return usage("--plan goes with what a role sees at one place, or two roles beside each other: leave --rounds, --diff and --raw out")
+	case c.System && (c.Rounds || compares || c.Beside != ""):
+		return usage("--system goes with the text of one role: leave --rounds, --beside and --diff out")
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -276,26 +275,5 @@ func TestCycleAsJSON(t *testing.T) {
 	}
 	if got := strings.Join(types, " "); got != "entry entry entry status end" || f.notes.Len() > 0 {
 		t.Errorf("the lines are %s, and besides stands %q", got, f.notes.String())
-	}
-}
-
-// Two texts side by side never leave their columns, however wide their characters are.
-func TestColumnsKeepTheirWidth(t *testing.T) {
-	left := "User: 日本語の長い文章がここにあります。\n\nAssistant (Łódź 😀): " + strings.Repeat("long", 20) + "\tword"
-	right := "User: 日本語の長い文章がここにあります。\nAssistant (Ada): no\nand more\nand more"
-	c := columns{width: 14}
-	c.addLines(linediff.Lines(left, right))
-	var signs strings.Builder
-	for _, line := range c.rows {
-		if got := cells(line[0].text); got != c.width {
-			t.Errorf("the left column has %d cells: %q", got, line.plain())
-		}
-		if got := cells(line[2].text); got > c.width {
-			t.Errorf("the right column has %d cells: %q", got, line.plain())
-		}
-		signs.WriteString(line[1].text)
-	}
-	if text := signs.String(); !strings.Contains(text, "│") || !strings.Contains(text, "≠") {
-		t.Errorf("the signs between the columns are %q", text)
 	}
 }

@@ -1,0 +1,430 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+)
+
+// besideWidth is how wide a table of two sights gets at most.
+const besideWidth = 100
+
+// beside shows, entry by entry, what two roles see.
+func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
+	both, err := l.engine.CompareRoles(ctx, l.session, left, right)
+	if err != nil {
+		return l.explained(l.session, err)
+	}
+	if l.json {
+		return l.app.json(both)
+	}
+	width := min(l.tableWidth(), besideWidth)
+	for _, sighted := range []engine.Sighted{both.Left, both.Right} {
+		l.app.print("%s", l.paint.bold(fit(sightWords(sighted), width)))
+		for _, line := range wrapped(planWords(sighted.Plan), width) {
+			l.app.print("%s", l.paint.dim(line))
+		}
+	}
+	b := newBesideTable(l, both)
+	if l.plan {
+		l.app.print("")
+		l.printUse(b.names, both, width)
+	}
+	l.app.print("")
+	return b.print(ctx, width)
+}
+
+// printUse prints how much of its limits each of two plans uses.
+func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int) {
+	t := table{right: []bool{false, true, true}}
+	t.add(plain(""), cell{names[0], l.paint.dim}, cell{names[1], l.paint.dim})
+	for _, measure := range []struct {
+		name string
+		of   func(*continuo.Plan) (used, limit int)
+	}{
+		{"messages", func(p *continuo.Plan) (int, int) { return p.Totals.Messages, p.Limits.Messages }},
+		{"characters", func(p *continuo.Plan) (int, int) { return p.Totals.Chars, p.Limits.Chars }},
+		{"tokens", func(p *continuo.Plan) (int, int) { return p.Totals.Tokens, p.Limits.Tokens }},
+		{"besides, in tokens", func(p *continuo.Plan) (int, int) { return p.Totals.PromptSize.Tokens, 0 }},
+	} {
+		row := []cell{{measure.name, l.paint.dim}}
+		for _, plan := range []*continuo.Plan{both.Left.Plan, both.Right.Plan} {
+			used, limit := measure.of(plan)
+			words := number(used)
+			if limit > 0 {
+				words += " of " + number(limit)
+			}
+			row = append(row, plain(words))
+		}
+		t.add(row...)
+	}
+	for _, line := range t.lines(width) {
+		l.app.print("%s", line)
+	}
+}
+
+// besidePart is a stretch of the log with what each of two plans says of it; nil where the plan was made before it.
+type besidePart struct {
+	from, through int64
+	items         [2]*continuo.PlanItem
+}
+
+// besideParts yields the stretches of the log for which each of two plans has one verdict, in order.
+func besideParts(left, right *continuo.Plan) iter.Seq[besidePart] {
+	return func(yield func(besidePart) bool) {
+		plans, at := [2]*continuo.Plan{left, right}, [2]int{}
+		for next := int64(1); next <= max(left.At, right.At); {
+			part := besidePart{from: next, through: max(left.At, right.At)}
+			for side, plan := range plans {
+				for at[side] < len(plan.Items) && lastSeq(plan.Items[at[side]]) < next {
+					at[side]++
+				}
+				if at[side] == len(plan.Items) {
+					continue
+				}
+				item := &plan.Items[at[side]]
+				if item.Seq > next {
+					part.through = min(part.through, item.Seq-1)
+					continue
+				}
+				part.items[side], part.through = item, min(part.through, lastSeq(*item))
+			}
+			if !yield(part) {
+				return
+			}
+			next = part.through + 1
+		}
+	}
+}
+
+func lastSeq(item continuo.PlanItem) int64 { return max(item.Seq, item.Through) }
+
+// forNobody returns why no role of a crew is ever shown the stretch: it is a record of the crew, or a role had nothing
+// to add. Otherwise it is "".
+func (p besidePart) forNobody() string {
+	for _, item := range p.items {
+		if item != nil && item.Verdict == continuo.Excluded && (item.Reason == uiOnly || item.Reason == "placeholder") {
+			return item.Reason
+		}
+	}
+	return ""
+}
+
+// markOwnSummary says of a summary that only one side is shown that the other one never is: it was made for one role.
+func (p *besidePart) markOwnSummary() {
+	for side, item := range p.items {
+		other := p.items[1-side]
+		if isShown(item) && other != nil && !isShown(other) && slices.Contains([]string{"notes", "catch_up", "summary"}, item.Reason) {
+			p.items[1-side] = &continuo.PlanItem{Seq: p.from, Verdict: continuo.Excluded}
+		}
+	}
+}
+
+// isShown reports whether a role sees an entry itself.
+func isShown(item *continuo.PlanItem) bool {
+	if item == nil {
+		return false
+	}
+	switch item.Verdict {
+	case continuo.Kept, continuo.Previewed, continuo.Truncated, continuo.Recalled:
+		return true
+	}
+	return false
+}
+
+// seenWords says what a role sees of an entry.
+func seenWords(item *continuo.PlanItem) string {
+	if item == nil {
+		return "not yet there"
+	}
+	switch item.Verdict {
+	case continuo.Kept:
+		return "whole"
+	case continuo.Previewed, continuo.Truncated:
+		return "shortened"
+	case continuo.Recalled:
+		return "recalled"
+	case continuo.Summarized:
+		if words, ok := map[string]string{"notes": "in its notes", "catch_up": "in a catch-up"}[item.Reason]; ok {
+			return words
+		}
+		return "in a summary"
+	}
+	switch item.Reason {
+	case "seen", "own_words":
+		return "not repeated"
+	case "next_turn", "after_ask":
+		return "later"
+	case "before_reset":
+		return "before reset"
+	}
+	return "left out"
+}
+
+// besideRow is a row of the table: a stretch, what each side sees of it, and how they differ.
+type besideRow struct {
+	part  besidePart
+	words [2]string
+	sign  string
+}
+
+// isAlike reports whether the same holds of a row behind this one. A result of a tool goes with the call that it stands
+// behind, in whose message it has a line.
+func (r besideRow) isAlike(next besideRow) bool {
+	for side, item := range next.part.items {
+		isResult := item != nil && item.Role == continuo.Tool && isShown(item) && isShown(r.part.items[side])
+		if next.words[side] != r.words[side] && !isResult {
+			return false
+		}
+	}
+	return true
+}
+
+// besideTable is what two roles see of each entry.
+type besideTable struct {
+	*crewLook
+	names    [2]string
+	plans    [2]*continuo.Plan
+	rows     []besideRow
+	shown    [2]int         // how many entries one side is shown and the other one is not
+	both     int            // how many both are
+	nobody   map[string]int // entries that are not in the table, by reason
+	messages map[int64]*continuo.Entry
+}
+
+func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
+	b := &besideTable{
+		crewLook: l, names: sightNames(both.Left, both.Right), plans: [2]*continuo.Plan{both.Left.Plan, both.Right.Plan},
+		nobody: map[string]int{}, messages: map[int64]*continuo.Entry{},
+	}
+	for _, plan := range b.plans {
+		for _, message := range plan.Messages {
+			if message.Entry != nil && message.Seq != 0 {
+				b.messages[message.Seq] = message.Entry
+			}
+		}
+	}
+	for part := range besideParts(b.plans[0], b.plans[1]) {
+		b.add(part)
+	}
+	return b
+}
+
+// sightNames are short names for two sights, with their places where they are of one role.
+func sightNames(left, right engine.Sighted) (names [2]string) {
+	const most = 16
+	for i, sighted := range []engine.Sighted{left, right} {
+		names[i] = oneLine(sighted.Role, most)
+		switch {
+		case left.Role != right.Role:
+		case sighted.Request != 0:
+			names[i] += " for " + number(sighted.Request)
+		default:
+			names[i] += " at " + number(sighted.At)
+		}
+	}
+	return names
+}
+
+// add takes up a stretch.
+func (b *besideTable) add(part besidePart) {
+	if reason := part.forNobody(); reason != "" {
+		b.nobody[reason] += int(part.through - part.from + 1)
+		return
+	}
+	part.markOwnSummary()
+	row := besideRow{part: part, words: [2]string{seenWords(part.items[0]), seenWords(part.items[1])}}
+	switch left, right := isShown(part.items[0]), isShown(part.items[1]); {
+	case left && !right:
+		b.shown[0]++ // what is shown is no stretch of several
+		row.sign = "<"
+	case right && !left:
+		b.shown[1]++
+		row.sign = ">"
+	case row.words[0] != row.words[1]:
+		row.sign = "≠"
+	default:
+		row.sign = "│"
+	}
+	if isShown(part.items[0]) && isShown(part.items[1]) {
+		b.both++
+	}
+	for side, item := range part.items {
+		if b.plan && item != nil && item.Reason != "" {
+			row.words[side] += " · " + oneLine(item.Reason, 40)
+		}
+	}
+	b.rows = append(b.rows, row)
+}
+
+// rowsShown is how many rows alike stand below each other; of more, the first and the last are shown.
+const rowsShown = 4
+
+// print prints how the two differ, and the table.
+func (b *besideTable) print(ctx context.Context, width int) error {
+	for _, line := range wrapped(b.differenceWords(), width) {
+		b.app.print("%s", line)
+	}
+	b.app.print("")
+	if len(b.rows) > 0 {
+		if err := b.printRows(ctx, width); err != nil {
+			return err
+		}
+	}
+	if words := b.nobodyWords(); words != "" {
+		for _, line := range wrapped(words, width) {
+			b.app.print("%s", b.paint.dim(line))
+		}
+	}
+	return nil
+}
+
+// differenceWords says what one is shown and the other is not.
+func (b *besideTable) differenceWords() string {
+	words := fmt.Sprintf("Both are shown %s", count(b.both, "entry"))
+	for side, name := range b.names {
+		words += fmt.Sprintf("; %s alone %s", name, number(b.shown[side]))
+	}
+	return words + "."
+}
+
+// nobodyWords says what is not in the table.
+func (b *besideTable) nobodyWords() string {
+	total, reasons := 0, []string{}
+	for _, reason := range []string{uiOnly, "placeholder"} {
+		if n := b.nobody[reason]; n > 0 {
+			total += n
+			reasons = append(reasons, reason+" "+number(n))
+		}
+	}
+	switch {
+	case total == 0:
+		return ""
+	case b.plan:
+		return fmt.Sprintf("Besides, %s that no role is shown: %s.", count(total, "entry"), strings.Join(reasons, ", "))
+	}
+	return fmt.Sprintf("Besides, %s that no role is shown: records of the crew, and turns with nothing to add.", count(total, "entry"))
+}
+
+func (b *besideTable) printRows(ctx context.Context, width int) error {
+	t := table{right: []bool{true}}
+	head := func(text string) cell { return cell{text, b.paint.dim} }
+	t.add(head("entry"), head("who"), head(b.names[0]), head(" "), head(b.names[1]), head("begins"))
+	for from := 0; from < len(b.rows); {
+		if len(t.rows) > maxPlanRows {
+			t.add(head("…"), head(""), head(""), head(""), head(""), head(count(len(b.rows)-from, "more row")))
+			break
+		}
+		end := from + 1
+		for end < len(b.rows) && b.rows[from].isAlike(b.rows[end]) {
+			end++
+		}
+		if err := b.addAlike(ctx, &t, b.rows[from:end]); err != nil {
+			return err
+		}
+		from = end
+	}
+	for _, line := range t.lines(width) {
+		b.app.print("%s", line)
+	}
+	return nil
+}
+
+// addAlike adds rows in which each side sees the same. Of many it adds the first and the last.
+func (b *besideTable) addAlike(ctx context.Context, t *table, rows []besideRow) error {
+	for i, row := range rows {
+		if len(rows) > rowsShown && i > 0 && i < len(rows)-1 {
+			if i == 1 {
+				folded := rows[1 : len(rows)-1]
+				t.add(b.cells(rangeWords(folded[0].part.from, folded[len(folded)-1].part.through), "", row,
+					cell{count(entriesIn(folded), "entry") + ", the same", b.paint.dim})...)
+			}
+			continue
+		}
+		entry, err := b.entry(ctx, row.part.from)
+		if err != nil {
+			return err
+		}
+		who, words := whoSaid(entry), b.wordsOf(entry)
+		if n := entriesIn(rows[i : i+1]); n > 1 {
+			who, words = "", cell{count(n, "entry") + ", the first: " + words.text, b.paint.dim}
+		}
+		t.add(b.cells(rangeWords(row.part.from, row.part.through), who, row, words)...)
+	}
+	return nil
+}
+
+// cells are those of a row of the table.
+func (b *besideTable) cells(seqs, who string, row besideRow, words cell) []cell {
+	cells := []cell{plain(seqs), plain(who), b.seenCell(row, 0), {row.sign, b.paint.dim}, b.seenCell(row, 1), words}
+	if row.sign != "│" {
+		cells[3].paint = b.paint.bold
+	}
+	return cells
+}
+
+func (b *besideTable) seenCell(row besideRow, side int) cell {
+	const most = 26
+	c := cell{fit(row.words[side], most), b.paint.yellow}
+	switch item := row.part.items[side]; {
+	case item != nil && item.Verdict == continuo.Kept:
+		c.paint = b.paint.green
+	case item == nil || item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded:
+		c.paint = b.paint.dim
+	}
+	return c
+}
+
+// entry returns the entry at seq: from the messages of the plans, or from the log.
+func (b *besideTable) entry(ctx context.Context, seq int64) (*continuo.Entry, error) {
+	if entry := b.messages[seq]; entry != nil {
+		return entry, nil
+	}
+	for entry, err := range b.wired.log.Read(ctx, b.conversation, continuo.Range{From: seq, To: seq}) {
+		return &entry, err
+	}
+	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// whoSaid names the author of an entry as people do.
+func whoSaid(entry *continuo.Entry) string {
+	const most = 12
+	name := ""
+	if entry.Author != nil {
+		name = cmp.Or(entry.Author.DisplayName, entry.Author.RoleName)
+	}
+	switch entry.Role {
+	case continuo.User:
+		return oneLine(cmp.Or(name, "User"), most)
+	case continuo.Assistant:
+		return oneLine(cmp.Or(name, entry.NodeID, string(entry.Role)), most)
+	}
+	if entry.Summary != nil {
+		if entry.PartType == continuo.PartNotes {
+			return "notes"
+		}
+		return "summary"
+	}
+	return string(entry.Role)
+}
+
+func rangeWords(from, through int64) string {
+	if from == through {
+		return number(from)
+	}
+	return number(from) + "–" + number(through)
+}
+
+// entriesIn counts the entries of rows.
+func entriesIn(rows []besideRow) (n int) {
+	for _, row := range rows {
+		n += int(row.part.through - row.part.from + 1)
+	}
+	return n
+}
