@@ -15,7 +15,7 @@ import (
 // Options configure Open; the zero value works.
 type Options struct {
 	// Timeout ends a removal, a page of a list, or the beginning of a read. Sending and receiving an object
-	// may take any time, as long as no such time passes without a byte. It is not for folders and memory,
+	// may take any time, as long as no such time passes without a byte. It is not for folders,
 	// where nothing waits for a network. Default 30 s.
 	Timeout time.Duration
 	// Now is the clock, for the age of what a crash left behind. Default time.Now.
@@ -45,10 +45,10 @@ type engine interface {
 	close() error
 }
 
-// Open opens what location names: the path of a folder, which is made when it is missing, file:///FOLDER,
-// mem:// for memory that is gone after Close, or s3://BUCKET?endpoint=URL&region=NAME&prefix=TEXT. There, region
-// and endpoint may be missing where the AWS settings of this user or machine name them, as they name the
-// credentials; an endpoint is addressed by path and may be http. It fails with continuo.ErrInvalid where the location
+// Open opens what location names: the path of a folder, which is made when it is missing, file:///FOLDER, or
+// s3://BUCKET?endpoint=URL&region=NAME&prefix=TEXT. There, region and endpoint may be missing where the AWS
+// settings of this user or machine name them, as they name the credentials; an endpoint is addressed by path
+// and may be http. It fails with continuo.ErrInvalid where the location
 // cannot be understood, ErrReadOnly or ErrFull where the folder cannot be written, and ErrUnavailable where
 // the bucket cannot be reached, is missing, or is not for these credentials.
 func Open(ctx context.Context, location string, options Options) (*Bucket, error) {

@@ -15,7 +15,6 @@ import (
 func eachKind(t *testing.T, run func(t *testing.T, b *Bucket)) {
 	for kind, location := range map[string]func(t *testing.T) string{
 		"folder": func(t *testing.T) string { return t.TempDir() },
-		"mem":    func(*testing.T) string { return "mem://" },
 		"s3":     func(t *testing.T) string { return startS3(t).location("") },
 	} {
 		t.Run(kind, func(t *testing.T) { run(t, openAt(t, location(t))) })

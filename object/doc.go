@@ -1,6 +1,6 @@
 // Package object keeps large bytes outside of the database: outputs of tools, attachments, archives and
-// backups. Open takes a location and returns a continuo.ObjectStore over a folder, over a bucket of an
-// S3-compatible service, or in memory.
+// backups. Open takes a location and returns a continuo.ObjectStore over a folder or over a bucket of an
+// S3-compatible service.
 //
 // In a folder, an object is one file below its name: conv_1/out_2 is FOLDER/conv_1/out_2. What is being
 // written lies in FOLDER/~new, a name that no object can have, and is renamed when all of it is on the disk.

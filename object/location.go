@@ -14,7 +14,7 @@ import (
 
 // location is where objects are kept.
 type location struct {
-	kind   string // folder, mem, s3
+	kind   string // folder, s3
 	folder string
 	s3     s3Location
 }
@@ -29,42 +29,32 @@ type s3Location struct {
 
 // String names the location without what could be secret.
 func (l location) String() string {
-	switch l.kind {
-	case "s3":
+	if l.kind == "s3" {
 		return "s3://" + l.s3.bucket
-	case "mem":
-		return "mem://"
 	}
 	return l.folder
 }
 
 func (l location) open(ctx context.Context, options Options) (engine, error) {
-	switch l.kind {
-	case "s3":
+	if l.kind == "s3" {
 		return openS3(ctx, l.s3, options)
-	case "mem":
-		return openMemory(options), nil
 	}
 	return openFolder(l.folder, options)
 }
 
 func parseLocation(text string) (location, error) {
-	scheme, rest, isURL := strings.Cut(text, "://")
+	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case text == "":
 		return location{}, fmt.Errorf("%w: the location is empty; name a folder", continuo.ErrInvalid)
 	case !isURL:
 		return location{kind: "folder", folder: text}, nil
-	case scheme == "mem" && rest == "":
-		return location{kind: "mem"}, nil
-	case scheme == "mem":
-		return location{kind: "mem"}, fmt.Errorf("%w: nothing follows mem://", continuo.ErrInvalid)
 	case scheme == "file":
 		return parseFile(text)
 	case scheme == "s3":
 		return parseS3(text)
 	}
-	return location{folder: scheme + "://"}, fmt.Errorf("%w: a location is a folder, file:///FOLDER, s3://BUCKET or mem://", continuo.ErrInvalid)
+	return location{folder: scheme + "://"}, fmt.Errorf("%w: a location is a folder, file:///FOLDER or s3://BUCKET", continuo.ErrInvalid)
 }
 
 func parseFile(text string) (location, error) {

@@ -16,7 +16,6 @@ func TestLocations(t *testing.T) {
 		"/var/objects":         {kind: "folder", folder: "/var/objects"},
 		"file:///var/objects":  {kind: "folder", folder: filepath.FromSlash("/var/objects")},
 		"file:///with%20space": {kind: "folder", folder: filepath.FromSlash("/with space")},
-		"mem://":               {kind: "mem"},
 		"s3://bucket":          {kind: "s3", s3: s3Location{bucket: "bucket"}},
 		"s3://bucket/":         {kind: "s3", s3: s3Location{bucket: "bucket"}},
 		"s3://my.bucket?endpoint=http://127.0.0.1:9000&region=eu-west-1&prefix=/a/b/": {kind: "s3", s3: s3Location{
@@ -31,7 +30,7 @@ func TestLocations(t *testing.T) {
 
 func TestLocationsThatAreNone(t *testing.T) {
 	for _, text := range []string{
-		"", "mem://x", "gs://bucket", "azblob://x", "http://bucket", "://", "file://host/folder", "file://", "file:///a?b=c",
+		"", "mem://", "gs://bucket", "azblob://x", "http://bucket", "://", "file://host/folder", "file://", "file:///a?b=c",
 		"s3://", "s3:///", "s3://bucket/folder", "s3://bucket:9000", "s3://bucket?endpoint=127.0.0.1:9000", "s3://bucket?endpoint=ftp://x",
 		"s3://bucket?endpoint=http://key:hunter2@host", "s3://bucket?Region=x", "s3://bucket?region=a&region=b", "s3://bucket?prefix=../a",
 		"s3://bucket?prefix=a%20b", "s3://key:hunter2@bucket", "s3://key:hunter2@bucket?x=%zz", "s3://bucket?secret=hunter2", "s3://key:hunter2@%zz",

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,6 +56,41 @@ func TestABucketThatIsMissing(t *testing.T) {
 	}
 	if _, err := b.ReadObject(t.Context(), "a", 0, -1); !errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("read: %v", err)
+	}
+	if err := b.DeleteObject(t.Context(), "a"); !errors.Is(err, continuo.ErrUnavailable) {
+		t.Errorf("delete: %v", err)
+	}
+}
+
+func TestADeleteIsOneRequest(t *testing.T) {
+	f := startS3(t)
+	b := openAt(t, f.location(""))
+	before := f.count("")
+	for range 2 { // the object is missing; deleting it is not an error
+		if err := b.DeleteObject(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := f.count("") - before; n != 2 || f.count("DELETE ") != 2 {
+		t.Errorf("%d requests for two deletes: %q", n, f.requests)
+	}
+}
+
+// TestAServiceThatIgnoresRanges sends the whole object where a part of it is asked for.
+func TestAServiceThatIgnoresRanges(t *testing.T) {
+	f := startS3(t)
+	b := openAt(t, f.location(""))
+	f.answerWith(func(w http.ResponseWriter, _ *http.Request) bool {
+		_, _ = io.WriteString(w, "0123456789")
+		return true
+	})
+	for _, part := range [][2]int64{{3, 4}, {0, 4}, {3, -1}, {3, math.MaxInt64}, {0, 0}} {
+		body, err := b.ReadObject(t.Context(), "a", part[0], part[1])
+		if err == nil {
+			data, _ := io.ReadAll(body)
+			_ = body.Close()
+			t.Errorf("%d bytes from %d: read %q, want an error", part[1], part[0], data)
+		}
 	}
 }
 

@@ -15,10 +15,6 @@ func TestFolder(t *testing.T) {
 
 func TestFolderIsBounded(t *testing.T) { objecttest.Bounded(t, openAt(t, t.TempDir()), 4<<20) }
 
-func TestMemory(t *testing.T) {
-	objecttest.Run(t, func(t *testing.T) continuo.ObjectStore { return openAt(t, "mem://") })
-}
-
 func TestS3(t *testing.T) {
 	objecttest.Run(t, func(t *testing.T) continuo.ObjectStore { return openAt(t, startS3(t).location("")) })
 }

@@ -54,7 +54,7 @@ func (c *Config) storeRows(home string) []*setting {
 	}, {
 		key: "objects.location", value: place(&c.Objects.Location, home),
 		phrase: "store.path with .objects behind it", example: "~/.local/share/continuo/continuo.db.objects",
-		doc: "Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it.",
+		doc: "Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name&prefix=folder (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it.",
 	}, {
 		key: "objects.inline_output_bytes", value: between(&c.Objects.InlineOutputBytes, 1, maxInlineBytes), def: "262144",
 		doc: "Up to how many bytes (UTF-8) a tool's output stands in its entry in the database. A larger one is an object, and its entry has a preview. It counts for what is appended from then on.",

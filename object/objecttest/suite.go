@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -150,6 +151,8 @@ func testRanges(t *testing.T, store continuo.ObjectStore) {
 		{"a/digits", 0, -1, "0123456789"},
 		{"a/digits", 0, 10, "0123456789"},
 		{"a/digits", 0, 100, "0123456789"},
+		{"a/digits", 0, math.MaxInt64, "0123456789"},
+		{"a/digits", 3, math.MaxInt64, "3456789"},
 		{"a/digits", 3, 4, "3456"},
 		{"a/digits", 3, -1, "3456789"},
 		{"a/digits", 9, 1, "9"},

@@ -7,22 +7,13 @@ import (
 
 	"github.com/aws/smithy-go"
 	continuo "github.com/continuo-log/continuo"
-	"gocloud.dev/gcerrors"
 )
 
 // errBeyond says that a range begins where the object has ended.
 var errBeyond = errors.New("the object ends before")
 
-// translateCloud gives an error of the library the root's word for it.
-func translateCloud(err error) error {
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		return continuo.ErrNotFound
-	}
-	return err
-}
-
-// translateS3 does it for an S3-compatible service: by the code that the service sent, and where it sent none,
-// the service was not reached.
+// translateS3 returns the root's error for one of the SDK's, by the code that the service sent. An error without
+// such a code means that the service was not reached.
 func translateS3(err error) error {
 	if err == nil {
 		return nil
@@ -65,7 +56,7 @@ func isBusy(code string) bool {
 	return false
 }
 
-// innermost leaves out what the library and the SDK put around an error of the network.
+// innermost leaves out what the SDK puts around an error of the network.
 func innermost(err error) error {
 	var network *url.Error
 	if errors.As(err, &network) {
