@@ -48,6 +48,7 @@ var errorKinds = []ErrorKind{
 	{ErrUnknownAgent, "invalid_request", ClassInvalid, false},
 	{ErrNotResumable, "not_resumable", ClassConflict, false},
 	{ErrRunOver, "run_over", ClassConflict, false},
+	{ErrDecided, "decided", ClassConflict, false},
 	{ErrRunWaits, "run_waiting", ClassConflict, false},
 	{ErrRunUnderWay, "run_under_way", ClassConflict, false},
 	{workflow.ErrNotRepairable, "not_repairable", ClassConflict, false},

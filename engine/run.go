@@ -53,6 +53,8 @@ type RunStatus struct {
 var (
 	ErrRunOver  = errors.New("the run is over")
 	ErrRunWaits = errors.New("the run waits for a person's decision")
+	// ErrDecided says that somebody else has decided otherwise on a call, or its turn has ended.
+	ErrDecided = errors.New("the call has been decided on")
 	// ErrRunUnderWay says that a run has to be stopped before it can be repaired.
 	ErrRunUnderWay = errors.New("the run is under way")
 )

@@ -122,30 +122,42 @@ func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pending
 	if err != nil {
 		return err
 	}
-	if err := e.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment}); err != nil {
+	if found.State != continuo.TurnRunning {
+		return fmt.Errorf("turn %s: %w", found.ID, continuo.ErrNotRunning)
+	}
+	asked, err := e.keeper.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment})
+	if err != nil {
 		return err
 	}
-	return e.awaitDecided(ctx, found, meant.call.ID)
+	return e.awaitDecided(ctx, found, asked, meant.call.ID, decision.Approved)
 }
 
-// awaitDecided waits until a turn has taken up the decision on a call, so that nobody who looks then is asked about it
-// again. Where that takes longer than a turn waits for its conversation, the decision is recorded and on its way.
-func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, callID string) error {
+// awaitDecided waits until a turn has taken up a decision on a call, so that nobody who looks then is asked about it
+// again, and fails with ErrDecided where somebody else's was the first and says otherwise. Where that takes longer than a
+// turn waits for its conversation, the decision is recorded and on its way.
+func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, asked int64, callID string, approved bool) error {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Wait)
 	defer cancel()
-	listener := e.Log.Listen(running.ConversationID)
-	defer listener.Close()
-	for {
-		changed := listener.Changed()
-		waiting, err := e.Waiting(ctx, running)
-		if ctx.Err() != nil {
+	for event, err := range e.keeper.Follow(ctx, running.ConversationID, running.ID, asked) {
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		}
-		open := slices.ContainsFunc(waiting, func(call turn.WaitingCall) bool { return call.ID == callID })
-		if err != nil || !open || !listener.Wait(ctx, changed, otherPoll) {
+		case err != nil:
 			return err
+		case event.Kind != turn.Decided || event.Call.ID != callID:
+			continue
+		case event.Decision.Allowed == approved:
+			return nil
+		case event.Decision.Allowed:
+			return fmt.Errorf("call %s: %w: it was allowed", callID, ErrDecided)
 		}
+		word := "it was denied"
+		if event.Decision.Reason != "" {
+			word += ": " + event.Decision.Reason
+		}
+		return fmt.Errorf("call %s: %w: %s", callID, ErrDecided, word)
 	}
+	return fmt.Errorf("turn %s: %w: it ended before it knew of the decision", running.ID, continuo.ErrNotRunning)
 }
 
 // awaitQuestion waits until a run asks again about a call that its newest turn had asked about when its process ended.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,45 @@ func TestARunWaitsForAYesToACall(t *testing.T) {
 			t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
 		}
 	})
+}
+
+// contested is a store in which somebody else decides otherwise on each call a moment earlier.
+type contested struct{ continuo.Store }
+
+func (c contested) SignalTurn(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
+	other := signal
+	other.Kind, other.Reason = continuo.SignalDeny, "not today"
+	if signal.Kind == continuo.SignalDeny {
+		other.Kind, other.Reason = continuo.SignalAllow, ""
+	}
+	if err := c.Store.SignalTurn(ctx, conversationID, turnID, other); err != nil {
+		return err
+	}
+	return c.Store.SignalTurn(ctx, conversationID, turnID, signal)
+}
+
+// TestWhoDecidesSecondIsToldSo decides on a call that somebody else decides on otherwise at the same time.
+func TestWhoDecidesSecondIsToldSo(t *testing.T) {
+	for _, approved := range []bool{true, false} {
+		t.Run(fmt.Sprintf("approved=%t", approved), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, write := storetest.NewMemory(), &counted{name: "write"}
+				m := &actor{answer: writing("work")}
+				one, two := stage(t, store, m, asksBefore(t, askingStep, write)), stage(t, contested{store}, m, asksBefore(t, askingStep, write))
+				run := startOf(t, one, "asking")
+				time.Sleep(time.Hour)
+				waitsForCalls(t, two, run, 1)
+				_, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: approved, Comment: "mine"}, true)
+				want := map[bool]string{true: "denied: not today", false: "allowed"}[approved]
+				if !errors.Is(err, engine.ErrDecided) || !strings.Contains(err.Error(), want) {
+					t.Errorf("the second is told %v", err)
+				}
+				if status := until(t, one, run); status.State != continuo.RunFinished || (len(write.ids) == 1) == approved {
+					t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
+				}
+			})
+		})
+	}
 }
 
 func TestOfSeveralCallsOneIsNamed(t *testing.T) {

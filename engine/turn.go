@@ -248,7 +248,8 @@ func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, dec
 	if t.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", t.ID, continuo.ErrNotRunning)
 	}
-	return e.keeper.Decide(ctx, t, callID, decision)
+	_, err := e.keeper.Decide(ctx, t, callID, decision)
+	return err
 }
 
 // Waiting lists the calls of a turn that wait for a person's decision, in the order in which they came.

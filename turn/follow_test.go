@@ -320,7 +320,7 @@ func TestWaitingForAPersonIsNotTheTurnsTime(t *testing.T) {
 			asked++
 			time.Sleep(20 * time.Minute)
 			running := continuo.Turn{ID: event.TurnID, ConversationID: h.conversation.ID, State: continuo.TurnRunning}
-			if err := h.keeper.Decide(context.Background(), running, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
+			if _, err := h.keeper.Decide(context.Background(), running, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -349,7 +349,7 @@ func TestAfterAQuestionTheTurnsTimeGoesOn(t *testing.T) {
 			}
 			time.Sleep(24 * time.Hour)
 			running := continuo.Turn{ID: event.TurnID, ConversationID: h.conversation.ID, State: continuo.TurnRunning}
-			if err := h.keeper.Decide(context.Background(), running, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
+			if _, err := h.keeper.Decide(context.Background(), running, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

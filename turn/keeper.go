@@ -247,12 +247,13 @@ func (k *Keeper) Partial(ctx context.Context, turn continuo.Turn) (string, error
 	}
 }
 
-// Decide tells a running turn what a person decided on a call that waits. The first decision counts. It
-// fails with continuo.ErrNotFound when no call of that id waits, and like [Keeper.Signal].
-func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, decision Decision) error {
+// Decide tells a running turn what a person decided on a call that waits. The first decision counts: the Decided event
+// after the one whose id is returned, the call's Asked, has it. It fails with continuo.ErrNotFound when no call of that id
+// waits, and like [Keeper.Signal].
+func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, decision Decision) (askedAt int64, err error) {
 	asked, err := k.asked(ctx, turn)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, event := range asked {
 		if event.Call.ID != callID {
@@ -262,9 +263,9 @@ func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, 
 		if decision.Allowed {
 			signal.Kind = continuo.SignalAllow
 		}
-		return k.Signal(ctx, turn.ConversationID, turn.ID, signal)
+		return event.ID, k.Signal(ctx, turn.ConversationID, turn.ID, signal)
 	}
-	return fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, turn.ID)
+	return 0, fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, turn.ID)
 }
 
 // asked returns the Asked events of a turn that nobody has decided on.

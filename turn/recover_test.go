@@ -247,7 +247,7 @@ func TestAnAllowedCallRunsWhenItsDecisionIsStored(t *testing.T) {
 				go func() { ended <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
 				time.Sleep(time.Second)
 				running := journal.Turn()
-				if err := other.Decide(t.Context(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
+				if _, err := other.Decide(t.Context(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)

@@ -78,7 +78,7 @@ func TestADecisionCountsForOneCallOnly(t *testing.T) {
 			}
 			allowed = true
 			running := continuo.Turn{ID: event.TurnID, ConversationID: h.conversation.ID, State: continuo.TurnRunning}
-			if err := h.keeper.Decide(context.Background(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
+			if _, err := h.keeper.Decide(context.Background(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,7 +120,7 @@ func TestALateDecisionIsNotTheNextCalls(t *testing.T) {
 				time.Sleep(5*time.Minute - time.Millisecond)
 				running := continuo.Turn{ID: event.TurnID, ConversationID: h.conversation.ID, State: continuo.TurnRunning}
 				deaf.Store(true)
-				if err := elsewhere.Decide(context.Background(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
+				if _, err := elsewhere.Decide(context.Background(), running, "call_0", turn.Decision{Allowed: true}); err != nil {
 					t.Fatal(err)
 				}
 			} else {

@@ -253,7 +253,7 @@ func (w *runWatch) decideCall(ctx context.Context, q *question, said decided) er
 }
 
 func unlessDecided(err error) error {
-	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, engine.ErrRunOver) {
+	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, engine.ErrRunOver) || errors.Is(err, engine.ErrDecided) {
 		return nil
 	}
 	return err
