@@ -17,8 +17,9 @@ type OverflowError struct {
 	// The parts that cannot be left out, each with its size. OpenCycle is the rest of an open cycle that the view shows
 	// whole.
 	Prompt, NewestUser, OpenGroup, OpenCycle Size
-	// Answer is how many tokens of the model's window are held back for the answer.
-	Answer int
+	// Answer is how many tokens of the model's window are held back for the answer: Output, which the model may take
+	// (models.NAME.max_output_tokens), or Reserved, what the prompt leaves of the view's reserve, whichever is more.
+	Answer, Output, Reserved int
 }
 
 // Messages is the size of the parts that are messages of the log.
@@ -54,13 +55,26 @@ func (e *OverflowError) parts(text func(Size) string) string {
 // help says what to do about a model's window that is too small.
 func (e *OverflowError) help() string {
 	const window = "raise models.NAME.context_window if the model has a larger window, or choose another model"
-	switch {
-	case e.Prompt.Tokens+e.Messages().Tokens <= e.ModelWindow:
-		return "lower models.NAME.max_output_tokens or chat.reserved_tokens, " + window
-	case e.Prompt.Tokens >= e.ModelWindow:
+	if e.Prompt.Tokens >= e.ModelWindow {
 		return "shorten the prompts or deny tools (tools.deny), " + window
 	}
-	return "shorten the message, " + window
+	return e.helpBy() + "shorten the message, " + window
+}
+
+// helpBy names the settings that hold back more than is left, with the values at which the request fits.
+func (e *OverflowError) helpBy() string {
+	left := e.ModelWindow - e.Prompt.Tokens - e.Messages().Tokens
+	if left <= 0 {
+		return ""
+	}
+	var settings []string
+	if e.Output > left {
+		settings = append(settings, fmt.Sprintf("models.NAME.max_output_tokens to %d or less", left))
+	}
+	if e.Reserved > left {
+		settings = append(settings, fmt.Sprintf("chat.reserved_tokens to %d or less", left+e.Prompt.Tokens))
+	}
+	return "lower " + strings.Join(settings, " and ") + ", "
 }
 
 func sizeText(s Size) string {

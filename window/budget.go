@@ -31,8 +31,11 @@ const answerShare = 4
 
 // answerTokens is how many tokens of the model's window are held back for the answer: as many as it may take, or what
 // the prompt leaves of the view's Reserve.
-func (b *build) answerTokens() int {
-	return max(b.in.Output, min(b.view.Reserve-b.in.Prompt.Tokens, b.in.ModelWindow/answerShare), 0)
+func (b *build) answerTokens() int { return max(b.in.Output, b.reserved()) }
+
+// reserved is what the prompt leaves of the view's Reserve, bounded by the answer's share of the window.
+func (b *build) reserved() int {
+	return max(min(b.view.Reserve-b.in.Prompt.Tokens, b.in.ModelWindow/answerShare), 0)
 }
 
 // room is how many tokens of the model's window are left to messages; known is false where the window is not known.
@@ -152,6 +155,7 @@ func (b *build) overflowOf(limits budget, parts continuo.OverflowError) error {
 	parts.View, parts.Limits, parts.Prompt = b.view.Name, continuo.Size(limits.Limits), b.in.Prompt
 	if room, known := b.room(); known && parts.Messages().Tokens > room {
 		parts.Model, parts.ModelWindow, parts.Answer = b.in.Model, b.in.ModelWindow, b.answerTokens()
+		parts.Output, parts.Reserved = b.in.Output, b.reserved()
 		parts.Limits = continuo.Size{Tokens: max(room, 0)}
 	}
 	return &parts

@@ -250,6 +250,51 @@ func TestOverflowNamesTheSizes(t *testing.T) {
 	}
 }
 
+// A setting that the error names changes the outcome, at the value that it names.
+func TestOverflowNamesTheSettingThatHelps(t *testing.T) {
+	const output, reserve = "lower models.NAME.max_output_tokens", "lower chat.reserved_tokens"
+	for name, c := range map[string]struct {
+		output, reserve, message int
+		want                     string
+	}{
+		"nothing set":               {0, 4500, 650, reserve + " to 350 or less, shorten"},
+		"a small output":            {10, 4500, 650, reserve + " to 350 or less, shorten"},
+		"a large output":            {400, 310, 650, output + " to 50 or less, shorten"},
+		"both":                      {400, 4500, 650, output + " to 50 or less and chat.reserved_tokens to 350 or less, shorten"},
+		"too long for any":          {400, 4500, 800, "tokens in all; shorten the message"},
+		"nothing is left to answer": {0, 4500, 700, "tokens in all; shorten the message"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := window.DefaultSettings()
+			settings.ChatReserve = c.reserve
+			in := window.Input{At: 1, Counter: chars{}, ModelWindow: 1000, Prompt: continuo.Size{Tokens: 300}, Output: c.output}
+			l := &entries{}
+			l.user(strings.Repeat("long", c.message-4)) // and 4 for the message
+			build := func() error {
+				view, err := settings.View(window.Codex)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = window.Build(l, view, in)
+				return err
+			}
+			err := build()
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v", err)
+			}
+			if strings.Contains(err.Error(), output) {
+				in.Output = 50
+			}
+			if strings.Contains(err.Error(), "chat.reserved_tokens") {
+				settings.ChatReserve = 350
+			}
+			if err := build(); (err == nil) != strings.Contains(c.want, "lower") {
+				t.Errorf("with what it names: %v", err)
+			}
+		})
+	}
+}
+
 func TestOutputsAreCutDownBeforeOldMessagesGo(t *testing.T) {
 	l := &entries{}
 	l.user("begin")
