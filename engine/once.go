@@ -125,23 +125,6 @@ func (e *Engine) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, 
 	return err == nil, err
 }
 
-// failureOf is the error of the newest answer of a failed turn; nil where the log has none.
-func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo.TurnError, error) {
-	conversation, err := e.Log.Conversation(ctx, failed.ConversationID) // the turn may have been closed just now
-	if err != nil {
-		return nil, err
-	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
-		if err != nil {
-			return nil, err
-		}
-		if entry.TurnID == failed.ID && entry.Error != nil {
-			return entry.Error, nil
-		}
-	}
-	return nil, nil
-}
-
 // resuming begins a turn that goes on with one that failed.
 func (e *Engine) resuming(failed continuo.Turn, choose func(continuo.Conversation) choice) beginning {
 	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {

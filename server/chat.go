@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,6 +34,8 @@ type chatIDs struct {
 	SessionID      string `json:"session_id"`
 	ConversationID string `json:"conversation_id"`
 	TurnID         string `json:"turn_id"`
+	// Resumed is the turn that this one goes on with, if any. It is known when the turn has begun.
+	Resumed *engine.Resumed `json:"resumed,omitempty"`
 }
 
 // chatAnswer is what a turn gives.
@@ -107,7 +110,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Cha
 		if err != nil {
 			return p.failure(err)
 		}
-		p.take(event)
+		if err := s.take(r.Context(), p, event); err != nil {
+			return p.failure(err)
+		}
 	}
 	answer, failure := p.end()
 	if failure != nil {
@@ -190,6 +195,15 @@ type progress struct {
 	usage  continuo.Usage
 }
 
+// take notes an event, and with the first one which turn this one goes on with.
+func (s *server) take(ctx context.Context, p *progress, event turn.Event) (err error) {
+	if p.lastID == 0 {
+		p.ids.Resumed, err = s.engine.Resumed(ctx, p.ids.ConversationID, p.ids.TurnID)
+	}
+	p.take(event)
+	return err
+}
+
 // take notes an event.
 func (p *progress) take(event turn.Event) {
 	p.lastID = event.ID
@@ -239,6 +253,9 @@ func (p *progress) failure(err error) error {
 	}
 	failed.beside = members("session_id", p.ids.SessionID, "conversation_id", p.ids.ConversationID, "turn_id", p.ids.TurnID,
 		"response", response, "usage", p.usage)
+	if p.ids.Resumed != nil {
+		failed.beside = append(failed.beside, members("resumed", p.ids.Resumed)...)
+	}
 	return failed
 }
 

@@ -36,7 +36,9 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
 		}
-		p.take(event)
+		if err := s.take(r.Context(), p, event); err != nil {
+			return s.endStream(w, r, out, p, p.failure(err))
+		}
 		if out.tell(event, p); out.gone() {
 			return nil // the turn goes on without a listener
 		}

@@ -162,7 +162,7 @@ func TestStreamAlwaysEnds(t *testing.T) {
 	for _, last := range []string{"", "done", "error"} {
 		recorder := httptest.NewRecorder()
 		out := newEventStream(recorder, time.Hour)
-		out.sendAs(0, "turn", chatIDs{"s", "c", "t"})
+		out.sendAs(0, "turn", chatIDs{SessionID: "s", ConversationID: "c", TurnID: "t"})
 		if last != "" {
 			out.sendAs(0, last, struct{}{})
 		}

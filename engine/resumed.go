@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Resumed tells of the turn that another one goes on with.
+type Resumed struct {
+	TurnID string `json:"turn_id"`
+	// Response is what its model had said when it broke off, behind what the turns had said that it went on with.
+	Response string `json:"response"`
+}
+
+// Resumed finds out what a turn goes on with; nil for a turn with an input of its own.
+func (e *Engine) Resumed(ctx context.Context, conversationID, turnID string) (*Resumed, error) {
+	next, err := e.Log.Turns().Turn(ctx, conversationID, turnID)
+	if err != nil || next.Resumes == "" {
+		return nil, err
+	}
+	resumed := &Resumed{TurnID: next.Resumes}
+	for id := next.Resumes; id != ""; {
+		failed, err := e.Log.Turns().Turn(ctx, conversationID, id)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := e.failedAnswer(ctx, failed)
+		if err != nil {
+			return nil, err
+		}
+		if answer != nil {
+			resumed.Response = answer.Content.String() + resumed.Response
+		}
+		id = failed.Resumes
+	}
+	return resumed, nil
+}
+
+// failureOf is the error of the newest answer of a failed turn; nil where the log has none.
+func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo.TurnError, error) {
+	answer, err := e.failedAnswer(ctx, failed)
+	if answer == nil {
+		return nil, err
+	}
+	return answer.Error, err
+}
+
+// failedAnswer is the newest answer of a failed turn that is not whole; nil where the log has none.
+func (e *Engine) failedAnswer(ctx context.Context, failed continuo.Turn) (*continuo.Entry, error) {
+	conversation, err := e.Log.Conversation(ctx, failed.ConversationID) // the turn may have been closed just now
+	if err != nil {
+		return nil, err
+	}
+	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.TurnID == failed.ID && entry.Error != nil {
+			return &entry, nil
+		}
+	}
+	return nil, nil
+}
