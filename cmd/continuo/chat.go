@@ -12,14 +12,18 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
+
+// usualView is what the terminal shows a model where neither a flag nor the agent says.
+const usualView = window.Codex
 
 type chatCommand struct {
 	ownerFlag
 	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
 	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
 	Resume  bool    `help:"Go on with the answer that broke off, print what comes and leave."`
-	View    *string `enum:"${views}" help:"What the model is shown: ${turnviews}. Default: as the agent says, else continuity."`
+	View    *string `enum:"${views}" help:"What the model is shown: ${turnviews}. Default: as the agent says, else ${usualview}."`
 	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
 	Agent   *string `placeholder:"AGENT" help:"Who answers from the next message on: an agent of the settings, or none. Default: as the conversation is."`
 	Model   *string `placeholder:"NAME" help:"Who answers (model)."`

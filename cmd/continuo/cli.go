@@ -19,7 +19,7 @@ type cli struct {
 
 	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
 	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
-	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, stop, cancel, approve."`
+	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, repair, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
 	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init, schema."`
 	Telegram      telegramCommand      `cmd:"" help:"Let a crew talk in a chat on Telegram."`
@@ -84,7 +84,7 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 		kong.Description(about+"\n\nExit codes:\n\n"+exitHelp()),
 		kong.Writers(c.out, c.err),
 		kong.Exit(os.Exit),
-		kong.Vars{"views": strings.Join(window.TurnNames(), ","), "turnviews": strings.Join(window.TurnNames(), ", "), "allviews": strings.Join(window.Names(), ", "), "version": "continuo " + readVersion().Version},
+		kong.Vars{"views": strings.Join(window.TurnNames(), ","), "turnviews": strings.Join(window.TurnNames(), ", "), "allviews": strings.Join(window.Names(), ", "), "usualview": usualView, "version": "continuo " + readVersion().Version},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)
 	if err == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/window"
 )
 
 // talk is a chat in the terminal or over pipes.
@@ -221,7 +220,7 @@ func (t *talk) say(ctx context.Context, message string) error {
 	}
 	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Chat(ctx, engine.ChatRequest{
-			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: window.Codex,
+			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: usualView,
 		})
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/window"
 )
 
 // slashCommand is a command of a talk.
@@ -74,7 +73,7 @@ func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
 	}
 	next := t.conversation
 	next.ActiveMode, next.ActiveAgent = t.stance()
-	return t.engine.Context(ctx, next, engine.ContextRequest{View: t.view, UsualView: window.Codex})
+	return t.engine.Context(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView})
 }
 
 func (t *talk) showContextNow(ctx context.Context, _ string) error {

@@ -182,17 +182,37 @@ func (s *stream) fail(event turn.Event) {
 	s.endLine()
 	s.keep(event)
 	failure := event.Entry.Error
-	kept := "nothing of an answer had come"
-	if !event.Entry.Content.IsEmpty() {
-		kept = fmt.Sprintf("what there is of the answer is kept as entry %d", event.Entry.Seq)
-	}
+	kept := keptOf(event.Entry)
 	if failure.Reason == continuo.ReasonCancelled && !s.plain {
 		s.print("%s", s.paint.yellow("Stopped: "+kept+"."))
 		s.showContext()
 		return
 	}
-	s.failure = &turnFailed{reason: failure.Reason, message: fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)}
+	message := fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)
+	if failure.Retryable {
+		message += "; go on with: " + s.goOnWith()
+	}
+	s.failure = &turnFailed{reason: failure.Reason, message: message}
 	s.showContext()
+}
+
+// goOnWith is what takes up an answer that broke off: at the prompt, or in a shell.
+func (s *stream) goOnWith() string {
+	if !s.plain {
+		return "/resume"
+	}
+	return "continuo chat " + shellWord(nameOf(s.conversation)) + " --resume"
+}
+
+// keptOf says what the log has of an answer that broke off.
+func keptOf(entry *continuo.Entry) string {
+	if !entry.Content.IsEmpty() {
+		return fmt.Sprintf("what there is of the answer is kept as entry %d", entry.Seq)
+	}
+	if len(entry.Error.PartialToolCalls) > 0 {
+		return "a tool call had begun, and was not made"
+	}
+	return "nothing of an answer had come"
 }
 
 // turnFailed says that a model gave no whole answer.

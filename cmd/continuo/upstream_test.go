@@ -77,6 +77,9 @@ func answerUpstream(w http.ResponseWriter, r *http.Request, role, content string
 		send(text("the first half"), "null")
 		<-r.Context().Done()
 		return
+	case content == "half a call": // and the connection breaks
+		send(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"fs_read","arguments":"{\"path\":"}}]}`, "null")
+		panic(http.ErrAbortHandler)
 	case content == "cut":
 		send(text("As much as fits"), "null")
 		send(`{}`, `"length"`)
