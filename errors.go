@@ -11,7 +11,7 @@ var (
 	ErrInvalid     = errors.New("invalid input")
 	ErrBadRange    = errors.New("seq out of range")
 	ErrExists      = errors.New("already exists")
-	ErrOtherUser   = errors.New("another user is out of reach")
+	ErrOtherUser   = errors.New("not this user's")
 	ErrKeyReused   = errors.New("idempotency key was used for another request")
 	ErrClosed      = errors.New("closed")
 	ErrBusy        = errors.New("conversation is busy with another turn")

@@ -26,7 +26,7 @@ func (s Scope) Owner(userID string) (string, error) {
 		return userID, CheckUserID(userID)
 	}
 	if userID != "" && userID != s.UserID {
-		return "", fmt.Errorf("%w: the caller is bound to one user, and %q is not that user", ErrOtherUser, userID)
+		return "", fmt.Errorf("user_id %q: %w: the caller is bound to another user", userID, ErrOtherUser)
 	}
 	return s.UserID, nil
 }

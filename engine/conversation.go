@@ -29,7 +29,7 @@ func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, c
 // somebody else, or to nobody: ErrOtherUser. ErrExists says that another conversation has the key.
 func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
 	if change.UserID != nil && scope.UserID != "" && *change.UserID != scope.UserID {
-		return continuo.Conversation{}, fmt.Errorf("%w: it stays the user's whom the caller is bound to", continuo.ErrOtherUser)
+		return continuo.Conversation{}, fmt.Errorf("user_id %q: %w: a caller that is bound to a user cannot give conversations away", *change.UserID, continuo.ErrOtherUser)
 	}
 	if change.Key != nil && *change.Key != "" {
 		if err := CheckKey(*change.Key); err != nil {

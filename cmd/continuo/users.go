@@ -18,7 +18,7 @@ func (o ownerFlag) check(conversation continuo.Conversation) error {
 		return usage("--user: %v", err)
 	}
 	if o.User != "" && conversation.UserID != "" && conversation.UserID != o.User {
-		return fmt.Errorf("conversation %s: %w: it is not --user %s's", nameOf(conversation), continuo.ErrOtherUser, oneLine(o.User, 60))
+		return fmt.Errorf("conversation %s: %w: --user is %s", nameOf(conversation), continuo.ErrOtherUser, oneLine(o.User, 60))
 	}
 	return nil
 }
