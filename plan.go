@@ -59,7 +59,8 @@ type RolePlan struct {
 // RoleLack is what a summary, notes or a catch-up should stand for.
 type RoleLack struct {
 	From, Through int64
-	Messages      int // of a catch-up; 0 for more than were counted
+	Messages      int   // of a catch-up; 0 for more than were counted
+	Known         int64 // the seq of the summary or notes that are shown now; 0 for none
 }
 
 // PlanTotals sums a plan up.

@@ -108,10 +108,10 @@ func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	entry, err := e.summarized(within, conversation, lack.From, lack.Through, of, c.Summarizer, most.chars)
+	entry, err := e.summarized(within, conversation, lack.From, lack.Through, lack.Known, of, c.Summarizer, most.chars)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		e.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the rest of its time")
-		entry, err = e.summarized(ctx, conversation, lack.From, lack.Through, of, "", most.chars)
+		entry, err = e.summarized(ctx, conversation, lack.From, lack.Through, lack.Known, of, "", most.chars)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {
 		entry = continuo.Entry{

@@ -428,7 +428,7 @@ func TestNotesOfARole(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { return test.answer, nil }}
 			s := newSumming(t, log, small)
-			entry, err := s.summarized(t.Context(), conversation, 1, 4, "ann", test.by, 1000)
+			entry, err := s.summarized(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -456,7 +456,7 @@ func TestNotesOfARole(t *testing.T) {
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	s := newSumming(t, newSummedLog(), nil)
 	conversation := s.say("tea", "We decided to sell green tea.")
-	entry, err := s.summarized(t.Context(), conversation, 1, 2, "ann", "", 1000)
+	entry, err := s.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,13 +465,51 @@ func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	}
 	conversation = s.say("tea", "Agreed: no black tea.")
 	for role, want := range map[string]int{"ann": 2, "ben": 2} {
-		entry, err = s.summarized(t.Context(), conversation, 1, conversation.LastSeq, role, "", 1000)
+		entry, err = s.summarized(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
 		if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
 			t.Errorf("%s: %v, %+v", role, err, entry.Summary)
 		}
 	}
-	if _, err = s.summarized(t.Context(), conversation, 3, 3, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err = s.summarized(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("a range that says nothing: %v", err)
+	}
+}
+
+// TestWhatCameSinceDoesNotDisplaceTheNotesBefore has one answer, and then many, with more than is read for one summary.
+func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
+	flood := strings.Repeat("FLOOD ", maxSummarized/3)
+	var many []string
+	for range maxSummarized/maxAnswerChars + 1 {
+		many = append(many, flood[:maxAnswerChars])
+	}
+	for name, test := range map[string]struct {
+		answers []string
+		unread  bool
+	}{"one": {[]string{flood}, false}, "many": {many, true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSumming(t, newSummedLog(), nil)
+			conversation := s.say("tea", "We decided to sell green tea.")
+			notes, err := s.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			more := []continuo.Entry{notes, {Role: continuo.User, Content: continuo.Text("The price is 4711.")}}
+			for _, answer := range test.answers {
+				more = append(more, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(answer)})
+			}
+			if _, err := s.Log.Append(t.Context(), conversation.ID, more, continuo.AppendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			conversation = s.conversation("tea")
+			entry, err := s.summarized(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := entry.Content.String()
+			if len(entry.Summary.Decisions) != 1 || !strings.Contains(text, "green tea") || strings.Contains(text, "4711") == test.unread || strings.Contains(text, "too many") != test.unread {
+				t.Errorf("decisions %q, and\n%s", entry.Summary.Decisions, text)
+			}
+		})
 	}
 }
 

@@ -158,7 +158,7 @@ func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 		var logged strings.Builder
 		e.options.Logger, e.options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
 		conversation := e.talk("tea", 3)
-		if _, err := e.summarized(t.Context(), conversation, 1, 4, "", "small", 1000); err != nil {
+		if _, err := e.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
 			t.Fatal(err)
 		}
 		if line := logged.String(); !strings.Contains(line, "summary_fell_back") || !strings.Contains(line, "upstream") && !logText || strings.Contains(line, "hush-hush") != logText {

@@ -34,10 +34,11 @@ const (
 
 // summarized makes the entry, which is not appended, with the summary of what a conversation's entries from and
 // through say, or with a role's notes of it: at most so many characters. The newest summary or notes of before are
-// taken along. By names the model that makes it; "" is the built-in summarizer, which is asked as well where the model
-// fails or is late. It fails with ErrNotFound where the entries say nothing.
-func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through int64, role, by string, most int) (continuo.Entry, error) {
-	g, err := e.readGist(ctx, conversation, from, through, role, 0)
+// taken along; known is the seq of those that are taken along however far back they stand, 0 for none. By names the
+// model that makes it; "" is the built-in summarizer, which is asked as well where the model fails or is late. It fails
+// with ErrNotFound where the entries say nothing.
+func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
+	g, err := e.readGist(ctx, conversation, from, through, role, known)
 	if err != nil {
 		return continuo.Entry{}, err
 	}

@@ -15,7 +15,8 @@ import (
 
 const (
 	// maxSummarized is how many characters of entries are read for one summary. An entry counts for minSummarized
-	// at least, so that their number is bounded too.
+	// at least, so that their number is bounded too, and for no more than is used of it: one flood of words does not
+	// take the place of all that was said before.
 	maxSummarized = 200_000
 	minSummarized = 40
 	// maxFirstRows bounds how many entries are looked at for the first request.
@@ -54,10 +55,13 @@ func (e *Engine) readGist(ctx context.Context, conversation continuo.Conversatio
 		if entry.Seq > through {
 			continue
 		}
-		if left -= max(entry.Chars, minSummarized); left < 0 && oldest <= through {
+		if left -= min(max(entry.Chars, minSummarized), maxUserChars); left < 0 && oldest <= through {
 			break
 		}
 		if oldest = entry.Seq; tells(&entry) {
+			if entry.Chars > maxUserChars { // the rest need not stay in memory
+				entry.Content = continuo.Text(strings.Clone(headOf(entry.Content, maxUserChars)))
+			}
 			h.entries = append(h.entries, entry)
 		}
 	}

@@ -100,7 +100,7 @@ func (p *rolePlanner) lacks() *continuo.RoleLack {
 	if l.first < len(log.messages) {
 		before = log.messages[l.first].seq() - 1
 	}
-	lack := &continuo.RoleLack{From: p.role.Since + 1, Through: before}
+	lack := &continuo.RoleLack{From: p.role.Since + 1, Through: before, Known: l.window.Summary}
 	if p.role.Kind != RoleMemory && p.role.Kind != RoleSummary {
 		lack.From, lack.Messages = p.role.Cursor+1, p.newBefore(l.first)
 		if len(skipped) == 0 {
