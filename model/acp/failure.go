@@ -7,6 +7,8 @@ import (
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
+
+	"github.com/continuo-log/continuo/internal/secret"
 )
 
 // explained says what the agent could not do. How it ended says more than a broken pipe.
@@ -17,7 +19,7 @@ func (s *session) explained(what string, err error) error {
 	case errors.As(err, &own):
 		return own.error
 	case errors.As(err, &refused):
-		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, refusal(refused), s.process.Words())
+		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, s.refusal(refused), s.process.Words())
 	case errors.Is(err, errClosed):
 		err = s.whyClosed(err)
 	}
@@ -43,11 +45,13 @@ func (s *session) whyClosed(err error) error {
 // authRequired is the code with which agents ask for a log-in.
 const authRequired = -32000
 
-// refusal is an agent's error in words; its data often say more than its message.
-func refusal(refused *acp.RequestError) string {
-	words := refused.Message
+// refusal is an agent's error in words; its data often say more than its message. Agents repeat in it what they could not
+// log in with.
+func (s *session) refusal(refused *acp.RequestError) string {
+	secrets := secret.FromEnv(s.options.Env)
+	words := secrets.Text(refused.Message)
 	if data, err := json.Marshal(refused.Data); err == nil && refused.Data != nil {
-		words += " " + cut(string(data), 500)
+		words += " " + cut(secrets.Text(string(data)), 500)
 	}
 	if refused.Code == authRequired {
 		words += "; log in with the agent's own program first, or give it its key in the connector's env"

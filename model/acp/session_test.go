@@ -205,6 +205,17 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 	}
 }
 
+// An agent's error may repeat what it was given to log in with.
+func TestSecretsOfAnAgentAreNotInItsErrors(t *testing.T) {
+	const secret = "correct horse battery"
+	env := append(grouptest.NewWitness(t).Env("talker"), "AGENT_SECRET="+secret)
+	s := openSession(t, of(env, talkerOptions(t)), "")
+	got := ask(t.Context(), s, body("refuse with its secret"))
+	if got.err == nil || strings.Contains(got.err.Error(), secret[:8]) || !strings.Contains(got.err.Error(), "[redacted] is refused") {
+		t.Errorf("got %v", got.err)
+	}
+}
+
 func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 	soon := func(s *session) { s.options.Timeout = 50 * time.Millisecond }
 	for prompt, c := range map[string]struct {

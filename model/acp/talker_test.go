@@ -149,6 +149,8 @@ func (t *talker) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 		t.report()
 	case "refuse":
 		return acp.PromptResponse{}, errors.New("the upstream is busy")
+	case "refuse with its secret":
+		return acp.PromptResponse{}, fmt.Errorf("%s is refused, %s", os.Getenv("AGENT_SECRET"), strings.Repeat("x", 490)+os.Getenv("AGENT_SECRET"))
 	case "crash":
 		os.Exit(3)
 	case "die later":
