@@ -1,6 +1,8 @@
 package crew
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,7 +16,8 @@ import (
 // may have: the role's display name and its role_name.
 //
 // A pass is nothing but dots, at least three of them (an ellipsis counts as three), on any number of lines, within any
-// quotes, brackets, backticks and marks of emphasis. A text with one word is an answer.
+// quotes, brackets, backticks, tags and marks of emphasis or lists, and perhaps behind the role's own name. A text with one
+// other word is an answer.
 func Spoken(text string, names ...string) string {
 	rest, labelled := plaintext.Clean(text), false
 	for {
@@ -25,7 +28,7 @@ func Spoken(text string, names ...string) string {
 		rest, labelled = after, true
 	}
 	switch {
-	case isPass(rest), labelled && plaintext.IsBlank(rest):
+	case isPass(withoutName(rest, names)), labelled && plaintext.IsBlank(rest):
 		return continuo.Placeholder
 	case labelled:
 		return rest
@@ -37,17 +40,27 @@ func Spoken(text string, names ...string) string {
 // label that Spoken takes off.
 func MayBecomePass(text string, names ...string) bool {
 	text = plaintext.Clean(text)
-	for _, name := range names {
-		for _, label := range []string{name + ":", "assistant(" + name + "):"} {
-			if plain := plainLabel(text); strings.HasPrefix(plainLabel(label), plain) {
-				return true
-			}
+	plain := plainLabel(text)
+	for _, label := range labels(names) {
+		if strings.HasPrefix(label+":", plain) {
+			return true
 		}
 	}
 	if after, ok := cutLabel(text, names); ok {
 		return MayBecomePass(after, names...)
 	}
-	return strings.IndexFunc(text, isWord) < 0
+	return strings.IndexFunc(tags.ReplaceAllString(openTag.ReplaceAllString(withoutName(text, names), ""), ""), isWord) < 0
+}
+
+// labels are the forms of a role's own label, as plainLabel writes them and without the colon behind it.
+func labels(names []string) []string {
+	all := []string{"assistant"}
+	for _, name := range names {
+		if name = plainLabel(name); name != "" {
+			all = append(all, name, "["+name+"]", "assistant("+name+")")
+		}
+	}
+	return all
 }
 
 // names are the names that a role's own label may have.
@@ -63,8 +76,15 @@ func (r *Role) Tidy(answer *continuo.Entry) {
 	}
 }
 
+// Models that were trained on templates or markup write tags around what they say, and tokens behind it.
+var (
+	tags    = regexp.MustCompile(`</?[A-Za-z|][^<>\n]{0,40}>`)
+	openTag = regexp.MustCompile(`<(?:/?[A-Za-z|][^<>\n]{0,40}|/?)$`)
+)
+
 // isPass reports whether a text is dots and wrapping only.
 func isPass(text string) bool {
+	text = tags.ReplaceAllString(text, "")
 	dots := 0
 	for _, r := range text {
 		dots += dotsOf(r)
@@ -96,31 +116,53 @@ func dotsOf(r rune) int {
 	return 0
 }
 
-// isWrapping reports whether a character is a quote, a bracket, a backtick or a mark of emphasis.
+// isWrapping reports whether a character is a quote, a bracket, a backtick, a dash or a mark of emphasis or lists.
 func isWrapping(r rune) bool {
-	return strings.ContainsRune("\"'`´*_~\\>", r) || unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe)
+	return strings.ContainsRune("\"'`´*_~\\>#", r) || unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe, unicode.Pd)
 }
 
-// cutLabel takes a role's own label off the start of a text: "Assistant (NAME):" or "NAME:", in bold or not.
+// withoutName is a short text, without marks and white space, behind the role's own name where it begins with that: with
+// nothing but dots behind it, the name is a label without its colon. Any other text is returned unchanged.
+func withoutName(text string, names []string) string {
+	if len(text) > maxLabel {
+		return text
+	}
+	plain, shortest := plainLabel(text), text
+	for _, label := range labels(names)[1:] {
+		if rest, ok := strings.CutPrefix(plain, label); ok && len(rest) < len(shortest) {
+			shortest = rest
+		}
+	}
+	return shortest
+}
+
+// cutLabel takes a role's own label off the start of a text: "Assistant (NAME):" or "NAME:", in bold or not, or the name as
+// a heading, in bold or in brackets on a line of its own.
 func cutLabel(text string, names []string) (rest string, ok bool) {
 	start, end := labelEnd(text)
 	if end < 0 {
 		return text, false
 	}
 	label := plainLabel(text[start:end])
-	for _, name := range names {
-		if name = plainLabel(name); name != "" && (label == name || label == "assistant("+name+")" || label == "["+name+"]") {
-			_, width := utf8.DecodeRuneInString(text[end:])
-			return closeEmphasis(text[:start], text[end+width:]), true
+	after, width := utf8.DecodeRuneInString(text[end:])
+	if !slices.Contains(labels(names), label) {
+		return text, false
+	}
+	rest = text[end+width:]
+	if isLine := after == '\n' || after == '\r'; isLine {
+		isMarked := strings.ContainsFunc(text[:start], isMark) || strings.ContainsAny(label, "[(")
+		if label == "assistant" || !isMarked || plaintext.IsBlank(rest) {
+			return text, false
 		}
 	}
-	return text, false
+	return closeEmphasis(text[:start], rest), true
 }
 
 // maxLabel bounds how many bytes of an answer are searched for the end of its label.
 const maxLabel = 512
 
-// labelEnd finds the colon that would end a label on the first line of a text, -1 for none, and where the label starts.
+// labelEnd finds the colon, or else the line break, that would end a label on the first line of a text, -1 for none, and
+// where the label starts.
 func labelEnd(text string) (start, end int) {
 	start = strings.IndexFunc(text, func(r rune) bool { return plaintext.IsVisible(r) && !isMark(r) })
 	if start < 0 {
@@ -128,10 +170,8 @@ func labelEnd(text string) (start, end int) {
 	}
 	for i, r := range text[start:min(len(text), start+maxLabel)] {
 		switch r {
-		case ':', '：':
+		case ':', '：', '\n', '\r':
 			return start, start + i
-		case '\n', '\r':
-			return start, -1
 		}
 	}
 	return start, -1

@@ -15,7 +15,10 @@ func TestAPassIsStoredAsThePlaceholder(t *testing.T) {
 		"two lines": ".....\n.....", "paragraphs": ".....\n\n.....", "zero width": "\u200b.....\ufeff", "between": ".\u200b.\u200b.\u200b.\u200b.",
 		"spaced": ". . . . .", "escaped": `\.\.\.\.\.`, "own label": "Assistant (Bad One): .....", "own name": "Bad One: .....", "role name": "bad_one: `.....`",
 		"label in bold": "**Bad One:** .....", "label twice": "Assistant (Bad One): Assistant (Bad One): .....", "label alone": "Assistant (Bad One):",
-		"label on its own line": "Assistant (Bad One):\n\n.....", "fullwidth": "．．．．．", "ideographic": "。。。。。", "colours": "\x1b[2m.....\x1b[0m",
+		"label on its own line": "Assistant (Bad One):\n\n.....", "fullwidth": "．．．．．", "ideographic": "。。。。。", "list": "- .....", "heading": "# .....",
+		"tag": "<response>.....</response>", "token of a template": ".....<|im_end|>", "end of a sequence": "<p>.....</p></s>", "role without a name": "Assistant: .....",
+		"name on its own line": "Bad One\n.....", "name as a heading": "### Bad One\n\n.....", "name in brackets": "[Bad One] .....", "name and a dash": "**bad_one** — `.....`",
+		"label without a colon": "Assistant (Bad One) .....", "colours": "\x1b[2m.....\x1b[0m",
 	} {
 		if got := crew.Spoken(text, "Bad One", "bad_one"); got != continuo.Placeholder {
 			t.Errorf("%s: %q is kept as %q", name, text, got)
@@ -27,7 +30,8 @@ func TestAnAnswerStaysAsItIs(t *testing.T) {
 	for _, text := range []string{
 		"", " ", ".", "..", "!", "-----", "..... done", "Fine.....", "`.....` means that nothing is to be said.", "PASS", "5", "…and then?",
 		"Assistant (Other): .....", "Other: .....", "User: .....", "Bad: one", "  indented", "1: Bad One: x", "Bad One\n: x", "```\ncode.\n```",
-		"* Bad One is here: look", "Bad Ones: .....x", "https://bad.one", "\u200b",
+		"* Bad One is here: look", "Bad Ones: .....x", "https://bad.one", "\u200b", "Bad One", "**Bad One**", "### Bad One\n", "Bad One\n\nis here.", "[Bad One] is here.", "<b>no</b>.....", "a < b ...", "<...>", "- ..", "- - -",
+		"Other\n.....", "Assistant ..... is asked",
 	} {
 		if got := crew.Spoken(text, "Bad One", "bad_one"); got != text {
 			t.Errorf("%q is kept as %q", text, got)
@@ -42,6 +46,7 @@ func TestARolesOwnLabelIsTakenOff(t *testing.T) {
 		`\Assistant (Builder): Done.`: "Done.", "### Builder:\n\nDone.\n": "Done.\n", "Assistant（Builder）：Done.": "Done.",
 		"Assistant (Builder): Assistant (Builder): Done.": "Done.", "Builder: Builder: Builder: Done.": "Done.", "\x1b[1mBuilder:\x1b[0m Done.": "Done.",
 		"Builder: Assistant (Planner): do it": "Assistant (Planner): do it", "Builder: **bold** start": "**bold** start", "builder_2: Done.": "Done.",
+		"Assistant: Done.": "Done.", "### Builder\n\nDone.": "Done.", "**Builder**\nDone.": "Done.", "[Builder]\n\n## Plan": "## Plan", "**Assistant (Builder)**\n\nDone.": "Done.",
 	} {
 		if got := crew.Spoken(text, "Builder", "builder_2"); got != want {
 			t.Errorf("%q is kept as %q, want %q", text, got, want)
@@ -52,14 +57,17 @@ func TestARolesOwnLabelIsTakenOff(t *testing.T) {
 // A screen that shows an answer while it arrives holds back what Spoken may take off.
 func TestNothingIsShownThatMayBeTakenOff(t *testing.T) {
 	names := []string{"Bad One", "bad_one"}
-	for _, text := range []string{"**`.....`**", "Assistant (Bad One): .....", "**Bad One:** .....", "Bad One: Bad One: ....", "…..\n“.....”"} {
+	for _, text := range []string{
+		"**`.....`**", "Assistant (Bad One): .....", "**Bad One:** .....", "Bad One: Bad One: ....", "…..\n“.....”",
+		"[Bad One] .....", "Bad One — .....", "### Bad One\n\n.....", "<response>.....</response>", "..... <|im_end|>", "Assistant: .....",
+	} {
 		for at := range text {
 			if beginning := text[:at]; !crew.MayBecomePass(beginning, names...) {
 				t.Errorf("%q of %q is shown", beginning, text)
 			}
 		}
 	}
-	for _, text := range []string{"B", "Bad One: Done", "..... d", "Assistant (Ot", "Done"} {
+	for _, text := range []string{"B", "Bad One: Done", "..... d", "Assistant (Ot", "Done", "[Bad One] i", "Bad One — I", "<b>I", "a <"} {
 		if want := text == "B"; crew.MayBecomePass(text, names...) != want {
 			t.Errorf("MayBecomePass(%q) = %t", text, !want)
 		}
