@@ -10,6 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -184,18 +185,7 @@ func (s *speakers) restartWait(ctx context.Context, restarts int, most time.Dura
 	if restarts == 0 {
 		return ctx.Err() == nil
 	}
-	wait := s.options.RestartWait
-	for range min(restarts-1, 10) {
-		wait = min(2*wait, maxRestartWait)
-	}
-	timer := time.NewTimer(min(wait, most))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return backoff.Wait(ctx, min(backoff.Doubled(s.options.RestartWait, maxRestartWait, restarts), most)) == nil
 }
 
 // heard says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a

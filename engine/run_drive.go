@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -161,11 +162,7 @@ const maxPause = 30 * time.Second
 // leaveRoom waits between two turns of a run: those of other processes who wait for the conversation look at it
 // now and then. Broke counts attempts of a crew's role that broke off one after another.
 func (e *Engine) leaveRoom(ctx context.Context, broke int) {
-	wait := e.options.StepPause
-	for range min(broke-1, 10) {
-		wait = min(2*wait, maxPause)
-	}
-	e.pause(ctx, wait)
+	e.pause(ctx, max(e.options.StepPause, backoff.Doubled(e.options.StepPause, maxPause, broke)))
 }
 
 // errNotHere says that a run or a crew needs an agent, a model or a view that the settings of this program do not have.

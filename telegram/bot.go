@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 // bot is a bot that sends. It makes no call before the time that Telegram asked it to wait for.
@@ -37,7 +39,7 @@ func (b *bot) insist(ctx context.Context, call func(context.Context) error) erro
 		if retryAfter(err) > 0 {
 			continue // pace waits
 		}
-		if err := pause(ctx, backoff(failures)); err != nil {
+		if err := backoff.Wait(ctx, after(failures)); err != nil {
 			return err
 		}
 	}
@@ -51,7 +53,7 @@ func (b *bot) pace(ctx context.Context) error {
 	if wait <= 0 {
 		return ctx.Err()
 	}
-	return pause(ctx, wait)
+	return backoff.Wait(ctx, wait)
 }
 
 // heed keeps the time that Telegram asks for in an error.
@@ -123,20 +125,8 @@ const (
 	maxWait   = 30 * time.Second
 )
 
-// backoff is how long to wait after so many failures before: it doubles up to maxWait, and a half of it is drawn.
-func backoff(failures int) time.Duration {
-	whole := min(firstWait<<min(failures, 10), maxWait)
+// after is how long to wait after so many failures before: it doubles up to maxWait, and a half of it is drawn.
+func after(failures int) time.Duration {
+	whole := backoff.Doubled(firstWait, maxWait, failures+1)
 	return whole/2 + rand.N(whole/2) //nolint:gosec // spreads callers, hides nothing
-}
-
-// pause waits; the error is ctx's.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 // standBy is how long to leave the bot's updates to another program that gets them, and as much again at most.
@@ -29,7 +31,7 @@ func (f *FrontEnd) poll(ctx context.Context) error {
 			running = nil
 			f.log.WarnContext(ctx, "telegram_standing_by", "error", err.Error(), "reason", "another program gets the updates of the bot")
 			p = polling{frontEnd: f}
-			err = pause(ctx, standBy+rand.N(standBy)) //nolint:gosec // spreads callers, hides nothing
+			err = backoff.Wait(ctx, standBy+rand.N(standBy)) //nolint:gosec // spreads callers, hides nothing
 		case err != nil:
 			err = p.rest(ctx, err)
 		default:
@@ -65,7 +67,7 @@ func (p *polling) next(ctx context.Context) ([]update, error) {
 	begin := time.Now()
 	updates, err := listener.updates(ctx, p.offset, p.wait)
 	if err == nil && len(updates) == 0 && p.wait > 0 && time.Since(begin) < time.Second {
-		return nil, pause(ctx, time.Second)
+		return nil, backoff.Wait(ctx, time.Second)
 	}
 	return updates, err
 }
@@ -117,7 +119,7 @@ func (p *polling) hold(ctx context.Context, u update, failure error, behind []up
 			p.overtook[later.ID] = true
 		}
 	}
-	return pause(ctx, backoff(p.held-1))
+	return backoff.Wait(ctx, after(p.held-1))
 }
 
 // rest waits after a failure.
@@ -125,7 +127,7 @@ func (p *polling) rest(ctx context.Context, failure error) error {
 	f := p.frontEnd
 	f.listener.heed(failure)
 	f.log.WarnContext(ctx, "telegram_poll_failed", "error", failure.Error(), "failures", p.failures+1)
-	wait := backoff(p.failures)
+	wait := after(p.failures)
 	p.failures++
-	return pause(ctx, wait)
+	return backoff.Wait(ctx, wait)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 // delivering sends answers in the background.
@@ -49,7 +51,7 @@ func (f *FrontEnd) deliver(ctx context.Context) error {
 		if err != nil {
 			f.log.ErrorContext(ctx, "telegram_delivery_failed", "error", err.Error(), "failures", failures+1)
 		}
-		if err := pause(ctx, backoff(failures)); err != nil {
+		if err := backoff.Wait(ctx, after(failures)); err != nil {
 			return err
 		}
 	}
@@ -141,7 +143,7 @@ func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
 			return err
 		}
 		f.log.ErrorContext(ctx, "telegram_delivery_not_noted", "seq", delivered.Seq, "error", err.Error(), "failures", failures+1)
-		if err := pause(ctx, backoff(failures)); err != nil {
+		if err := backoff.Wait(ctx, after(failures)); err != nil {
 			return err
 		}
 	}
@@ -177,7 +179,7 @@ func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
 			return nil
 		}
 		f.log.ErrorContext(ctx, "telegram_chat_refused", "chat_id", f.options.ChatID, "new_chat_id", refused.MigrateTo, "error", err.Error(), "failures", failures+1)
-		if err := pause(ctx, backoff(failures+4)); err != nil {
+		if err := backoff.Wait(ctx, after(failures+4)); err != nil {
 			return err
 		}
 	}

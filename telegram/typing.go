@@ -3,6 +3,8 @@ package telegram
 import (
 	"context"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 const (
@@ -24,7 +26,7 @@ func (f *FrontEnd) startTyping(ctx context.Context, role string) *typing {
 	by := f.voice(Event{Kind: EventSpeaking, Role: role})
 	go func() {
 		defer close(t.done)
-		for wait := typingDelay; pause(ctx, wait) == nil && by.pace(ctx) == nil; wait = typingEvery {
+		for wait := typingDelay; backoff.Wait(ctx, wait) == nil && by.pace(ctx) == nil; wait = typingEvery {
 			err := by.typing(ctx, f.options.ChatID)
 			by.heed(err)
 			if err != nil && !isPassing(err) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 // Alone does something that only one process with this store may do at a time, under a lease of a name: it waits for
@@ -36,7 +37,7 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 			told = held.Fence
 			elsewhere(held.Owner)
 		}
-		if err := sleep(ctx, k.options.Heartbeat); err != nil {
+		if err := backoff.Wait(ctx, k.options.Heartbeat); err != nil {
 			return err
 		}
 	}
@@ -78,17 +79,5 @@ func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do f
 		case err == nil, time.Since(asked)+k.options.Heartbeat > enough:
 			lose(continuo.ErrLeaseLost)
 		}
-	}
-}
-
-// sleep waits, or returns why ctx is done.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

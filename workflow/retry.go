@@ -6,6 +6,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 // The waits between attempts that break off one after another: the first, twice as long each time, at most the last.
@@ -43,13 +44,10 @@ func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []con
 // wait is how long the attempt behind so many that broke off waits. It is spread by a quarter, so that steps which broke
 // off together do not begin together.
 func (s *State) wait(step Step, broken int) time.Duration {
-	wait := firstWait
-	for range broken - 1 {
-		wait = min(2*wait, lastWait)
-	}
+	whole := backoff.Doubled(firstWait, lastWait, broken)
 	hash := fnv.New32a()
 	_, _ = fmt.Fprintf(hash, "%s/%s/%d/%d", s.RunID, step.Node.ID, step.Visit, step.Attempt)
-	return wait + wait*time.Duration(hash.Sum32()%1000)/4000
+	return whole + whole*time.Duration(hash.Sum32()%1000)/4000
 }
 
 // fails makes the entries of a step that has failed, and what follows of it.

@@ -28,6 +28,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 )
 
@@ -154,18 +155,11 @@ func (m *Model) enter(ctx context.Context, until time.Time) (*call, *model.Error
 
 // pause waits after a failed trial until the next one may begin. It fails when that is later than until.
 func (m *Model) pause(ctx context.Context, until time.Time) error {
-	wait := m.cooldownLeft()
-	if time.Now().Add(wait).After(until) {
+	left := m.cooldownLeft()
+	if time.Now().Add(left).After(until) {
 		return context.DeadlineExceeded
 	}
-	timer := time.NewTimer(wait + time.Nanosecond) // the breaker is open for the whole of the cooldown
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return backoff.Wait(ctx, left+time.Nanosecond) // the breaker is open for the whole of the cooldown
 }
 
 // trialEnds returns what closes at the end of the next trial.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 )
 
@@ -44,12 +44,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 // wait lets the time for a word pass.
 func (m *Model) wait(ctx context.Context, delta model.Delta) error {
 	if m.options.WordDelay > 0 && (delta.Text != "" || delta.ToolCall != nil) {
-		timer := time.NewTimer(m.options.WordDelay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+		_ = backoff.Wait(ctx, m.options.WordDelay) // what follows says why it ended
 	}
 	if err := model.ContextError(ctx); err != nil {
 		return err

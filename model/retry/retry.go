@@ -21,6 +21,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 )
 
@@ -135,8 +136,8 @@ func (r *request) attempt(pass *pass) (last bool) {
 		return true
 	}
 	r.m.options.OnRetry(r.tried, failed, wait)
-	if err := pause(r.ctx, wait); err != nil {
-		r.yield(model.Delta{}, err)
+	if backoff.Wait(r.ctx, wait) != nil {
+		r.yield(model.Delta{}, model.ContextError(r.ctx))
 		return true
 	}
 	return false
@@ -166,26 +167,7 @@ func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin 
 
 // backoff draws the wait after a failed attempt.
 func (m *Model) backoff(tried int) time.Duration {
-	ceiling := m.options.FirstWait
-	for range tried - 1 {
-		if ceiling >= m.options.MaxWait {
-			break
-		}
-		ceiling *= 2
-	}
-	return time.Duration(m.options.Random() * float64(min(ceiling, m.options.MaxWait)))
-}
-
-// pause waits, and returns at once when ctx ends.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return model.ContextError(ctx)
-	}
+	return time.Duration(m.options.Random() * float64(backoff.Doubled(m.options.FirstWait, m.options.MaxWait, tried)))
 }
 
 // explained is a failure with what was done about it in its message.

@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/jackc/pgx/v5"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
 )
 
 const (
@@ -30,21 +32,10 @@ func (s *Store) Heed(ctx context.Context, changed func(conversationIDs []string)
 			lost()
 			pause = heedPause
 		}
-		if !waitFor(ctx, pause/2+rand.N(pause/2)) { // so that not all processes come at once
+		if backoff.Wait(ctx, pause/2+rand.N(pause/2)) != nil { // so that not all processes come at once
 			return
 		}
 		pause = min(2*pause, longestHeedPause)
-	}
-}
-
-func waitFor(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
