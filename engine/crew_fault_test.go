@@ -35,6 +35,9 @@ func TestARoleThatHangsLosesItsTurn(t *testing.T) {
 	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 || status.Roles[1].Cursor != 0 {
 		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
 	}
+	if failed := status.Roles[1].Failed; !strings.Contains(failed, "took longer than 1s; raise the role's timeout, or crew.agent_timeout") {
+		t.Errorf("it failed: %s", failed)
+	}
 	if n := len(hand.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
 		t.Errorf("the one that hangs was asked %d times", n)
 	}

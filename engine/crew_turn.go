@@ -114,6 +114,7 @@ func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runn
 	if runner.Limits.Turn = time.Until(s.until); runner.Limits.Turn <= 0 {
 		return nil, turn.Input{}, errRoleDown{errNoTime}
 	}
+	runner.Limits.OverTime = turn.OverTime("the turn", e.roleTimeout(role), "the role's timeout, or crew.agent_timeout")
 	cue := t.state.Cue(s.step)
 	return runner, turn.Input{
 		Mode: s.chosen.mode, Cue: &cue, At: t.next, Author: role.Author(),

@@ -128,6 +128,7 @@ func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 func (e *Engine) worker(c chosen, taskID, agentID string) *turn.Runner {
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout
+	runner.Limits.OverTime = turn.OverTime("the work", e.options.AgentTimeout, "handoff.agent_timeout")
 	if connector, ok := runner.Model.(Connector); ok {
 		runner.Model = connector.AtWork(taskID, agentID)
 	}

@@ -17,10 +17,10 @@ type clock struct {
 	waiting int           // calls that wait for a person
 }
 
-// withClock returns a context that ends with errTimeout when the clock has run for a limit.
-func withClock(parent context.Context, limit time.Duration) (context.Context, *clock, context.CancelFunc) {
+// withClock returns a context that ends with a cause when the clock has run for a limit.
+func withClock(parent context.Context, limit time.Duration, overTime error) (context.Context, *clock, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	c := &clock{expire: func() { cancel(errTimeout) }}
+	c := &clock{expire: func() { cancel(overTime) }}
 	c.start(limit)
 	return ctx, c, func() {
 		c.mu.Lock()

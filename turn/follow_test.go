@@ -354,7 +354,7 @@ func TestAfterAQuestionTheTurnsTimeGoesOn(t *testing.T) {
 			}
 		}
 		entries := h.entries()
-		if last := entries[len(entries)-1]; last.Error == nil || last.Error.Reason != continuo.ReasonTimeout {
+		if last := entries[len(entries)-1]; last.Error == nil || last.Error.Reason != continuo.ReasonTimeout || last.Error.Message != "the turn took longer than 10m0s; raise turn.timeout" {
 			t.Errorf("the turn ended with %+v", last)
 		}
 		if took := time.Since(begin) - 24*time.Hour; took < 10*time.Minute || took > 11*time.Minute {

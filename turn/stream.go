@@ -92,7 +92,7 @@ func causeOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	failure := &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
 	switch {
-	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
+	case errors.As(cause, new(*timeoutError)), errors.Is(cause, context.DeadlineExceeded):
 		failure = &model.Error{Reason: continuo.ReasonTimeout, Message: cause.Error(), Retryable: true}
 	case errors.Is(cause, ErrInterrupted), errors.Is(cause, continuo.ErrLeaseLost):
 		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: "the turn was interrupted", Retryable: true}

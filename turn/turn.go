@@ -84,6 +84,9 @@ type Limits struct {
 	Tool   time.Duration // one call of a tool. Default 1 min
 	Ask    time.Duration // waiting for a person's decision on a call; AskWithoutLimit: without an end. Default 5 min
 
+	// OverTime is what is said of a turn whose time is up. Default: that it took longer than Turn, and which setting that is.
+	OverTime string
+
 	OutputBytes int // one output of a tool; a larger one becomes a failure. Default 64 MiB
 }
 
@@ -105,6 +108,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.OutputBytes == 0 {
 		l.OutputBytes = 64 << 20
+	}
+	if l.OverTime == "" {
+		l.OverTime = OverTime("the turn", l.Turn, "turn.timeout")
 	}
 	return l
 }
@@ -141,7 +147,7 @@ type Input struct {
 // Failed event and no error.
 func (r *Runner) Run(j *Journal, in Input) (err error) {
 	limits := r.Limits.orDefaults()
-	ctx, clock, cancel := withClock(j.Context(), limits.Turn)
+	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
 	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), places: make(chan struct{}, maxSideBySide)}
@@ -165,7 +171,15 @@ func (r *Runner) offered(ctx context.Context) tool.Set {
 	return offered
 }
 
-var errTimeout = errors.New("the turn took longer than the limit on a whole turn")
+// timeoutError ends a turn whose time is up.
+type timeoutError struct{ words string }
+
+func (e *timeoutError) Error() string { return e.words }
+
+// OverTime says that something took longer than a limit, and what raises that.
+func OverTime(what string, limit time.Duration, setting string) string {
+	return fmt.Sprintf("%s took longer than %s; raise %s", what, limit, setting)
+}
 
 // cycle is one turn under way.
 type cycle struct {
