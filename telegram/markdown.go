@@ -1,10 +1,12 @@
 package telegram
 
 import (
+	"bytes"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -43,9 +45,25 @@ func inlineParsers() []util.PrioritizedValue {
 		util.Prioritized(parser.NewCodeSpanParser(), 100),
 		util.Prioritized(parser.NewLinkParser(), 200),
 		util.Prioritized(parser.NewAutoLinkParser(), 300),
+		util.Prioritized(asterisks{}, 450),
 		util.Prioritized(parser.NewEmphasisParser(), 500),
 		util.Prioritized(extension.NewStrikethroughParser(), 500),
 	}
+}
+
+// asterisks reads those between two digits as text: a product or a power, which as emphasis would lose its sign.
+type asterisks struct{}
+
+func (asterisks) Trigger() []byte { return []byte{'*'} }
+
+func (asterisks) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
+	line, segment := block.PeekLine()
+	n := len(line) - len(bytes.TrimLeft(line, "*"))
+	if n == len(line) || !unicode.IsDigit(block.PrecendingCharacter()) || !unicode.IsDigit(rune(line[n])) {
+		return nil
+	}
+	block.Advance(n)
+	return ast.NewTextSegment(segment.WithStop(segment.Start + n))
 }
 
 // scan reads a model's Markdown. URLs of links take at most a quarter of limit.

@@ -12,6 +12,7 @@ func TestMarkdown(t *testing.T) {
 	for name, test := range map[string]struct{ source, want string }{
 		"emphasis":           {"**b** *i* ~~s~~ ***bi*** __b__", "*b* _i_ ~s~ *_bi_* *b*"},
 		"no emphasis":        {"2 * 3 * 4, snake_case_name, a*", `2 \* 3 \* 4, snake\_case\_name, a\*`},
+		"products":           {"2*3*4 = 24, 2**10 and 3**2, **2*3** *2*x", `2\*3\*4 \= 24, 2\*\*10 and 3\*\*2, *2\*3* _2_x`},
 		"bold within italic": {"*a **b** c*", "_a _*_b_*_ c_"},
 		"a heading":          {"## Plan `x` #\ntext", "*Plan *`x`\ntext"},
 		"an underlined one":  {"Plan\n===\n\ntext", "*Plan*\n\ntext"},
