@@ -42,16 +42,21 @@ func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
 	passed, err := e.mayHavePassed(ctx, begun)
-	if err != nil || !passed {
-		return e.following(ctx, r.conversation, begun.ID), err
+	if err != nil {
+		return nil, err
 	}
-	next := r.wanted
-	next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
-	chat, err := e.carryOutOnce(ctx, r, next, r.resume(begun))
-	if errors.Is(err, ErrNotResumable) { // the conversation has gone on meanwhile
-		return e.following(ctx, r.conversation, begun.ID), nil
+	if passed {
+		next := r.wanted
+		next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
+		chat, err := e.carryOutOnce(ctx, r, next, r.resume(begun))
+		if !errors.Is(err, ErrNotResumable) { // else the conversation has gone on meanwhile
+			return chat, err
+		}
 	}
-	return chat, err
+	if begun, _, err = e.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have gone on since
+		return nil, err
+	}
+	return e.following(ctx, r.conversation, begun.ID), nil
 }
 
 // carryOutOnce carries a turn out, or follows the one of its id that the same request has begun meanwhile.
@@ -161,8 +166,12 @@ func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversat
 	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || e.Log.Now().Sub(newest[0].StartedAt) > retryWindow {
 		return wanted, false
 	}
+	if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil { // with all that came before its newest turn
+		return wanted, false
+	}
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
-		if err != nil || entry.TurnID != newest[0].ID {
+		// A turn that goes on with another one may have appended nothing yet.
+		if err != nil || entry.TurnID != newest[0].ID && (entry.TurnID == "" || entry.TurnID != newest[0].Resumes) {
 			return wanted, false
 		}
 		break

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -88,6 +89,39 @@ func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
 				t.Errorf("%d requests, %d turns, the log says\n%s", asks.Load(), turns, log)
 			}
 		})
+	}
+}
+
+// beforeTurns is a store that does something, once, before turns are listed.
+type beforeTurns struct {
+	continuo.Store
+	do atomic.Pointer[func()]
+}
+
+func (b *beforeTurns) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	if do := b.do.Swap(nil); do != nil {
+		(*do)()
+	}
+	return b.Store.Turns(ctx, query)
+}
+
+// A library's retry finds its request also where another retry has gone on with it since the conversation was read.
+func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
+	m, asks := failing(1, true)
+	store := &beforeTurns{Store: storetest.NewMemory()}
+	e := stage(t, store, m, nil)
+	ask := func(retry int) turn.Event {
+		r := request("s", "Hello")
+		r.Detached, r.Retry = true, &retry
+		chat, err := e.Chat(t.Context(), r)
+		return endOf(t, chat, err)
+	}
+	ask(0)
+	var first turn.Event
+	overtakes := func() { first = ask(1) }
+	store.do.Store(&overtakes)
+	if second := ask(1); first.Kind != turn.Finished || second.TurnID != first.TurnID || asks.Load() != 2 {
+		t.Errorf("%d requests; the first retry got %+v, the second %+v", asks.Load(), first, second)
 	}
 }
 
