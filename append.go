@@ -282,7 +282,7 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 			request.stored = batch.Entries[offset : offset+receipt.Last-receipt.First+1]
 			return false, nil
 		case receipt.Key != "":
-			request.stored, err = w.log.store.Entries(ctx, w.id, EntryQuery{From: receipt.First, To: receipt.Last, Limit: int(receipt.Last - receipt.First + 1)})
+			request.stored, err = w.log.appended(ctx, w.id, receipt)
 			return true, err
 		}
 	}

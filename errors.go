@@ -34,6 +34,16 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("expected the next entry to be seq %d, but it would be %d: read the new entries and try again", e.Want, e.Have)
 }
 
+// LargeEntryError says that the first entry of a query is larger than its EntryQuery.MaxBytes.
+type LargeEntryError struct {
+	Seq   int64
+	Bytes int64 // of its stored form
+}
+
+func (e *LargeEntryError) Error() string {
+	return fmt.Sprintf("entry %d has %d bytes, more than a page may have", e.Seq, e.Bytes)
+}
+
 // RuleError says which rule of the log an entry would break. Nothing was appended.
 type RuleError struct {
 	Index   int    // of the entry among those that were to be appended, from 0

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +30,7 @@ type Log struct {
 	heeds   atomic.Bool      // the store tells of changes
 	back    atomic.Int64     // when it last began to, in Unix nanoseconds
 	lost    atomic.Bool      // it did, and does not any more
+	large   chan struct{}    // has an element for each large entry that is being read
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -79,7 +80,7 @@ func NewLog(store Store, options LogOptions) *Log {
 	if options.IDs == nil {
 		options.IDs = &IDSource{}
 	}
-	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]*news{}, blobs: map[string]bool{}}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]*news{}, blobs: map[string]bool{}, large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
 }
 
 // Turns is the store's part that keeps turns; package turn knows its rules.
@@ -338,99 +339,6 @@ func lineageThrough(parent Conversation, at int64) []Segment {
 		}
 	}
 	return lineage
-}
-
-// Range selects entries by seq, both ends included; To 0 means the newest.
-type Range struct {
-	From, To int64
-	Backward bool
-}
-
-// pageSize is how many rows one read asks for: the most that a reader who stops early has read too many.
-const pageSize = 64
-
-// Read yields entries in ascending order, or descending with Backward, through a fork's lineage. It
-// reads in pages, so that a consumer that stops early has read little more than it took.
-func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		if r.To == 0 || r.To > conversation.LastSeq {
-			r.To = conversation.LastSeq
-		}
-		next, end, step := max(r.From, 1), r.To, int64(1)
-		if r.Backward {
-			next, end, step = end, next, -1
-		}
-		for (end-next)*step >= 0 {
-			page, err := l.page(ctx, conversation, next, end, r.Backward)
-			if err != nil {
-				yield(Entry{}, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
-				return
-			}
-			for _, entry := range page {
-				if !yield(entry, nil) {
-					return
-				}
-				next = entry.Seq + step
-			}
-		}
-	}
-}
-
-// page reads the entries from next towards end, as far as one segment and one page go.
-func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool) ([]Entry, error) {
-	segment := segmentOf(conversation, next)
-	query := EntryQuery{From: next, To: min(end, segment.to), Limit: pageSize}
-	if backward {
-		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: pageSize}
-	}
-	page, err := l.store.Entries(ctx, segment.id, query)
-	if err == nil && (len(page) == 0 || page[0].Seq != next) {
-		err = fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next)
-	}
-	return page, err
-}
-
-type segment struct {
-	id       string
-	from, to int64
-}
-
-func segmentOf(conversation Conversation, seq int64) segment {
-	from := int64(1)
-	for _, s := range conversation.Lineage {
-		if seq <= s.Through {
-			return segment{s.ConversationID, from, s.Through}
-		}
-		from = s.Through + 1
-	}
-	return segment{conversation.ID, from, conversation.LastSeq}
-}
-
-// LatestUser finds the newest user entry at or before seq at that is not hidden; ErrNotFound.
-func (l *Log) LatestUser(ctx context.Context, conversation Conversation, at int64) (Entry, error) {
-	return l.search(ctx, conversation, at, EntryQuery{UsersOnly: true, Backward: true, Limit: 1})
-}
-
-// EntryByOutputRef finds the newest entry that an alias path names; ErrNotFound.
-func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, ref string) (Entry, error) {
-	return l.search(ctx, conversation, conversation.LastSeq, EntryQuery{OutputRef: ref, Backward: true, Limit: 1})
-}
-
-// search runs a narrow query over the segments of a conversation, newest first.
-func (l *Log) search(ctx context.Context, conversation Conversation, at int64, query EntryQuery) (Entry, error) {
-	for at >= 1 {
-		segment := segmentOf(conversation, at)
-		query.From, query.To = segment.from, at
-		found, err := l.store.Entries(ctx, segment.id, query)
-		if err != nil {
-			return Entry{}, fmt.Errorf("search conversation %s: %w", conversation.ID, err)
-		}
-		if len(found) > 0 {
-			return found[0], nil
-		}
-		at = segment.from - 1
-	}
-	return Entry{}, ErrNotFound
 }
 
 // groupAt finds which calls are open after seq at.

@@ -61,6 +61,9 @@ type EntryStore interface {
 	// Entries reads entries of one conversation, not those that it inherited. Of an archived one they are
 	// ErrArchived, unless forks begin with all that was asked for.
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
+	// EntrySizes adds up the sizes of those entries from seq to seq that a conversation has itself and that are not
+	// archived, each as one message, as the log counted them. It does not read what they say.
+	EntrySizes(ctx context.Context, conversationID string, from, to int64) (Size, error)
 	// Receipt finds what an idempotency key has appended to a conversation; ErrNotFound.
 	Receipt(ctx context.Context, conversationID, key string) (Receipt, error)
 	// AdvanceReceipt keeps a receipt that no append made, and returns the one that is kept then. One that is there already
@@ -142,10 +145,14 @@ type Heeder interface {
 // EntryQuery selects entries with From <= seq <= To, ascending or, with Backward, descending, at most
 // Limit of them (at least 1). UsersOnly keeps user entries that are not Hidden, and OutputRef keeps the
 // entry with that ref; an engine serves both by an index and reads no other rows for them.
+//
+// MaxBytes bounds the stored form of the entries together: the page ends before the entry that would exceed it. Where that
+// is the first one, the query fails with a *LargeEntryError, and nothing of the entry has been read. 0: no bound.
 type EntryQuery struct {
 	From, To  int64
 	Backward  bool
 	Limit     int
+	MaxBytes  int64
 	UsersOnly bool
 	OutputRef string
 }

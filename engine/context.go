@@ -271,24 +271,24 @@ func systemMessages(texts []string) []continuo.Message {
 
 // Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for
 // the replay view's own figure, 0 for all.
-func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (string, *continuo.Plan, error) {
+func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *continuo.Plan, error) {
 	view, err := e.options.Views.View(window.Replay)
 	if err != nil {
-		return "", nil, err
+		return render.Transcript{}, nil, err
 	}
 	if history != nil {
 		view.History = *history
 	}
 	upstream, err := e.upstream("")
 	if err != nil {
-		return "", nil, err
+		return render.Transcript{}, nil, err
 	}
 	if at, err = placeIn(conversation, at); err != nil {
-		return "", nil, err
+		return render.Transcript{}, nil, err
 	}
 	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, continuo.Envelope{}, upstream.Model.Info())
 	if err != nil {
-		return "", nil, err
+		return render.Transcript{}, nil, err
 	}
-	return render.TranscriptOf(plan).String(), plan, nil
+	return render.TranscriptOf(plan), plan, nil
 }

@@ -116,7 +116,7 @@ func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversa
 	return nil
 }
 
-// maxMeasured bounds how many entries are read to give a run of a plan its size.
+// maxMeasured bounds how many entries are counted to give a run of a plan its size.
 const maxMeasured = 4096
 
 // measureUnread gives the runs of a plan their size that the build had not to read: for people, who look at a plan.
@@ -127,12 +127,9 @@ func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conver
 		if item.Before != nil || last-item.Seq >= maxMeasured {
 			continue
 		}
-		var size continuo.Size
-		for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: item.Seq, To: last}) {
-			if err != nil {
-				return err
-			}
-			size = size.Add(continuo.Size{Messages: 1, Chars: entry.Chars, Tokens: entry.Tokens})
+		size, err := e.Log.Sizes(ctx, conversation, item.Seq, last)
+		if err != nil {
+			return err
 		}
 		item.Before = &size
 	}

@@ -48,7 +48,7 @@ func (e *Engine) drive(ctx context.Context, run continuo.Run, detached bool) err
 		busy.again = true
 		return nil
 	}
-	driveCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	driveCtx, cancel := context.WithCancelCause(continuo.WithMemory(context.WithoutCancel(ctx), nil))
 	mine := &driving{again: true, ctx: driveCtx}
 	e.runs[run.ID] = mine
 	e.turns.Add(1)

@@ -73,5 +73,5 @@ func (f *face) fillHandOff(_ context.Context, conversation continuo.Conversation
 
 func (f *face) fillResume(ctx context.Context, conversation continuo.Conversation, _ map[string]string) (map[string]string, error) {
 	transcript, _, err := f.engine.Transcript(ctx, conversation, 0, nil)
-	return map[string]string{"CONVERSATION": conversation.ID, "TRANSCRIPT": strings.TrimSpace(transcript)}, err
+	return map[string]string{"CONVERSATION": conversation.ID, "TRANSCRIPT": strings.TrimSpace(transcript.String())}, err
 }

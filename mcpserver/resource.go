@@ -150,7 +150,7 @@ func (f *face) readTranscript(ctx context.Context, values []string) (string, err
 		return "", err
 	}
 	transcript, _, err := f.engine.Transcript(ctx, conversation, 0, nil)
-	return transcript, err
+	return transcript.String(), err
 }
 
 func (f *face) readPrompt(ctx context.Context, values []string) (string, error) {

@@ -106,19 +106,30 @@ func hasGap(events []Event) bool {
 }
 
 // write puts an event after what stands there.
-func (e Event) write(out *countingWriter) { out.write("\n\n" + e.line()) }
+func (e Event) write(out *countingWriter) {
+	out.write("\n\n")
+	e.writeLine(out)
+}
 
-// line is the whole event. An empty text has no space before it either, so that programs which cut white
-// space off line ends do no harm.
-func (e Event) line() string {
+// writeLine writes the whole event. An empty text has no space before it either, so that programs which cut white space
+// off line ends do no harm.
+func (e Event) writeLine(out *countingWriter) {
 	if e.Kind == EventGap {
-		return gapLine(e.Text)
+		out.write(gapLine(e.Text))
+		return
 	}
-	text := "$" + string(e.Kind) + ":"
+	out.write("$" + string(e.Kind) + ":")
 	if e.Text != "" {
-		text += " " + escape(e.Text)
+		out.write(" ")
+		out.write(escape(e.Text))
 	}
-	return text
+}
+
+// line is what writeLine writes.
+func (e Event) line() string {
+	var text strings.Builder
+	e.writeLine(&countingWriter{w: &text})
+	return text.String()
 }
 
 // countingWriter counts what it writes and keeps the first error.
@@ -128,10 +139,12 @@ type countingWriter struct {
 	err error
 }
 
+// pieceBytes bounds one write: a large text is not copied as a whole for a writer that takes bytes.
+const pieceBytes = 64 << 10
+
 func (c *countingWriter) write(text string) {
-	if c.err != nil {
-		return
+	for len(text) > 0 && c.err == nil {
+		n, err := io.WriteString(c.w, text[:min(len(text), pieceBytes)])
+		c.n, c.err, text = c.n+int64(n), err, text[n:]
 	}
-	n, err := io.WriteString(c.w, text)
-	c.n, c.err = c.n+int64(n), err
 }

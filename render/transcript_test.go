@@ -196,3 +196,23 @@ func TestTranscriptWriteToSaysHowFarItCame(t *testing.T) {
 		t.Errorf("wrote %d bytes, error %v; want 15 to 20 and an error", n, err)
 	}
 }
+
+// pieces notes the largest write.
+type pieces struct {
+	text    strings.Builder
+	largest int
+}
+
+func (p *pieces) Write(data []byte) (int, error) {
+	p.largest = max(p.largest, len(data))
+	return p.text.Write(data)
+}
+
+func TestALargeTranscriptIsWrittenInPieces(t *testing.T) {
+	transcript := Transcript{History: []Event{{EventUser, strings.Repeat("a large text\n", 1<<16)}, {EventRespond, ""}, {EventGap, "3"}, {EventUser, "$user: x"}}}
+	var out pieces
+	n, err := transcript.WriteTo(&out)
+	if err != nil || n != int64(out.text.Len()) || out.text.String() != transcript.String() || out.largest > pieceBytes {
+		t.Errorf("wrote %d bytes, the largest write has %d; %v", n, out.largest, err)
+	}
+}

@@ -7,10 +7,15 @@ import (
 	"time"
 )
 
-// bodyCost is how many bytes of memory one byte of a body costs while it is decoded, checked and stored.
-const bodyCost = 7
+const (
+	// bodyCost is how many bytes of memory one byte of a body costs while it is decoded, checked and stored.
+	bodyCost = 7
+	// entryCost is how many one byte of a stored entry costs in an answer: decoded, encoded again, and written.
+	entryCost = 5
+)
 
-// budget bounds the memory that the bodies of all requests take together. It is safe for concurrent use.
+// budget bounds the memory that the bodies of all requests, and the entries that they read, take together. It is safe for
+// concurrent use.
 type budget struct {
 	size int64 // bytes; 0: no bound
 
@@ -18,33 +23,53 @@ type budget struct {
 	used int64
 }
 
-// share is what one request holds of the budget. It is used by one goroutine.
+// share is what one request holds of the budget. It is safe for concurrent use.
 type share struct {
 	budget *budget
-	held   int64
+
+	// These are under the budget's lock.
+	body int64 // bytes of it that are covered
+	need int64 // that the request takes
+	held int64 // need, but no more than the whole budget: a request that takes more is let in alone
+	over bool  // the request is over: what still goes on is not its own
 }
 
-// grow has the share cover a body of so many bytes, or refuses. A body that costs more than the whole budget is let
-// in alone.
+// grow has the share cover a body of so many bytes, or refuses.
 func (s *share) grow(body int64) error {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	if body <= s.body {
+		return nil
+	}
+	if err := s.take(bodyCost * (body - s.body)); err != nil {
+		return err
+	}
+	s.body = body
+	return nil
+}
+
+// Take is part of continuo.Memory.
+func (s *share) Take(bytes int64) error {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	return s.take(entryCost * bytes)
+}
+
+// take covers more, or less, or refuses. The caller holds the budget's lock.
+func (s *share) take(more int64) error {
 	b := s.budget
-	if b.size == 0 {
+	held := min(s.need+more, b.size)
+	switch {
+	case b.size == 0 || s.over:
 		return nil
-	}
-	more := min(bodyCost*body, b.size) - s.held
-	if more <= 0 {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.used+more > b.size {
+	case held > s.held && b.used+held-s.held > b.size:
 		return &problem{
 			status: http.StatusServiceUnavailable, kind: serverError, code: "memory_budget", retryAfter: 1,
 			message: "the requests under way take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
 		}
 	}
-	b.used += more
-	s.held += more
+	b.used += held - s.held
+	s.need, s.held = s.need+more, held
 	return nil
 }
 
@@ -53,7 +78,7 @@ func (s *share) release() {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	s.budget.used -= s.held
-	s.held = 0
+	s.held, s.over = 0, true
 }
 
 // boundedWriter gives each write of an answer that is made piece by piece a time limit, so that a client that does

@@ -149,7 +149,7 @@ func (s *server) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, plan, err := s.engine.Transcript(r.Context(), conversation, place, history)
+	transcript, plan, err := s.engine.Transcript(r.Context(), conversation, place, history)
 	if err != nil {
 		return atRange(err)
 	}
@@ -157,9 +157,11 @@ func (s *server) showTranscript(w http.ResponseWriter, r *http.Request) error {
 		return writeJSON(w, http.StatusOK, struct {
 			Text string         `json:"text"`
 			Plan *continuo.Plan `json:"plan"`
-		}{text, plan})
+		}{transcript.String(), plan})
 	}
-	return writeText(w, []byte(text))
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = transcript.WriteTo(w) // that the client is gone is nobody's error
+	return nil
 }
 
 // accepts reports whether a request asks for a media type by name.

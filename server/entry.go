@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -36,16 +37,9 @@ func (s *server) listEntries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reading := continuo.Range{From: place.From}
-	if place.Order == "desc" {
-		reading = continuo.Range{To: place.From, Backward: true}
-	}
+	reading := place.page(conversation.LastSeq, limit)
 	page := &entryPage{out: w}
 	for entry, err := range s.engine.Log.Read(r.Context(), conversation, reading) {
-		if err == nil && page.count == limit {
-			page.next = writeCursor(entryPlace{place.Order, entry.Seq})
-			break
-		}
 		if err == nil {
 			err = page.add(entry)
 		}
@@ -56,7 +50,27 @@ func (s *server) listEntries(w http.ResponseWriter, r *http.Request) error {
 			panic(http.ErrAbortHandler) // half a list must not look like a whole one
 		}
 	}
+	switch {
+	case page.count == 0:
+	case reading.Backward && reading.From > 1:
+		page.next = writeCursor(entryPlace{place.Order, reading.From - 1})
+	case !reading.Backward && reading.To < conversation.LastSeq:
+		page.next = writeCursor(entryPlace{place.Order, reading.To + 1})
+	}
 	return page.end()
+}
+
+// page is what a page of so many entries has: what follows it need not be read.
+func (p entryPlace) page(last, limit int64) continuo.Range {
+	if p.Order == "desc" {
+		to := last
+		if p.From > 0 {
+			to = min(to, p.From)
+		}
+		return continuo.Range{From: max(to-limit+1, 1), To: to, Backward: true}
+	}
+	from := max(p.From, 1)
+	return continuo.Range{From: from, To: min(from+limit-1, last)}
 }
 
 // entryPage writes a list of entries one by one, so that the answer is never whole in memory.
@@ -68,17 +82,19 @@ type entryPage struct {
 
 // add writes one entry. An error of the first one means that nothing has been written.
 func (p *entryPage) add(entry continuo.Entry) error {
-	data, err := rawjson.Marshal(entry)
+	data, err := entry.MarshalJSON()
 	if err != nil {
 		return err
 	}
+	before := ","
 	if p.count == 0 {
 		p.begin()
-		data = append([]byte(`{"data":[`), data...)
-	} else {
-		data = append([]byte{','}, data...)
+		before = `{"data":[`
 	}
 	p.count++
+	if _, err := io.WriteString(p.out, before); err != nil {
+		return err
+	}
 	_, err = p.out.Write(data)
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 	"runtime/debug"
 	"time"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // ServeHTTP answers a request.
@@ -26,6 +28,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	pattern, who := "none", caller{}
+	if r.Method == http.MethodGet { // other requests begin work that goes on without them
+		r = r.WithContext(continuo.WithMemory(r.Context(), held))
+	}
 	r, traced := s.trace(r)
 	defer func() {
 		cause, half := recover(), answer.began

@@ -123,7 +123,8 @@ func (f *follower) page() (int, error) {
 
 // ownPage is page without what other readers of this process have in memory: a redaction may have removed it.
 func (f *follower) ownPage() (int, error) {
-	events, err := f.load()
+	events, free, err := f.load()
+	defer free()
 	return f.giveAll(events), err
 }
 
@@ -142,26 +143,34 @@ func (f *follower) giveAll(events []Event) (given int) {
 }
 
 // load reads a page of kept events from the store.
-func (f *follower) load() ([]Event, error) {
-	stored, err := f.keeper.store.TurnEvents(f.ctx, f.conversationID, f.turnID, f.after, eventPage)
+func (f *follower) load() (events []Event, free func(), err error) {
+	ctx, free := continuo.HoldMemory(f.ctx)
+	stored, err := f.keeper.store.TurnEvents(ctx, f.conversationID, f.turnID, f.after, eventPage)
 	if err != nil {
-		return nil, err
+		return nil, free, err
 	}
-	events := make([]Event, len(stored))
+	size := 0
+	for i := range stored {
+		size += len(stored[i].Data)
+	}
+	if err := continuo.TakeMemory(ctx, int64(size)); err != nil {
+		return nil, free, err
+	}
+	events = make([]Event, len(stored))
 	var conversation continuo.Conversation // read when the first event with an entry comes
 	for i := range stored {
 		e, err := decode(f.turnID, stored[i])
 		if err == nil && e.Entry != nil && conversation.ID == "" {
-			conversation, err = f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
+			conversation, err = f.keeper.options.Log.Conversation(ctx, f.conversationID)
 		}
 		if err == nil {
-			events[i], err = withEntry(f.ctx, f.keeper.options.Log, conversation, e)
+			events[i], err = withEntry(ctx, f.keeper.options.Log, conversation, e)
 		}
 		if err != nil {
-			return nil, err
+			return nil, free, err
 		}
 	}
-	return events, nil
+	return events, free, nil
 }
 
 // fromStore follows a turn that runs in another process or has ended. One whose process is gone is closed,

@@ -77,7 +77,7 @@ func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 		keeper: k, turn: turn, began: time.Now(), last: turn.LastEvent, renewed: time.Now(), decisions: map[int64]Decision{},
 		changed: make(chan struct{}), kick: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
-	j.ctx, j.stop = context.WithCancelCause(ctx)
+	j.ctx, j.stop = context.WithCancelCause(continuo.WithMemory(ctx, nil))
 	j.done.Go(j.flushAsNeeded)
 	return j
 }

@@ -77,7 +77,7 @@ func withEntry(ctx context.Context, log *continuo.Log, conversation continuo.Con
 	if e.Entry == nil {
 		return e, nil
 	}
-	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: e.Entry.Seq, To: e.Entry.Seq}) {
+	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: e.Entry.Seq, To: e.Entry.Seq, Keeps: true}) {
 		if err != nil {
 			return e, err
 		}

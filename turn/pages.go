@@ -21,10 +21,14 @@ type page struct {
 	key     turnKey
 	after   int64 // the events have ids above it
 	events  []Event
+	free    func() // gives back the memory that they take
 	loaded  bool
 	done    chan struct{} // closed when the load has ended
 	readers int
 }
+
+// loader reads a page of events. Free gives back the memory that they take of the context's.
+type loader func() (events []Event, free func(), err error)
 
 // covers reports whether the page has the event that comes after an id, or is about to have it.
 func (p *page) covers(after int64) bool {
@@ -36,7 +40,7 @@ func (p *page) covers(after int64) bool {
 
 // take returns a page with the event that comes after an id. The caller releases it, unless it is nil: then there is no
 // such event. Load reads the events after the id.
-func (p *pages) take(ctx context.Context, key turnKey, after int64, load func() ([]Event, error)) (*page, error) {
+func (p *pages) take(ctx context.Context, key turnKey, after int64, load loader) (*page, error) {
 	for {
 		found, own := p.find(key, after)
 		if own {
@@ -76,11 +80,12 @@ func (p *pages) find(key turnKey, after int64) (found *page, own bool) {
 }
 
 // fill loads a page. One without events is dropped.
-func (p *pages) fill(own *page, load func() ([]Event, error)) (*page, error) {
-	events, err := load()
+func (p *pages) fill(own *page, load loader) (*page, error) {
+	events, free, err := load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer close(own.done)
+	own.free = free
 	if err != nil || len(events) == 0 {
 		p.drop(own)
 		return nil, err
@@ -100,6 +105,9 @@ func (p *pages) release(read *page) {
 
 // drop removes a page. The caller holds mu.
 func (p *pages) drop(gone *page) {
+	if gone.free != nil { // it was loaded, or that was tried
+		gone.free()
+	}
 	rest := slices.DeleteFunc(p.held[gone.key], func(other *page) bool { return other == gone })
 	if p.held[gone.key] = rest; len(rest) == 0 {
 		delete(p.held, gone.key)

@@ -67,3 +67,41 @@ func readInStep(t *testing.T, keeper *turn.Keeper, conversationID, id string, n 
 		}
 	}
 }
+
+// account is the memory of a request.
+type account struct{ taken, peak int64 }
+
+func (a *account) Take(bytes int64) error {
+	a.taken += bytes
+	a.peak = max(a.peak, a.taken)
+	return nil
+}
+
+// TestPagesTakeMemory: while a reader reads a page, its request's memory has the events and their entries; in the end
+// nothing is left.
+func TestPagesTakeMemory(t *testing.T) {
+	const large = 2 << 20
+	h := newHouse(t, []any{model.Delta{Text: strings.Repeat("a", large)}, model.Delta{Finish: "stop"}})
+	journal := h.begin(t.Context())
+	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, stop := range []turn.Kind{turn.Started, turn.Finished} {
+		elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
+		memory := &account{}
+		for event, err := range elsewhere.Follow(continuo.WithMemory(t.Context(), memory), h.conversation.ID, journal.Turn().ID, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.Kind == turn.Answered && memory.taken < large {
+				t.Errorf("%d bytes are taken for an answer of %d", memory.taken, large)
+			}
+			if event.Kind == stop {
+				break
+			}
+		}
+		if memory.taken != 0 || memory.peak == 0 {
+			t.Errorf("stopped at %s: %d bytes are left, there were %d", stop, memory.taken, memory.peak)
+		}
+	}
+}

@@ -19,12 +19,12 @@ func (s Source) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 	if seq < 1 {
 		return func(func(continuo.Entry, error) bool) {}
 	}
-	return s.Log.Read(s.Context, s.Conversation, continuo.Range{To: seq, Backward: true})
+	return s.Log.Read(s.Context, s.Conversation, continuo.Range{To: seq, Backward: true, Keeps: true})
 }
 
 // Forward yields the entries from seq up.
 func (s Source) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return s.Log.Read(s.Context, s.Conversation, continuo.Range{From: seq})
+	return s.Log.Read(s.Context, s.Conversation, continuo.Range{From: seq, Keeps: true})
 }
 
 // LatestUser finds the newest user entry at or before seq.

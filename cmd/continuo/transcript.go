@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 )
 
 type transcriptCommand struct {
@@ -39,13 +38,10 @@ func (t *transcriptCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	text, _, err := w.engine.Transcript(ctx, conversation, t.At, history)
+	transcript, _, err := w.engine.Transcript(ctx, conversation, t.At, history)
 	if err != nil {
 		return err
 	}
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	a.text(text)
+	a.text(transcript.String())
 	return nil
 }

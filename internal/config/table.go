@@ -188,7 +188,7 @@ func (c *Config) serverRows(home string) []*setting {
 		doc: "How long the body of a request may take to arrive; each 64 KiB of it allow one second more. A slower client gets status 408 and is disconnected.",
 	}, {
 		key: "server.memory_budget_mib", value: whole(&c.Server.MemoryBudgetMiB, 0), def: "0",
-		doc: "How much memory, in MiB, the bodies of all requests under way may take; a body counts seven times its size, which is what decoding and storing it takes. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use.",
+		doc: "How much memory, in MiB, the bodies of all requests under way and the entries that they read (GET) may take; a body counts seven times its size, which is what decoding and storing it takes, an entry five times. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use.",
 	}, {
 		key: "server.max_connections", value: whole(&c.Server.MaxConnections, 0), def: "0",
 		doc: "How many connections the server holds at once; more wait until one is closed. 0: three quarters of the files that the system lets the program open (ulimit -n).",

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	continuo "github.com/continuo-log/continuo"
@@ -118,9 +120,7 @@ FROM continuo.conversations WHERE id = $1)`
 	entriesRef      = entriesAll + ` AND output_ref = $4`
 	entriesUsersRef = entriesRef + ` AND role = 'user' AND NOT hidden`
 
-	selectBodies = `SELECT body, coalesce(` + keptAside + `, false)`
-	ascending    = ` ORDER BY seq LIMIT `
-	descending   = ` ORDER BY seq DESC LIMIT `
+	sumSizes = `SELECT count(*), coalesce(sum(chars), 0)::bigint, coalesce(sum(tokens), 0)::bigint` + entriesAll
 
 	// Asked when there was none.
 	selectNone = `SELECT coalesce(` + keptAside + `, false), EXISTS (SELECT 1`
@@ -289,16 +289,20 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		for {
 			var aside, again bool
-			if found, aside, err = readEntries(ctx, q, which, query, args); err != nil {
+			var large *continuo.LargeEntryError
+			if found, large, aside, err = readEntries(ctx, q, which, query, args); err != nil {
 				return err
 			}
-			if len(found) == 0 {
+			if len(found) == 0 && large == nil {
 				if err := q.QueryRow(ctx, selectNone+which+`)`, args...).Scan(&aside, &again); err != nil {
 					return err
 				}
 			}
-			if aside && (query.Backward || len(found) < query.Limit) {
+			if aside && (query.Backward || len(found) < query.Limit && large == nil) {
 				return fmt.Errorf("read entries of conversation %s: %w", conversationID, continuo.ErrArchived)
+			}
+			if len(found) == 0 && large != nil {
+				return large
 			}
 			if !again { // else some came meanwhile
 				return nil
@@ -309,6 +313,14 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 		return nil, err
 	}
 	return found, nil
+}
+
+// EntrySizes is part of continuo.EntryStore.
+func (s *Store) EntrySizes(ctx context.Context, conversationID string, from, to int64) (sum continuo.Size, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		return q.QueryRow(ctx, sumSizes, conversationID, from, to).Scan(&sum.Messages, &sum.Chars, &sum.Tokens)
+	})
+	return sum, err
 }
 
 // entryQuery chooses which entries, and thereby the index.
@@ -325,20 +337,40 @@ func entryQuery(conversationID string, query continuo.EntryQuery) (which string,
 	return entriesAll, args
 }
 
-func readEntries(ctx context.Context, q querier, which string, query continuo.EntryQuery, args []any) (found []continuo.Entry, aside bool, err error) {
-	order := ascending
+// selectPage makes the statement that reads a page of entries; behind the arguments of which stand the limits of rows and of
+// bytes. The server adds up the sizes and sends no more than a page, and of the entry that exceeds it only the size.
+func selectPage(which, order string, args int) string {
+	limit, most := "$"+strconv.Itoa(args+1), "$"+strconv.Itoa(args+2)
+	return `
+SELECT seq, size, CASE WHEN total <= ` + most + ` THEN body END, aside FROM (
+  SELECT seq, body, octet_length(body) AS size, coalesce(` + keptAside + `, false) AS aside,
+    sum(octet_length(body)) OVER (ORDER BY seq` + order + ` ROWS UNBOUNDED PRECEDING) AS total` + which + `
+  ORDER BY seq` + order + ` LIMIT ` + limit + `) AS page
+WHERE total - size <= ` + most + ` ORDER BY seq` + order
+}
+
+// readEntries returns a page, and the entry that would have made it too large; nil for none.
+func readEntries(ctx context.Context, q querier, which string, query continuo.EntryQuery, args []any) (
+	found []continuo.Entry, large *continuo.LargeEntryError, aside bool, err error,
+) {
+	order := ""
 	if query.Backward {
-		order = descending
+		order = " DESC"
 	}
-	statement := selectBodies + which + order + "$" + strconv.Itoa(len(args)+1)
-	rows, err := q.Query(ctx, statement, append(args, query.Limit)...)
+	most := cmp.Or(query.MaxBytes, math.MaxInt64)
+	rows, err := q.Query(ctx, selectPage(which, order, len(args)), append(args, query.Limit, most)...)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
+	var seq, size int64
 	var body pgtype.DriverBytes // of the connection's buffer, until the next row
-	_, err = pgx.ForEachRow(rows, []any{&body, &aside}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&seq, &size, &body, &aside}, func() error {
+		if body == nil {
+			large = &continuo.LargeEntryError{Seq: seq, Bytes: size}
+			return nil
+		}
 		found = append(found, continuo.Entry{})
 		return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
 	})
-	return found, aside, err
+	return found, large, aside, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,14 +176,15 @@ func BenchmarkLast80(b *testing.B) {
 		b.Fatal(err)
 	}
 	readBare := func(int) error {
-		rows, err := bareLast.QueryContext(context.Background(), id, 1, int64(rows), 80)
+		rows, err := bareLast.QueryContext(context.Background(), int64(math.MaxInt64), id, 1, int64(rows), 80)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
+			var seq, size int64
 			var body string
-			if err := rows.Scan(&body); err != nil {
+			if err := rows.Scan(&seq, &size, &body); err != nil {
 				return err
 			}
 		}

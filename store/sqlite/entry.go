@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -31,17 +33,24 @@ SELECT last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WH
 FROM conversations WHERE id = ?1 AND archived_at IS NOT NULL`
 )
 
-// The queries name their index: should it be missing, they fail instead of reading every row.
+// The queries name their index: should it be missing, they fail instead of reading every row. A body of more than ?1 bytes
+// is not read; octet_length looks at the row's header only.
 const (
-	entriesAll   = `SELECT body FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq BETWEEN ? AND ? `
-	entriesUsers = `SELECT body FROM entries INDEXED BY entries_of_users
-WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND role = 'user' AND hidden = 0 `
-	entriesRef = `SELECT body FROM entries INDEXED BY entries_by_output_ref
-WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND output_ref = ? `
+	selectBodies = `SELECT seq, octet_length(body), CASE WHEN octet_length(body) <= ?1 THEN body END FROM entries INDEXED BY `
+
+	entriesAll   = selectBodies + `sqlite_autoindex_entries_1 WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 `
+	entriesUsers = selectBodies + `entries_of_users
+WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 AND role = 'user' AND hidden = 0 `
+	entriesRef = selectBodies + `entries_by_output_ref
+WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 AND output_ref = ?6 `
 	entriesUsersRef = entriesRef + `AND role = 'user' AND hidden = 0 `
 
-	ascending  = `ORDER BY seq LIMIT ?`
-	descending = `ORDER BY seq DESC LIMIT ?`
+	sumSizes = `
+SELECT count(*), coalesce(sum(chars), 0), coalesce(sum(tokens), 0)
+FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
+
+	ascending  = `ORDER BY seq LIMIT ?5`
+	descending = `ORDER BY seq DESC LIMIT ?5`
 )
 
 // entryRow is an entry, ready to be inserted.
@@ -177,50 +186,82 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("read entries: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
-	var found []continuo.Entry
+	var page *entryPage
 	err := s.read(ctx, func(conn *connection) (err error) {
 		if isWide := !query.UsersOnly && query.OutputRef == ""; isWide {
-			if found, err = readEntries(conn, conversationID, query); err != nil || isWhole(query, found) {
+			if page, err = readEntries(conn, conversationID, query); err != nil || page.isWhole(query) {
 				return err
 			}
 		}
 		// Whether something is missing is only certain of one state of the database.
 		return conn.snapshot(func() (err error) {
-			if found, err = readEntries(conn, conversationID, query); err != nil || isWhole(query, found) {
+			if page, err = readEntries(conn, conversationID, query); err != nil || page.isWhole(query) {
 				return err
 			}
-			return checkKept(conn, conversationID, query, len(found))
+			return checkKept(conn, conversationID, query, len(page.entries))
 		})
 	})
+	if err == nil && len(page.entries) == 0 && page.large != nil {
+		err = page.large
+	}
 	if err != nil {
 		return nil, err
 	}
-	return found, nil
+	return page.entries, nil
 }
 
-func readEntries(conn *connection, conversationID string, query continuo.EntryQuery) (found []continuo.Entry, err error) {
-	statement, args := entryQuery(conversationID, query)
-	err = conn.query(statement, args, func(rows *sql.Rows) error {
+// EntrySizes is part of continuo.EntryStore.
+func (s *Store) EntrySizes(ctx context.Context, conversationID string, from, to int64) (sum continuo.Size, err error) {
+	err = s.read(ctx, func(conn *connection) error {
+		return conn.row(sumSizes, []any{conversationID, from, to}, &sum.Messages, &sum.Chars, &sum.Tokens)
+	})
+	return sum, err
+}
+
+// entryPage is what a query found.
+type entryPage struct {
+	entries []continuo.Entry
+	large   *continuo.LargeEntryError // the entry that would have made the page too large; nil for none
+}
+
+// errEnough ends a query.
+var errEnough = errors.New("enough was read")
+
+func readEntries(conn *connection, conversationID string, query continuo.EntryQuery) (*entryPage, error) {
+	page, left := &entryPage{}, cmp.Or(query.MaxBytes, math.MaxInt64)
+	statement, args := entryQuery(conversationID, query, left)
+	err := conn.query(statement, args, func(rows *sql.Rows) error {
+		var seq, size int64
 		var body sql.RawBytes
-		if err := rows.Scan(&body); err != nil {
+		if err := rows.Scan(&seq, &size, &body); err != nil {
 			return err
 		}
-		found = append(found, continuo.Entry{})
-		return found[len(found)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+		if left -= size; left < 0 {
+			page.large = &continuo.LargeEntryError{Seq: seq, Bytes: size}
+			return errEnough
+		}
+		page.entries = append(page.entries, continuo.Entry{})
+		return page.entries[len(page.entries)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
 	})
-	return found, err
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return page, err
 }
 
-// isWhole reports whether the entries are all that was asked for, whether the conversation is archived or
+// isWhole reports whether the page has all that was asked for, whether the conversation is archived or
 // not: what an archived one keeps are its first entries.
-func isWhole(query continuo.EntryQuery, found []continuo.Entry) bool {
-	switch {
-	case len(found) == 0:
-		return query.To < query.From
-	case query.Backward:
-		return found[0].Seq == query.To
+func (p *entryPage) isWhole(query continuo.EntryQuery) bool {
+	first, last := query.To+1, query.From-1 // of what there is
+	if n := len(p.entries); n > 0 {
+		first, last = p.entries[0].Seq, p.entries[n-1].Seq
+	} else if p.large != nil {
+		first = p.large.Seq
 	}
-	return len(found) == query.Limit || found[len(found)-1].Seq == query.To
+	if query.Backward {
+		return first == query.To || query.To < query.From
+	}
+	return p.large != nil || len(p.entries) == query.Limit || last == query.To || query.To < query.From
 }
 
 // checkKept fails with ErrArchived when entries that are archived would have had to be looked at.
@@ -238,8 +279,8 @@ func checkKept(conn *connection, conversationID string, query continuo.EntryQuer
 }
 
 // entryQuery chooses the statement, and thereby the index.
-func entryQuery(conversationID string, query continuo.EntryQuery) (string, []any) {
-	statement, args := entriesAll, []any{conversationID, query.From, query.To}
+func entryQuery(conversationID string, query continuo.EntryQuery, maxBytes int64) (string, []any) {
+	statement, args := entriesAll, []any{maxBytes, conversationID, query.From, query.To, query.Limit}
 	switch {
 	case query.OutputRef != "" && query.UsersOnly:
 		statement, args = entriesUsersRef, append(args, query.OutputRef)
@@ -249,7 +290,7 @@ func entryQuery(conversationID string, query continuo.EntryQuery) (string, []any
 		statement = entriesUsers
 	}
 	if query.Backward {
-		return statement + descending, append(args, query.Limit)
+		return statement + descending, args
 	}
-	return statement + ascending, append(args, query.Limit)
+	return statement + ascending, args
 }

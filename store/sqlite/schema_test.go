@@ -216,6 +216,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		statement, _ := runQuery(query)
 		queries[statement] = index
 	}
+	queries[sumSizes] = "sqlite_autoindex_entries_1 (conversation_id=? AND seq>? AND seq<?)"
 	for _, backward := range []bool{false, true} {
 		for index, query := range map[string]continuo.EntryQuery{
 			"sqlite_autoindex_entries_1 (conversation_id=? AND seq>? AND seq<?)":             {},
@@ -223,7 +224,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 			"entries_by_output_ref (conversation_id=? AND output_ref=? AND seq>? AND seq<?)": {OutputRef: "r"},
 		} {
 			query.Backward = backward
-			statement, _ := entryQuery("c", query)
+			statement, _ := entryQuery("c", query, 1)
 			queries[statement] = index
 		}
 	}

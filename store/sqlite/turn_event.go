@@ -41,9 +41,6 @@ ORDER BY ended_at LIMIT ?`
 	forgetTurnEvents = `UPDATE turns SET last_event = 0, signals = 0 WHERE conversation_id = ? AND id = ?`
 )
 
-// errEnough ends a query.
-var errEnough = errors.New("enough was read")
-
 // TurnEvents is part of continuo.TurnStore. The events of an unknown turn are an empty list.
 func (s *Store) TurnEvents(ctx context.Context, conversationID, turnID string, after int64, limit int) (found []continuo.TurnEvent, err error) {
 	if limit < 1 {

@@ -149,10 +149,14 @@ func testArchiveForks(t *testing.T, opener Opener) {
 	kept := func(last int64) {
 		t.Helper()
 		own := entries("a", 3, last)
+		first, err := own[0].MarshalJSON()
+		noError(t, err)
+		room := int64(len(first)) // for one
 		for _, query := range []continuo.EntryQuery{
 			{From: 1, To: last, Limit: 99},
 			{From: 3, To: last, Limit: 99},
 			{From: 1, To: 99, Limit: int(last) - 2},
+			{From: 1, To: 99, Limit: 99, MaxBytes: room},
 			{From: last, To: last, Limit: 1},
 			{From: 1, To: last, Limit: 99, Backward: true},
 			{From: 1, To: last, Limit: 99, UsersOnly: true},
@@ -170,6 +174,7 @@ func testArchiveForks(t *testing.T, opener Opener) {
 			{From: last + 1, To: last + 1, Limit: 1},
 			{From: 1, To: 99, Limit: 99},
 			{From: 1, To: last + 1, Limit: 1, Backward: true},
+			{From: 1, To: last + 1, Limit: 1, Backward: true, MaxBytes: 1},
 			{From: 1, To: 99, Limit: 99, UsersOnly: true},
 			{From: 1, To: 99, Limit: 99, OutputRef: outputRef(3)},
 			{From: 1, To: 99, Limit: 1, OutputRef: outputRef(99)},

@@ -95,6 +95,94 @@ func testNarrowQueries(t *testing.T, opener Opener) {
 	}
 }
 
+// testEntryBytes reads entries of many sizes under every bound that falls on, before or behind the end of one.
+func testEntryBytes(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	made := entries("a", 1, 9) // users at 1, 4, 7
+	var size []int64
+	for i := range made {
+		made[i].Content = continuo.Text(strings.Repeat("\n\u00e4", 1+(i*i*i)%61*97))
+		body, err := made[i].MarshalJSON()
+		noError(t, err)
+		size = append(size, int64(len(body)))
+	}
+	c := conversation("a")
+	c.LastSeq = 9
+	noError(t, store.Create(t.Context(), c, made))
+	for _, query := range []continuo.EntryQuery{
+		{From: 1, To: 9, Limit: 9},
+		{From: 2, To: 8, Limit: 3},
+		{From: 1, To: 9, Limit: 9, Backward: true},
+		{From: 3, To: 9, Limit: 4, Backward: true},
+		{From: 1, To: 9, Limit: 9, UsersOnly: true},
+		{From: 1, To: 9, Limit: 1, UsersOnly: true, Backward: true},
+	} {
+		whole := read(t, store, "a", query)
+		sum := int64(0)
+		for i := range whole {
+			before := sum
+			sum += size[whole[i].Seq-1]
+			for _, most := range []int64{sum - 1, sum, sum + 1} {
+				query.MaxBytes = most
+				want := whole[:i]
+				if most >= sum {
+					want = whole[:i+1] // no entry has one byte
+				}
+				found, err := store.Entries(t.Context(), "a", query)
+				if len(want) > 0 {
+					noError(t, err)
+					sameSeqs(t, query, found, want)
+					continue
+				}
+				var large *continuo.LargeEntryError
+				if !errors.As(err, &large) || *large != (continuo.LargeEntryError{Seq: whole[0].Seq, Bytes: sum - before}) || len(found) > 0 {
+					t.Errorf("%+v: got %v and %v, want that entry %d has %d bytes", query, seqs(found), err, whole[0].Seq, sum)
+				}
+			}
+		}
+	}
+	sameSeqs(t, continuo.EntryQuery{Limit: 9}, read(t, store, "a", continuo.EntryQuery{From: 10, To: 12, Limit: 9, MaxBytes: 1}), nil)
+}
+
+// testEntrySizes compares with what is read, also of a fork, behind the end, and after a redaction.
+func testEntrySizes(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	made := entries("a", 1, 6)
+	for i := range made {
+		made[i].Chars, made[i].Tokens = 10*(i+1), 1<<i
+	}
+	c := conversation("a")
+	c.LastSeq = 6
+	noError(t, store.Create(t.Context(), c, made))
+	noError(t, store.Create(t.Context(), forkOf("f", continuo.Segment{ConversationID: "a", Through: 4}), nil))
+	appendEntries(t, store, "f", 5, 7)
+	expect := func(id string, from, to int64) {
+		t.Helper()
+		var want continuo.Size
+		for _, e := range read(t, store, id, continuo.EntryQuery{From: from, To: to, Limit: 99}) {
+			want = want.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens})
+		}
+		got, err := store.EntrySizes(t.Context(), id, from, to)
+		noError(t, err)
+		same(t, fmt.Sprintf("sizes of %s from %d to %d", id, from, to), got, want)
+	}
+	all := func() {
+		t.Helper()
+		for from := int64(0); from <= 8; from++ {
+			for to := int64(0); to <= 8; to++ {
+				expect("a", from, to)
+				expect("f", from, to)
+			}
+		}
+	}
+	all()
+	redacted := made[2]
+	redacted.Content, redacted.Chars, redacted.Tokens, redacted.Redacted = continuo.Text("gone"), 4, 1, &continuo.Redaction{At: day}
+	noError(t, store.Redact(t.Context(), "a", []continuo.Entry{redacted}))
+	all()
+	expect("none", 1, 9)
+}
+
 func testConflict(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 3)

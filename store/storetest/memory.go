@@ -426,21 +426,60 @@ func (m *memory) Entries(ctx context.Context, conversationID string, query conti
 			found = append(found, e)
 		}
 	}
-	if !c.ArchivedAt.IsZero() && min(query.To, c.LastSeq) > max(c.ForkSeq, m.needed()[c.ID]) && query.From <= min(query.To, c.LastSeq) &&
-		(query.Backward || len(found) < query.Limit) {
-		return nil, fmt.Errorf("entries of conversation %s: %w", conversationID, continuo.ErrArchived)
-	}
 	if query.Backward {
 		slices.Reverse(found)
 	}
-	found = found[:min(len(found), query.Limit)]
-	entries := make([]continuo.Entry, len(found))
-	for i, e := range found {
+	page := firstBytes(found[:min(len(found), query.Limit)], query.MaxBytes)
+	cut := len(page) < min(len(found), query.Limit)
+	if !c.ArchivedAt.IsZero() && min(query.To, c.LastSeq) > max(c.ForkSeq, m.needed()[c.ID]) && query.From <= min(query.To, c.LastSeq) &&
+		(query.Backward || len(page) < query.Limit && !cut) {
+		return nil, fmt.Errorf("entries of conversation %s: %w", conversationID, continuo.ErrArchived)
+	}
+	if cut && len(page) == 0 {
+		return nil, &continuo.LargeEntryError{Seq: found[0].seq, Bytes: int64(len(found[0].body))}
+	}
+	entries := make([]continuo.Entry, len(page))
+	for i, e := range page {
 		if err := json.Unmarshal(e.body, &entries[i]); err != nil {
 			return nil, err
 		}
 	}
 	return entries, nil
+}
+
+func (m *memory) EntrySizes(ctx context.Context, conversationID string, from, to int64) (sum continuo.Size, err error) {
+	if err := m.begin(ctx); err != nil {
+		return sum, err
+	}
+	defer m.mu.Unlock()
+	c := m.find(conversationID)
+	if c == nil {
+		return sum, nil
+	}
+	for _, e := range c.entries {
+		var counted continuo.Entry
+		if e.seq < from || e.seq > to {
+			continue
+		}
+		if err := json.Unmarshal(e.body, &counted); err != nil {
+			return sum, err
+		}
+		sum = sum.Add(continuo.Size{Messages: 1, Chars: counted.Chars, Tokens: counted.Tokens})
+	}
+	return sum, nil
+}
+
+// firstBytes returns the first entries, as many as have no more than so many bytes together; 0 for all.
+func firstBytes(entries []memoryEntry, most int64) []memoryEntry {
+	if most == 0 {
+		return entries
+	}
+	for i, e := range entries {
+		if most -= int64(len(e.body)); most < 0 {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 func (m *memory) Receipt(ctx context.Context, conversationID, key string) (continuo.Receipt, error) {

@@ -103,9 +103,12 @@ func both[T any](rt *rapid.T, m *model, what string, operation func(continuo.Sto
 func verdict(err error) string {
 	var conflict *continuo.ConflictError
 	var busy *continuo.BusyError
+	var large *continuo.LargeEntryError
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &large):
+		return large.Error()
 	case errors.As(err, &conflict):
 		return conflict.Error()
 	case errors.Is(err, continuo.ErrNotFound):
@@ -268,6 +271,7 @@ func (m *model) read(rt *rapid.T) {
 	query := continuo.EntryQuery{
 		From: rapid.Int64Range(0, 12).Draw(rt, "from"), To: rapid.Int64Range(0, 14).Draw(rt, "to"),
 		Backward: rapid.Bool().Draw(rt, "backward"), Limit: rapid.IntRange(1, 9).Draw(rt, "limit"),
+		MaxBytes: rapid.SampledFrom([]int64{0, 0, 1, 400, 1000, 4000}).Draw(rt, "bytes"),
 	}
 	switch rapid.IntRange(0, 3).Draw(rt, "kind") {
 	case 0:

@@ -93,6 +93,8 @@ func logTests() []test {
 		{"a deleted conversation is gone", testDelete},
 		{"entries are read exactly as asked", testEntries},
 		{"users and outputs are found", testNarrowQueries},
+		{"a page of entries is bounded by bytes", testEntryBytes},
+		{"sizes of entries are added up", testEntrySizes},
 		{"an append that lost the race is refused", testConflict},
 		{"a batch is appended whole or not at all", testAllOrNothing},
 		{"content comes back as it came", testFidelity},

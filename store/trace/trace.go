@@ -88,7 +88,13 @@ func (s *store) Append(ctx context.Context, batch continuo.Batch) (err error) {
 // Entries is part of [continuo.Store].
 func (s *store) Entries(ctx context.Context, conversationID string, query continuo.EntryQuery) (entries []continuo.Entry, err error) {
 	ctx, end := s.begin(ctx, "entries", attribute.String(span.ConversationID, conversationID))
-	defer func() { end(err, attribute.Int(span.Entries, len(entries))) }()
+	defer func() {
+		failure := err
+		if large := new(continuo.LargeEntryError); errors.As(err, &large) { // it is read by itself next
+			failure = nil
+		}
+		end(failure, attribute.Int(span.Entries, len(entries)))
+	}()
 	return s.Store.Entries(ctx, conversationID, query)
 }
 

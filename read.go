@@ -1,0 +1,183 @@
+package continuo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Range selects entries by seq, both ends included; To 0 means the newest.
+type Range struct {
+	From, To int64
+	Backward bool
+	// Keeps says that the reader keeps the entries until its work is done; see [WithMemory].
+	Keeps bool
+}
+
+const (
+	// pageSize is how many rows one read asks for, and pageBytes how many bytes of their stored form: the most that a
+	// reader who stops early has read too many. Entries of more bytes are read one by one, and few at once in this
+	// process: decoding takes several times their size for a moment.
+	pageSize  = 64
+	pageBytes = 1 << 20
+)
+
+// Read yields entries in ascending order, or descending with Backward, through a fork's lineage. It
+// reads in pages, so that a consumer that stops early has read little more than it took.
+func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if r.To == 0 || r.To > conversation.LastSeq {
+			r.To = conversation.LastSeq
+		}
+		next, end, step := max(r.From, 1), r.To, int64(1)
+		if r.Backward {
+			next, end, step = end, next, -1
+		}
+		memory, held := memoryOf(ctx), int64(0)
+		defer func() { memory.give(held) }()
+		for (end-next)*step >= 0 {
+			memory.give(held)
+			page, taken, err := l.page(ctx, conversation, next, end, r.Backward)
+			if held = taken; r.Keeps {
+				held = 0
+			}
+			if err != nil {
+				yield(Entry{}, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
+				return
+			}
+			for _, entry := range page {
+				if !yield(entry, nil) {
+					return
+				}
+				next = entry.Seq + step
+			}
+		}
+	}
+}
+
+// page reads the entries from next towards end, as far as one segment and one page go.
+func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool) (page []Entry, taken int64, err error) {
+	segment := segmentOf(conversation, next)
+	query := EntryQuery{From: next, To: min(end, segment.to), Limit: pageSize}
+	if backward {
+		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: pageSize}
+	}
+	page, taken, err = l.entries(ctx, segment.id, query)
+	if err == nil && (len(page) == 0 || page[0].Seq != next) {
+		err = fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next)
+	}
+	return page, taken, err
+}
+
+// entries reads a page: as many entries as are asked for and as pageBytes has room for, or one larger entry. Taken is what
+// was taken for it of the context's memory; see [WithMemory].
+func (l *Log) entries(ctx context.Context, id string, query EntryQuery) (page []Entry, taken int64, err error) {
+	memory := memoryOf(ctx)
+	query.MaxBytes = pageBytes
+	page, err = l.store.Entries(ctx, id, query)
+	if err == nil {
+		for i := range page {
+			taken += page[i].bytes()
+		}
+		if err := memory.take(taken); err != nil {
+			return nil, 0, err
+		}
+		return page, taken, nil
+	}
+	var large *LargeEntryError
+	if !errors.As(err, &large) {
+		return nil, 0, err
+	}
+	if err := memory.take(large.Bytes); err != nil {
+		return nil, 0, err
+	}
+	select {
+	case l.large <- struct{}{}:
+		query.Limit, query.MaxBytes = 1, 0
+		page, err = l.store.Entries(ctx, id, query)
+		<-l.large
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		memory.give(large.Bytes)
+		return nil, 0, err
+	}
+	return page, large.Bytes, nil
+}
+
+type segment struct {
+	id       string
+	from, to int64
+}
+
+func segmentOf(conversation Conversation, seq int64) segment {
+	from := int64(1)
+	for _, s := range conversation.Lineage {
+		if seq <= s.Through {
+			return segment{s.ConversationID, from, s.Through}
+		}
+		from = s.Through + 1
+	}
+	return segment{conversation.ID, from, conversation.LastSeq}
+}
+
+// Sizes adds up the sizes of entries, each as one message, as they were counted when they were appended. It does not read
+// what they say.
+func (l *Log) Sizes(ctx context.Context, conversation Conversation, from, to int64) (sum Size, err error) {
+	to = min(to, conversation.LastSeq)
+	for next := from; next <= to; {
+		segment := segmentOf(conversation, next)
+		last := min(to, segment.to)
+		sizes, err := l.store.EntrySizes(ctx, segment.id, next, last)
+		if err == nil && int64(sizes.Messages) != last-next+1 {
+			err = fmt.Errorf("%w: the store has %d of the entries %d to %d", ErrNotFound, sizes.Messages, next, last)
+		}
+		if err != nil {
+			return Size{}, fmt.Errorf("sizes of conversation %s: %w", conversation.ID, err)
+		}
+		sum, next = sum.Add(sizes), last+1
+	}
+	return sum, nil
+}
+
+// LatestUser finds the newest user entry at or before seq at that is not hidden; ErrNotFound.
+func (l *Log) LatestUser(ctx context.Context, conversation Conversation, at int64) (Entry, error) {
+	return l.search(ctx, conversation, at, EntryQuery{UsersOnly: true, Backward: true, Limit: 1})
+}
+
+// EntryByOutputRef finds the newest entry that an alias path names; ErrNotFound.
+func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, ref string) (Entry, error) {
+	return l.search(ctx, conversation, conversation.LastSeq, EntryQuery{OutputRef: ref, Backward: true, Limit: 1})
+}
+
+// search runs a narrow query over the segments of a conversation, newest first.
+func (l *Log) search(ctx context.Context, conversation Conversation, at int64, query EntryQuery) (Entry, error) {
+	for at >= 1 {
+		segment := segmentOf(conversation, at)
+		query.From, query.To = segment.from, at
+		found, _, err := l.entries(ctx, segment.id, query)
+		if err != nil {
+			return Entry{}, fmt.Errorf("search conversation %s: %w", conversation.ID, err)
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+		at = segment.from - 1
+	}
+	return Entry{}, ErrNotFound
+}
+
+// appended reads what an append with a key has appended before.
+func (l *Log) appended(ctx context.Context, id string, receipt Receipt) (all []Entry, err error) {
+	for next := receipt.First; next <= receipt.Last; next = receipt.First + int64(len(all)) {
+		page, _, err := l.entries(ctx, id, EntryQuery{From: next, To: receipt.Last, Limit: int(receipt.Last - next + 1)})
+		if err != nil || len(page) == 0 {
+			return nil, cmp.Or(err, fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next))
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
