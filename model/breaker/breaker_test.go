@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,9 @@ var (
 type house struct {
 	*breaker.Model
 	script *modeltest.Script
-	states []breaker.State
+
+	mu      sync.Mutex // answers under way change the state beside the test
+	entered []breaker.State
 }
 
 func newHouse(script ...[]modeltest.Step) *house { return newPatient(0, script...) }
@@ -36,8 +39,21 @@ func newHouse(script ...[]modeltest.Step) *house { return newPatient(0, script..
 // newPatient is a house whose requests wait.
 func newPatient(patience time.Duration, script ...[]modeltest.Step) *house {
 	h := &house{script: &modeltest.Script{Answers: script}}
-	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, Patience: patience, OnChange: func(state breaker.State) { h.states = append(h.states, state) }})
+	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, Patience: patience, OnChange: h.enter})
 	return h
+}
+
+func (h *house) enter(state breaker.State) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.entered = append(h.entered, state)
+}
+
+// states are the states that the breaker has entered so far.
+func (h *house) states() []breaker.State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.entered)
 }
 
 // ask makes one request and returns its error.
@@ -74,8 +90,8 @@ func TestItOpensTriesAndCloses(t *testing.T) {
 				t.Errorf("closed: %v", failed)
 			}
 		}
-		if want := []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen, breaker.Closed}; !slices.Equal(h.states, want) {
-			t.Errorf("states %v, want %v", h.states, want)
+		if want := []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen, breaker.Closed}; !slices.Equal(h.states(), want) {
+			t.Errorf("states %v, want %v", h.states(), want)
 		}
 	})
 }
@@ -91,8 +107,8 @@ func TestWhatDoesNotCount(t *testing.T) {
 		for range script {
 			h.ask(t.Context())
 		}
-		if h.script.Requests() != len(script) || len(h.states) != 0 {
-			t.Errorf("%s: %d requests, states %v", name, h.script.Requests(), h.states)
+		if h.script.Requests() != len(script) || len(h.states()) != 0 {
+			t.Errorf("%s: %d requests, states %v", name, h.script.Requests(), h.states())
 		}
 	}
 }
@@ -128,8 +144,8 @@ func TestAnswersUnderWayKeepItClosed(t *testing.T) {
 				for range c.failures {
 					h.ask(t.Context())
 				}
-				if !slices.Equal(h.states, c.want) {
-					t.Errorf("states %v, want %v", h.states, c.want)
+				if !slices.Equal(h.states(), c.want) {
+					t.Errorf("states %v, want %v", h.states(), c.want)
 				}
 				time.Sleep(2 * time.Minute)
 			})
@@ -143,8 +159,8 @@ func TestAnswersThatHaveEndedDoNotKeepItClosed(t *testing.T) {
 	for range 6 {
 		h.ask(t.Context())
 	}
-	if want := []breaker.State{breaker.Open}; !slices.Equal(h.states, want) {
-		t.Errorf("states %v, want %v", h.states, want)
+	if want := []breaker.State{breaker.Open}; !slices.Equal(h.states(), want) {
+		t.Errorf("states %v, want %v", h.states(), want)
 	}
 }
 
@@ -162,12 +178,12 @@ func TestTheCallersEndSaysNothing(t *testing.T) {
 			break
 		}
 		h.ask(t.Context())
-		if len(h.states) != 0 {
-			t.Errorf("states %v after two failures", h.states)
+		if len(h.states()) != 0 {
+			t.Errorf("states %v after two failures", h.states())
 		}
 		h.ask(t.Context())
-		if !slices.Equal(h.states, []breaker.State{breaker.Open}) {
-			t.Errorf("states %v after three failures", h.states)
+		if !slices.Equal(h.states(), []breaker.State{breaker.Open}) {
+			t.Errorf("states %v after three failures", h.states())
 		}
 	})
 }
