@@ -183,14 +183,15 @@ func (w *writer) handOver() {
 	close(w.waiting[0].lead)
 }
 
-// commitTries bounds how often a batch is checked anew after another process won the race.
+// commitTries bounds how often a batch is refused as too late although the conversation has not grown since it was
+// read. Races that others win have no bound: each of them is somebody's progress, and callers leave by their contexts.
 const commitTries = 64
 
 // commit checks and appends the requests. The leader works for others too, so that its own
 // cancellation must not end the work: only a request that was cancelled before it began is left out.
 func (w *writer) commit(requests []*appendRequest) {
 	ctx := context.WithoutCancel(requests[0].ctx)
-	for try := 1; ; try++ {
+	for try, after := 0, int64(-1); ; {
 		batch, accepted, done := w.check(ctx, requests)
 		if !done {
 			continue // what was in memory was out of date
@@ -200,9 +201,14 @@ func (w *writer) commit(requests []*appendRequest) {
 		}
 		err := w.log.store.Append(ctx, batch)
 		var conflict *ConflictError
-		if errors.As(err, &conflict) && try < commitTries {
-			w.tail, requests = nil, accepted
-			continue
+		if errors.As(err, &conflict) {
+			if batch.After != after {
+				try, after = 0, batch.After
+			}
+			if try++; try < commitTries {
+				w.tail, requests = nil, accepted
+				continue
+			}
 		}
 		if err != nil && len(accepted) > 1 && isAboutOne(err) {
 			w.tail = nil // the others must not suffer
