@@ -33,7 +33,7 @@ func exitTable() []exitRule {
 		{code: 4, meaning: "conflict: busy, already there, archived, over, another user's, or changed meanwhile", of: func(err error) bool {
 			return as[*continuo.ConflictError](err) || isOf(engine.ClassConflict, engine.ClassForbidden, engine.ClassRateLimited)(err)
 		}},
-		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: as[*continuo.OverflowError]},
+		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: overflows},
 		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},
 	}
 }
@@ -79,6 +79,12 @@ func isOf(classes ...engine.ErrorClass) func(error) bool {
 		kind, ok := engine.KindOf(err)
 		return ok && slices.Contains(classes, kind.Class)
 	}
+}
+
+// overflows reports whether something did not fit, as it was found here or as the model's provider said.
+func overflows(err error) bool {
+	var failed *turnFailed
+	return as[*continuo.OverflowError](err) || errors.As(err, &failed) && failed.reason == continuo.ReasonContextOverflow
 }
 
 func as[T error](err error) bool {

@@ -148,8 +148,11 @@ func (s *stream) finish(event turn.Event) {
 	}
 	s.endLine()
 	s.keep(event)
-	if s.answer.FinishReason == "length" {
+	switch s.answer.FinishReason {
+	case "length":
 		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" goes on")
+	case "content_filter":
+		s.remark("%s", "the answer "+finishWords("content_filter"))
 	}
 	s.showContext()
 }

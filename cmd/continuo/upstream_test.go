@@ -56,6 +56,10 @@ func checkKey(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func answerUpstream(w http.ResponseWriter, r *http.Request, role, content string) {
+	if content == "too long" {
+		http.Error(w, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, http.StatusBadRequest)
+		return
+	}
 	if content == "fail" {
 		http.Error(w, `{"error":{"message":"the fake upstream is down"}}`, http.StatusInternalServerError)
 		return
@@ -83,6 +87,9 @@ func answerUpstream(w http.ResponseWriter, r *http.Request, role, content string
 	case content == "cut":
 		send(text("As much as fits"), "null")
 		send(`{}`, `"length"`)
+	case content == "filtered":
+		send(text("As much as is allowed"), "null")
+		send(`{}`, `"content_filter"`)
 	case content == "think":
 		for _, piece := range []string{"<th", "ink>It is a gre", "eting.</think", ">\n\nHel", "lo."} {
 			send(text(piece), "null")
