@@ -113,8 +113,16 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 	return changed, len(stored), err
 }
 
-// ImportKey is the key of a conversation that an idempotency key imports.
-func ImportKey(scope continuo.Scope, key string) string { return onceKey(scope, "import\n"+key) }
+// ImportOnce is Import under an idempotency key in the place of the document's own; ErrKeyReused says that the key
+// imported something else, or for somebody else.
+func (e *Engine) ImportOnce(ctx context.Context, scope continuo.Scope, document interchange.Document, key string) (Imported, error) {
+	document.Conversation.Key = onceKey(scope, "import\n"+key)
+	imported, err := e.Import(ctx, scope, document)
+	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrOtherUser) {
+		return Imported{}, fmt.Errorf("%w: key %q imported another list of messages", continuo.ErrKeyReused, key)
+	}
+	return imported, err
+}
 
 // firstWords makes a title of the first user entry.
 func firstWords(entries []continuo.Entry) string {

@@ -63,3 +63,45 @@ func TestAnExportIsImportedByAnotherServer(t *testing.T) {
 		}
 	}
 }
+
+// An Idempotency-Key stands for one list: the same one again is found, one that has gained messages adds them, and
+// another one, or another user's, is refused as on every other route.
+func TestAnImportUnderAnIdempotencyKeyTakesOneList(t *testing.T) {
+	server := newServer(t)
+	send := func(body string, header ...string) *reply {
+		t.Helper()
+		return ask(t, server, "POST", "/api/conversations/import", body, header...)
+	}
+	once := []string{"Idempotency-Key", "7f3a"}
+	var first, again struct {
+		Conversation struct{ ID string }
+		Existed      bool
+		Added        int
+	}
+	send(`{"messages": [{"role": "user", "content": "tea"}], "user_id": "ada"}`, once...).into(201, &first)
+	send(`{"messages": [{"role": "user", "content": "tea"}, {"role": "assistant", "content": "Noted."}]}`, once...).into(200, &again)
+	if !again.Existed || again.Added != 1 || again.Conversation.ID != first.Conversation.ID {
+		t.Errorf("the list that has gained a message: %+v", again)
+	}
+	for name, body := range map[string]string{
+		"another list":   `{"messages": [{"role": "user", "content": "rum"}]}`,
+		"a shorter list": `{"messages": [{"role": "user", "content": "tea"}]}`,
+		"another user":   `{"messages": [{"role": "user", "content": "tea"}, {"role": "assistant", "content": "Noted."}], "user_id": "bob"}`,
+	} {
+		problem := send(body, once...).failed(409, "idempotency_conflict", "Idempotency-Key")
+		if !strings.Contains(problem.Error.Message, "7f3a") || strings.Contains(problem.Error.Message, "once-") {
+			t.Errorf("%s: the refusal is %q", name, problem.Error.Message)
+		}
+	}
+	send(`{"messages": [{"role": "user", "content": "tea"}], "key": "trip"}`, once...).into(201, &first)
+	send(`{"messages": []}`, "Idempotency-Key", "two words").failed(400, "invalid_request", "Idempotency-Key")
+	ask(t, server, "PATCH", "/api/conversations/trip", `{"key": null}`).into(200, &struct{}{})
+	exported := string(ask(t, server, "GET", "/api/conversations/"+first.Conversation.ID+"/export", "").body)
+	export := []string{"Content-Type", "application/jsonl", "Idempotency-Key", "91c0"}
+	send(exported, export...).into(201, &first)
+	if send(exported, export...).into(200, &again); !again.Existed || again.Added != 0 || again.Conversation.ID != first.Conversation.ID {
+		t.Errorf("the same export: %+v", again)
+	}
+	send(`{"messages": [{"role": "user", "content": "tea"}], "key": "trip"}`).into(201, &first)
+	send(`{"messages": [{"role": "user", "content": "rum"}], "key": "trip"}`, once...).failed(409, "exists", "key")
+}

@@ -19,16 +19,17 @@ const jsonLines = "application/jsonl"
 // importConversation makes a conversation of a list of messages, or of an export. What the log could not take as it is
 // gets repaired, so that text with half characters is let in here: that is one of the repairs.
 func (s *server) importConversation(w http.ResponseWriter, r *http.Request) error {
+	once, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	document, title, err := s.readImport(w, r)
 	if err != nil {
 		return err
 	}
-	imported, err := s.engine.Import(r.Context(), scopeOf(r), document)
-	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrOtherUser) {
-		return at("key", err)
-	}
+	imported, err := s.carryOutImport(r, document, once)
 	if err != nil {
-		return at("messages", err)
+		return err
 	}
 	if title != nil && imported.Existed && imported.Conversation.Title != *title {
 		imported.Conversation, err = s.engine.Log.Update(r.Context(), imported.Conversation.ID, continuo.ConversationChange{Title: title})
@@ -50,6 +51,22 @@ func (s *server) importConversation(w http.ResponseWriter, r *http.Request) erro
 	}{imported.Conversation, imported.Existed, imported.Added, imported.Entries, append([]interchange.Repair{}, imported.Repairs...), imported.Format})
 }
 
+// carryOutImport imports a document under its own key, else under the request's Idempotency-Key, if it has one.
+func (s *server) carryOutImport(r *http.Request, document interchange.Document, once string) (imported engine.Imported, err error) {
+	if once != "" && document.Conversation.Key == "" {
+		imported, err = s.engine.ImportOnce(r.Context(), scopeOf(r), document, once)
+	} else {
+		imported, err = s.engine.Import(r.Context(), scopeOf(r), document)
+	}
+	switch {
+	case errors.Is(err, continuo.ErrKeyReused):
+		return imported, err
+	case errors.Is(err, continuo.ErrExists), errors.Is(err, continuo.ErrOtherUser):
+		return imported, at("key", err)
+	}
+	return imported, at("messages", err)
+}
+
 // readImport reads the body of an import to a document that a log accepts, and the title that it gives, if any. Only a
 // key, or an Idempotency-Key, makes it one that may have been imported before.
 func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, title *string, err error) {
@@ -58,10 +75,6 @@ func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document in
 	}
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == jsonLines {
 		document, err = s.readExport(w, r)
-		return document, nil, err
-	}
-	once, err := idempotencyKey(r)
-	if err != nil {
 		return document, nil, err
 	}
 	body, err := s.readRaw(w, r)
@@ -96,9 +109,6 @@ func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document in
 		document.Conversation.Title = *request.Title
 	}
 	document.Conversation.Key, document.Conversation.UserID = request.Key.text(), request.UserID.text()
-	if document.Conversation.Key == "" && once != "" {
-		document.Conversation.Key = engine.ImportKey(scopeOf(r), once)
-	}
 	return document, request.Title, at("messages", err)
 }
 

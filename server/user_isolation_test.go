@@ -191,3 +191,50 @@ func TestRunsAndCrewsBeginConversationsOfAUser(t *testing.T) {
 		send(v.key, "other", `b\u0001`).failed(400, "invalid_request", "user_id")
 	}
 }
+
+// An empty string is none, as null is, wherever a body has a field for a user, a key or a session.
+func TestAnEmptyStringIsNone(t *testing.T) {
+	h := newVictim(t, storetest.NewMemory())
+	conversation := func(id string) (found continuo.Conversation) {
+		t.Helper()
+		h.own("GET", "/api/conversations/"+id, "").into(200, &found)
+		return found
+	}
+	for _, none := range []string{`""`, "null"} {
+		set := strings.NewReplacer("NONE", none).Replace
+		var made continuo.Conversation
+		h.own("POST", "/api/conversations", set(`{"key": NONE, "user_id": NONE}`)).into(201, &made)
+		if made.Key != "" || made.UserID != "" {
+			t.Errorf("created with %s: %+v", none, made)
+		}
+		h.own("PATCH", "/api/conversations/"+made.ID, `{"key": "named", "user_id": "ada"}`).into(200, &made)
+		var talked chatReply
+		h.own("POST", "/chat", set(`{"session_id": "named", "user_id": NONE, "message": "hello"}`)).into(200, &talked)
+		if now := conversation("named"); talked.ConversationID != made.ID || now.UserID != "ada" {
+			t.Errorf("a message with the user %s went to %s, which is %q's", none, talked.ConversationID, now.UserID)
+		}
+		h.own("POST", "/chat", set(`{"session_id": NONE, "message": "hello"}`)).into(200, &talked)
+		if fresh := conversation(talked.ConversationID); fresh.Key != "" || fresh.ID == made.ID {
+			t.Errorf("a message with the session %s went to %+v", none, fresh)
+		}
+		h.own("PATCH", "/api/conversations/named", set(`{"key": NONE, "user_id": NONE}`)).into(200, &struct{}{})
+		if now := conversation(made.ID); now.Key != "" || now.UserID != "" {
+			t.Errorf("changed to %s: %+v", none, now)
+		}
+		var imported struct{ Conversation continuo.Conversation }
+		h.own("POST", "/api/conversations/import", set(`{"messages": [{"role": "user", "content": "x"}], "key": NONE, "user_id": NONE}`)).into(201, &imported)
+		if imported.Conversation.Key != "" || imported.Conversation.UserID != "" {
+			t.Errorf("imported with %s: %+v", none, imported.Conversation)
+		}
+		for target, body := range map[string]string{
+			"/api/runs":                `{"workflow_id": "report", "inputs": {"topic": "tea"}, "session_id": NONE, "user_id": NONE}`,
+			"/api/crews/pair/messages": `{"message": "hello", "user_id": NONE}`,
+			"/api/tasks":               `{"description": "x", "user_id": NONE}`,
+		} {
+			if answer := h.own("POST", target, set(body)); answer.status >= 300 {
+				t.Errorf("%s with %s: %s", target, none, answer.body)
+			}
+		}
+	}
+	h.own("GET", "/api/conversations?user_id=", "").failed(400, "invalid_request", "user_id")
+}
