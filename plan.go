@@ -126,7 +126,7 @@ const (
 // Verdict says what became of an entry in a request.
 type Verdict string
 
-// The verdicts.
+// The verdicts. No view gives Recalled yet: it is for entries that stand outside of the window and are shown again.
 const (
 	Kept       Verdict = "kept"
 	Previewed  Verdict = "previewed"
