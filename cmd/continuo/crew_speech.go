@@ -320,10 +320,12 @@ func (s *crewSpeech) beat(now time.Time) {
 	s.waiting, s.silence = true, line
 }
 
-// end says how the cycle ended, where it did so by itself; whatever else there is to say the command says.
+// end says how the cycle ended, where it did so by itself; whatever else there is to say the command says. The reason
+// is whole: at its end stand the limit that was reached and why roles failed.
 func (s *crewSpeech) end(status *engine.CrewStatus) {
 	s.finishSpeech()
 	if status != nil && status.State == continuo.RunFinished {
-		s.aside("The cycle has ended: %s.", status.Reason)
+		s.endLine()
+		s.remark("The cycle has ended: %s.", oneLine(status.Reason, 1000))
 	}
 }

@@ -215,6 +215,18 @@ func TestSilenceInATerminal(t *testing.T) {
 	}
 }
 
+// A cycle's reason is shown whole, also where the terminal is narrower.
+func TestEndInATerminal(t *testing.T) {
+	reason := "nobody has anything to add; failed: Backend Dev (" + strings.Repeat("its program ended with 1 ", 5) + "at the last)"
+	f := followerOf(&toldCrew{at: someCrew(continuo.RunFinished, reason)}, true, false)
+	if err := f.followed(t); err != nil {
+		t.Fatal(err)
+	}
+	if shown := f.out.String(); !strings.Contains(shown, "The cycle has ended: "+reason+".") {
+		t.Errorf("the end is shown as %q", shown)
+	}
+}
+
 // Ctrl-C stops what this process carries out, and a second one leaves; what another one carries out is left alone.
 func TestCtrlCStopsACycle(t *testing.T) {
 	ours := &toldCrew{owner: process.Self() + "#keep_1", at: someCrew(continuo.RunStopped, "a person stopped it"), stopped: make(chan struct{})}

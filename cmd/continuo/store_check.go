@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,7 +19,7 @@ type storeCheckCommand struct {
 }
 
 func (storeCheckCommand) Help() string {
-	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), characters, tokens and seqs are counted right, and the index of runs is what the entries tell of them. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The file of an SQLite store itself is checked by continuo doctor.
+	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), characters, tokens and seqs are counted right, and the index of runs is what the entries tell of them. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The database engine's own check runs first (SQLite: PRAGMA integrity_check).
 
 Examples:
 
@@ -84,14 +85,15 @@ func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
 
 func (c *storeCheckCommand) check(ctx context.Context, a *app, w *wired) (report checkReport, err error) {
 	total, err := countConversations(ctx, w.store)
-	if err != nil {
+	if errors.Is(err, continuo.ErrUnavailable) {
 		return report, err
 	}
+	// The total is for the bar alone: the check itself finds what of the list cannot be read.
 	shown := newCountBar(a.console, "checking")
 	defer shown.close()
 	report.Findings = []upkeep.Finding{}
 	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Mend: c.Mend, Progress: func(so upkeep.Checked) {
-		shown.set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", number(so.Conversations), count(total, "conversation"), count(so.Findings, "finding")))
+		shown.set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", number(so.Conversations), count(max(total, so.Conversations), "conversation"), count(so.Findings, "finding")))
 	}}
 	report.Checked, err = checker.Check(ctx, func(f upkeep.Finding) {
 		if report.More = len(report.Findings) == maxFindings; !report.More {
