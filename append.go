@@ -50,7 +50,7 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	if options.Key != "" && options.Identity == "" {
 		request.fingerprint = fingerprint(entries)
 	}
-	shorter, err := l.setAside(ctx, conversationID, entries)
+	shorter, err := l.offload(ctx, conversationID, entries)
 	if err != nil {
 		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)
 	}

@@ -23,14 +23,14 @@ type Log struct {
 	store   Store
 	options LogOptions
 
-	mu      sync.Mutex
-	writers map[string]*writer
-	news    map[string]*news // of the conversations that somebody listens to
-	blobs   map[string]bool  // hashes of envelopes that are known to be kept
-	heeds   atomic.Bool      // the store tells of changes
-	back    atomic.Int64     // when it last began to, in Unix nanoseconds
-	lost    atomic.Bool      // it did, and does not any more
-	large   chan struct{}    // has an element for each large entry that is being read
+	mu         sync.Mutex
+	writers    map[string]*writer
+	broadcasts map[string]*broadcast // of the conversations that somebody listens to
+	blobs      map[string]bool       // hashes of envelopes that are known to be kept
+	notified   atomic.Bool           // the store tells of changes
+	back       atomic.Int64          // when it last began to, in Unix nanoseconds
+	lost       atomic.Bool           // it did, and does not any more
+	large      chan struct{}         // has an element for each large entry that is being read
 }
 
 // LogOptions configures a Log. The zero value works, but for Counter.
@@ -80,7 +80,7 @@ func NewLog(store Store, options LogOptions) *Log {
 	if options.IDs == nil {
 		options.IDs = &IDSource{}
 	}
-	return &Log{store: store, options: options, writers: map[string]*writer{}, news: map[string]*news{}, blobs: map[string]bool{}, large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, broadcasts: map[string]*broadcast{}, blobs: map[string]bool{}, large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
 }
 
 // Turns is the store's part that keeps turns; package turn knows its rules.
@@ -124,7 +124,7 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 			return Conversation{}, atIndex(err, i)
 		}
 	}
-	prepared, err := l.setAside(ctx, conversation.ID, entries)
+	prepared, err := l.offload(ctx, conversation.ID, entries)
 	if err != nil {
 		return Conversation{}, fmt.Errorf("create conversation: %w", err)
 	}

@@ -191,10 +191,10 @@ func readObject(ctx context.Context, objects ObjectStore, name string, offset, l
 // maxReadAhead is the most room that is made for an object before it is read.
 const maxReadAhead = 64 << 20
 
-// setAside makes objects of the large outputs and attachments among entries and returns the entries to
+// offload makes objects of the large outputs and attachments among entries and returns the entries to
 // append: those have previews, which prepare completes, and placeholders. An object is there before the
 // entry that names it; without one it harms nobody, and drop removes it.
-func (l *Log) setAside(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
+func (l *Log) offload(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
 	shorter = slices.Clone(entries)
 	for i := range shorter {
 		entry := &shorter[i]

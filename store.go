@@ -133,13 +133,13 @@ type Receipt struct {
 	Last        int64  `json:"last"`
 }
 
-// Heeder is a store that other processes write to, and that can tell of it. What it tells are hints: some
+// ChangeNotifier is a store that other processes write to, and that can tell of it. What it tells are hints: some
 // may be missing, and whoever must know looks at the store now and then.
-type Heeder interface {
-	// Heed tells changed, from one goroutine, which conversations other processes have changed, until ctx is
+type ChangeNotifier interface {
+	// WatchChanges tells changed, from one goroutine, which conversations other processes have changed, until ctx is
 	// done. Nil stands for any: so it begins whenever it has been out of touch. While it is out of touch
 	// it tells lost, once.
-	Heed(ctx context.Context, changed func(conversationIDs []string), lost func())
+	WatchChanges(ctx context.Context, changed func(conversationIDs []string), lost func())
 }
 
 // EntryQuery selects entries with From <= seq <= To, ascending or, with Backward, descending, at most

@@ -39,11 +39,11 @@ const slowPoll = time.Second
 type Listener struct {
 	log  *Log
 	id   string
-	news *news
+	news *broadcast
 }
 
-// news tells the listeners of one conversation that it may have changed.
-type news struct {
+// broadcast tells the listeners of one conversation that it may have changed.
+type broadcast struct {
 	changed   chan struct{} // closed, and replaced, each time
 	told      chan struct{} // likewise, but only when the store told of another process
 	listeners int
@@ -53,10 +53,10 @@ type news struct {
 func (l *Log) Listen(id string) *Listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.news[id]
+	n := l.broadcasts[id]
 	if n == nil {
-		n = &news{changed: make(chan struct{}), told: make(chan struct{})}
-		l.news[id] = n
+		n = &broadcast{changed: make(chan struct{}), told: make(chan struct{})}
+		l.broadcasts[id] = n
 	}
 	n.listeners++
 	return &Listener{l, id, n}
@@ -72,8 +72,8 @@ func (l *Listener) Changed() <-chan struct{} {
 	return l.news.changed
 }
 
-// Told is like Changed, but only for what the store tells another process did to just this conversation.
-func (l *Listener) Told() <-chan struct{} {
+// ChangedElsewhere is like Changed, but only for what the store tells another process did to just this conversation.
+func (l *Listener) ChangedElsewhere() <-chan struct{} {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
 	return l.news.told
@@ -82,7 +82,7 @@ func (l *Listener) Told() <-chan struct{} {
 // Wait returns when the conversation may have changed since the channel was taken, or after poll, or
 // a second where the store tells of changes. It is false when ctx is done.
 func (l *Listener) Wait(ctx context.Context, changed <-chan struct{}, poll time.Duration) bool {
-	if l.log.heeds.Load() {
+	if l.log.notified.Load() {
 		poll = max(poll, slowPoll)
 	}
 	timer := time.NewTimer(poll)
@@ -101,33 +101,33 @@ func (l *Listener) Close() {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
 	if l.news.listeners--; l.news.listeners == 0 {
-		delete(l.log.news, l.id)
+		delete(l.log.broadcasts, l.id)
 	}
 }
 
-// Heed passes on what the store tells of other processes' changes to those who listen, until ctx is done.
+// WatchChanges passes on what the store tells of other processes' changes to those who listen, until ctx is done.
 // It returns at once for a store that tells nothing: then they look by themselves.
-func (l *Log) Heed(ctx context.Context) {
-	heeder, ok := l.store.(Heeder)
+func (l *Log) WatchChanges(ctx context.Context) {
+	heeder, ok := l.store.(ChangeNotifier)
 	if !ok {
 		return
 	}
-	defer l.heeds.Store(false)
-	heeder.Heed(ctx, func(ids []string) {
-		if !l.heeds.Swap(true) {
+	defer l.notified.Store(false)
+	heeder.WatchChanges(ctx, func(ids []string) {
+		if !l.notified.Swap(true) {
 			l.back.Store(time.Now().UnixNano())
 			l.lost.Store(false)
 		}
 		l.wake(ids, true)
 	}, func() {
 		l.lost.Store(true)
-		l.heeds.Store(false)
+		l.notified.Store(false)
 	})
 }
 
-// JustBack reports whether the store could not be reached until less than a moment ago, or can still not be, as far as
-// Heed knows: then leases have expired that their owners are about to renew. The start of Heed counts as coming back.
-func (l *Log) JustBack(moment time.Duration) bool {
+// RecentlyReconnected reports whether the store could not be reached until less than a moment ago, or can still not be, as far as
+// WatchChanges knows: then leases have expired that their owners are about to renew. The start of WatchChanges counts as coming back.
+func (l *Log) RecentlyReconnected(moment time.Duration) bool {
 	return l.lost.Load() || time.Since(time.Unix(0, l.back.Load())) < moment
 }
 
@@ -139,19 +139,19 @@ func (l *Log) wake(ids []string, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ids == nil {
-		for _, n := range l.news {
+		for _, n := range l.broadcasts {
 			n.wake(false)
 		}
 	}
 	for _, id := range ids {
-		if n := l.news[id]; n != nil {
+		if n := l.broadcasts[id]; n != nil {
 			n.wake(told)
 		}
 	}
 }
 
 // wake lets everybody look. The caller holds the log's lock.
-func (n *news) wake(told bool) {
+func (n *broadcast) wake(told bool) {
 	close(n.changed)
 	n.changed = make(chan struct{})
 	if told {

@@ -48,7 +48,7 @@ func (e *Engine) crewSteps(ctx context.Context, run continuo.Run) error {
 func (e *Engine) attendRole(ctx context.Context, t *crewTracker, step crew.Step) error {
 	found, err := e.Log.Turns().Turn(ctx, t.run.ConversationID, roleTurnID(t.run, step))
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.Settled(ctx, found)
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found)
 	}
 	switch {
 	case errors.Is(err, continuo.ErrNotFound), err == nil && found.State == continuo.TurnVoid:

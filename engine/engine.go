@@ -228,9 +228,9 @@ func (e *Engine) dismiss(project string) {
 	e.turns.Done()
 }
 
-// Alone does something that one process at a time may do of all that have the store: see [turn.Keeper.Alone].
-func (e *Engine) Alone(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
-	return e.keeper.Alone(ctx, name, elsewhere, do)
+// RunExclusive does something that one process at a time may do of all that have the store: see [turn.Keeper.RunExclusive].
+func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
+	return e.keeper.RunExclusive(ctx, name, elsewhere, do)
 }
 
 // Models lists the names of the models, the default first.

@@ -56,11 +56,11 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 		logContext(ctx, logger.With("session_id", cmp.Or(span.Value(ctx, span.SessionID), t.ConversationID)), event.Plan)
 	case turn.Rephrased:
 		refused := event.Attempt
-		logger.WarnContext(ctx, "request_rephrased", "provider", refused.Round.Provider, "model", refused.Round.Model, "error", e.loggable(refused.Round, refused.Error))
+		logger.WarnContext(ctx, "request_rephrased", "provider", refused.Round.Provider, "model", refused.Round.Model, "error", e.failureForLog(refused.Round, refused.Error))
 	case turn.FellBack:
 		failed := event.Attempt
 		e.metrics.fellBack(failed)
-		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", e.loggable(failed.Round, failed.Error))
+		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", e.failureForLog(failed.Round, failed.Error))
 	case turn.Answered:
 		e.metrics.answered(event.Entry)
 	case turn.Finished:
@@ -73,7 +73,7 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	case turn.Failed:
 		e.metrics.turnEnded(string(event.Entry.Error.Reason), took, event.Usage)
 		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
-		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", e.loggable(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
+		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", e.failureForLog(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:
 		if e.options.LogText && event.Entry != nil {
 			logger.InfoContext(ctx, "turn_started", "message", event.Entry.Content.String())
@@ -81,9 +81,9 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	}
 }
 
-// loggable is what a log event says of a failure: all but the words of a program that answers in the place of a model.
+// failureForLog is what a log event says of a failure: all but the words of a program that answers in the place of a model.
 // These may be anything, secrets too, and are the text of messages.
-func (e *Engine) loggable(round *continuo.Round, failure *continuo.TurnError) string {
+func (e *Engine) failureForLog(round *continuo.Round, failure *continuo.TurnError) string {
 	if e.options.LogText || round == nil || isOurs(failure.Reason) {
 		return failure.Message
 	}

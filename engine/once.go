@@ -106,7 +106,7 @@ func (e *Engine) newestTry(ctx context.Context, conversationID, first string) (n
 func (e *Engine) turnNow(ctx context.Context, conversationID, id string) (continuo.Turn, error) {
 	found, err := e.Log.Turns().Turn(ctx, conversationID, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.Settled(ctx, found) // one that broke off before it had begun is void then
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found) // one that broke off before it had begun is void then
 	}
 	if err == nil && found.State == continuo.TurnVoid {
 		err = continuo.ErrNotFound

@@ -309,7 +309,7 @@ func (e *Engine) runningTurn(ctx context.Context, conversationID string) (*conti
 	if err != nil || len(newest) == 0 || newest[0].State != continuo.TurnRunning {
 		return nil, err
 	}
-	settled, err := e.keeper.Settled(ctx, newest[0])
+	settled, err := e.keeper.RecoverIfAbandoned(ctx, newest[0])
 	if err != nil || settled.State != continuo.TurnRunning {
 		return nil, err
 	}

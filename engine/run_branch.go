@@ -77,7 +77,7 @@ func (e *Engine) attendBeside(ctx context.Context, t *tracker, step workflow.Ste
 	id := branchTurnID(t.run, step)
 	found, err := e.Log.Turns().Turn(ctx, step.Branch, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.Settled(ctx, found)
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found)
 	}
 	switch {
 	case errors.Is(err, continuo.ErrNotFound), err == nil && found.State == continuo.TurnVoid:

@@ -200,7 +200,7 @@ func (e *Engine) spoken(reason string) string {
 func (e *Engine) attend(ctx context.Context, t *tracker, step workflow.Step) error {
 	found, err := e.Log.Turns().Turn(ctx, t.run.ConversationID, stepTurnID(t.run, step))
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.Settled(ctx, found)
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found)
 	}
 	switch {
 	case errors.Is(err, continuo.ErrNotFound), err == nil && found.State == continuo.TurnVoid:

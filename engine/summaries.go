@@ -57,7 +57,7 @@ func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runn
 	if err != nil {
 		return err
 	}
-	g, err := e.readGist(ctx, conversation, 1, lacks.through, "", lacks.known)
+	g, err := e.readSummaryInput(ctx, conversation, 1, lacks.through, "", lacks.known)
 	if err != nil || g.covered || len(g.entries) == 0 {
 		return err
 	}

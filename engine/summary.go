@@ -38,7 +38,7 @@ const (
 // model that makes it; "" is the built-in summarizer, which is asked as well where the model fails or is late. It fails
 // with ErrNotFound where the entries say nothing.
 func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
-	g, err := e.readGist(ctx, conversation, from, through, role, known)
+	g, err := e.readSummaryInput(ctx, conversation, from, through, role, known)
 	if err != nil {
 		return continuo.Entry{}, err
 	}
@@ -46,7 +46,7 @@ func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversat
 }
 
 // summaryOf makes the entry of what was read.
-func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversation, g *gist, by string, most int) (continuo.Entry, error) {
+func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversation, g *summaryInput, by string, most int) (continuo.Entry, error) {
 	if len(g.entries) == 0 && g.before == nil {
 		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
 	}
@@ -88,7 +88,7 @@ type madeSummary struct {
 }
 
 // summaryByModel asks a model; nil where there is none to ask, or with the error for which it has none.
-func (e *Engine) summaryByModel(ctx context.Context, g *gist, by string, most int) (*madeSummary, error) {
+func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string, most int) (*madeSummary, error) {
 	if by == "" {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (e *Engine) summaryByModel(ctx context.Context, g *gist, by string, most in
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
 	}
 	if err != nil {
-		return nil, e.wordless(info, err)
+		return nil, e.errorForLog(info, err)
 	}
 	made := &madeSummary{text: answer, by: info.Name}
 	if g.role != "" {
@@ -118,8 +118,8 @@ func (e *Engine) summaryByModel(ctx context.Context, g *gist, by string, most in
 	return made, nil
 }
 
-// wordless is what a log event says of a model's failure: all but the words of a program, which may be anything.
-func (e *Engine) wordless(info model.Info, err error) error {
+// errorForLog is what a log event says of a model's failure: all but the words of a program, which may be anything.
+func (e *Engine) errorForLog(info model.Info, err error) error {
 	failure := model.AsError(err)
 	if e.options.LogText || info.Protocol != model.ProtocolPrompt || isOurs(failure.Reason) {
 		return err
@@ -129,7 +129,7 @@ func (e *Engine) wordless(info model.Info, err error) error {
 
 // readNotes takes notes out of a model's answer. One that is not in the form that was asked for is the summary, and
 // the decisions are picked from what was said.
-func (m *madeSummary) readNotes(answer string, g *gist) {
+func (m *madeSummary) readNotes(answer string, g *summaryInput) {
 	var notes struct {
 		Summary   string   `json:"summary"`
 		Decisions []string `json:"decisions"`
@@ -155,7 +155,7 @@ func decisionsOf(all []string) []string {
 }
 
 // decisions are those of the notes before, and those that were told of since.
-func (h *gist) decisions() []string {
+func (h *summaryInput) decisions() []string {
 	var decided []string
 	if h.before != nil {
 		decided = h.before.Summary.Decisions
@@ -169,7 +169,7 @@ const firstRequest = "First request: "
 
 // extracted makes a summary without a model. A quarter is for the first request, half of the rest at most for the
 // summary before, and half of what is left for what the user said since.
-func (h *gist) extracted(most int) *madeSummary {
+func (h *summaryInput) extracted(most int) *madeSummary {
 	pick := func(text string, most int) string {
 		text, _ = task.Extractive{}.Summarize(context.Background(), strings.TrimSpace(text), most) // it never fails
 		return text
@@ -187,7 +187,7 @@ func (h *gist) extracted(most int) *madeSummary {
 		add(firstRequest, strings.Join(strings.Fields(h.first.Content.String()), " "), cmp.Or(most/4, most))
 	}
 	if h.before != nil {
-		add("", withoutFirst(h.sofar()), left/2)
+		add("", withoutFirst(h.previousText()), left/2)
 	}
 	since := h.entries
 	if h.first != nil && len(since) > 0 && since[0].Seq == h.first.Seq {

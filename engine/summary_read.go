@@ -23,8 +23,8 @@ const (
 	maxFirstRows = 64
 )
 
-// gist is what a summary is made of.
-type gist struct {
+// summaryInput is what a summary is made of.
+type summaryInput struct {
 	role          string
 	begin         int64            // what is read at most begins here
 	from, through int64            // what it stands for
@@ -35,12 +35,12 @@ type gist struct {
 	covered       bool             // there is a summary as new as this one would be
 }
 
-// readGist reads what the entries from and through say that the newest summary before does not. Where they are too many
+// readSummaryInput reads what the entries from and through say that the newest summary before does not. Where they are too many
 // the oldest are left out, and the summary says how many.
 // Known is the seq of a summary that is taken along however far back it stands; 0 for none.
-func (e *Engine) readGist(ctx context.Context, conversation continuo.Conversation, from, through int64, role string, known int64) (*gist, error) {
-	h := &gist{role: role, begin: from, from: from, through: through}
-	if err := h.takeKnown(ctx, e.Log, conversation, known); err != nil {
+func (e *Engine) readSummaryInput(ctx context.Context, conversation continuo.Conversation, from, through int64, role string, known int64) (*summaryInput, error) {
+	h := &summaryInput{role: role, begin: from, from: from, through: through}
+	if err := h.addPrevious(ctx, e.Log, conversation, known); err != nil {
 		return nil, err
 	}
 	left, oldest := maxSummarized, through+1
@@ -51,7 +51,7 @@ func (e *Engine) readGist(ctx context.Context, conversation continuo.Conversatio
 		if h.before != nil && entry.Seq <= h.before.Summary.Through {
 			break
 		}
-		h.take(&entry)
+		h.add(&entry)
 		if entry.Seq > through {
 			continue
 		}
@@ -87,11 +87,13 @@ func skippedBefore(summary *continuo.Entry) int64 {
 	return count
 }
 
-// sofar is what the summary before says, without the note on what it left out.
-func (h *gist) sofar() string { return skipped.ReplaceAllString(h.before.Content.String(), "") }
+// previousText is what the summary before says, without the note on what it left out.
+func (h *summaryInput) previousText() string {
+	return skipped.ReplaceAllString(h.before.Content.String(), "")
+}
 
-// takeKnown takes along the summary at a seq.
-func (h *gist) takeKnown(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, seq int64) error {
+// addPrevious takes along the summary at a seq.
+func (h *summaryInput) addPrevious(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, seq int64) error {
 	if seq < 1 || seq > conversation.LastSeq {
 		return nil
 	}
@@ -99,13 +101,13 @@ func (h *gist) takeKnown(ctx context.Context, log *continuo.Log, conversation co
 		if err != nil {
 			return fmt.Errorf("summarize: %w", err)
 		}
-		h.take(&entry)
+		h.add(&entry)
 	}
 	return nil
 }
 
-// take takes an entry along if it is the summary that reaches furthest.
-func (h *gist) take(e *continuo.Entry) {
+// add takes an entry along if it is the summary that reaches furthest.
+func (h *summaryInput) add(e *continuo.Entry) {
 	if !window.IsSummary(e, h.role) || e.Summary.From < h.begin {
 		return
 	}
@@ -118,7 +120,7 @@ func (h *gist) take(e *continuo.Entry) {
 }
 
 // findFirst finds what the user said first.
-func (h *gist) findFirst(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from int64) error {
+func (h *summaryInput) findFirst(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from int64) error {
 	rows := 0
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: from, To: min(h.through, from+maxFirstRows-1)}) {
 		if err != nil {
@@ -141,7 +143,7 @@ func tells(e *continuo.Entry) bool {
 }
 
 // text is what a model makes a summary of.
-func (h *gist) text(tools bool) string {
+func (h *summaryInput) text(tools bool) string {
 	var b strings.Builder
 	part := func(title, text string) {
 		if text != "" {
@@ -152,7 +154,7 @@ func (h *gist) text(tools bool) string {
 		part("The first request", indented(headOf(h.first.Content, maxUserChars)))
 	}
 	if h.before != nil {
-		part("The summary so far", indented(h.sofar()))
+		part("The summary so far", indented(h.previousText()))
 		part("The decisions so far", indented(strings.Join(h.before.Summary.Decisions, "\n")))
 	}
 	if h.skipped > 0 {

@@ -258,7 +258,7 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 		return nil, nil, err
 	}
 	if work.State == continuo.TurnRunning {
-		if work, err = e.keeper.Settled(ctx, work); err != nil {
+		if work, err = e.keeper.RecoverIfAbandoned(ctx, work); err != nil {
 			return nil, nil, err
 		}
 	}

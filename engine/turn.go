@@ -208,7 +208,7 @@ func orStop(events iter.Seq2[turn.Event, error], cancel context.CancelCauseFunc)
 func (e *Engine) Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error) {
 	found, err := e.Log.Turns().Turn(ctx, conversation.ID, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.Settled(ctx, found)
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found)
 	}
 	if err == nil && found.State == continuo.TurnVoid {
 		err = continuo.ErrNotFound
@@ -321,7 +321,7 @@ func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn, ofAll
 	}
 	for _, t := range turns {
 		if ofAll && t.State == continuo.TurnRunning && t.ID != failed.ID {
-			if t, err = e.keeper.Settled(ctx, t); err != nil {
+			if t, err = e.keeper.RecoverIfAbandoned(ctx, t); err != nil {
 				return err
 			}
 		}

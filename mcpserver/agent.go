@@ -15,7 +15,7 @@ import (
 // maxPrompt bounds what a deployment adds to the prompt of a task, in characters.
 const maxPrompt = 100_000
 
-func (f *face) deployAgent(c *call) (answer, error) {
+func (f *projectServer) deployAgent(c *call) (answer, error) {
 	request := engine.DeployRequest{Scope: f.scope, TaskID: c.required("task_id"), Type: c.text("agent_type"), Prompt: c.text("prompt"), Key: c.key()}
 	wait := c.wait()
 	if utf8.RuneCountInString(request.Prompt) > maxPrompt {
@@ -58,7 +58,7 @@ func showOutput(output *engine.AgentOutput, whole bool) shownOutput {
 // maxOutput is how many characters of an agent's output a call reads at most; half of it without a limit.
 const maxOutput = 100_000
 
-func (f *face) agentOutput(c *call) (answer, error) {
+func (f *projectServer) agentOutput(c *call) (answer, error) {
 	id := c.required("agent_id")
 	from, limit, wait := int(c.whole("from", -maxCount, maxCount, 0)), int(c.whole("limit", 1, maxOutput, maxOutput/2)), c.wait()
 	if c.err != nil {
@@ -102,7 +102,7 @@ func isOver(state engine.TaskState) bool {
 
 // awaitOutput reads an agent's output until enough says so, the time is up, the caller goes away, or the program
 // ends, and tells of progress whenever there is more. What it read last is the result.
-func (f *face) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, wait time.Duration, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
+func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, wait time.Duration, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	look := time.NewTicker(f.options.Poll)
@@ -149,7 +149,7 @@ func (c *call) progress(done, total float64, message string) {
 	}
 }
 
-func (f *face) reportFinding(c *call) (answer, error) {
+func (f *projectServer) reportFinding(c *call) (answer, error) {
 	id := c.required("task_id")
 	finding := engine.Finding{
 		AgentID: c.text("agent_id"), Message: c.required("message"),
@@ -174,7 +174,7 @@ func (f *face) reportFinding(c *call) (answer, error) {
 	}{id, kept}}, nil
 }
 
-func (f *face) killAgent(c *call) (answer, error) {
+func (f *projectServer) killAgent(c *call) (answer, error) {
 	id, reason := c.required("agent_id"), cut(c.text("reason"), 500)
 	if c.err != nil {
 		return answer{}, c.err

@@ -18,7 +18,7 @@ const (
 )
 
 // complete finishes the ids in URIs of resources and in arguments of prompts.
-func (f *face) complete(ctx context.Context, request *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+func (f *projectServer) complete(ctx context.Context, request *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	argument, about := request.Params.Argument, request.Params.Ref
 	subject := about.URI
 	if about.Type == "ref/prompt" {
@@ -50,7 +50,7 @@ func taskID(conversation continuo.Conversation) string {
 
 // ids lists the ids of the newest conversations of a kind that begin with a text, and of those whose title or key
 // has it.
-func (f *face) ids(ctx context.Context, kind continuo.Kind, id func(continuo.Conversation) string, begun string) (found []string, err error) {
+func (f *projectServer) ids(ctx context.Context, kind continuo.Kind, id func(continuo.Conversation) string, begun string) (found []string, err error) {
 	query := continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: kind, Limit: completionPages}
 	for examined := 0; examined < maxCompleted; examined += completionPages {
 		page, err := f.engine.Log.Conversations(ctx, query)
@@ -77,7 +77,7 @@ func containsFold(text, part string) bool {
 }
 
 // results lists the tool results of a conversation, the newest first; none of one that is not there.
-func (f *face) results(ctx context.Context, id, begun string) (found []string, err error) {
+func (f *projectServer) results(ctx context.Context, id, begun string) (found []string, err error) {
 	conversation, err := f.conversation(ctx, id)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // conversation finds the conversation of the project that an id or a key names. An archived one is refused.
-func (f *face) conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+func (f *projectServer) conversation(ctx context.Context, id string) (continuo.Conversation, error) {
 	missing := fmt.Errorf("conversation %q: %w", cut(id, 130), continuo.ErrNotFound)
 	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
 		return continuo.Conversation{}, missing
@@ -30,7 +30,7 @@ func (f *face) conversation(ctx context.Context, id string) (continuo.Conversati
 	return found, err
 }
 
-func (f *face) searchConversations(c *call) (answer, error) {
+func (f *projectServer) searchConversations(c *call) (answer, error) {
 	request := index.Request{
 		Query: c.required("query"), Kinds: index.KindsOf(c.choice("kind", "", index.KindNames()...)), Role: continuo.Role(c.choice("role", "", names(continuo.User, continuo.Assistant, continuo.Tool, continuo.System)...)),
 		From: c.whole("from", 1, maxExact, 0), To: c.whole("to", 1, maxExact, 0),
@@ -66,7 +66,7 @@ func (f *face) searchConversations(c *call) (answer, error) {
 	}{append([]index.Item{}, found.Items...), found.NextCursor, found.Incomplete}}, nil
 }
 
-func (f *face) getContext(c *call) (answer, error) {
+func (f *projectServer) getContext(c *call) (answer, error) {
 	id := c.required("conversation")
 	request := f.contextRequest(c)
 	if c.err != nil {
@@ -91,7 +91,7 @@ func (f *face) getContext(c *call) (answer, error) {
 	}{conversation.ID, shown}}, nil
 }
 
-func (f *face) contextRequest(c *call) engine.ContextRequest {
+func (f *projectServer) contextRequest(c *call) engine.ContextRequest {
 	var agents []string
 	for _, agent := range f.engine.Agents() {
 		agents = append(agents, agent.ID)
@@ -128,7 +128,7 @@ func contextView(c *call) string {
 	return view
 }
 
-func (f *face) appendMessage(c *call) (answer, error) {
+func (f *projectServer) appendMessage(c *call) (answer, error) {
 	id := c.required("conversation")
 	entry := continuo.Entry{
 		Role:    continuo.Role(c.required("role")),

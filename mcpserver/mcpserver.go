@@ -49,7 +49,7 @@ type Server struct {
 	options Options
 
 	mu    sync.Mutex
-	faces map[continuo.Scope]*face // of projects, and of maxUsers users
+	faces map[continuo.Scope]*projectServer // of projects, and of maxUsers users
 }
 
 // New makes a server over an engine.
@@ -66,7 +66,7 @@ func New(engine *engine.Engine, options Options) *Server {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{engine: engine, options: options, faces: map[continuo.Scope]*face{}}
+	return &Server{engine: engine, options: options, faces: map[continuo.Scope]*projectServer{}}
 }
 
 // Handler answers MCP over HTTP for whoever was let in to a scope. It checks neither keys nor origins nor names of
@@ -95,7 +95,7 @@ func (s *Server) Close() {
 // maxUsers bounds the users whose faces are kept; those of more are made for each request.
 const maxUsers = 1000
 
-func (s *Server) face(scope continuo.Scope) *face {
+func (s *Server) face(scope continuo.Scope) *projectServer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.faces[scope] == nil {
@@ -107,8 +107,8 @@ func (s *Server) face(scope continuo.Scope) *face {
 	return s.faces[scope]
 }
 
-// face is the server of one scope.
-type face struct {
+// projectServer is the server of one scope.
+type projectServer struct {
 	engine  *engine.Engine
 	scope   continuo.Scope
 	options Options
@@ -120,8 +120,8 @@ type face struct {
 //go:embed instructions.md
 var instructions string
 
-func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *face {
-	f := &face{engine: engine, scope: scope, options: options}
+func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *projectServer {
+	f := &projectServer{engine: engine, scope: scope, options: options}
 	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, PageSize: 100, SetCacheable: private,
 		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,
@@ -165,7 +165,7 @@ func private(_ context.Context, request mcp.Request, cacheable *mcp.Cacheable) {
 }
 
 // guarded turns a program error into an answer.
-func (f *face) guarded(next mcp.MethodHandler) mcp.MethodHandler {
+func (f *projectServer) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {

@@ -102,7 +102,7 @@ func refused(kind task.ErrorType, field, message string) error {
 }
 
 // protocolError is an error as a method other than tools/call answers it. What is not found is that of the resource.
-func (f *face) protocolError(ctx context.Context, uri string, err error) error {
+func (f *projectServer) protocolError(ctx context.Context, uri string, err error) error {
 	var known *jsonrpc.Error
 	switch {
 	case err == nil:
@@ -129,7 +129,7 @@ func resourceNotFound(uri string) error {
 }
 
 // logCause logs the error behind a problem that does not tell it.
-func (f *face) logCause(ctx context.Context, p *problem) {
+func (f *projectServer) logCause(ctx context.Context, p *problem) {
 	if p.cause != nil && p.Type != "cancelled" {
 		f.options.Logger.ErrorContext(ctx, "mcp_failed", "type", p.Type, "error", p.cause.Error())
 	}

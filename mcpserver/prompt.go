@@ -19,7 +19,7 @@ type promptRow struct {
 	fill func(ctx context.Context, conversation continuo.Conversation, arguments map[string]string) (map[string]string, error)
 }
 
-func (f *face) prompts() []promptRow {
+func (f *projectServer) prompts() []promptRow {
 	about := &mcp.PromptArgument{Name: "conversation", Title: "Conversation", Description: "Id or key of a conversation of the log", Required: true}
 	return []promptRow{
 		{"hand_off", "Hand work off", []*mcp.PromptArgument{about, {Name: "work", Title: "Work", Description: "What is to be done. Default: what the conversation is about."}}, f.fillHandOff},
@@ -27,7 +27,7 @@ func (f *face) prompts() []promptRow {
 	}
 }
 
-func (f *face) addPrompts() {
+func (f *projectServer) addPrompts() {
 	for _, row := range f.prompts() {
 		f.mcp.AddPrompt(&mcp.Prompt{
 			Name: row.name, Title: row.title, Description: text("prompt_" + row.name + ".md"), Arguments: row.arguments,
@@ -38,7 +38,7 @@ func (f *face) addPrompts() {
 	}
 }
 
-func (f *face) prompt(ctx context.Context, row promptRow, arguments map[string]string) (*mcp.GetPromptResult, error) {
+func (f *projectServer) prompt(ctx context.Context, row promptRow, arguments map[string]string) (*mcp.GetPromptResult, error) {
 	for _, argument := range row.arguments {
 		if argument.Required && strings.TrimSpace(arguments[argument.Name]) == "" {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("missing_field: missing required argument '%s'", argument.Name)}
@@ -63,7 +63,7 @@ func (f *face) prompt(ctx context.Context, row promptRow, arguments map[string]s
 	}, nil
 }
 
-func (f *face) fillHandOff(_ context.Context, conversation continuo.Conversation, arguments map[string]string) (map[string]string, error) {
+func (f *projectServer) fillHandOff(_ context.Context, conversation continuo.Conversation, arguments map[string]string) (map[string]string, error) {
 	work := strings.TrimSpace(arguments["work"])
 	if work == "" {
 		work = "What this conversation is about and what is still open in it."
@@ -71,7 +71,7 @@ func (f *face) fillHandOff(_ context.Context, conversation continuo.Conversation
 	return map[string]string{"CONVERSATION": conversation.ID, "ENTRIES": fmt.Sprint(conversation.LastSeq), "WORK": work}, nil
 }
 
-func (f *face) fillResume(ctx context.Context, conversation continuo.Conversation, _ map[string]string) (map[string]string, error) {
+func (f *projectServer) fillResume(ctx context.Context, conversation continuo.Conversation, _ map[string]string) (map[string]string, error) {
 	transcript, _, err := f.engine.Transcript(ctx, conversation, 0, nil)
 	return map[string]string{"CONVERSATION": conversation.ID, "TRANSCRIPT": strings.TrimSpace(transcript.String())}, err
 }

@@ -30,7 +30,7 @@ type kindOfResource struct {
 }
 
 // resourceKinds lists the families; the description of each is resource_NAME.md.
-func (f *face) resourceKinds() []kindOfResource {
+func (f *projectServer) resourceKinds() []kindOfResource {
 	return []kindOfResource{
 		{"continuo://conversations/{id}", "conversation", "Conversation", jsonType, f.readConversation, f.conversationOf},
 		{"continuo://conversations/{id}/transcript", "transcript", "Transcript", textType, f.readTranscript, f.conversationOf},
@@ -47,7 +47,7 @@ func promptURI(id string) string       { return "continuo://tasks/" + url.PathEs
 const maxURI = 1000
 
 // parseURI finds the family of a URI and the values of its variables; false when there is none.
-func (f *face) parseURI(uri string) (kindOfResource, []string, bool) {
+func (f *projectServer) parseURI(uri string) (kindOfResource, []string, bool) {
 	have := strings.Split(uri, "/")
 	for _, kind := range f.resourceKinds() {
 		want := strings.Split(kind.template, "/")
@@ -72,7 +72,7 @@ func (f *face) parseURI(uri string) (kindOfResource, []string, bool) {
 	return kindOfResource{}, nil, false
 }
 
-func (f *face) addResources() {
+func (f *projectServer) addResources() {
 	for _, kind := range f.resourceKinds() {
 		f.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 			URITemplate: kind.template, Name: kind.name, Title: kind.title, MIMEType: kind.mimeType, Description: text("resource_" + kind.name + ".md"),
@@ -80,7 +80,7 @@ func (f *face) addResources() {
 	}
 }
 
-func (f *face) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (f *projectServer) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := request.Params.URI
 	kind, values, ok := f.parseURI(uri)
 	if !ok {
@@ -93,11 +93,11 @@ func (f *face) readResource(ctx context.Context, request *mcp.ReadResourceReques
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: kind.mimeType, Text: said}}}, nil
 }
 
-func (f *face) conversationOf(ctx context.Context, values []string) (continuo.Conversation, error) {
+func (f *projectServer) conversationOf(ctx context.Context, values []string) (continuo.Conversation, error) {
 	return f.conversation(ctx, values[0])
 }
 
-func (f *face) conversationOfTask(ctx context.Context, values []string) (continuo.Conversation, error) {
+func (f *projectServer) conversationOfTask(ctx context.Context, values []string) (continuo.Conversation, error) {
 	status, err := f.engine.Task(ctx, f.scope, values[0])
 	if err != nil {
 		return continuo.Conversation{}, err
@@ -111,7 +111,7 @@ const (
 	maxEntryBytes = 1 << 20 // of all of them; the newest is there whatever its size
 )
 
-func (f *face) readConversation(ctx context.Context, values []string) (string, error) {
+func (f *projectServer) readConversation(ctx context.Context, values []string) (string, error) {
 	conversation, err := f.conversationOf(ctx, values)
 	if err != nil {
 		return "", err
@@ -144,7 +144,7 @@ func (f *face) readConversation(ctx context.Context, values []string) (string, e
 	return string(written), err
 }
 
-func (f *face) readTranscript(ctx context.Context, values []string) (string, error) {
+func (f *projectServer) readTranscript(ctx context.Context, values []string) (string, error) {
 	conversation, err := f.conversationOf(ctx, values)
 	if err != nil {
 		return "", err
@@ -153,7 +153,7 @@ func (f *face) readTranscript(ctx context.Context, values []string) (string, err
 	return transcript.String(), err
 }
 
-func (f *face) readPrompt(ctx context.Context, values []string) (string, error) {
+func (f *projectServer) readPrompt(ctx context.Context, values []string) (string, error) {
 	status, err := f.engine.Task(ctx, f.scope, values[0])
 	if err != nil {
 		return "", err
@@ -164,7 +164,7 @@ func (f *face) readPrompt(ctx context.Context, values []string) (string, error) 
 // maxResult is how many bytes of a tool's output its resource shows.
 const maxResult = 4 << 20
 
-func (f *face) readToolResult(ctx context.Context, values []string) (string, error) {
+func (f *projectServer) readToolResult(ctx context.Context, values []string) (string, error) {
 	conversation, err := f.conversationOf(ctx, values)
 	if err != nil {
 		return "", err

@@ -14,7 +14,7 @@ const pageSize = 50
 
 // listed answers resources/list from the log: first the conversations, the newest change first, each with its
 // transcript, then the prompts of tasks. What others added to the SDK's server stands before all of them.
-func (f *face) listed(next mcp.MethodHandler) mcp.MethodHandler {
+func (f *projectServer) listed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		list, ok := request.(*mcp.ListResourcesRequest)
 		if !ok {
@@ -45,7 +45,7 @@ func (f *face) listed(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // added lists the resources of the SDK's server.
-func (f *face) added(ctx context.Context, method string, request mcp.ListResourcesRequest, next mcp.MethodHandler) (own []*mcp.Resource, err error) {
+func (f *projectServer) added(ctx context.Context, method string, request mcp.ListResourcesRequest, next mcp.MethodHandler) (own []*mcp.Resource, err error) {
 	request.Params = &mcp.ListResourcesParams{}
 	for {
 		result, err := next(ctx, method, &request)
@@ -61,7 +61,7 @@ func (f *face) added(ctx context.Context, method string, request mcp.ListResourc
 }
 
 // listPage adds the page that begins behind a place.
-func (f *face) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
+func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
 	found, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},
 	})

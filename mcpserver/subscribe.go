@@ -20,14 +20,14 @@ const (
 )
 
 // checkSubscription refuses to watch what is not there.
-func (f *face) checkSubscription(ctx context.Context, request *mcp.SubscribeRequest) error {
+func (f *projectServer) checkSubscription(ctx context.Context, request *mcp.SubscribeRequest) error {
 	_, err := f.watched(ctx, request.Params.URI)
 	return f.protocolError(ctx, request.Params.URI, err)
 }
 
 // watched finds the conversation whose changes are those of a resource. Resources that others added to the SDK's
 // server have none: their changes are theirs to tell.
-func (f *face) watched(ctx context.Context, uri string) (*continuo.Conversation, error) {
+func (f *projectServer) watched(ctx context.Context, uri string) (*continuo.Conversation, error) {
 	kind, values, ok := f.parseURI(uri)
 	if !ok {
 		if strings.HasPrefix(uri, scheme) {
@@ -44,7 +44,7 @@ const scheme = "continuo://"
 // subscribed watches the log for whoever subscribed: for a request that listens as long as it lasts (from protocol
 // 2026-07-28 on), for a session until it unsubscribes or ends. Without a session, nobody could be told later: then
 // the older way to subscribe is refused, and not offered.
-func (f *face) subscribed(next mcp.MethodHandler) mcp.MethodHandler {
+func (f *projectServer) subscribed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		switch request := request.(type) {
 		case *mcp.SubscriptionsListenRequest:
@@ -82,7 +82,7 @@ func keepsSession(request mcp.Request) bool {
 type joinedKey struct{}
 
 // listen watches the resources of a request while it is answered, from its acknowledgement on.
-func (f *face) listen(ctx context.Context, method string, request *mcp.SubscriptionsListenRequest, next mcp.MethodHandler) (mcp.Result, error) {
+func (f *projectServer) listen(ctx context.Context, method string, request *mcp.SubscriptionsListenRequest, next mcp.MethodHandler) (mcp.Result, error) {
 	if p := request.Params; p != nil && p.Notifications != nil && len(p.Notifications.ResourceSubscriptions) > maxSubscriptions {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("too many resources: one request may listen to %d", maxSubscriptions)}
 	}
@@ -97,7 +97,7 @@ func (f *face) listen(ctx context.Context, method string, request *mcp.Subscript
 
 // acknowledged begins to watch what a request listens to as soon as the SDK knows of it, before the client is told:
 // no change is lost that comes later.
-func (f *face) acknowledged(next mcp.MethodHandler) mcp.MethodHandler {
+func (f *projectServer) acknowledged(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		params, ok := request.GetParams().(*mcp.SubscriptionsAcknowledgedParams)
 		joined, listens := ctx.Value(joinedKey{}).(*[]string)
@@ -115,7 +115,7 @@ func (f *face) acknowledged(next mcp.MethodHandler) mcp.MethodHandler {
 
 // watches are the resources that are watched, each once, however many have subscribed.
 type watches struct {
-	face *face
+	face *projectServer
 
 	mu      sync.Mutex
 	closed  bool
@@ -131,7 +131,7 @@ type watch struct {
 	ended  chan struct{}
 }
 
-func newWatches(f *face) *watches {
+func newWatches(f *projectServer) *watches {
 	return &watches{face: f, byURI: map[string]*watch{}, session: map[*mcp.ServerSession]map[string]bool{}}
 }
 
@@ -245,7 +245,7 @@ func (w *watches) close() {
 
 // watch tells the subscribers of a resource each time that its conversation has changed since it was as given, until
 // ctx is done or the conversation is deleted, which is told as well.
-func (f *face) watch(ctx context.Context, uri string, was continuo.Conversation) {
+func (f *projectServer) watch(ctx context.Context, uri string, was continuo.Conversation) {
 	listener := f.engine.Log.Listen(was.ID)
 	defer listener.Close()
 	for {

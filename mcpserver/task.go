@@ -60,7 +60,7 @@ func showHistory(made *task.Task) *shownHistory {
 // maxChars is more than any text of a task has.
 const maxChars = 1 << 20
 
-func (f *face) createTask(c *call) (answer, error) {
+func (f *projectServer) createTask(c *call) (answer, error) {
 	request, err := task.Parse(c.raw, task.Limits{})
 	if err != nil {
 		return answer{}, err
@@ -90,7 +90,7 @@ func (f *face) createTask(c *call) (answer, error) {
 }
 
 // warn tells the client's log of warnings, for people to see.
-func (f *face) warn(c *call, warnings []task.Warning) {
+func (f *projectServer) warn(c *call, warnings []task.Warning) {
 	for _, warning := range warnings {
 		//lint:ignore SA1019 clients of before 2026-07-28 show it
 		_ = c.request.Session.Log(c.ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "continuo", Data: warning}) // the result has it too
@@ -100,7 +100,7 @@ func (f *face) warn(c *call, warnings []task.Warning) {
 // maxFindings is how many findings of a task are shown, the newest.
 const maxFindings = 50
 
-func (f *face) taskStatus(c *call) (answer, error) {
+func (f *projectServer) taskStatus(c *call) (answer, error) {
 	status, err := f.findTask(c)
 	if err != nil {
 		return answer{}, err
@@ -117,7 +117,7 @@ func (f *face) taskStatus(c *call) (answer, error) {
 }
 
 // findTask finds the task that a call names.
-func (f *face) findTask(c *call) (*engine.TaskStatus, error) {
+func (f *projectServer) findTask(c *call) (*engine.TaskStatus, error) {
 	id := c.required("task_id")
 	if c.err != nil {
 		return nil, c.err
@@ -125,7 +125,7 @@ func (f *face) findTask(c *call) (*engine.TaskStatus, error) {
 	return f.engine.Task(c.ctx, f.scope, id)
 }
 
-func (f *face) taskPrompt(c *call) (answer, error) {
+func (f *projectServer) taskPrompt(c *call) (answer, error) {
 	status, err := f.findTask(c)
 	if err != nil {
 		return answer{}, err
@@ -155,7 +155,7 @@ const (
 	descriptionChars = 300
 )
 
-func (f *face) listTasks(c *call) (answer, error) {
+func (f *projectServer) listTasks(c *call) (answer, error) {
 	state := engine.TaskState(c.choice("status", "", names(
 		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted,
 	)...))

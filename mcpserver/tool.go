@@ -40,7 +40,7 @@ func (e effect) annotations(title string) *mcp.ToolAnnotations {
 }
 
 // tools lists the tools in the order in which one needs them.
-func (f *face) tools() []toolRow {
+func (f *projectServer) tools() []toolRow {
 	return []toolRow{
 		{"create_real_task", "Create a task with its history", adds, f.createTask, true},
 		{"get_real_task_status", "Show how a task stands", reads, f.taskStatus, false},
@@ -68,7 +68,7 @@ func text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func (f *face) addTools() {
+func (f *projectServer) addTools() {
 	for _, row := range f.tools() {
 		input := json.RawMessage(text("schema/" + row.name + ".input.json"))
 		known := propertiesOf(input)
@@ -122,7 +122,7 @@ type answer struct {
 }
 
 // call runs a tool. Whatever goes wrong is told in the result, for the model that called to see.
-func (f *face) call(ctx context.Context, request *mcp.CallToolRequest, row toolRow, known []string) *mcp.CallToolResult {
+func (f *projectServer) call(ctx context.Context, request *mcp.CallToolRequest, row toolRow, known []string) *mcp.CallToolResult {
 	c := &call{arguments: readArguments(request.Params.Arguments), ctx: ctx, request: request, known: known}
 	if !row.anyName {
 		c.onlyKnown(known)
@@ -142,7 +142,7 @@ func (f *face) call(ctx context.Context, request *mcp.CallToolRequest, row toolR
 }
 
 // failure is the result of a call that failed.
-func (f *face) failure(ctx context.Context, err error) *mcp.CallToolResult {
+func (f *projectServer) failure(ctx context.Context, err error) *mcp.CallToolResult {
 	p := problemOf(err)
 	f.logCause(ctx, p)
 	said := p.Type + ": " + p.Message

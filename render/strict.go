@@ -56,14 +56,14 @@ func (a *arranger) add(message rawjson.Object) {
 			return
 		}
 		role = "user"
-		message = spoken(role, inSystemTags(textOfContents([]json.RawMessage{message.Get("content")})))
+		message = messageOf(role, inSystemTags(textOfContents([]json.RawMessage{message.Get("content")})))
 	}
 	before := a.role()
 	switch {
 	case role == "assistant" && before == "":
-		a.out = append(a.out, spoken("user", LeadIn))
+		a.out = append(a.out, messageOf("user", LeadIn))
 	case role == "user" && before == "tool":
-		a.out = append(a.out, spoken("assistant", noAnswer))
+		a.out = append(a.out, messageOf("assistant", noAnswer))
 	case role == before && role != "tool":
 		join(&a.out[len(a.out)-1], message)
 		return
@@ -74,14 +74,14 @@ func (a *arranger) add(message rawjson.Object) {
 // finish returns the messages, the system message first.
 func (a *arranger) finish(inUser bool) (arranged []json.RawMessage, err error) {
 	if len(a.out) == 0 {
-		a.out = append(a.out, spoken("user", LeadIn))
+		a.out = append(a.out, messageOf("user", LeadIn))
 	}
 	if len(a.system) > 0 {
 		system := rawjson.MustMarshal(textOfContents(a.system))
 		if inUser {
 			a.out[0].Set("content", joinContents(system, a.out[0].Get("content")))
 		} else {
-			message := spoken("system", "")
+			message := messageOf("system", "")
 			message.Set("content", system)
 			a.out = append([]rawjson.Object{message}, a.out...)
 		}
@@ -96,8 +96,8 @@ func (a *arranger) finish(inUser bool) (arranged []json.RawMessage, err error) {
 	return arranged, nil
 }
 
-// spoken is a message with a text.
-func spoken(role, text string) rawjson.Object {
+// messageOf is a message with a text.
+func messageOf(role, text string) rawjson.Object {
 	message, _ := rawjson.ParseObject(rawjson.MustMarshal(openaichat.InputMessage{Role: role, Content: rawjson.MustMarshal(text)}))
 	return message
 }

@@ -34,7 +34,7 @@ func (b *bot) insist(ctx context.Context, call func(context.Context) error) erro
 		if err == nil || !isPassing(err) {
 			return err
 		}
-		b.heed(err)
+		b.obeyRetryAfter(err)
 		b.log.WarnContext(ctx, "telegram_call_failed", "bot", b.name, "error", err.Error(), "failures", failures+1)
 		if retryAfter(err) > 0 {
 			continue // pace waits
@@ -56,8 +56,8 @@ func (b *bot) pace(ctx context.Context) error {
 	return backoff.Wait(ctx, wait)
 }
 
-// heed keeps the time that Telegram asks for in an error.
-func (b *bot) heed(err error) {
+// obeyRetryAfter keeps the time that Telegram asks for in an error.
+func (b *bot) obeyRetryAfter(err error) {
 	wait := retryAfter(err)
 	if wait <= 0 {
 		return

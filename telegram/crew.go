@@ -27,9 +27,9 @@ type Crew interface {
 	Roles(ctx context.Context) (string, error)
 	Context(ctx context.Context, role string) (string, error)
 
-	// Alone runs do while no other front end of the chat does the same, and returns its error. Do's context ends when
-	// another may; Alone waits for its turn again then, until ctx is done.
-	Alone(ctx context.Context, do func(ctx context.Context) error) error
+	// RunExclusive runs do while no other front end of the chat does the same, and returns its error. Do's context ends when
+	// another may; RunExclusive waits for its turn again then, until ctx is done.
+	RunExclusive(ctx context.Context, do func(ctx context.Context) error) error
 	// Events yields what the front end shows, those events with a seq after a given one that are there and those that
 	// come, in the order of the log, until ctx is done. The same log always yields the same events, but for EventSpeaking.
 	Events(ctx context.Context, after int64) iter.Seq2[Event, error]

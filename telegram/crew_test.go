@@ -64,8 +64,8 @@ type crew struct {
 	step func(call string) error
 }
 
-// Alone implements [telegram.Crew].
-func (c *crew) Alone(ctx context.Context, do func(ctx context.Context) error) error {
+// RunExclusive implements [telegram.Crew].
+func (c *crew) RunExclusive(ctx context.Context, do func(ctx context.Context) error) error {
 	if c.turn == nil {
 		return do(ctx)
 	}

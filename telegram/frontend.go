@@ -127,7 +127,7 @@ func (o Options) check() error {
 
 // Run listens and sends until ctx is done, for which the error is nil, or Telegram refuses the listener's token. It is
 // run once. Of several processes with one store any takes what Telegram posts to a webhook, and one polls and sends; see
-// Crew.Alone. Another program with the same token and a store of its own stands by for as long as Telegram prefers the
+// Crew.RunExclusive. Another program with the same token and a store of its own stands by for as long as Telegram prefers the
 // other.
 func (f *FrontEnd) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
@@ -137,7 +137,7 @@ func (f *FrontEnd) Run(ctx context.Context) error {
 	if f.options.Webhook != nil {
 		work = f.deliver
 	}
-	return ended(ctx, f.crew.Alone(ctx, work))
+	return ended(ctx, f.crew.RunExclusive(ctx, work))
 }
 
 // ended is what Run returns.
@@ -163,7 +163,7 @@ func (f *FrontEnd) begin(ctx context.Context) error {
 		return err
 	}
 	if err := f.listener.setCommands(ctx, f.options.ChatID, offeredCommands()); err != nil { // a nicety
-		f.listener.heed(err)
+		f.listener.obeyRetryAfter(err)
 		f.log.WarnContext(ctx, "telegram_commands_not_set", "error", err.Error())
 	}
 	f.ready.Store(true)

@@ -125,7 +125,7 @@ func (p *polling) hold(ctx context.Context, u update, failure error, behind []up
 // rest waits after a failure.
 func (p *polling) rest(ctx context.Context, failure error) error {
 	f := p.frontEnd
-	f.listener.heed(failure)
+	f.listener.obeyRetryAfter(failure)
 	f.log.WarnContext(ctx, "telegram_poll_failed", "error", failure.Error(), "failures", p.failures+1)
 	wait := after(p.failures)
 	p.failures++

@@ -28,7 +28,7 @@ func (f *FrontEnd) startTyping(ctx context.Context, role string) *typing {
 		defer close(t.done)
 		for wait := typingDelay; backoff.Wait(ctx, wait) == nil && by.pace(ctx) == nil; wait = typingEvery {
 			err := by.typing(ctx, f.options.ChatID)
-			by.heed(err)
+			by.obeyRetryAfter(err)
 			if err != nil && !isPassing(err) {
 				return
 			}

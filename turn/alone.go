@@ -9,13 +9,13 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// Alone does something that only one process with this store may do at a time, under a lease of a name: it waits for
-// the lease, and does it until it ends by itself, which Alone returns, or ctx is done. The context of what is done ends
-// when the lease is lost; Alone waits for it then, and for the lease again. Elsewhere is told who has the lease, each
+// RunExclusive does something that only one process with this store may do at a time, under a lease of a name: it waits for
+// the lease, and does it until it ends by itself, which RunExclusive returns, or ctx is done. The context of what is done ends
+// when the lease is lost; RunExclusive waits for it then, and for the lease again. Elsewhere is told who has the lease, each
 // time that this process finds it taken by another; it may be nil. A process does a thing of one name once at a time.
 //
 // A process that is paused for longer than KeeperOptions.Lease does not know at once that another has taken over.
-func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
+func (k *Keeper) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
 	var told, over int64 // fences
 	for {
 		asked := time.Now()
@@ -25,7 +25,7 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil && held.Owner == k.options.Owner:
-			if err := k.holding(ctx, name, asked, do); !errors.Is(err, continuo.ErrLeaseLost) {
+			if err := k.withLease(ctx, name, asked, do); !errors.Is(err, continuo.ErrLeaseLost) {
 				return err
 			}
 			told = 0
@@ -43,10 +43,10 @@ func (k *Keeper) Alone(ctx context.Context, name string, elsewhere func(owner st
 	}
 }
 
-// holding does something while the lease that was asked for at a time is renewed. It fails with continuo.ErrLeaseLost
+// withLease does something while the lease that was asked for at a time is renewed. It fails with continuo.ErrLeaseLost
 // when another has it, or may soon because the store cannot be reached: a third of the lease is left for what is done to
 // end.
-func (k *Keeper) holding(ctx context.Context, name string, asked time.Time, do func(ctx context.Context) error) error {
+func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do func(ctx context.Context) error) error {
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)

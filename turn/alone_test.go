@@ -26,7 +26,7 @@ type alone struct {
 func (a *alone) begin(ctx context.Context, keeper *turn.Keeper, who string) (ended <-chan error) {
 	end := make(chan error, 1)
 	go func() {
-		end <- keeper.Alone(ctx, "chat", nil, func(ctx context.Context) error {
+		end <- keeper.RunExclusive(ctx, "chat", nil, func(ctx context.Context) error {
 			if a.at.Add(1) > 1 {
 				a.t.Errorf("%s does what another one does", who)
 			}
@@ -154,7 +154,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 		if _, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil {
 			t.Fatal(err)
 		}
-		err := keeper(store, "first", nil).Alone(t.Context(), "chat", func(owner string) { told = append(told, owner) }, func(context.Context) error { return failure })
+		err := keeper(store, "first", nil).RunExclusive(t.Context(), "chat", func(owner string) { told = append(told, owner) }, func(context.Context) error { return failure })
 		if !errors.Is(err, failure) {
 			t.Errorf("it ended with %v", err)
 		}

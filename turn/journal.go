@@ -41,7 +41,7 @@ type Journal struct {
 	recent    []Event // the newest events that readers may see
 	last      int64   // id of the newest event
 	pending   []pending
-	flying    flight        // what a flush under way has taken of pending
+	inFlight  flushState    // what a flush under way has taken of pending
 	bytes     int           // of pending
 	oldest    time.Time     // when the first of pending came
 	flushed   time.Time     // when the newest write of events ended
@@ -52,9 +52,9 @@ type Journal struct {
 	decisions map[int64]Decision // by the id of the Asked event
 	changed   chan struct{}      // closed and replaced whenever a reader or a waiting call has something to see
 
-	kick chan struct{} // has room for one: flush now
-	done sync.WaitGroup
-	quit chan struct{}
+	flushNow chan struct{} // has room for one: flush now
+	done     sync.WaitGroup
+	quit     chan struct{}
 }
 
 // pending is an event that waits for the store.
@@ -63,8 +63,8 @@ type pending struct {
 	stored continuo.TurnEvent
 }
 
-// flight is how much is on its way to the store, and since when the first of it has waited.
-type flight struct {
+// flushState is how much is on its way to the store, and since when the first of it has waited.
+type flushState struct {
 	bytes  int
 	oldest time.Time
 }
@@ -75,7 +75,7 @@ const keepRecent = 64
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j := &Journal{
 		keeper: k, turn: turn, began: time.Now(), last: turn.LastEvent, renewed: time.Now(), decisions: map[int64]Decision{},
-		changed: make(chan struct{}), kick: make(chan struct{}, 1), quit: make(chan struct{}),
+		changed: make(chan struct{}), flushNow: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancelCause(continuo.WithMemory(ctx, nil))
 	j.done.Go(j.flushAsNeeded)
@@ -105,7 +105,7 @@ func (j *Journal) emit(e Event) int64 {
 	if behind {
 		_ = j.flush() // it is tried again with the next event
 	} else if first || due {
-		j.poke()
+		j.wakeFlusher()
 	}
 	return e.ID
 }
@@ -159,14 +159,14 @@ const maxHeld = 1 << 20
 // holds mu.
 func (j *Journal) behind() bool {
 	if !j.immediate() {
-		return j.bytes+j.flying.bytes >= maxHeld
+		return j.bytes+j.inFlight.bytes >= maxHeld
 	}
 	oldest := j.oldest
-	if j.flying.bytes > 0 {
-		oldest = j.flying.oldest
+	if j.inFlight.bytes > 0 {
+		oldest = j.inFlight.oldest
 	}
 	waited := time.Since(oldest)
-	return waited >= j.keeper.options.MaxBehind || waited >= 2*j.keeper.options.FlushAge && j.bytes+j.flying.bytes >= 2*j.keeper.options.FlushBytes
+	return waited >= j.keeper.options.MaxBehind || waited >= 2*j.keeper.options.FlushAge && j.bytes+j.inFlight.bytes >= 2*j.keeper.options.FlushBytes
 }
 
 // publish shows an event to the readers. The caller holds mu.
@@ -205,10 +205,10 @@ func (j *Journal) wake() {
 	j.changed = make(chan struct{})
 }
 
-// poke has the goroutine that flushes look at once.
-func (j *Journal) poke() {
+// wakeFlusher has the goroutine that flushes look at once.
+func (j *Journal) wakeFlusher() {
 	select {
-	case j.kick <- struct{}{}:
+	case j.flushNow <- struct{}{}:
 	default:
 	}
 }
@@ -249,7 +249,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	if len(stored) > 0 {
 		j.through = stored[len(stored)-1].Seq
 	}
-	j.landed(pending)
+	j.committed(pending)
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	for _, e := range told {
 		j.observe(e) // whoever sees an event finds it counted
@@ -322,13 +322,13 @@ func (j *Journal) take() []pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pending := j.pending
-	j.flying = flight{j.bytes, j.oldest}
+	j.inFlight = flushState{j.bytes, j.oldest}
 	j.pending, j.bytes = nil, 0
 	return pending
 }
 
-// landed says that what was taken is in the store, and shows it. The caller holds flushing.
-func (j *Journal) landed(events []pending) {
+// committed says that what was taken is in the store, and shows it. The caller holds flushing.
+func (j *Journal) committed(events []pending) {
 	if !j.immediate() {
 		shown := make([]Event, 0, len(events))
 		for i := range events {
@@ -338,7 +338,7 @@ func (j *Journal) landed(events []pending) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.flying, j.flushed = flight{}, time.Now()
+	j.inFlight, j.flushed = flushState{}, time.Now()
 }
 
 // storedOf is what the store gets of events.
@@ -354,11 +354,11 @@ func storedOf(events []pending) []continuo.TurnEvent {
 func (j *Journal) putBack(events []pending) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pending, j.bytes = append(events, j.pending...), j.bytes+j.flying.bytes
+	j.pending, j.bytes = append(events, j.pending...), j.bytes+j.inFlight.bytes
 	if len(events) > 0 {
-		j.oldest = j.flying.oldest
+		j.oldest = j.inFlight.oldest
 	}
-	j.flying = flight{}
+	j.inFlight = flushState{}
 }
 
 // flush brings what is pending to the store, renews the lease and reads the signals.
@@ -382,7 +382,7 @@ func (j *Journal) flush() error {
 		j.lostIf(err)
 		return err
 	}
-	j.landed(pending)
+	j.committed(pending)
 	if len(pending) > 0 {
 		j.tookToWrite(time.Since(begin))
 		j.measure(StageFlush, time.Since(begin))
@@ -398,7 +398,7 @@ func (j *Journal) flush() error {
 	}
 	j.seen += len(signals)
 	for _, signal := range signals {
-		j.heed(signal)
+		j.applySignal(signal)
 	}
 	return nil
 }
@@ -421,7 +421,7 @@ func (j *Journal) flushAsNeeded() {
 	defer heartbeat.Stop()
 	listener := j.keeper.options.Log.Listen(j.turn.ConversationID)
 	defer listener.Close()
-	told := listener.Told()
+	told := listener.ChangedElsewhere()
 	for {
 		select {
 		case <-j.quit:
@@ -429,9 +429,9 @@ func (j *Journal) flushAsNeeded() {
 		case <-heartbeat.C:
 			_ = j.flush() // tried again at the next beat
 		case <-told: // perhaps a signal
-			told = listener.Told()
+			told = listener.ChangedElsewhere()
 			_ = j.flush()
-		case <-j.kick:
+		case <-j.flushNow:
 			if wait := j.untilDue(); wait > 0 && !j.sleep(wait) {
 				return
 			}
@@ -472,13 +472,13 @@ func (j *Journal) sleep(wait time.Duration) bool {
 	case <-j.quit:
 		return false
 	case <-timer.C:
-	case <-j.kick:
+	case <-j.flushNow:
 	}
 	return true
 }
 
-// heed does what a signal asks for.
-func (j *Journal) heed(signal continuo.TurnSignal) {
+// applySignal does what a signal asks for.
+func (j *Journal) applySignal(signal continuo.TurnSignal) {
 	switch signal.Kind {
 	case continuo.SignalCancel:
 		j.stop(nil)

@@ -182,12 +182,12 @@ func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, sign
 		return err
 	}
 	if j := k.journal(turnID); j != nil {
-		j.poke()
+		j.wakeFlusher()
 		return nil
 	}
 	turn, err := k.store.Turn(ctx, conversationID, turnID)
 	if err == nil && turn.State == continuo.TurnRunning {
-		_, err = k.Settled(ctx, turn)
+		_, err = k.RecoverIfAbandoned(ctx, turn)
 	}
 	return err
 }
@@ -197,8 +197,8 @@ func (k *Keeper) Abandoned(turn continuo.Turn) bool {
 	return turn.State == continuo.TurnRunning && k.abandoned(turn)
 }
 
-// Settled returns a running turn as it is, closed first if its process is gone.
-func (k *Keeper) Settled(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
+// RecoverIfAbandoned returns a running turn as it is, closed first if its process is gone.
+func (k *Keeper) RecoverIfAbandoned(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
 	if !k.abandoned(turn) {
 		return turn, nil
 	}
@@ -230,7 +230,7 @@ func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]WaitingCall
 
 // Partial is the text of a running turn's answer that is under way, as far as it is kept; empty between answers.
 func (k *Keeper) Partial(ctx context.Context, turn continuo.Turn) (string, error) {
-	left := &remains{}
+	left := &partialTurn{}
 	for after := int64(0); ; {
 		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
 		if err != nil || len(page) == 0 {

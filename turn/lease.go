@@ -29,7 +29,7 @@ import (
 //     All processes must have the same KeeperOptions.Lease.
 //   - A store that cannot be reached makes all leases expire, of owners that are alive as well. A process that was out of
 //     touch itself, or has only just started, leaves others' turns alone until it has been in touch for a whole lease:
-//     by then each owner that is alive has renewed its own (Log.JustBack).
+//     by then each owner that is alive has renewed its own (Log.RecentlyReconnected).
 //   - An owner that cannot reach the store goes on, for outageLeases: what its model says waits in memory (maxHeld), and
 //     readers are shown it when it is durable. The results of its tools and its next request wait too. Where the store is
 //     cut off from the owner only, another process closes the turn after a lease, and the owner learns of it with its
@@ -45,7 +45,7 @@ func (k *Keeper) outage() time.Duration { return outageLeases * k.options.Lease 
 func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	if turn.Owner != k.options.Owner {
 		silent := k.sightings.unchanged(turn.ConversationID+"/"+turn.ID, leaseState{turn.Fence, turn.LeaseUntil.UnixNano()}, turn.LeaseExpired)
-		return turn.LeaseUntil.IsZero() || k.gone(turn.Owner) || silent && !k.options.Log.JustBack(k.options.Lease)
+		return turn.LeaseUntil.IsZero() || k.gone(turn.Owner) || silent && !k.options.Log.RecentlyReconnected(k.options.Lease)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,7 +19,7 @@ type outage struct {
 	down, up chan struct{}
 }
 
-func (o *outage) Heed(ctx context.Context, changed func([]string), lost func()) {
+func (o *outage) WatchChanges(ctx context.Context, changed func([]string), lost func()) {
 	changed(nil)
 	for ctx.Err() == nil {
 		select {
@@ -87,7 +87,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 				log := continuo.NewLog(others, continuo.LogOptions{})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				go log.Heed(ctx)
+				go log.WatchChanges(ctx)
 				other := turn.NewKeeper(turn.KeeperOptions{Log: log})
 				go func() {
 					for ctx.Err() == nil {

@@ -105,7 +105,7 @@ func (k *Keeper) close(ctx context.Context, turn continuo.Turn) error {
 }
 
 // write closes a turn with entries.
-func (k *Keeper) write(ctx context.Context, turn continuo.Turn, left *remains, entries []continuo.Entry) error {
+func (k *Keeper) write(ctx context.Context, turn continuo.Turn, left *partialTurn, entries []continuo.Entry) error {
 	update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence}
 	id := turn.LastEvent + idLeap
 	tell := func(stored []continuo.Entry) continuo.TurnUpdate {
@@ -147,8 +147,8 @@ func newestAssistant(entries []continuo.Entry) *continuo.Entry {
 	return nil
 }
 
-// remains is what a turn left behind.
-type remains struct {
+// partialTurn is what a turn left behind.
+type partialTurn struct {
 	started     bool
 	starts      int              // by how many processes
 	mode        continuo.Mode    // of the turn's entries
@@ -163,8 +163,8 @@ type remains struct {
 }
 
 // remains reads a turn's events and what stands in the log of it.
-func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*remains, error) {
-	left := &remains{}
+func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn, error) {
+	left := &partialTurn{}
 	var first int64
 	for after := int64(0); ; {
 		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
@@ -197,7 +197,7 @@ func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*remains, err
 }
 
 // partial is the text of the answer under way.
-func (r *remains) partial() string {
+func (r *partialTurn) partial() string {
 	if r.round == nil {
 		return ""
 	}
@@ -205,7 +205,7 @@ func (r *remains) partial() string {
 }
 
 // take follows an event.
-func (r *remains) take(e *Event) {
+func (r *partialTurn) take(e *Event) {
 	switch e.Kind {
 	case Started:
 		r.started = true
@@ -231,7 +231,7 @@ func (r *remains) take(e *Event) {
 }
 
 // readLog sums up what the turn's rounds used, and finds out its mode and whether the last round failed.
-func (r *remains) readLog(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, turnID string, first int64) error {
+func (r *partialTurn) readLog(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, turnID string, first int64) error {
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: max(first, 1)}) {
 		switch {
 		case err != nil:
@@ -256,7 +256,7 @@ func (r *remains) readLog(ctx context.Context, log *continuo.Log, conversation c
 }
 
 // entries makes what closes the turn.
-func (r *remains) entries(turn continuo.Turn) []continuo.Entry {
+func (r *partialTurn) entries(turn continuo.Turn) []continuo.Entry {
 	var broken []continuo.Entry
 	if r.lastFailure == nil {
 		broken = r.broken()
@@ -265,7 +265,7 @@ func (r *remains) entries(turn continuo.Turn) []continuo.Entry {
 }
 
 // atLeast makes what closes a turn whose answer breaks a rule of the log: of that only the text is kept.
-func (r *remains) atLeast(turn continuo.Turn) []continuo.Entry {
+func (r *partialTurn) atLeast(turn continuo.Turn) []continuo.Entry {
 	if r.lastFailure != nil {
 		return r.behindOpen(turn, nil)
 	}
@@ -283,7 +283,7 @@ func textOf(answer continuo.Entry) continuo.Entry {
 }
 
 // behindOpen puts entries of the turn behind the results of the calls that stand open.
-func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
+func (r *partialTurn) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
 	var entries []continuo.Entry
 	for _, call := range r.open.OpenCalls() {
 		result := interruptedCall(call, r.open.Hidden)
@@ -302,7 +302,7 @@ func (r *remains) behindOpen(turn continuo.Turn, more []continuo.Entry) []contin
 }
 
 // broken makes the answer that says that the turn broke off, with what had come of it.
-func (r *remains) broken() []continuo.Entry {
+func (r *partialTurn) broken() []continuo.Entry {
 	failure := &model.Error{Reason: continuo.ReasonInterrupted, Message: "the program that ran the turn ended, or was out of touch for too long", Retryable: true}
 	if r.round == nil {
 		return []continuo.Entry{(&model.Answer{}).Entry(failure)}

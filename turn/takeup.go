@@ -67,7 +67,7 @@ func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
 }
 
 // interrupted appends what a turn's process left open: the answer that was under way, and results of calls.
-func (j *Journal) interrupted(left *remains) error {
+func (j *Journal) interrupted(left *partialTurn) error {
 	entries := left.behindOpen(j.turn, nil)
 	if left.round != nil {
 		entries = left.entries(j.turn)

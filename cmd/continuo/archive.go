@@ -25,7 +25,7 @@ Examples:
 
 // Run archives one after the other.
 func (c *archiveCommand) Run(ctx context.Context, a *app) error {
-	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *wired, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		archived, err := w.archivist().Archive(ctx, conversation.ID)
 		return archived, "archived", err
 	})
@@ -47,7 +47,7 @@ Examples:
 
 // Run restores one after the other.
 func (c *restoreCommand) Run(ctx context.Context, a *app) error {
-	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *wired, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		if conversation.ArchivedAt.IsZero() {
 			return conversation, "not archived:", nil
 		}
@@ -57,12 +57,12 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 }
 
 // archivist archives and restores in the store.
-func (w *wired) archivist() upkeep.Archivist {
+func (w *services) archivist() upkeep.Archivist {
 	return upkeep.Archivist{Store: w.store, Objects: w.objects}
 }
 
 // eachOf finds all conversations that are named, and then does something with each and says what.
-func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*wired, continuo.Conversation) (continuo.Conversation, string, error)) error {
+func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*services, continuo.Conversation) (continuo.Conversation, string, error)) error {
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*
 }
 
 // findAll finds the conversations that arguments name, or fails.
-func (w *wired) findAll(ctx context.Context, names []string) ([]continuo.Conversation, error) {
+func (w *services) findAll(ctx context.Context, names []string) ([]continuo.Conversation, error) {
 	var found []continuo.Conversation
 	for _, name := range names {
 		conversation, err := w.find(ctx, name)

@@ -64,7 +64,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.wireWith(ctx, settings, wiring{turns: true})
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true})
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 }
 
 // begin finds the conversation, or makes sure that it can be begun.
-func (c *chatCommand) begin(ctx context.Context, a *app, w *wired) (*talk, error) {
-	t := &talk{app: a, wired: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
+func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*talk, error) {
+	t := &talk{app: a, services: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
 	if err := c.check(continuo.Conversation{}); err != nil {
 		return nil, err
 	}

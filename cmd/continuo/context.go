@@ -123,7 +123,7 @@ func (c *contextShowCommand) checkView() error {
 }
 
 // show prints the summary, the plan, and the rendering when it was asked for.
-func (c *contextShowCommand) show(ctx context.Context, a *app, w *wired, conversation continuo.Conversation, shown *engine.Context) error {
+func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conversation continuo.Conversation, shown *engine.Context) error {
 	a.print("%s", a.paint.bold(titleOf(conversation)))
 	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", oneLine(shown.View, 80), number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
 	if shown.Plan.Role != nil {
@@ -160,7 +160,7 @@ func (a *app) rawContext(shown *engine.Context) error {
 }
 
 // request shows the request of an earlier round again.
-func (c *contextShowCommand) request(ctx context.Context, a *app, w *wired, conversation continuo.Conversation) error {
+func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, conversation continuo.Conversation) error {
 	replayed, err := w.engine.Request(ctx, conversation, c.Request)
 	if err != nil {
 		return err

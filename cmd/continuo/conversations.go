@@ -140,7 +140,7 @@ const listPage = 200
 
 // list returns the conversations of the project that a query asks for, newest change first, at most limit
 // (0: all), and whether there are more.
-func (w *wired) list(ctx context.Context, limit int, query continuo.ConversationQuery) (found []continuo.Conversation, more bool, err error) {
+func (w *services) list(ctx context.Context, limit int, query continuo.ConversationQuery) (found []continuo.Conversation, more bool, err error) {
 	found = []continuo.Conversation{}
 	query.ProjectID, query.Limit = w.settings.Project, listPage
 	for {
@@ -161,7 +161,7 @@ func (w *wired) list(ctx context.Context, limit int, query continuo.Conversation
 }
 
 // find finds the conversation that an argument names.
-func (w *wired) find(ctx context.Context, name string) (continuo.Conversation, error) {
+func (w *services) find(ctx context.Context, name string) (continuo.Conversation, error) {
 	if place, ok := strings.CutPrefix(name, "@"); ok {
 		return w.nth(ctx, name, place)
 	}
@@ -173,7 +173,7 @@ func (w *wired) find(ctx context.Context, name string) (continuo.Conversation, e
 }
 
 // nth finds the conversation that stands at a place of the list, from 1.
-func (w *wired) nth(ctx context.Context, name, place string) (continuo.Conversation, error) {
+func (w *services) nth(ctx context.Context, name, place string) (continuo.Conversation, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {
 		return continuo.Conversation{}, usage("conversation %q: after @ stands a place in the list of conversations, such as @1", name)

@@ -32,7 +32,7 @@ type crewChoice struct {
 }
 
 // crewSession finds what is meant. Where begin is true the conversation need not be there yet.
-func (w *wired) crewSession(ctx context.Context, choice crewChoice, begin bool) (session engine.CrewSession, err error) {
+func (w *services) crewSession(ctx context.Context, choice crewChoice, begin bool) (session engine.CrewSession, err error) {
 	session = engine.CrewSession{Scope: w.scope()}
 	if session.Crew, err = w.crewNamed(choice.Crew); err != nil || choice.Session == "" {
 		return session, err
@@ -47,7 +47,7 @@ func (w *wired) crewSession(ctx context.Context, choice crewChoice, begin bool) 
 }
 
 // crewNamed is the id of the crew that is meant. One that is named may be gone from the folder: what it did is not.
-func (w *wired) crewNamed(name string) (string, error) {
+func (w *services) crewNamed(name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
@@ -78,7 +78,7 @@ func crewIDs(crews []*crew.Crew) (ids []string) {
 }
 
 // explained adds to an error of a crew that was not found why, or what to do.
-func (w *wired) explained(session engine.CrewSession, err error) error {
+func (w *services) explained(session engine.CrewSession, err error) error {
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return err
 	}

@@ -22,7 +22,7 @@ Examples:
 
 // Run stops the cycle.
 func (s *crewStopCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.StopCrew(ctx, session, "a person stopped it")
 	}, func(status *engine.CrewStatus) {
 		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, oneLine(status.Reason, 300))
@@ -48,7 +48,7 @@ Examples:
 
 // Run resets the crew.
 func (r *crewResetCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.ResetCrew(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, number(status.Since))
@@ -72,7 +72,7 @@ Examples:
 
 // Run restores the crew.
 func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *wired, session engine.CrewSession) (*engine.CrewStatus, error) {
+	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.RestoreCrew(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		seen := "everything that was said"
@@ -87,7 +87,7 @@ func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
 }
 
 // changeCrew finds a crew, changes how it stands, and tells how it stands then.
-func (a *app) changeCrew(ctx context.Context, choice crewChoice, asJSON bool, change func(*wired, engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
+func (a *app) changeCrew(ctx context.Context, choice crewChoice, asJSON bool, change func(*services, engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err

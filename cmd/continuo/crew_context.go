@@ -112,14 +112,14 @@ func (c *crewContextCommand) Run(ctx context.Context, a *app) error {
 // crewLook shows what the roles of a crew see.
 type crewLook struct {
 	*app
-	*wired
+	*services
 	session                 engine.CrewSession
 	conversation            continuo.Conversation
 	plan, system, raw, json bool
 }
 
 // crewLook finds a crew and its conversation.
-func (a *app) crewLook(ctx context.Context, w *wired, choice crewChoice) (*crewLook, error) {
+func (a *app) crewLook(ctx context.Context, w *services, choice crewChoice) (*crewLook, error) {
 	session, err := w.crewSession(ctx, choice, false)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (a *app) crewLook(ctx context.Context, w *wired, choice crewChoice) (*crewL
 	if err != nil {
 		return nil, w.explained(session, err)
 	}
-	return &crewLook{app: a, wired: w, session: session, conversation: conversation}, nil
+	return &crewLook{app: a, services: w, session: session, conversation: conversation}, nil
 }
 
 // show shows one sight.
@@ -202,7 +202,7 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 	if l.plan {
 		l.showUse(plan)
 		l.app.print("")
-		if err := l.showPlan(ctx, l.wired, l.conversation, plan); err != nil {
+		if err := l.showPlan(ctx, l.services, l.conversation, plan); err != nil {
 			return err
 		}
 		l.app.print("")

@@ -113,7 +113,7 @@ func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) 
 		return nil, nil, err
 	}
 	t = &crewTalk{
-		talk: &talk{app: a, wired: w, plain: !a.outTerminal}, session: session, engine: w.engine,
+		talk: &talk{app: a, services: w, plain: !a.outTerminal}, session: session, engine: w.engine,
 	}
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
@@ -138,7 +138,7 @@ func (t *crewTalk) end() {
 		t.lines.close()
 	}
 	signal.Stop(t.signals)
-	t.wired.Close()
+	t.services.Close()
 }
 
 // crewTalk is a talk with a crew.

@@ -50,7 +50,7 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
 }
 
 // newsOf looks up what each role would be shown now, by its name. A role of which that cannot be told is left out.
-func (w *wired) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*continuo.RolePlan {
+func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*continuo.RolePlan {
 	news := map[string]*continuo.RolePlan{}
 	conversation, err := w.log.Conversation(ctx, status.ConversationID)
 	if err != nil {

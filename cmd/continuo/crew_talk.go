@@ -43,12 +43,12 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 	return t.goodbye(ctx)
 }
 
-// lookAfterRoles looks after the programs of the roles while the talk goes on, until stop. Unlike wired.watch it takes up
+// lookAfterRoles looks after the programs of the roles while the talk goes on, until stop. Unlike services.watch it takes up
 // nothing that other programs have left: nobody would see that here.
 func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
-	looking.Go(func() { t.wired.engine.WatchRoles(ctx, t.settings.Turn.Lease/3) })
+	looking.Go(func() { t.services.engine.WatchRoles(ctx, t.settings.Turn.Lease/3) })
 	return func() {
 		cancel()
 		looking.Wait()
@@ -201,7 +201,7 @@ func (t *crewTalk) showContext(ctx context.Context, role string) error {
 		return usage("/context needs a role: /roles lists them")
 	}
 	t.measure()
-	look := crewLook{app: t.app, wired: t.wired, session: t.session, conversation: t.conversation}
+	look := crewLook{app: t.app, services: t.services, session: t.session, conversation: t.conversation}
 	return look.show(ctx, engine.Sight{Role: role})
 }
 

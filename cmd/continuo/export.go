@@ -62,7 +62,7 @@ func (e *exportCommand) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-func (e *exportCommand) conversations(ctx context.Context, w *wired) ([]continuo.Conversation, error) {
+func (e *exportCommand) conversations(ctx context.Context, w *services) ([]continuo.Conversation, error) {
 	if !e.All {
 		var found []continuo.Conversation
 		for _, name := range e.Conversations {
@@ -81,7 +81,7 @@ func (e *exportCommand) conversations(ctx context.Context, w *wired) ([]continuo
 	return all, err
 }
 
-func (e *exportCommand) write(ctx context.Context, w *wired, out io.Writer, conversations []continuo.Conversation) error {
+func (e *exportCommand) write(ctx context.Context, w *services, out io.Writer, conversations []continuo.Conversation) error {
 	for _, conversation := range conversations {
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped: %w", context.Canceled)

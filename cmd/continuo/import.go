@@ -129,7 +129,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 			return lookUp(nil), func() {}, nil // a dry run makes no store
 		}
 	}
-	w, err := a.wireWith(ctx, settings, wiring{})
+	w, err := a.wireWith(ctx, settings, buildOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +145,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 type addFunc func(context.Context, interchange.Document) (engine.Imported, error)
 
 // lookUp tells what adding would do; w is nil when there is no store.
-func lookUp(w *wired) addFunc {
+func lookUp(w *services) addFunc {
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	return func(ctx context.Context, document interchange.Document) (engine.Imported, error) {

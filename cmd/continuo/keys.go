@@ -80,7 +80,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 }
 
 // needProject makes the project of the settings if it is new, and says so. The default one is always there.
-func (w *wired) needProject(ctx context.Context) (isNew bool, err error) {
+func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 	id := w.settings.Project
 	if err := auth.CheckProject(id); err != nil || id == continuo.DefaultProject {
 		return false, err
@@ -239,7 +239,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 }
 
 // warnWithoutKeys says when nobody has a key any more.
-func (w *wired) warnWithoutKeys(ctx context.Context, a *app) error {
+func (w *services) warnWithoutKeys(ctx context.Context, a *app) error {
 	usable, err := w.usableKeys(ctx)
 	if err == nil && usable[""] == 0 {
 		a.note("No usable key is left: the server lets nobody in until there is one (continuo keys create).")
@@ -248,7 +248,7 @@ func (w *wired) warnWithoutKeys(ctx context.Context, a *app) error {
 }
 
 // usableKeys counts keys that can be used, by project and, under "", all.
-func (w *wired) usableKeys(ctx context.Context) (map[string]int, error) {
+func (w *services) usableKeys(ctx context.Context) (map[string]int, error) {
 	keys, err := w.store.Keys(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("list API keys: %w", err)

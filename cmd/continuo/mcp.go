@@ -38,7 +38,7 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, stays: true, logger: logger})
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, stays: true, logger: logger})
 	if err != nil {
 		return err
 	}

@@ -194,7 +194,7 @@ func TestATalkSaysItsModeAndAgent(t *testing.T) {
 }
 
 func TestTabCompletesModesAndAgents(t *testing.T) {
-	of := &talk{wired: &wired{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
+	of := &talk{services: &services{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
 	for line, want := range map[string]string{
 		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/mode ",
 	} {

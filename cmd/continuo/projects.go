@@ -65,7 +65,7 @@ func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
 }
 
 // projects lists all projects, in the order of their ids.
-func (w *wired) projects(ctx context.Context) ([]listedProject, error) {
+func (w *services) projects(ctx context.Context) ([]listedProject, error) {
 	made, err := w.store.Projects(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list projects: %w", err)

@@ -42,7 +42,7 @@ type pruning struct {
 type prune struct {
 	*pruneCommand
 	app    *app
-	w      *wired
+	w      *services
 	before time.Time // what changed last before this
 }
 

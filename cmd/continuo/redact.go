@@ -111,7 +111,7 @@ func parseSeqs(text string) (from, to int64, err error) {
 const redactionLines = 20
 
 // showRedaction shows the beginnings of the entries that would be redacted, and counts them.
-func (a *app) showRedaction(ctx context.Context, w *wired, conversation continuo.Conversation, from, to int64) (n int64, err error) {
+func (a *app) showRedaction(ctx context.Context, w *services, conversation continuo.Conversation, from, to int64) (n int64, err error) {
 	if from > conversation.LastSeq || to > conversation.LastSeq {
 		return 0, fmt.Errorf("redact entries %d to %d: %w: the conversation has entries 1 to %d", from, to, continuo.ErrBadRange, conversation.LastSeq)
 	}

@@ -31,7 +31,7 @@ const (
 )
 
 // runs lists runs, the newest first, at most limit (0: all), and says whether there are more.
-func (w *wired) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
+func (w *services) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
 	found = []continuo.Run{}
 	query.ProjectID, query.Of, query.Limit = w.settings.Project, continuo.OfWorkflows, runPage
 	for {
@@ -59,7 +59,7 @@ type runChoice struct {
 }
 
 // findRun finds the run that an argument names: an id or its beginning, or @1, its place in the list.
-func (w *wired) findRun(ctx context.Context, name string, choice runChoice) (continuo.Run, error) {
+func (w *services) findRun(ctx context.Context, name string, choice runChoice) (continuo.Run, error) {
 	if name == "" {
 		return w.chooseRun(ctx, choice)
 	}
@@ -89,7 +89,7 @@ func (w *wired) findRun(ctx context.Context, name string, choice runChoice) (con
 }
 
 // chooseRun finds the run that is meant where none is named.
-func (w *wired) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, error) {
+func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, error) {
 	found, err := w.runsThat(ctx, choice.can)
 	switch {
 	case err != nil:
@@ -103,13 +103,13 @@ func (w *wired) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, 
 }
 
 // runsThat lists the runs of which something holds, the newest first.
-func (w *wired) runsThat(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
+func (w *services) runsThat(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
 	all, _, err := w.runs(ctx, continuo.RunQuery{}, runsSearched)
 	return slices.DeleteFunc(all, func(run continuo.Run) bool { return !holds(run) }), err
 }
 
 // nthRun finds the run that stands at a place of the list, from 1.
-func (w *wired) nthRun(ctx context.Context, name, place string) (continuo.Run, error) {
+func (w *services) nthRun(ctx context.Context, name, place string) (continuo.Run, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {
 		return continuo.Run{}, usage("run %q: after @ stands a place in the list of runs, such as @1", name)

@@ -64,19 +64,19 @@ func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 }
 
 // newestSeq is the seq of the newest entry of a run's conversation: what comes after it is new.
-func (w *wired) newestSeq(ctx context.Context, run continuo.Run) (int64, error) {
+func (w *services) newestSeq(ctx context.Context, run continuo.Run) (int64, error) {
 	conversation, err := w.log.Conversation(ctx, run.ConversationID)
 	return conversation.LastSeq, err
 }
 
 // wireTurns puts everything together for a command in which turns run, and closes what killed programs left behind. A
 // command that begins no conversation wants a store that exists.
-func (a *app) wireTurns(ctx context.Context, existing bool) (*wired, error) {
+func (a *app) wireTurns(ctx context.Context, existing bool) (*services, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, existing: existing})
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, existing: existing})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ Examples:
 
 // Run stops the run.
 func (r *runStopCommand) Run(ctx context.Context, a *app) error {
-	return a.endRun(ctx, r.ID, runUnderWay(), r.JSON, func(w *wired, run continuo.Run) (*engine.RunStatus, error) {
+	return a.endRun(ctx, r.ID, runUnderWay(), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
 		return w.engine.StopRun(ctx, run, "a person stopped it")
 	})
 }
@@ -162,13 +162,13 @@ Examples:
 
 // Run cancels the run.
 func (r *runCancelCommand) Run(ctx context.Context, a *app) error {
-	return a.endRun(ctx, r.ID, unfinishedRun(false), r.JSON, func(w *wired, run continuo.Run) (*engine.RunStatus, error) {
+	return a.endRun(ctx, r.ID, unfinishedRun(false), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
 		return w.engine.CancelRun(ctx, run)
 	})
 }
 
 // endRun finds a run, has it ended, and says how it stands then.
-func (a *app) endRun(ctx context.Context, name string, choice runChoice, asJSON bool, end func(*wired, continuo.Run) (*engine.RunStatus, error)) error {
+func (a *app) endRun(ctx context.Context, name string, choice runChoice, asJSON bool, end func(*services, continuo.Run) (*engine.RunStatus, error)) error {
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ type listedRun struct {
 
 // listedRuns looks up what the list tells of runs: the names of their conversations, and how those stand that are
 // under way.
-func (w *wired) listedRuns(ctx context.Context, found []continuo.Run) ([]listedRun, error) {
+func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]listedRun, error) {
 	names := map[string]string{}
 	listed := make([]listedRun, len(found))
 	for i, run := range found {
@@ -102,7 +102,7 @@ func (w *wired) listedRuns(ctx context.Context, found []continuo.Run) ([]listedR
 }
 
 // shortName is a conversation's key, or else how its id begins.
-func (w *wired) shortName(ctx context.Context, id string) string {
+func (w *services) shortName(ctx context.Context, id string) string {
 	conversation, err := w.log.Conversation(ctx, id)
 	if err == nil && conversation.Key != "" {
 		return oneLine(conversation.Key, 24)

@@ -15,7 +15,7 @@ import (
 const outputLinesMost = 20
 
 // edgesOf are those of a run's workflow; none where it cannot be read, which the run's status tells of.
-func (w *wired) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edge {
+func (w *services) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edge {
 	found, err := w.engine.RunWorkflow(ctx, run)
 	if err != nil {
 		return nil

@@ -137,7 +137,7 @@ func (a *app) repairStep(ctx context.Context, args repairArgs, makes func(*workf
 }
 
 // repairRun repairs a run and follows it, or says how it stands where it does not go on.
-func (a *app) repairRun(ctx context.Context, w *wired, run continuo.Run, flags repairFlags, repair engine.RunRepair) error {
+func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flags repairFlags, repair engine.RunRepair) error {
 	repair.By, repair.Hold = userName(), flags.NoResume
 	after, err := w.newestSeq(ctx, run)
 	if err != nil {

@@ -58,7 +58,7 @@ type runFlags struct {
 }
 
 // watchRun begins or takes up a run and follows it from after a seq on. begin gets the context in which the run goes on.
-func (a *app) watchRun(ctx context.Context, w *wired, flags runFlags, typist *typist, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
+func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist *typist, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	signals := make(chan os.Signal, 2)

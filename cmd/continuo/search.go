@@ -77,7 +77,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app) error {
 }
 
 // request is what to look for, and what has to be in the index for it.
-func (s *searchCommand) request(ctx context.Context, w *wired) (index.Request, index.Scope, error) {
+func (s *searchCommand) request(ctx context.Context, w *services) (index.Request, index.Scope, error) {
 	if s.Limit < 1 || s.Limit > index.MaxLimit {
 		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
 	}
@@ -107,7 +107,7 @@ func (s *searchCommand) request(ctx context.Context, w *wired) (index.Request, i
 const manyEntries = 2000
 
 // catchUp indexes what the index does not have, with a bar when it is a lot. That it cannot is told by the search.
-func (a *app) catchUp(ctx context.Context, w *wired, scope index.Scope) error {
+func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error {
 	waiting, err := w.log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
 	if err != nil {
 		return fmt.Errorf("search: %w", err)

@@ -51,7 +51,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, stays: true, logger: logger, registry: registry})
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, stays: true, logger: logger, registry: registry})
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // serveBanner says where the server is and what to try.
-func (a *app) serveBanner(ctx context.Context, w *wired, policy server.KeyPolicy, address string) {
+func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPolicy, address string) {
 	p := a.notePaint
 	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))
 	t := table{}

@@ -11,7 +11,7 @@ import (
 
 // keyPolicy says when the server demands keys: as the settings have it on an address of this machine alone,
 // always on one that other machines can reach, and there only if there is one that can be used.
-func (w *wired) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
+func (w *services) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
 	address, policy := w.settings.Listen, w.settings.Server.Keys
 	reachable, err := isReachable(ctx, address)
 	if err != nil {
@@ -59,7 +59,7 @@ func isReachable(ctx context.Context, address string) (bool, error) {
 }
 
 // keyWords says who is let in.
-func (w *wired) keyWords(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
+func (w *services) keyWords(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
 	keys, err := w.store.Keys(ctx, "")
 	switch {
 	case policy == server.KeysNever:

@@ -68,7 +68,7 @@ func (s *showCommand) Run(ctx context.Context, a *app) error {
 }
 
 // newest reads the newest entries of a conversation, oldest first.
-func (w *wired) newest(ctx context.Context, conversation continuo.Conversation, limit int64) ([]continuo.Entry, error) {
+func (w *services) newest(ctx context.Context, conversation continuo.Conversation, limit int64) ([]continuo.Entry, error) {
 	entries := []continuo.Entry{}
 	if limit == 0 {
 		return entries, nil

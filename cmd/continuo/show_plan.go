@@ -109,7 +109,7 @@ func windowWords(plan *continuo.Plan) string {
 const maxPlanRows = 2000
 
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
-func (a *app) showPlan(ctx context.Context, w *wired, conversation continuo.Conversation, plan *continuo.Plan) error {
+func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.Conversation, plan *continuo.Plan) error {
 	t := table{right: []bool{true, false, false, false, false, true, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
 	t.add(head("entry"), head("role"), head("of"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
@@ -172,7 +172,7 @@ type planRows struct {
 }
 
 // entry returns the entry at seq: from the plan's messages, or from the log.
-func (r *planRows) entry(ctx context.Context, w *wired, conversation continuo.Conversation, seq int64) (*continuo.Entry, error) {
+func (r *planRows) entry(ctx context.Context, w *services, conversation continuo.Conversation, seq int64) (*continuo.Entry, error) {
 	for i := range r.messages {
 		if r.messages[i].Seq == seq && r.messages[i].Entry != nil {
 			return r.messages[i].Entry, nil

@@ -83,7 +83,7 @@ func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
 	return nil
 }
 
-func (c *storeCheckCommand) check(ctx context.Context, a *app, w *wired) (report checkReport, err error) {
+func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (report checkReport, err error) {
 	total, err := countConversations(ctx, w.store)
 	if errors.Is(err, continuo.ErrUnavailable) {
 		return report, err

@@ -17,7 +17,7 @@ import (
 // talk is a chat in the terminal or over pipes.
 type talk struct {
 	*app
-	*wired
+	*services
 	conversation continuo.Conversation // the zero value until it is begun
 	session      string                // id or key, "" for a new conversation without a key
 	user         string                // whose it becomes; "" for as it is

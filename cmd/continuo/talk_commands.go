@@ -114,7 +114,7 @@ func (t *talk) showPlanNow(ctx context.Context, _ string) error {
 		return nil
 	}
 	t.remark("view %s · %s", shown.View, contextLine(shown.Plan))
-	return t.showPlan(ctx, t.wired, t.conversation, shown.Plan)
+	return t.showPlan(ctx, t.services, t.conversation, shown.Plan)
 }
 
 func (t *talk) showHistory(ctx context.Context, argument string) error {

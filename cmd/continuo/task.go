@@ -31,7 +31,7 @@ const (
 
 // tasks lists the tasks of which something holds, the newest change first, at most limit of at most most that are
 // looked at (0: all), and says whether there are more.
-func (w *wired) tasks(ctx context.Context, limit, most int, holds func(engine.TaskStatus) bool) (found []engine.TaskStatus, more bool, err error) {
+func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine.TaskStatus) bool) (found []engine.TaskStatus, more bool, err error) {
 	found = []engine.TaskStatus{}
 	query := engine.TaskQuery{Scope: w.scope(), Limit: taskPage}
 	for looked := 0; ; {
@@ -61,7 +61,7 @@ func anyTask(engine.TaskStatus) bool { return true }
 
 // findTask finds the task that an argument names: an id or its beginning, @1, its place in the list, or, where
 // none is named, the newest. It has its findings.
-func (w *wired) findTask(ctx context.Context, name string) (*engine.TaskStatus, error) {
+func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatus, error) {
 	if name == "" {
 		name = "@1"
 	}
@@ -103,7 +103,7 @@ func theOnly(what, name, project, hint string, ids []string) (string, error) {
 }
 
 // nthTask finds the task that stands at a place of the list, from 1.
-func (w *wired) nthTask(ctx context.Context, name, place string) (engine.TaskStatus, error) {
+func (w *services) nthTask(ctx context.Context, name, place string) (engine.TaskStatus, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {
 		return engine.TaskStatus{}, usage("task %q: after @ stands a place in the list of tasks, such as @1", name)
@@ -120,7 +120,7 @@ func (w *wired) nthTask(ctx context.Context, name, place string) (engine.TaskSta
 
 // findAgent finds the agent that an argument names: an id or its beginning, or, where none is named, the newest.
 // With working those that are at work are looked through, and one has to be named where there are several.
-func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
+func (w *services) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
 	agent, err := w.engine.Agent(ctx, w.scope(), name)
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return agent, err
@@ -153,7 +153,7 @@ func (w *wired) findAgent(ctx context.Context, name string, working bool) (*engi
 }
 
 // agents lists the agents of the newest tasks of which something holds, those that began last first.
-func (w *wired) agents(ctx context.Context, holds func(engine.DeployedAgent) bool) ([]engine.DeployedAgent, error) {
+func (w *services) agents(ctx context.Context, holds func(engine.DeployedAgent) bool) ([]engine.DeployedAgent, error) {
 	tasks, _, err := w.tasks(ctx, 0, tasksSearched, anyTask)
 	var found []engine.DeployedAgent
 	for _, status := range tasks {

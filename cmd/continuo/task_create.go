@@ -53,7 +53,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.wireWith(ctx, settings, wiring{})
+	w, err := a.wireWith(ctx, settings, buildOptions{})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c *taskCreateCommand) read(a *app) (task.Request, error) {
 }
 
 // source makes the conversation that is named the history of the task.
-func (c *taskCreateCommand) source(ctx context.Context, w *wired, request *task.Request) error {
+func (c *taskCreateCommand) source(ctx context.Context, w *services, request *task.Request) error {
 	if c.Conversation == "" {
 		if c.From != 0 || c.To != 0 {
 			return usage("--from and --to need --conversation")

@@ -42,7 +42,7 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	watch := agentWatch{app: a, wired: w, quiet: d.JSON, asks: true}
+	watch := agentWatch{app: a, services: w, quiet: d.JSON, asks: true}
 	err = watch.follow(ctx, func(ctx context.Context) (*engine.DeployedAgent, error) {
 		return w.engine.DeployAgent(ctx, engine.DeployRequest{Scope: w.scope(), TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
 	}, watch.orKilled)
@@ -59,7 +59,7 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 // agentWatch shows an agent's work as a talk shows an answer.
 type agentWatch struct {
 	*app
-	*wired
+	*services
 	quiet bool // show nothing
 	asks  bool // the person is asked about calls that wait
 	agent *engine.DeployedAgent
@@ -67,7 +67,7 @@ type agentWatch struct {
 
 // follow finds or begins an agent, and shows the events of its work. Ctrl-C ends the context of the events.
 func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*engine.DeployedAgent, error), events func(context.Context) iter.Seq2[turn.Event, error]) error {
-	t := &talk{app: w.app, wired: w.wired, plain: !w.outTerminal, quiet: w.quiet}
+	t := &talk{app: w.app, services: w.services, plain: !w.outTerminal, quiet: w.quiet}
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(t.signals)
@@ -155,7 +155,7 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if l.Follow {
-		watch := agentWatch{app: a, wired: w}
+		watch := agentWatch{app: a, services: w}
 		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.unasked)
 	}
 	output, err := w.engine.AgentOutput(ctx, w.scope(), agent.ID, 0, maxLine)

@@ -41,7 +41,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 		return usage("telegram.webhook_url has Telegram post what people write: run continuo serve, which takes it, or take that setting out")
 	}
 	logger := newLogger(settings.Log, a.console)
-	w, err := a.wireWith(ctx, settings, wiring{turns: true, logger: logger})
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, logger: logger})
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings stri
 	}
 	registry = prometheus.NewRegistry()
 	a := &app{console: &console{}}
-	w, err := a.wireWith(t.Context(), loaded, wiring{turns: true, registry: registry})
+	w, err := a.wireWith(t.Context(), loaded, buildOptions{turns: true, registry: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings stri
 	return func() toldTurn { return askOnce(t, w) }, registry
 }
 
-func askOnce(t *testing.T, w *wired) (told toldTurn) {
+func askOnce(t *testing.T, w *services) (told toldTurn) {
 	t.Helper()
 	chat, err := w.engine.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Message: continuo.Text("how is it?")})
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// wired is an open store and what stands on it.
-type wired struct {
+// services is an open store and what stands on it.
+type services struct {
 	settings  *config.Config
 	store     continuo.Store
 	system    string // the store's engine
@@ -39,10 +39,10 @@ type wired struct {
 }
 
 // scope is what commands may reach: the project of the settings.
-func (w *wired) scope() continuo.Scope { return continuo.Scope{ProjectID: w.settings.Project} }
+func (w *services) scope() continuo.Scope { return continuo.Scope{ProjectID: w.settings.Project} }
 
 // Close waits for turns and writes under way, then closes the store. It may be called twice.
-func (w *wired) Close() {
+func (w *services) Close() {
 	if w.engine != nil {
 		_ = w.engine.Close(context.Background()) // never fails
 	}
@@ -58,16 +58,16 @@ func (w *wired) Close() {
 
 // wire loads the settings and puts everything together for a command that reads or changes what is there: the
 // store must exist. Flags are the command's own.
-func (a *app) wire(ctx context.Context, flags ...flag) (*wired, error) {
+func (a *app) wire(ctx context.Context, flags ...flag) (*services, error) {
 	settings, err := a.loadSettings(flags...)
 	if err != nil {
 		return nil, err
 	}
-	return a.wireWith(ctx, settings, wiring{existing: true})
+	return a.wireWith(ctx, settings, buildOptions{existing: true})
 }
 
-// wiring is what commands need in different ways.
-type wiring struct {
+// buildOptions is what commands need in different ways.
+type buildOptions struct {
 	existing bool                 // the store must be there: it is not made
 	turns    bool                 // turns will run: tools and traces are wanted
 	stays    bool                 // the program goes on with the work of agents whose program is gone
@@ -76,7 +76,7 @@ type wiring struct {
 }
 
 // wireWith puts everything together.
-func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiring) (*wired, error) {
+func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buildOptions) (*services, error) {
 	open := openStore
 	if wiring.existing {
 		open = openExisting
@@ -85,7 +85,7 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiri
 	if err != nil {
 		return nil, err
 	}
-	w := &wired{settings: settings, store: store, system: system, telemetry: &telemetry{}}
+	w := &services{settings: settings, store: store, system: system, telemetry: &telemetry{}}
 	if w.objects, err = openObjects(ctx, settings.Objects); err == nil {
 		err = a.wireEngine(ctx, w, wiring)
 	}
@@ -97,7 +97,7 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring wiri
 }
 
 // takeUp closes and goes on with what programs that are gone have left; what fails is tried again by watch.
-func (w *wired) takeUp(ctx context.Context, logger *slog.Logger) {
+func (w *services) takeUp(ctx context.Context, logger *slog.Logger) {
 	if _, err := w.engine.Recover(ctx); err != nil {
 		logger.Error("recovery_failed", "error", err.Error())
 	}
@@ -108,11 +108,11 @@ func (w *wired) takeUp(ctx context.Context, logger *slog.Logger) {
 
 // watch does in the background what a program does that stays: it takes up what others leave, hears of their changes,
 // and indexes. More is done beside it. Stop ends all of it, and returns when it has ended.
-func (w *wired) watch(ctx context.Context, more ...func(ctx context.Context)) (stop func()) {
+func (w *services) watch(ctx context.Context, more ...func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.engine.Watch(ctx, w.settings.Turn.Lease/3, w.settings.Turn.KeepEvents) })
-	watching.Go(func() { w.log.Heed(ctx) })
+	watching.Go(func() { w.log.WatchChanges(ctx) })
 	watching.Go(func() { w.engine.WatchIndex(ctx, time.Second) })
 	for _, work := range more {
 		watching.Go(func() { work(ctx) })
@@ -124,7 +124,7 @@ func (w *wired) watch(ctx context.Context, more ...func(ctx context.Context)) (s
 }
 
 // wireEngine puts the engine on an open store.
-func (a *app) wireEngine(ctx context.Context, w *wired, wiring wiring) error {
+func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) error {
 	settings, logger := w.settings, wiring.logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

@@ -18,7 +18,7 @@ const (
 )
 
 // wireStore opens the store alone, for what needs nothing else: keys are revoked while objects cannot be reached.
-func (a *app) wireStore(ctx context.Context, open storeOpener) (*wired, error) {
+func (a *app) wireStore(ctx context.Context, open storeOpener) (*services, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (a *app) wireStore(ctx context.Context, open storeOpener) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wired{settings: settings, store: store, system: system, telemetry: &telemetry{}}, nil
+	return &services{settings: settings, store: store, system: system, telemetry: &telemetry{}}, nil
 }
 
 // storeOpener is openStore or openExisting.

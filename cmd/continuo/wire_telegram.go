@@ -20,7 +20,7 @@ import (
 )
 
 // telegramFrontEnd makes the front end of the settings; nil where there is none.
-func telegramFrontEnd(w *wired, env []string, logger *slog.Logger) (*telegram.FrontEnd, error) {
+func telegramFrontEnd(w *services, env []string, logger *slog.Logger) (*telegram.FrontEnd, error) {
 	settings := w.settings.Telegram
 	if settings.Crew == "" {
 		return nil, nil
@@ -252,9 +252,9 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 	return text.String(), nil
 }
 
-// Alone implements [telegram.Crew].
-func (c *crewChat) Alone(ctx context.Context, do func(ctx context.Context) error) error {
-	return c.engine.Alone(ctx, c.session.Scope.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
+// RunExclusive implements [telegram.Crew].
+func (c *crewChat) RunExclusive(ctx context.Context, do func(ctx context.Context) error) error {
+	return c.engine.RunExclusive(ctx, c.session.Scope.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
 		c.logger.InfoContext(ctx, "telegram_elsewhere", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
 	}, do)
 }

@@ -153,8 +153,8 @@ func (c *smallCrew) Say(_ context.Context, key string, message continuo.Content,
 	return nil
 }
 
-// Alone implements [telegram.Crew].
-func (c *smallCrew) Alone(ctx context.Context, do func(ctx context.Context) error) error {
+// RunExclusive implements [telegram.Crew].
+func (c *smallCrew) RunExclusive(ctx context.Context, do func(ctx context.Context) error) error {
 	return do(ctx)
 }
 

@@ -57,9 +57,9 @@ func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time
 		}
 		batch.Queue(markArchived, conversationID, stamp(at))
 		return tx.SendBatch(ctx, batch).Close()
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, isArchivedAt, conversationID, stamp(at)).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, isArchivedAt, conversationID, stamp(at)).Scan(&committed)
+		return committed, err
 	})
 	if err == nil {
 		s.changed(conversationID)

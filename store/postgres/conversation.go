@@ -89,9 +89,9 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 			}
 		}
 		return rows.insert(ctx, tx, conversation.ID)
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, isCreated, conversation.ID, created).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, isCreated, conversation.ID, created).Scan(&committed)
+		return committed, err
 	})
 	if err == nil {
 		s.changed(conversation.ID)

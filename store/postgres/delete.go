@@ -77,9 +77,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		}
 		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, continuo.ArchiveObject(conversation.ArchivedAt)))
 		return err
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, isGone, id).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, isGone, id).Scan(&committed)
+		return committed, err
 	})
 	if err == nil {
 		s.changed(id)

@@ -8,7 +8,7 @@
 // queries look for. There are no extensions, no procedures and no foreign keys.
 //
 // Leases and the times of turns are measured by the database's clock. Other processes are told of changes by
-// NOTIFY, outside of the commits (see Store.Heed); what is not told is seen later.
+// NOTIFY, outside of the commits (see Store.WatchChanges); what is not told is seen later.
 //
 // Pitfalls: a pooler that gives each transaction another connection of the server's has to support prepared
 // statements, or the URL needs default_query_exec_mode=exec; it drops the hints and the timeouts. The server

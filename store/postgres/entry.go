@@ -110,7 +110,7 @@ SELECT $1, o.seq, o.object_id FROM unnest($2::bigint[], $3::text[]) AS o (seq, o
 // What is read, with the conversation and the range of seqs as $1 to $3. Whether entries that were asked for
 // are kept aside is a part of each result, so that it is true of the same moment.
 const (
-	keptAside = `(
+	archived = `(
 SELECT archived_at IS NOT NULL AND $2 <= least($3, last_seq)
   AND least($3, last_seq) > greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1)`
@@ -123,7 +123,7 @@ FROM continuo.conversations WHERE id = $1)`
 	sumSizes = `SELECT count(*), coalesce(sum(chars), 0)::bigint, coalesce(sum(tokens), 0)::bigint` + entriesAll
 
 	// Asked when there was none.
-	selectNone = `SELECT coalesce(` + keptAside + `, false), EXISTS (SELECT 1`
+	selectNone = `SELECT coalesce(` + archived + `, false), EXISTS (SELECT 1`
 )
 
 // entryRows are entries, ready to be inserted, column by column.
@@ -215,7 +215,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	}
 	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size, why: why}
 	c.statement, c.args = appendStatement(batch, rows, turn)
-	c.landed = func(ctx context.Context, q querier) (bool, error) { return hasAppended(ctx, q, batch, turn) }
+	c.committed = func(ctx context.Context, q querier) (bool, error) { return hasAppended(ctx, q, batch, turn) }
 	return s.write(ctx, c)
 }
 
@@ -267,17 +267,17 @@ func readHead(ctx context.Context, q querier, conversationID string) (last int64
 
 // hasAppended looks for a batch by the first of what it would have left. One that leaves nothing can be
 // appended twice.
-func hasAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) (landed bool, err error) {
+func hasAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) (committed bool, err error) {
 	switch {
 	case len(batch.Entries) > 0:
-		err = q.QueryRow(ctx, isAppended, batch.ConversationID, batch.Entries[0].Seq, batch.Entries[0].ID).Scan(&landed)
+		err = q.QueryRow(ctx, isAppended, batch.ConversationID, batch.Entries[0].Seq, batch.Entries[0].ID).Scan(&committed)
 	case len(batch.Receipts) > 0:
 		r := &batch.Receipts[0]
-		err = q.QueryRow(ctx, isReceived, batch.ConversationID, r.Key, r.Fingerprint, r.First, r.Last).Scan(&landed)
+		err = q.QueryRow(ctx, isReceived, batch.ConversationID, r.Key, r.Fingerprint, r.First, r.Last).Scan(&committed)
 	case turn != nil:
-		return turn.hasLanded(ctx, q)
+		return turn.wasCommitted(ctx, q)
 	}
-	return landed, err
+	return committed, err
 }
 
 // Entries is part of continuo.EntryStore.
@@ -343,7 +343,7 @@ func selectPage(which, order string, args int) string {
 	limit, most := "$"+strconv.Itoa(args+1), "$"+strconv.Itoa(args+2)
 	return `
 SELECT seq, size, CASE WHEN total <= ` + most + ` THEN body END, aside FROM (
-  SELECT seq, body, octet_length(body) AS size, coalesce(` + keptAside + `, false) AS aside,
+  SELECT seq, body, octet_length(body) AS size, coalesce(` + archived + `, false) AS aside,
     sum(octet_length(body)) OVER (ORDER BY seq` + order + ` ROWS UNBOUNDED PRECEDING) AS total` + which + `
   ORDER BY seq` + order + ` LIMIT ` + limit + `) AS page
 WHERE total - size <= ` + most + ` ORDER BY seq` + order

@@ -94,12 +94,12 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 		}
 		_, err = tx.Exec(ctx, deleteRedactedDocuments, batch.ConversationID, batch.After, batch.Through)
 		return err
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
 		if batch.After == batch.Through { // a title: it can be written twice
 			return false, nil
 		}
-		err = q.QueryRow(ctx, hasIndexed, batch.ConversationID, batch.Through).Scan(&landed)
-		return landed, err
+		err = q.QueryRow(ctx, hasIndexed, batch.ConversationID, batch.Through).Scan(&committed)
+		return committed, err
 	})
 }
 

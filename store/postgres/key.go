@@ -42,9 +42,9 @@ func (s *Store) CreateProject(ctx context.Context, project continuo.Project) err
 			return fmt.Errorf("%w: project %s", continuo.ErrExists, project.ID)
 		}
 		return err
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, hasProject, project.ID, stamp(project.CreatedAt)).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, hasProject, project.ID, stamp(project.CreatedAt)).Scan(&committed)
+		return committed, err
 	})
 }
 
@@ -77,9 +77,9 @@ func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
 			return fmt.Errorf("%w: API key %s", continuo.ErrExists, key.ID)
 		}
 		return err
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, hasKey, key.ID, key.ProjectID, key.Hash, created).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, hasKey, key.ID, key.ProjectID, key.Hash, created).Scan(&committed)
+		return committed, err
 	})
 }
 

@@ -48,7 +48,7 @@ func (s *Store) bringUpToDate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.patiently(ctx, func() error {
+	err = s.retryTransient(ctx, func() error {
 		return s.onConnection(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 			if err := checkWritable(ctx, conn); err != nil {
 				return err

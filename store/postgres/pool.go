@@ -30,7 +30,7 @@ func (s *Store) read(ctx context.Context, query func(ctx context.Context, q quer
 		return continuo.ErrClosed
 	}
 	defer s.gate.leave()
-	return s.failed(s.patiently(ctx, func() error { return s.query(ctx, query) }))
+	return s.failed(s.retryTransient(ctx, func() error { return s.query(ctx, query) }))
 }
 
 func (s *Store) query(ctx context.Context, query func(ctx context.Context, q querier) error) error {
@@ -39,15 +39,15 @@ func (s *Store) query(ctx context.Context, query func(ctx context.Context, q que
 
 // transact runs work in a transaction, once or, where nothing was committed for certain, again: after a
 // conflict with another transaction (work reads again what it decided by), and after a lost connection, for
-// as long as Options.Patience. Where the connection was lost during the commit, landed looks whether the
+// as long as Options.Patience. Where the connection was lost during the commit, committed looks whether the
 // transaction was committed; nil says that work can simply be done twice. What names the operation in errors.
 // Once work has begun it runs to its end, whatever becomes of ctx. The caller calls changed afterwards.
-func (s *Store) transact(ctx context.Context, what string, work func(ctx context.Context, tx pgx.Tx) error, landed func(ctx context.Context, q querier) (bool, error)) error {
+func (s *Store) transact(ctx context.Context, what string, work func(ctx context.Context, tx pgx.Tx) error, committed func(ctx context.Context, q querier) (bool, error)) error {
 	if !s.gate.enter() {
 		return continuo.ErrClosed
 	}
 	defer s.gate.leave()
-	err := s.failed(s.commit(ctx, work, landed, false))
+	err := s.failed(s.commit(ctx, work, committed, false))
 	if err != nil && !isVerdict(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -56,9 +56,9 @@ func (s *Store) transact(ctx context.Context, what string, work func(ctx context
 
 // commit carries work out. Doubtful says that an earlier attempt may have been committed. An error that is no
 // verdict and leaves it open whether one was is a *lostError that was sent.
-func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error, landed func(ctx context.Context, q querier) (bool, error), doubtful bool) error {
-	err := s.patiently(ctx, func() error {
-		if done, err := s.hasLanded(ctx, doubtful, landed); done || err != nil {
+func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error, committed func(ctx context.Context, q querier) (bool, error), doubtful bool) error {
+	err := s.retryTransient(ctx, func() error {
+		if done, err := s.wasCommitted(ctx, doubtful, committed); done || err != nil {
 			return err
 		}
 		sent, err := s.transactOnce(context.WithoutCancel(ctx), work)
@@ -67,8 +67,8 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 			doubtful = true
 		} else if doubtful && isVerdict(err) {
 			// The refusal may come from our own change, which the server had not finished when it was looked for.
-			if done, landedErr := s.hasLanded(ctx, true, landed); done || landedErr != nil {
-				return landedErr
+			if done, lookErr := s.wasCommitted(ctx, true, committed); done || lookErr != nil {
+				return lookErr
 			}
 		}
 		return err
@@ -101,12 +101,12 @@ func (s *Store) transactOnce(ctx context.Context, work func(ctx context.Context,
 // standby, which commits have to wait for, may not have yet.
 const commitSomething = `UPDATE continuo.schema_version SET version = version`
 
-func (s *Store) hasLanded(ctx context.Context, doubtful bool, landed func(ctx context.Context, q querier) (bool, error)) (done bool, err error) {
-	if !doubtful || landed == nil {
+func (s *Store) wasCommitted(ctx context.Context, doubtful bool, committed func(ctx context.Context, q querier) (bool, error)) (done bool, err error) {
+	if !doubtful || committed == nil {
 		return false, nil
 	}
 	err = s.query(context.WithoutCancel(ctx), func(ctx context.Context, q querier) error {
-		if done, err = landed(ctx, q); err != nil || !done {
+		if done, err = committed(ctx, q); err != nil || !done {
 			return err
 		}
 		_, err = q.Exec(ctx, commitSomething)

@@ -15,10 +15,10 @@ const (
 // errAgain says that another transaction was in the way of one that wrote nothing.
 var errAgain = errors.New("another transaction was in the way")
 
-// patiently calls attempt until it succeeds or fails for good, or until Options.Patience has passed, and
+// retryTransient calls attempt until it succeeds or fails for good, or until Options.Patience has passed, and
 // returns what the last call did. The first call is made whatever ctx says; whoever begins something that
 // is not safe to break off looks at ctx before.
-func (s *Store) patiently(ctx context.Context, attempt func() error) error {
+func (s *Store) retryTransient(ctx context.Context, attempt func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

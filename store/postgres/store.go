@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// Existing has Open fail with continuo.ErrNotFound where it would make the tables.
 	Existing bool
-	// MaxConns bounds how many connections the store has, those of the writers included; Heed has one more.
+	// MaxConns bounds how many connections the store has, those of the writers included; WatchChanges has one more.
 	// At least Writers+2. Default 16.
 	MaxConns int
 	// Writers is how many connections commit appends and updates of turns, in groups. Default 2.

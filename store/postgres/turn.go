@@ -78,7 +78,7 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 			return err
 		},
 		why: func(ctx context.Context, q querier) error { return whyNotBegun(ctx, q, turn) },
-		landed: func(ctx context.Context, q querier) (bool, error) {
+		committed: func(ctx context.Context, q querier) (bool, error) {
 			begun, err = readTurn(ctx, q, turnByID, turn.ConversationID, turn.ID)
 			return begun.State == continuo.TurnRunning && begun.Owner == turn.Owner && begun.LastEvent == 0, unlessNotFound(err)
 		},
@@ -116,7 +116,7 @@ func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, 
 		why: func(context.Context, querier) error {
 			return fmt.Errorf("take turn %s: %w", seen.ID, continuo.ErrLeaseLost)
 		},
-		landed: func(ctx context.Context, q querier) (bool, error) {
+		committed: func(ctx context.Context, q querier) (bool, error) {
 			taken, err = readTurn(ctx, q, turnByID, seen.ConversationID, seen.ID)
 			return taken.Owner == owner && taken.Fence == seen.Fence+1, unlessNotFound(err)
 		},

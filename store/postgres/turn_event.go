@@ -90,9 +90,9 @@ func (s *Store) SignalTurn(ctx context.Context, conversationID, turnID string, s
 			return whyNotSignalled(ctx, tx, conversationID, turnID)
 		}
 		return err
-	}, func(ctx context.Context, q querier) (landed bool, err error) {
-		err = q.QueryRow(ctx, isSignalled, conversationID, turnID, number, string(body)).Scan(&landed)
-		return landed, err
+	}, func(ctx context.Context, q querier) (committed bool, err error) {
+		err = q.QueryRow(ctx, isSignalled, conversationID, turnID, number, string(body)).Scan(&committed)
+		return committed, err
 	})
 	if err == nil {
 		s.changed(conversationID)

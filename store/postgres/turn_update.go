@@ -160,7 +160,7 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 	signals = math.MaxInt // where only the end of it was seen
 	err = s.write(ctx, &change{
 		conversationID: u.ConversationID, key: u.ConversationID, size: len(u.events),
-		statement: statement, args: args, scan: scan, why: why, landed: u.hasLanded,
+		statement: statement, args: args, scan: scan, why: why, committed: u.wasCommitted,
 	})
 	return signals, err
 }
@@ -182,15 +182,15 @@ func (u *turnUpdate) statement() (string, []any) {
 	return updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
 }
 
-// hasLanded looks for an update by what it would have left. One that leaves nothing can be made twice.
-func (u *turnUpdate) hasLanded(ctx context.Context, q querier) (landed bool, err error) {
+// wasCommitted looks for an update by what it would have left. One that leaves nothing can be made twice.
+func (u *turnUpdate) wasCommitted(ctx context.Context, q querier) (committed bool, err error) {
 	switch {
 	case u.events != "":
-		err = q.QueryRow(ctx, isTold, u.ConversationID, u.TurnID, u.last, u.events).Scan(&landed)
+		err = q.QueryRow(ctx, isTold, u.ConversationID, u.TurnID, u.last, u.events).Scan(&committed)
 	case u.State != "":
-		err = q.QueryRow(ctx, isEnded, u.ConversationID, u.TurnID, u.Fence, string(u.State), u.end).Scan(&landed)
+		err = q.QueryRow(ctx, isEnded, u.ConversationID, u.TurnID, u.Fence, string(u.State), u.end).Scan(&committed)
 	}
-	return landed, err
+	return committed, err
 }
 
 // whyNotUpdated returns nil when an update should not be refused.

@@ -39,9 +39,9 @@ type change struct {
 	scan func(row pgx.Row) error
 	// why finds the verdict on a change that was refused. Nil says that it should not be refused any more.
 	why func(ctx context.Context, q querier) error
-	// landed reports whether the change was committed, when its connection was lost meanwhile. Nil: it can
+	// committed reports whether the change was committed, when its connection was lost meanwhile. Nil: it can
 	// simply be made twice.
-	landed func(ctx context.Context, q querier) (bool, error)
+	committed func(ctx context.Context, q querier) (bool, error)
 	// races says that a key that is taken may be the work of a change at the same time, and why will know.
 	races bool
 }
@@ -67,14 +67,14 @@ func (s *Store) settle(ctx context.Context, c *change) error {
 		return orCancelled(ctx, err)
 	}
 	if err == nil {
-		err = s.patiently(context.WithoutCancel(ctx), func() error { return s.query(context.WithoutCancel(ctx), c.why) })
+		err = s.retryTransient(context.WithoutCancel(ctx), func() error { return s.query(context.WithoutCancel(ctx), c.why) })
 		if err != nil {
 			return err
 		}
 	}
 	var lost *lostError
 	doubtful := errors.As(err, &lost) && lost.sent
-	return s.commit(ctx, c.alone, c.landed, doubtful)
+	return s.commit(ctx, c.alone, c.committed, doubtful)
 }
 
 // alone makes the change in a transaction of its own.

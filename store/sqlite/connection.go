@@ -12,10 +12,10 @@ import (
 // Statements run to their end whatever becomes of the caller: they are short, and interrupting one
 // would cost a goroutine for each.
 type connection struct {
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt // by SQL text, all of which are constants of this package
-	untidy   bool                 // there may be removed documents whose words are still in the index
-	residue  bool                 // what was redacted or deleted may still be in the write-ahead log
+	conn       *sql.Conn
+	prepared   map[string]*sql.Stmt // by SQL text, all of which are constants of this package
+	indexDirty bool                 // there may be removed documents whose words are still in the index
+	residue    bool                 // what was redacted or deleted may still be in the write-ahead log
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
@@ -119,9 +119,9 @@ func (c *connection) snapshot(work func() error) error {
 	return errors.Join(err, endErr)
 }
 
-// undoably runs work that may come to a verdict (see isVerdict) after it has written: what it wrote is
+// inSavepoint runs work that may come to a verdict (see isVerdict) after it has written: what it wrote is
 // taken back, and the transaction can go on.
-func (c *connection) undoably(work func() error) error {
+func (c *connection) inSavepoint(work func() error) error {
 	if _, err := c.exec(`SAVEPOINT work`); err != nil {
 		return err
 	}

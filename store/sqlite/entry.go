@@ -136,7 +136,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	return s.write(ctx, func(conn *connection) error {
 		work := func() error { return appendBatch(conn, batch, rows, turns, s.now()) }
 		if len(turns) > 0 {
-			return conn.undoably(work)
+			return conn.inSavepoint(work)
 		}
 		return work()
 	})

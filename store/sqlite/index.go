@@ -213,7 +213,7 @@ func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 
 func forgetIndex(conn *connection, conversationID string) error {
 	removed, err := conn.exec(hideAll, conversationID)
-	conn.untidy = conn.untidy || removed > 0
+	conn.indexDirty = conn.indexDirty || removed > 0
 	if err != nil {
 		return err
 	}
@@ -223,6 +223,6 @@ func forgetIndex(conn *connection, conversationID string) error {
 
 func hideDocument(conn *connection, conversationID string, seq int64) error {
 	removed, err := conn.exec(hideOne, conversationID, seq)
-	conn.untidy = conn.untidy || removed > 0
+	conn.indexDirty = conn.indexDirty || removed > 0
 	return err
 }

@@ -211,7 +211,7 @@ func TestWhatIsRemovedLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestWordsGoAfterARestart opens a file that another process left untidy.
+// TestWordsGoAfterARestart opens a file that another process left with documents to remove.
 func TestWordsGoAfterARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	store := openAt(t, path, Options{})

@@ -22,8 +22,8 @@ import (
 // "Ctno" in ASCII.
 const applicationID = 0x43746e6f
 
-// changeNothing fails when the file is read-only; BEGIN IMMEDIATE does not.
-const changeNothing = `UPDATE blobs SET data = data WHERE false`
+// probeWrite fails when the file is read-only; BEGIN IMMEDIATE does not.
+const probeWrite = `UPDATE blobs SET data = data WHERE false`
 
 // prepareFile makes the folder and the file when they are missing, unless they must exist, and returns the
 // absolute path.
@@ -103,15 +103,15 @@ func openWriter(ctx context.Context, db *sql.DB, path string, patience time.Dura
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, explain(path, err))
 	}
-	if err := patiently(ctx, patience, func() error { return bringUpToDate(conn) }); err != nil {
+	if err := retryBusy(ctx, patience, func() error { return bringUpToDate(conn) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, explain(path, err)), conn.close())
 	}
 	return conn, nil
 }
 
-// patiently tries again while other processes open the same new file: for the change of the journal mode
+// retryBusy tries again while other processes open the same new file: for the change of the journal mode
 // SQLite does not wait by itself, whatever the busy timeout.
-func patiently(ctx context.Context, patience time.Duration, work func() error) error {
+func retryBusy(ctx context.Context, patience time.Duration, work func() error) error {
 	giveUp := time.NewTimer(patience)
 	defer giveUp.Stop()
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -146,8 +146,8 @@ func bringUpToDate(conn *connection) error {
 	if err := migrate(conn, all); err != nil {
 		return err
 	}
-	conn.untidy, conn.residue = true, true // if the program ended too soon
-	_, err = conn.exec(changeNothing)
+	conn.indexDirty, conn.residue = true, true // if the program ended too soon
+	_, err = conn.exec(probeWrite)
 	return err
 }
 

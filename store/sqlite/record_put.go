@@ -68,7 +68,7 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 		}
 	}
 	return s.write(ctx, func(conn *connection) error {
-		return conn.undoably(func() error {
+		return conn.inSavepoint(func() error {
 			if err := may(conn); err != nil {
 				return err
 			}

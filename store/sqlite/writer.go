@@ -72,7 +72,7 @@ func (w *writer) run() {
 	close(always)
 	for {
 		var idle chan struct{}
-		if w.conn.untidy {
+		if w.conn.indexDirty {
 			idle = always
 		}
 		select {
@@ -127,7 +127,7 @@ func (w *writer) tidy() {
 	if err == nil && removed {
 		err = w.conn.transact(func() error { return purgeWords(w.conn, purgeInBetween) })
 	}
-	w.conn.untidy = removed && err == nil
+	w.conn.indexDirty = removed && err == nil
 	w.conn.residue = w.conn.residue || removed
 }
 

@@ -43,14 +43,14 @@ type store struct {
 	system  attribute.KeyValue
 }
 
-// heeding is a traced store that tells of other processes' changes, because the one inside does: whoever
-// asks whether a store is a [continuo.Heeder] waits less for what a store does not tell.
-type heeding struct {
+// notifyingStore is a traced store that tells of other processes' changes, because the one inside does: whoever
+// asks whether a store is a [continuo.ChangeNotifier] waits less for what a store does not tell.
+type notifyingStore struct {
 	*store
-	continuo.Heeder
+	continuo.ChangeNotifier
 }
 
-// New wraps a store. What it returns is a [continuo.Heeder] if the store is one. It is safe for
+// New wraps a store. What it returns is a [continuo.ChangeNotifier] if the store is one. It is safe for
 // concurrent use.
 func New(inner continuo.Store, options Options) continuo.Store {
 	if options.Tracer == nil {
@@ -68,8 +68,8 @@ func New(inner continuo.Store, options Options) continuo.Store {
 		metric.WithDescription("How long the store took, by what it did."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 10))
 	traced := &store{Store: inner, tracer: options.Tracer, seconds: seconds, system: attribute.String(span.DBSystem, options.System)}
-	if heeder, ok := inner.(continuo.Heeder); ok {
-		return &heeding{traced, heeder}
+	if heeder, ok := inner.(continuo.ChangeNotifier); ok {
+		return &notifyingStore{traced, heeder}
 	}
 	return traced
 }

@@ -208,21 +208,21 @@ func TestHowItFails(t *testing.T) {
 // telling is a store that tells of one change.
 type telling struct{ continuo.Store }
 
-func (telling) Heed(_ context.Context, changed func([]string), lost func()) {
+func (telling) WatchChanges(_ context.Context, changed func([]string), lost func()) {
 	changed([]string{"a"})
 	lost()
 }
 
 func TestItTellsOfChangesIfTheStoreDoes(t *testing.T) {
-	if _, ok := trace.New(scripted{}, trace.Options{}).(continuo.Heeder); ok {
+	if _, ok := trace.New(scripted{}, trace.Options{}).(continuo.ChangeNotifier); ok {
 		t.Error("a store that tells nothing is taken for one that does")
 	}
-	heeder, ok := trace.New(telling{}, trace.Options{}).(continuo.Heeder)
+	heeder, ok := trace.New(telling{}, trace.Options{}).(continuo.ChangeNotifier)
 	if !ok {
 		t.Fatal("what the store tells is not passed on")
 	}
 	told := ""
-	heeder.Heed(t.Context(), func(ids []string) { told += strings.Join(ids, " ") }, func() { told += " lost" })
+	heeder.WatchChanges(t.Context(), func(ids []string) { told += strings.Join(ids, " ") }, func() { told += " lost" })
 	if told != "a lost" {
 		t.Errorf("it told %q", told)
 	}

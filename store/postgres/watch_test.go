@@ -10,22 +10,22 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// heeding is a store that is being heeded.
-type heeding struct {
+// watcher is a store whose changes are watched.
+type watcher struct {
 	t       *testing.T
 	changed chan []string
 	lost    chan struct{}
 	stop    func()
 }
 
-// heed returns when the store is in touch.
-func heed(t *testing.T, s *Store) *heeding {
+// watch watches a store and returns when it is connected.
+func watch(t *testing.T, s *Store) *watcher {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	h := &heeding{t: t, changed: make(chan []string, 1000), lost: make(chan struct{}, 10)}
+	h := &watcher{t: t, changed: make(chan []string, 1000), lost: make(chan struct{}, 10)}
 	var done sync.WaitGroup
 	done.Go(func() {
-		s.Heed(ctx, func(ids []string) { h.changed <- ids }, func() { h.lost <- struct{}{} })
+		s.WatchChanges(ctx, func(ids []string) { h.changed <- ids }, func() { h.lost <- struct{}{} })
 	})
 	h.stop = func() { cancel(); done.Wait() }
 	t.Cleanup(h.stop)
@@ -35,7 +35,7 @@ func heed(t *testing.T, s *Store) *heeding {
 	return h
 }
 
-func (h *heeding) next() []string {
+func (h *watcher) next() []string {
 	h.t.Helper()
 	select {
 	case ids := <-h.changed:
@@ -47,7 +47,7 @@ func (h *heeding) next() []string {
 }
 
 // until waits for a hint of a conversation.
-func (h *heeding) until(id string) {
+func (h *watcher) until(id string) {
 	h.t.Helper()
 	for !slices.Contains(h.next(), id) {
 	}
@@ -74,7 +74,7 @@ func TestOthersAreToldOfChangesAndNotWhoMadeThem(t *testing.T) {
 	one, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer one.Close()
 	defer other.Close()
-	own, others := heed(t, one), heed(t, other)
+	own, others := watch(t, one), watch(t, other)
 	createAt(t, one, "a")
 	others.until("a")
 	appendAt(t, one, "a", 1)
@@ -89,24 +89,24 @@ func TestOthersAreToldOfChangesAndNotWhoMadeThem(t *testing.T) {
 	}
 }
 
-func TestHeedingGoesOnAfterTheConnectionWasLost(t *testing.T) {
+func TestWatchingContinuesAfterALostConnection(t *testing.T) {
 	url := newDatabase(t, 0)
 	one, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer one.Close()
 	defer other.Close()
-	heeding := heed(t, other)
+	watching := watch(t, other)
 	for _, id := range []string{"a", "b"} {
 		if _, err := one.pool.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`); err != nil {
 			t.Fatal(err)
 		}
-		<-heeding.lost
-		for heeding.next() != nil {
+		<-watching.lost
+		for watching.next() != nil {
 		}
 		createAt(t, one, id)
-		heeding.until(id)
+		watching.until(id)
 	}
-	heeding.stop()
-	if n := len(heeding.lost); n != 0 {
+	watching.stop()
+	if n := len(watching.lost); n != 0 {
 		t.Errorf("it told lost %d times more", n)
 	}
 }
@@ -117,10 +117,10 @@ func TestNothingIsToldWithoutNotify(t *testing.T) {
 	defer silent.Close()
 	defer one.Close()
 	defer other.Close()
-	heeding := heed(t, other)
+	watching := watch(t, other)
 	createAt(t, silent, "a")
 	createAt(t, one, "b")
-	if ids := heeding.next(); !slices.Equal(ids, []string{"b"}) {
+	if ids := watching.next(); !slices.Equal(ids, []string{"b"}) {
 		t.Errorf("it was told of %q", ids)
 	}
 }
@@ -139,9 +139,9 @@ func measureHints(b *testing.B, pause time.Duration) {
 	defer other.Close()
 	ctx, cancel := context.WithCancel(b.Context())
 	changed := make(chan []string, 1000)
-	var heeding sync.WaitGroup
-	heeding.Go(func() { other.Heed(ctx, func(ids []string) { changed <- ids }, func() {}) })
-	defer heeding.Wait()
+	var watching sync.WaitGroup
+	watching.Go(func() { other.WatchChanges(ctx, func(ids []string) { changed <- ids }, func() {}) })
+	defer watching.Wait()
 	defer cancel()
 	<-changed
 	conversation := continuo.Conversation{ID: "a", ProjectID: "p", ActiveMode: continuo.ModeChat, CreatedAt: sometime, UpdatedAt: sometime}

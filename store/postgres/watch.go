@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// heedPause and longestHeedPause are the shortest and the longest time between two attempts to get in touch.
-	heedPause        = 100 * time.Millisecond
-	longestHeedPause = 5 * time.Second
-	// heedProbe is after how long a silence the connection is tried, and heedTimeout how long an answer may take.
-	heedProbe   = 10 * time.Second
-	heedTimeout = 5 * time.Second
+	// watchPause and longestHeedPause are the shortest and the longest time between two attempts to get in touch.
+	watchPause    = 100 * time.Millisecond
+	maxWatchPause = 5 * time.Second
+	// watchProbe is after how long a silence the connection is tried, and heedTimeout how long an answer may take.
+	watchProbe   = 10 * time.Second
+	watchTimeout = 5 * time.Second
 )
 
-var _ continuo.Heeder = (*Store)(nil)
+var _ continuo.ChangeNotifier = (*Store)(nil)
 
-// Heed is part of continuo.Heeder. It has a connection of its own, besides those of Options.MaxConns. Behind
+// WatchChanges is part of continuo.ChangeNotifier. It has a connection of its own, besides those of Options.MaxConns. Behind
 // a pooler that gives each transaction another connection of the server's nothing is ever told.
-func (s *Store) Heed(ctx context.Context, changed func(conversationIDs []string), lost func()) {
-	pause := heedPause
+func (s *Store) WatchChanges(ctx context.Context, changed func(conversationIDs []string), lost func()) {
+	pause := watchPause
 	for ctx.Err() == nil {
 		if s.listen(ctx, changed) && ctx.Err() == nil {
 			lost()
-			pause = heedPause
+			pause = watchPause
 		}
 		if backoff.Wait(ctx, pause/2+rand.N(pause/2)) != nil { // so that not all processes come at once
 			return
 		}
-		pause = min(2*pause, longestHeedPause)
+		pause = min(2*pause, maxWatchPause)
 	}
 }
 
@@ -46,7 +46,7 @@ func (s *Store) listen(ctx context.Context, changed func(conversationIDs []strin
 		return false
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heedTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTimeout)
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
@@ -64,7 +64,7 @@ func (s *Store) listen(ctx context.Context, changed func(conversationIDs []strin
 
 // listener returns a new connection on which hints arrive.
 func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, heedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
 // said so, and is asked for a sign of life.
 func nextHint(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
-		silence, cancel := context.WithTimeout(ctx, heedProbe)
+		silence, cancel := context.WithTimeout(ctx, watchProbe)
 		hint, err := conn.WaitForNotification(silence)
 		cancel()
 		if err == nil {
@@ -96,7 +96,7 @@ func nextHint(ctx context.Context, conn *pgx.Conn) (string, error) {
 }
 
 func probe(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, heedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	return conn.Ping(ctx)
 }
