@@ -2,6 +2,8 @@ package continuo
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -9,6 +11,16 @@ import (
 type Project struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
+}
+
+var projectID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckProject refuses an id that no project can have; ErrInvalid.
+func CheckProject(id string) error {
+	if projectID.MatchString(id) {
+		return nil
+	}
+	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, ErrInvalid)
 }
 
 // APIKey lets a program act in one project. The store has only a hash of its secret.

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"regexp"
 	"strings"
 	"time"
 
@@ -78,16 +77,6 @@ func checkOf(begin string) string {
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
-}
-
-var projectID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// CheckProject refuses an id that no project can have; ErrInvalid.
-func CheckProject(id string) error {
-	if projectID.MatchString(id) {
-		return nil
-	}
-	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, continuo.ErrInvalid)
 }
 
 // IDOf is the id of a key that is named by its id, or by the whole text that it was shown as.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	continuo "github.com/continuo-log/continuo"
 )
 
 // The form is a promise: scanners for lost secrets know it.
@@ -71,17 +69,6 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %v", shown, err)
 		}
 	})
-}
-
-func TestCheckProject(t *testing.T) {
-	for id, fine := range map[string]bool{
-		"default": true, "acme.eu_2-x": true, "0": true, strings.Repeat("a", 64): true,
-		"": false, strings.Repeat("a", 65): false, "a b": false, "ä": false, "a/b": false, "..": false, "-x": false, "a\n": false, "a:b": false,
-	} {
-		if err := CheckProject(id); fine != (err == nil) || err != nil && !errors.Is(err, continuo.ErrInvalid) {
-			t.Errorf("%q: %v", id, err)
-		}
-	}
 }
 
 func TestIDOf(t *testing.T) {

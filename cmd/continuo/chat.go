@@ -69,6 +69,9 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
+	if words := settings.MissingKey(); words != "" { // a provider would call it incorrect
+		a.note("%s %s", a.notePaint.yellow("note:"), words)
+	}
 	if _, err := w.engine.Recover(ctx); err != nil {
 		a.note("%s %s", a.notePaint.yellow("note:"), err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -70,6 +72,9 @@ func run(ctx context.Context, c *console, args, env []string) error {
 		c.text(overview)
 		return nil
 	}
+	if args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return &usageError{explain(err)}
@@ -102,7 +107,21 @@ func explain(err error) error {
 			command = selected.FullPath()
 		}
 	}
-	return fmt.Errorf("%s; see %s --help", strings.TrimSuffix(err.Error(), "."), command)
+	words := strings.TrimSuffix(err.Error(), ".")
+	for _, said := range parserWords {
+		words = said.by.ReplaceAllString(words, said.ours)
+	}
+	return fmt.Errorf("%s; see %s --help", words, command)
+}
+
+// parserWords are what kong says in words of its own code, and what a person needs to know of it.
+var parserWords = []struct {
+	by   *regexp.Regexp
+	ours string
+}{
+	{regexp.MustCompile(`expected \S+ value but got "EOL" \(<EOL>\)`), `a value is missing`},
+	{regexp.MustCompile(`expected \S+ value but got (".*") \(\S+ flag\); perhaps try (\S+)\?`), `a value is missing before $1; one that begins with a dash is written $2`},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `given $1, which is no whole number`},
 }
 
 const about = `Continuo keeps one append-only log per conversation and builds every model request from it, under a budget, with a plan that says what was kept, shortened or left out, and why.

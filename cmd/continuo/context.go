@@ -20,7 +20,7 @@ type contextShowCommand struct {
 	View         *string `placeholder:"VIEW" help:"Which view to build: ${allviews}, or role:NAME for what a role of a crew is shown. Default: the agent's, else ${usualview}."`
 	Crew         string  `placeholder:"CREW" help:"Of which crew the role is. Default: the one that spoke last at that place."`
 	Format       *string `enum:"openai,anthropic,transcript,handoff" help:"Show the rendering too, in this form: openai, anthropic, transcript, or, of the view handoff alone, handoff."`
-	At           int64   `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
+	At           seq     `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
 	MaxTokens    *int    `placeholder:"N" help:"Another limit on tokens; 0 for none."`
@@ -69,7 +69,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	request := engine.ContextRequest{
-		UsualView: usualView, AgentID: c.Agent, At: c.At, MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
+		UsualView: usualView, AgentID: c.Agent, At: int64(c.At), MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
 	}
 	if c.View != nil {
 		request.View = *c.View

@@ -205,6 +205,9 @@ Examples:
 
 // Run changes the title.
 func (r *renameCommand) Run(ctx context.Context, a *app) error {
+	if strings.TrimSpace(r.Title) == "" {
+		return usage("the new title is empty: give a text")
+	}
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err
@@ -226,7 +229,7 @@ func (r *renameCommand) Run(ctx context.Context, a *app) error {
 
 type forkCommand struct {
 	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
-	At           int64  `placeholder:"SEQ" help:"The last entry that both share. Default: the newest."`
+	At           seq    `placeholder:"SEQ" help:"The last entry that both share. Default: the newest."`
 	Title        string `placeholder:"TEXT" help:"Title of the fork. Default: the same."`
 	Key          string `placeholder:"KEY" help:"Session id of the fork. Default: none."`
 	JSON         bool   `help:"Write the fork as JSON."`
@@ -257,7 +260,7 @@ func (f *forkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	fork, err := w.log.Fork(ctx, parent.ID, f.At, continuo.Conversation{Title: f.Title, Key: f.Key})
+	fork, err := w.log.Fork(ctx, parent.ID, int64(f.At), continuo.Conversation{Title: f.Title, Key: f.Key})
 	if err != nil {
 		return err
 	}

@@ -116,9 +116,7 @@ func (r *importReport) broken() int {
 // write prints the report, and the errors to the side channel.
 func (r *importReport) write(a *app, command *importCommand) error {
 	total := r.total()
-	for _, broken := range total.Errors {
-		report(a.console, errors.New(broken.Error))
-	}
+	r.errors(a)
 	if command.JSON {
 		return a.json(r)
 	}
@@ -141,6 +139,21 @@ func (r *importReport) write(a *app, command *importCommand) error {
 		a.note("Nothing was added: everything is there already.")
 	}
 	return nil
+}
+
+// shownErrors is how many errors of one file are shown: a file of another kind has one in each line.
+const shownErrors = 10
+
+// errors prints the first errors of each file to the side channel.
+func (r *importReport) errors(a *app) {
+	for _, file := range r.Files {
+		for _, broken := range file.Errors[:min(len(file.Errors), shownErrors)] {
+			report(a.console, errors.New(broken.Error))
+		}
+		if more := len(file.Errors) - shownErrors; more > 0 {
+			report(a.console, fmt.Errorf("%s: %s more; --json lists each", oneLine(file.File, 200), number(int64(more))))
+		}
+	}
 }
 
 func (r *importReport) table(a *app, total fileReport) {

@@ -19,10 +19,10 @@ type keysCommand struct {
 }
 
 type createKeyCommand struct {
-	User    string         `placeholder:"USER" help:"Bind the key to one user: it reaches that user's conversations only, and those that it begins are the user's. Default: all of the project."`
-	Name    string         `placeholder:"TEXT" help:"What the key is for."`
-	Expires *time.Duration `placeholder:"DURATION" help:"For how long it can be used, such as 720h. Default: for ever."`
-	JSON    bool           `help:"Write JSON: {api_key, key}."`
+	User    string `placeholder:"USER" help:"Bind the key to one user: it reaches that user's conversations only, and those that it begins are the user's. Default: all of the project."`
+	Name    string `placeholder:"TEXT" help:"What the key is for."`
+	Expires *age   `placeholder:"DURATION" help:"For how long it can be used, such as 30d, 2w or 36h. Default: for ever."`
+	JSON    bool   `help:"Write JSON: {api_key, key}."`
 }
 
 func (createKeyCommand) Help() string {
@@ -32,7 +32,7 @@ Examples:
 
     continuo keys create --name laptop
     continuo keys create --user ada@example.com --name phone
-    continuo keys create --project acme --name ci --expires 720h > ~/continuo.key
+    continuo keys create --project acme --name ci --expires 30d > ~/continuo.key
     curl -s localhost:8787/chat -H "Authorization: Bearer $(cat ~/continuo.key)" -d '{"message": "Hello"}'`
 }
 
@@ -42,8 +42,6 @@ const maxKeyName = 100
 // Run makes the key.
 func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	switch {
-	case c.Expires != nil && *c.Expires <= 0:
-		return usage("--expires %s: give a positive duration, such as 720h", *c.Expires)
 	case utf8.RuneCountInString(c.Name) > maxKeyName || !utf8.ValidString(c.Name):
 		return usage("--name: give at most %d characters of valid UTF-8", maxKeyName)
 	}
@@ -66,7 +64,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	key, shown := auth.New(time.Now())
 	key.ProjectID, key.UserID, key.Name = w.settings.Project, c.User, c.Name
 	if c.Expires != nil {
-		key.ExpiresAt = key.CreatedAt.Add(*c.Expires)
+		key.ExpiresAt = key.CreatedAt.Add(time.Duration(*c.Expires))
 	}
 	if err := w.store.CreateKey(ctx, key); err != nil {
 		return fmt.Errorf("keep API key %s: %w", key.ID, err)
@@ -82,7 +80,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 // needProject makes the project of the settings if it is new, and says so. The default one is always there.
 func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 	id := w.settings.Project
-	if err := auth.CheckProject(id); err != nil || id == continuo.DefaultProject {
+	if err := continuo.CheckProject(id); err != nil || id == continuo.DefaultProject {
 		return false, err
 	}
 	err = w.store.CreateProject(ctx, continuo.Project{ID: id, CreatedAt: time.Now().UTC()})

@@ -13,12 +13,12 @@ import (
 )
 
 type pruneCommand struct {
-	OlderThan time.Duration `required:"" placeholder:"DURATION" help:"Those whose last change is longer ago, such as 720h for thirty days."`
-	Archive   bool          `xor:"what" required:"" help:"Archive them."`
-	Delete    bool          `xor:"what" required:"" help:"Delete them for good, archived ones too."`
-	DryRun    bool          `name:"dry-run" help:"Only list them."`
-	Yes       bool          `short:"y" help:"Do not ask."`
-	JSON      bool          `help:"Write JSON: {found, done, skipped}; with --dry-run {data}."`
+	OlderThan age  `required:"" placeholder:"DURATION" help:"Those whose last change is longer ago, such as 30d, 2w or 36h."`
+	Archive   bool `xor:"what" required:"" help:"Archive them."`
+	Delete    bool `xor:"what" required:"" help:"Delete them for good, archived ones too."`
+	DryRun    bool `name:"dry-run" help:"Only list them."`
+	Yes       bool `short:"y" help:"Do not ask."`
+	JSON      bool `help:"Write JSON: {found, done, skipped}; with --dry-run {data}."`
 }
 
 func (pruneCommand) Help() string {
@@ -26,9 +26,9 @@ func (pruneCommand) Help() string {
 
 Examples:
 
-    continuo conversations prune --older-than 720h --archive --dry-run
-    continuo conversations prune --older-than 720h --archive --yes
-    continuo conversations prune --older-than 8760h --delete --yes`
+    continuo conversations prune --older-than 30d --archive --dry-run
+    continuo conversations prune --older-than 30d --archive --yes
+    continuo conversations prune --older-than 365d --delete --yes`
 }
 
 // pruning is what came of it.
@@ -50,15 +50,12 @@ type prune struct {
 func (c *pruneCommand) Run(ctx context.Context, a *app) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
-	if c.OlderThan <= 0 {
-		return usage("--older-than %s: give a positive duration, such as 720h", c.OlderThan)
-	}
 	w, err := a.wire(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	p := &prune{c, a, w, time.Now().Add(-c.OlderThan)}
+	p := &prune{c, a, w, time.Now().Add(-time.Duration(c.OlderThan))}
 	if c.DryRun {
 		return p.list(ctx)
 	}

@@ -86,7 +86,7 @@ func openExisting(ctx context.Context, settings config.StoreConfig) (store conti
 	settings.Partitions = 0 // whatever it was made with
 	store, system, err = openWith(ctx, settings, true)
 	if errors.Is(err, continuo.ErrNotFound) {
-		err = fmt.Errorf("%w; check --store and the settings (continuo config show); chat, serve and import make a new store", err)
+		err = fmt.Errorf("%w; check --store and the settings (continuo doctor); chat, serve and import make a new store", err)
 	}
 	return store, system, err
 }

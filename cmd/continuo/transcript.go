@@ -6,7 +6,7 @@ import (
 
 type transcriptCommand struct {
 	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
-	At           int64  `placeholder:"SEQ" help:"Write it as it was up to this entry. Default: the newest."`
+	At           seq    `placeholder:"SEQ" help:"Write it as it was up to this entry. Default: the newest."`
 	History      *int   `xor:"history" placeholder:"N" help:"How many messages of the history to show. Default: transcript.history_messages."`
 	All          bool   `xor:"history" help:"Show the whole history."`
 }
@@ -38,7 +38,7 @@ func (t *transcriptCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	transcript, _, err := w.engine.Transcript(ctx, conversation, t.At, history)
+	transcript, _, err := w.engine.Transcript(ctx, conversation, int64(t.At), history)
 	if err != nil {
 		return err
 	}

@@ -158,8 +158,17 @@ func hints(c *Config, env map[string]string) []string {
 		names := slices.DeleteFunc(c.ModelNames(), func(name string) bool { return name == DemoModel })
 		return append(found, fmt.Sprintf("the default model is the built-in demo, although models has %s: set model to the name of one", strings.Join(names, ", ")))
 	}
-	if model := c.Models[c.DefaultModel]; model.APIKeyEnv != "" && !model.APIKeySet {
-		found = append(found, fmt.Sprintf("the default model %s takes its key from %s, which is not set: set it where continuo starts", model.Name, model.APIKeyEnv))
+	if words := c.MissingKey(); words != "" {
+		found = append(found, words)
 	}
 	return found
+}
+
+// MissingKey says that the key of the default model is not set; "" when it is, or when the model takes none.
+func (c *Config) MissingKey() string {
+	model := c.Models[c.DefaultModel]
+	if model.APIKeyEnv == "" || model.APIKeySet {
+		return ""
+	}
+	return fmt.Sprintf("the default model %s takes its key from %s, which is not set: set it where continuo starts", model.Name, model.APIKeyEnv)
 }

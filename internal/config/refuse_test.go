@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 		{text: "context:\n  max_messages:\n    a: 1\n", want: `continuo.yaml:3:5: context.max_messages: given a mapping; allowed: a whole number from 1 to 2147483647`},
 		{text: "context: 5\n", want: `continuo.yaml:1:10: context is no setting but a section: write its settings indented below it`},
 		{text: "log: {message_text: yes}\n", want: `continuo.yaml:1:21: log.message_text: given the text "yes"; allowed: true or false`},
-		{text: "project: 5\n", want: `continuo.yaml:1:10: project: given 5; allowed: a name on one line, without spaces around it`},
+		{text: "project: 5 words\n", want: `continuo.yaml:1:10: project: given the text "5 words"; allowed: 1 to 64 letters, digits and . _ -, beginning with a letter or digit`},
 		{text: "turn:\n  timeout: 600\n", want: `continuo.yaml:2:12: turn.timeout: given 600; allowed: a time of at least 1ms with its unit, such as 90s, 10m or 1h30m`},
 		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},

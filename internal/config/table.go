@@ -46,7 +46,7 @@ func (c *Config) basicRows() []*setting {
 		key: "listen", value: address(&c.Listen), def: "127.0.0.1:8787",
 		doc: "Where serve listens, as host:port. Port 0 takes a free one.",
 	}, {
-		key: "project", value: name(&c.Project, "a name on one line, without spaces around it"), def: "default",
+		key: "project", value: project(&c.Project), def: "default",
 		doc: "The project that conversations belong to when nothing else says so.",
 	}, {
 		key: "model", value: name(&c.DefaultModel, "demo or a name under models or connectors"), def: DemoModel,

@@ -73,7 +73,7 @@ func (c *Config) telegramRows() []*setting {
 		key: "telegram.webhook_secret", value: secret(&c.Telegram.webhookSecret), def: "",
 		doc: "A secret of 1 to 256 letters, digits, _ and - which Telegram sends along, and without which a call of the webhook is refused: ${NAME} for the variable of the environment that holds it, as for telegram.bot_token.",
 	}, {
-		key: "telegram.project", value: name(&c.Telegram.Project, "a name on one line, without spaces around it"), def: "default",
+		key: "telegram.project", value: project(&c.Telegram.Project), def: "default",
 		doc: "The project that the chat's conversation belongs to.",
 	}}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
@@ -214,6 +215,19 @@ func name(place *string, allowed string) value {
 		},
 		show: func() string { return *place },
 	}
+}
+
+// project is a setting that names a project, as API keys name it too.
+func project(place *string) value {
+	v := name(place, "1 to 64 letters, digits and . _ -, beginning with a letter or digit")
+	set := v.set
+	v.set = func(text string) error {
+		if continuo.CheckProject(text) != nil {
+			return errNotAllowed
+		}
+		return set(text)
+	}
+	return v
 }
 
 // isName reports whether text is a name: visible, on one line, without spaces around it.
