@@ -43,6 +43,11 @@ func asks(e *continuo.Entry) bool { return e.Role == continuo.User || e.IsCue() 
 
 // repeats reports whether a message says word for word what an older one said.
 func repeats(e, older *continuo.Entry) bool {
-	return e.Role == older.Role && e.PartType == older.PartType && e.Name == older.Name &&
-		bytes.Equal(rawjson.MustMarshal(e.Content), rawjson.MustMarshal(older.Content))
+	if e.Role != older.Role || e.PartType != older.PartType || e.Name != older.Name {
+		return false
+	}
+	if e.Content.IsText() && older.Content.IsText() {
+		return e.Content.String() == older.Content.String()
+	}
+	return bytes.Equal(rawjson.MustMarshal(e.Content), rawjson.MustMarshal(older.Content))
 }
