@@ -356,6 +356,7 @@ func (w *writer) loadTail(ctx context.Context) error {
 
 // prepare checks an entry of a good shape against the tail, gives it its place, and moves the tail past it.
 func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) error {
+	entry.ToolCalls = withTypes(entry.ToolCalls)
 	if err := tail.group.advance(entry); err != nil {
 		return err
 	}

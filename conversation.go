@@ -19,7 +19,8 @@ const (
 	KindAgent  Kind = "agent"  // the work of an agent that was deployed for a task
 )
 
-// Conversation is one log and what is known about it.
+// Conversation is one log and what is known about it, as it was when the value was read: LastSeq does not grow with
+// the log. [Log.Conversation] reads it again.
 type Conversation struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`

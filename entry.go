@@ -286,8 +286,11 @@ func (e *Entry) count(counter Counter) {
 }
 
 // Measure counts the characters and tokens of a message's content and calls, without the overhead that
-// a protocol adds. A part that is no text counts as an image.
+// a protocol adds. A part that is no text counts as an image. Without a counter it takes [RoughCounter].
 func Measure(content Content, calls []ToolCall, counter Counter) Size {
+	if counter == nil {
+		counter = RoughCounter{}
+	}
 	var size Size
 	add := func(text string) {
 		size.Chars += utf8.RuneCountInString(text)
@@ -315,3 +318,12 @@ type Counter interface {
 	Name() string
 	Count(text string) int
 }
+
+// RoughCounter estimates tokens as characters / 4, rounded up. Package token counts exactly for OpenAI's models.
+type RoughCounter struct{}
+
+// Name is part of Counter.
+func (RoughCounter) Name() string { return "chars/4" }
+
+// Count is part of Counter.
+func (RoughCounter) Count(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }

@@ -52,5 +52,5 @@ type RuleError struct {
 }
 
 func (e *RuleError) Error() string {
-	return fmt.Sprintf("entry %d breaks the rule %s: %s", e.Index, e.Rule, e.Message)
+	return fmt.Sprintf("entries[%d] breaks the rule %s: %s", e.Index, e.Rule, e.Message)
 }

@@ -33,9 +33,9 @@ type Log struct {
 	large      chan struct{}         // has an element for each large entry that is being read
 }
 
-// LogOptions configures a Log. The zero value works, but for Counter.
+// LogOptions configures a Log. The zero value works.
 type LogOptions struct {
-	// Counter counts tokens at append. Default: a rough one, characters / 4.
+	// Counter counts tokens at append. Default: [RoughCounter].
 	Counter Counter
 	// MaxEntryBytes bounds one entry's stored form, without what is kept as objects: how large those get is up
 	// to who appends. Default 32 MiB.
@@ -57,10 +57,13 @@ type LogOptions struct {
 	IDs *IDSource
 }
 
-// NewLog makes a log over a store, which stays the caller's to close.
+// NewLog makes a log over a store, which stays the caller's to close. It panics without a store.
 func NewLog(store Store, options LogOptions) *Log {
+	if store == nil {
+		panic("continuo: NewLog needs a Store, such as one that sqlite.Open returns")
+	}
 	if options.Counter == nil {
-		options.Counter = roughCounter{}
+		options.Counter = RoughCounter{}
 	}
 	if options.MaxEntryBytes == 0 {
 		options.MaxEntryBytes = 32 << 20
@@ -456,8 +459,3 @@ func CheckMetadata(metadata json.RawMessage) error {
 	}
 	return nil
 }
-
-type roughCounter struct{}
-
-func (roughCounter) Name() string          { return "chars/4" }
-func (roughCounter) Count(text string) int { return (len([]rune(text)) + 3) / 4 }

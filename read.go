@@ -24,8 +24,22 @@ const (
 	pageBytes = 1 << 20
 )
 
-// Read yields entries in ascending order, or descending with Backward, through a fork's lineage. It
-// reads in pages, so that a consumer that stops early has read little more than it took.
+// Entries yields the entries that a conversation has now, in ascending order, or descending with Backward, those that
+// a fork inherited among them. It reads in pages, so that a consumer that stops early has read little more than it took.
+// It fails with ErrNotFound and ErrArchived.
+func (l *Log) Entries(ctx context.Context, conversationID string, r Range) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		conversation, err := l.Conversation(ctx, conversationID)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		l.Read(ctx, conversation, r)(yield)
+	}
+}
+
+// Read is [Log.Entries] for a reader that wants no entry newer than a conversation's LastSeq, as the value says: one that
+// was read before an append does not have what was appended.
 func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if r.To == 0 || r.To > conversation.LastSeq {

@@ -171,8 +171,10 @@ func checkCalls(calls []ToolCall) *RuleError {
 			return broken(RuleMissingCallID, "a call of %q has no id", call.Name)
 		case seen[call.ID]:
 			return broken(RuleDuplicateCallID, "two calls have the id %q", call.ID)
-		case call.Name == "" || call.Type != "function" && call.Type != "custom":
-			return broken(RuleBadFunction, "the call %q needs a type (function or custom) and a name", call.ID)
+		case call.Name == "":
+			return broken(RuleBadFunction, "the call %q needs a name", call.ID)
+		case call.Type != "" && call.Type != "function" && call.Type != "custom":
+			return broken(RuleBadFunction, "the type of the call %q is %q, and not function or custom", call.ID, call.Type)
 		}
 		seen[call.ID] = true
 	}

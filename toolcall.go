@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -13,7 +14,7 @@ import (
 // {"id", "type": "custom", "custom": {"name", "input"}}.
 type ToolCall struct {
 	ID   string
-	Type string // "function" or "custom"
+	Type string // "function" or "custom". Default: "function", which the log sets
 	Name string
 	// Arguments is the text the model wrote, byte for byte; it may be no valid JSON.
 	Arguments string
@@ -24,6 +25,21 @@ type ToolCall struct {
 // FunctionCall makes a call of a function tool.
 func FunctionCall(id, name, arguments string) ToolCall {
 	return ToolCall{ID: id, Type: "function", Name: name, Arguments: arguments}
+}
+
+// withTypes returns calls that have a type; calls itself where they all do.
+func withTypes(calls []ToolCall) []ToolCall {
+	untyped := func(call ToolCall) bool { return call.Type == "" }
+	if !slices.ContainsFunc(calls, untyped) {
+		return calls
+	}
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if untyped(calls[i]) {
+			calls[i].Type = "function"
+		}
+	}
+	return calls
 }
 
 // MarshalJSON writes the OpenAI form, the unknown fields last.
