@@ -14,8 +14,8 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Crew is a checked crew. It is read-only, and safe for concurrent use.
@@ -74,7 +74,7 @@ type Role struct {
 // View is how much of the talk a role is shown.
 type View struct {
 	// Kind is "" where the file says nothing: delta for an agent that remembers, full for others.
-	Kind window.RoleKind
+	Kind view.Kind
 	// Newest is how many messages a window shows, or stand whole behind a summary. 0: as the settings say, or 20.
 	Newest int
 	// Chars and Tokens bound what one turn shows; 0: as the settings say.

@@ -8,10 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/internal/yamltree"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/window"
 )
 
 // ConnectorModel is the connector of roles that one of the settings' models speaks for; the default one.
@@ -137,7 +137,7 @@ func (r *reader) readSystemPrompt(role, v *yamltree.Node) string {
 }
 
 var viewKinds = []string{
-	string(window.RoleDelta), string(window.RoleFull), string(window.RoleWindow), string(window.RoleSummary), string(window.RoleMemory),
+	string(view.Delta), string(view.Full), string(view.Window), string(view.Summary), string(view.Memory),
 }
 
 // readView reads a kind, or a mapping with more.
@@ -146,19 +146,19 @@ func (r *reader) readView(v *yamltree.Node) View {
 	case v == nil:
 		return View{}
 	case v.Kind != yamltree.Mapping:
-		return View{Kind: window.RoleKind(r.OneOf(v, "view", viewKinds...))}
+		return View{Kind: view.Kind(r.OneOf(v, "view", viewKinds...))}
 	}
 	keys := r.Mapping(v, "view", "kind", "newest", "chars", "tokens")
-	view := View{
-		Kind:   window.RoleKind(r.OneOf(keys["kind"], "kind", viewKinds...)),
+	given := View{
+		Kind:   view.Kind(r.OneOf(keys["kind"], "kind", viewKinds...)),
 		Newest: r.Count(keys["newest"], "newest", mostNewest),
 		Chars:  r.Between(keys["chars"], "chars", leastChars, mostSize),
 		Tokens: r.Between(keys["tokens"], "tokens", leastTokens, mostSize),
 	}
-	if newest := keys["newest"]; newest != nil && view.Kind != window.RoleWindow && view.Kind != window.RoleSummary && (view.Kind != "" || keys["kind"] == nil) {
+	if newest := keys["newest"]; newest != nil && given.Kind != view.Window && given.Kind != view.Summary && (given.Kind != "" || keys["kind"] == nil) {
 		r.Complain(newest.At, "newest is for views of the kind window or summary; write kind: window, or remove newest")
 	}
-	return view
+	return given
 }
 
 func (r *reader) readTimeout(v *yamltree.Node) time.Duration {

@@ -16,8 +16,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/window"
 )
 
 var update = flag.Bool("update", false, "rewrite the complaints beside testdata/bad")
@@ -88,18 +88,18 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Text: c.Text,
 		Roles: []crew.Role{{
 			Name: "lead", DisplayName: "Łucja, the Lead", AgentType: "claude", Connector: "claude-code", SystemPrompt: "You lead.\n\nSay so.",
-			IsModerator: true, View: crew.View{Kind: window.RoleDelta}, Tools: all, Timeout: 90 * time.Second, BotToken: "LEAD_BOT_TOKEN", Line: 8,
+			IsModerator: true, View: crew.View{Kind: view.Delta}, Tools: all, Timeout: 90 * time.Second, BotToken: "LEAD_BOT_TOKEN", Line: 8,
 		}, {
 			Name: "second", DisplayName: "second", AgentType: "model", Connector: "model", Model: "large", SystemPrompt: "You help.", IsModerator: true,
-			View:  crew.View{Kind: window.RoleWindow, Newest: 30, Chars: 20000, Tokens: 5000},
+			View:  crew.View{Kind: view.Window, Newest: 30, Chars: 20000, Tokens: 5000},
 			Tools: tool.Policy{Allow: []string{"fs.read", "github.*"}, Otherwise: tool.Deny}, Line: 20,
 		}, {
 			Name: "third", DisplayName: "third", AgentType: "model", Connector: "model", SystemPrompt: "You help too.", View: crew.View{Chars: 1000},
 			Tools: tool.Policy{Allow: []string{"fs.*"}, Ask: []string{"web"}, Deny: []string{"*.delete"}, Otherwise: tool.Deny}, Line: 27,
 		}, {
-			Name: "fourth", DisplayName: "fourth", AgentType: "model", Connector: "model", SystemPrompt: "Count.", View: crew.View{Kind: window.RoleSummary}, Tools: all, Line: 32,
+			Name: "fourth", DisplayName: "fourth", AgentType: "model", Connector: "model", SystemPrompt: "Count.", View: crew.View{Kind: view.Summary}, Tools: all, Line: 32,
 		}, {
-			Name: "fifth", DisplayName: "fifth", AgentType: "model", Connector: "model", SystemPrompt: "Keep notes.", View: crew.View{Kind: window.RoleMemory}, Tools: all, Line: 33,
+			Name: "fifth", DisplayName: "fifth", AgentType: "model", Connector: "model", SystemPrompt: "Keep notes.", View: crew.View{Kind: view.Memory}, Tools: all, Line: 33,
 		}},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -1,8 +1,8 @@
 package crew
 
 import (
+	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Summary is a row of a list of crews.
@@ -62,10 +62,10 @@ type ShownRole struct {
 
 // ShownView is how much of the talk a role is shown; what is absent is as the settings say.
 type ShownView struct {
-	Kind   window.RoleKind `json:"kind,omitempty"`
-	Newest int             `json:"newest,omitempty"`
-	Chars  int             `json:"chars,omitempty"`
-	Tokens int             `json:"tokens,omitempty"`
+	Kind   view.Kind `json:"kind,omitempty"`
+	Newest int       `json:"newest,omitempty"`
+	Chars  int       `json:"chars,omitempty"`
+	Tokens int       `json:"tokens,omitempty"`
 }
 
 // ShownPolicy are the patterns of a role's tools.

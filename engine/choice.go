@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/tool"
@@ -30,6 +31,7 @@ type chosen struct {
 	choice
 	upstream Upstream
 	view     window.View
+	role     *crewview.Role // what a role of a crew is shown within the view; nil for everybody else
 	policy   tool.Policy
 	tools    tool.Source // nil for none
 	system   []string
@@ -96,6 +98,9 @@ func (e *Engine) runner(c chosen) *turn.Runner {
 	runner := &turn.Runner{
 		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Speaker: c.upstream.Speaker,
+	}
+	if c.role != nil {
+		runner.View, runner.Since = crewview.View{View: c.view, Role: *c.role}, c.role.Since
 	}
 	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
 		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature, Speaker: fallback.Speaker}

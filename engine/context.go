@@ -225,8 +225,8 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 
 // plan decides what the next request of a conversation would hold.
 func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c chosen, format Format) (*continuo.Plan, continuo.Envelope, error) {
+	c.view = view
 	runner := e.runner(c)
-	runner.View = view
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
 	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}, at)
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/render"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Sight names what a role of a crew sees, or saw.
@@ -152,7 +152,7 @@ func textFor(system []string, plan *continuo.Plan) string {
 // RoleText is what a role is shown as one text, and behind it the calls of its own open turn.
 func RoleText(plan *continuo.Plan) string {
 	var texts []string
-	if text := window.RoleText(plan); text != "" {
+	if text := crewview.Text(plan); text != "" {
 		texts = append(texts, text)
 	}
 	open := plan.Messages[plan.Role.Before:]

@@ -3,13 +3,14 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/window"
 )
 
 // noteChars bounds notes, summaries and catch-ups of crews, in characters.
@@ -61,11 +62,12 @@ func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversatio
 		Seq: conversation.LastSeq + 1, Role: continuo.System, Hidden: true, Content: continuo.Text(most.filler()),
 		Summary: &continuo.Summary{From: lack.From, Through: conversation.LastSeq, By: extractive},
 	}
-	view := runner.View
-	ofRole := *view.Role
-	view.Role = &ofRole
-	tried.PartType, tried.Summary.Role = kindOfStandIn(ofRole.Kind, ofRole.Name)
-	if ofRole.Kind == window.RoleMemory {
+	view, ok := runner.View.(crewview.View)
+	if !ok {
+		return nil, summarySize{}, fmt.Errorf("plan for a role: %w: its runner has another view", continuo.ErrInvalid)
+	}
+	tried.PartType, tried.Summary.Role = kindOfStandIn(view.Role.Kind, view.Role.Name)
+	if view.Role.Kind == crewview.Memory {
 		view.Role.Notes = tried.Seq
 		for range maxDecisions {
 			tried.Summary.Decisions = append(tried.Summary.Decisions, strings.Repeat("x", maxDecisionChars))
@@ -86,11 +88,11 @@ func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversatio
 }
 
 // kindOfStandIn is the PartType of what stands for left out messages in a kind of view, and whose it is.
-func kindOfStandIn(kind window.RoleKind, role string) (part, whose string) {
+func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
 	switch kind {
-	case window.RoleMemory:
+	case crewview.Memory:
 		return continuo.PartNotes, role
-	case window.RoleSummary:
+	case crewview.Summary:
 		return continuo.PartSummary, ""
 	}
 	return continuo.PartCatchUp, role

@@ -3,11 +3,13 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/turn"
@@ -45,11 +47,12 @@ type memory struct {
 
 // roleView is the view of a role as it stands. A role that remembers is not given its system prompt in each request: the
 // view repeats it now and then.
-func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps memory) (window.View, error) {
-	view, err := e.options.Views.View(window.Codex)
+func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps memory) (crewview.View, error) {
+	definition, err := e.options.Views.View(window.Codex)
 	if err != nil {
-		return window.View{}, err
+		return crewview.View{}, err
 	}
+	view := crewview.View{View: definition}
 	stood := state.Now.Role(role.Name)
 	view.Name, view.Opener, view.Marker = RoleView+role.Name, window.OpenerNone, ""
 	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
@@ -58,19 +61,31 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps me
 		kind = usualKind(keeps.remembers)
 	}
 	whole := keeps.remembers && keeps.whole
-	view.Role = &window.RoleView{
+	view.Role = crewview.Role{
 		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes,
 		Remembers: keeps.remembers, Whole: whole, Messages: e.takesMessages(c),
 	}
 	switch kind {
-	case window.RoleWindow:
+	case crewview.Window:
 		view.Role.Newest = cmp.Or(role.View.Newest, e.options.CrewDefaults.Newest)
-	case window.RoleSummary:
+	case crewview.Summary:
 		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
 	}
 	every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval)
 	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
+	}
+	return view, nil
+}
+
+// readView reads a view that was kept with a request: that of a role, or of everybody else.
+func readView(stored json.RawMessage) (turn.View, error) {
+	var view crewview.View
+	if err := json.Unmarshal(stored, &view); err != nil {
+		return nil, fmt.Errorf("read view: %w", err)
+	}
+	if view.Role.Name == "" {
+		return view.View, nil
 	}
 	return view, nil
 }
@@ -88,15 +103,15 @@ func (e *Engine) takesMessages(c chosen) bool {
 }
 
 // usualKind is how much a role is shown whose crew's file does not say.
-func usualKind(remembers bool) window.RoleKind {
+func usualKind(remembers bool) crewview.Kind {
 	if remembers {
-		return window.RoleDelta
+		return crewview.Delta
 	}
-	return window.RoleFull
+	return crewview.Full
 }
 
 // kindFor is how much a role is shown for which a model speaks.
-func kindFor(role *crew.Role, m model.Model) window.RoleKind {
+func kindFor(role *crew.Role, m model.Model) crewview.Kind {
 	_, remembers := m.(model.Sessions)
 	return cmp.Or(role.View.Kind, usualKind(remembers))
 }
@@ -119,10 +134,11 @@ func member(role *crew.Role) prompt.Member {
 
 // roleRunner makes what runs a role's turn. How long it may take is the caller's to say.
 func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, m model.Model, keeps memory) (*turn.Runner, error) {
-	var err error
-	if c.view, err = e.roleView(state, role, c, keeps); err != nil {
+	view, err := e.roleView(state, role, c, keeps)
+	if err != nil {
 		return nil, err
 	}
+	c.view, c.role = view.View, &view.Role
 	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else it has them
 		if c.system, err = e.roleSystem(state.Crew, role); err != nil {
 			return nil, err
@@ -154,9 +170,11 @@ func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Convers
 	if err != nil {
 		return chosen{}, err
 	}
-	if found.view, err = e.roleView(state, role, found, expected(state, role, found.upstream.Model)); err != nil {
+	view, err := e.roleView(state, role, found, expected(state, role, found.upstream.Model))
+	if err != nil {
 		return chosen{}, err
 	}
+	found.view, found.role = view.View, &view.Role
 	found.system, err = e.roleSystem(state.Crew, role)
 	return found, err
 }

@@ -9,7 +9,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Replayed is a request of an earlier round, made again.
@@ -36,7 +35,7 @@ func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation
 		if entry.Round == nil {
 			return nil, fmt.Errorf("entry %d: %w: no request made it; choose an assistant entry that a turn appended", seq, continuo.ErrNotFound)
 		}
-		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round)
+		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round, readView)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +59,7 @@ func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversat
 	if before == nil {
 		return -1
 	}
-	request, _, err := turn.Replay(ctx, e.Log, conversation, before)
+	request, _, err := turn.Replay(ctx, e.Log, conversation, before, readView)
 	if err != nil {
 		return -1
 	}
@@ -81,8 +80,8 @@ func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversa
 	if err != nil {
 		return -1
 	}
-	var view window.View
-	if json.Unmarshal(envelope.View, &view) != nil {
+	view, err := readView(envelope.View)
+	if err != nil {
 		return -1
 	}
 	earlier, err := turn.Plan(ctx, e.Log, conversation, before.At, view, envelope, inFormat(info, now.Format))

@@ -26,7 +26,7 @@ const (
 // window moves with the turn's input, or has moved past entries that no summary stands for. The turn has the
 // conversation's lease, so that nobody else does so at the same time. A turn does not fail for want of a summary.
 func (e *Engine) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
-	if runner.View.Strategy != window.Summarize || runner.View.Role != nil {
+	if view, ok := runner.View.(window.View); !ok || view.Strategy != window.Summarize {
 		return
 	}
 	ctx, logger := journal.Context(), e.turnLogger(journal.Turn())

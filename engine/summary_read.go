@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -108,7 +109,11 @@ func (h *summaryInput) addPrevious(ctx context.Context, log *continuo.Log, conve
 
 // add takes an entry along if it is the summary that reaches furthest.
 func (h *summaryInput) add(e *continuo.Entry) {
-	if !window.IsSummary(e, h.role) || e.Summary.From < h.begin {
+	known := window.IsSummary(e)
+	if h.role != "" {
+		known = crewview.IsNotes(e, h.role)
+	}
+	if !known || e.Summary.From < h.begin {
 		return
 	}
 	switch reach := e.Summary.Through; {

@@ -208,7 +208,7 @@ func (h *house) replayed(seq int64) (body string, same bool) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	request, same, err := turn.Replay(h.t.Context(), h.log, conversation, h.entries()[seq-1].Round)
+	request, same, err := turn.Replay(h.t.Context(), h.log, conversation, h.entries()[seq-1].Round, turn.ReadWindowView)
 	if err != nil {
 		h.t.Fatal(err)
 	}

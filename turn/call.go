@@ -234,7 +234,7 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 	defer cancel()
 	begin := time.Now()
 	done.Result = runOrLeave(ctx, call.Name, func() tool.Result {
-		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.View.Since()})
+		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.Since})
 	})
 	done.took = time.Since(begin)
 	switch {

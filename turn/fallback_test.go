@@ -76,7 +76,7 @@ func TestTheFallbackAnswersInItsOwnProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, same, err := turn.Replay(context.Background(), h.log, conversation, round)
+	request, same, err := turn.Replay(context.Background(), h.log, conversation, round, turn.ReadWindowView)
 	if err != nil || !same || string(request.Body) != s.bodies[0] {
 		t.Errorf("the fallback's request cannot be shown again: %v", err)
 	}

@@ -17,18 +17,21 @@ type offer struct {
 
 // plan decides what a model is shown of a source as it was at seq at, and which tools the request offers: that depends
 // on whether the plan shows the whole conversation. The envelope comes back with the tools.
-func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, continuo.Envelope, error) {
+func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, continuo.Envelope, error) {
+	if err := noView(view); err != nil {
+		return nil, continuo.Envelope{}, err
+	}
 	return o.decide(conversation, view, func(tools tool.Set) (*continuo.Plan, continuo.Envelope, error) {
 		offering := with(envelope, tools)
-		plan, err := window.Build(source, view, windowInput(at, offering, info))
+		plan, err := view.Build(source, windowInput(at, offering, info))
 		return plan, offering, err
 	})
 }
 
 // decide plans with the tools for one situation, and once more where the plan turns out to be of the other one. A
 // conversation with more entries than the view has messages is planned as a partial one first.
-func (o offer) decide(conversation continuo.Conversation, view window.View, plan func(tool.Set) (*continuo.Plan, continuo.Envelope, error)) (*continuo.Plan, continuo.Envelope, error) {
-	partial := view.Limits.Messages > 0 && conversation.LastSeq > int64(view.Limits.Messages)
+func (o offer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*continuo.Plan, continuo.Envelope, error)) (*continuo.Plan, continuo.Envelope, error) {
+	partial := view.MaxMessages() > 0 && conversation.LastSeq > int64(view.MaxMessages())
 	expected, other := o.tools(conversation, partial), o.tools(conversation, !partial)
 	planned, envelope, err := plan(expected)
 	if len(expected) == len(other) || err == nil && planned.Partial() == partial {

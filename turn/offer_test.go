@@ -39,7 +39,7 @@ func offeredTo(t *testing.T, m *script) []string {
 func TestAToolIsOfferedWhereItCanDoSomething(t *testing.T) {
 	h := newHouse(t, says("a1"), says("a2"), says("a3"), says("a4"))
 	h.runner.Tools = tool.Set{echo{name: "always"}, lookup{echo{name: "lookup"}}}
-	h.runner.View.Limits = window.Limits{Messages: 5}
+	h.limit(window.Limits{Messages: 5})
 	for _, message := range []string{"q1", "q2", "q3", "q4"} {
 		h.say(message)
 	}
@@ -91,7 +91,7 @@ func (h *house) checkReplays() {
 		if entry.Round == nil {
 			continue
 		}
-		if _, same, err := turn.Replay(h.t.Context(), h.log, conversation, entry.Round); err != nil || !same {
+		if _, same, err := turn.Replay(h.t.Context(), h.log, conversation, entry.Round, turn.ReadWindowView); err != nil || !same {
 			h.t.Errorf("the request of entry %d made again: same %t, %v", entry.Seq, same, err)
 		}
 	}

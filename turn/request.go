@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
@@ -31,13 +30,16 @@ func (r *Request) SHA256() string {
 // Build makes the request that a model gets for a conversation as it was at seq at, attachments whole. The
 // envelope is everything that does not come from the log; its View is filled in, and its Instruction where
 // the model needs one.
-func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*Request, error) {
+func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*Request, error) {
 	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, nil)
 }
 
 // build is Build, also for a request that is made again and went without some attachments.
-func build(source Source, at int64, view window.View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
-	plan, err := window.Build(source, view, windowInput(at, envelope, info))
+func build(source Source, at int64, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+	if err := noView(view); err != nil {
+		return nil, err
+	}
+	plan, err := view.Build(source, windowInput(at, envelope, info))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func build(source Source, at int64, view window.View, envelope continuo.Envelope
 }
 
 // request writes a plan out.
-func request(source Source, plan *continuo.Plan, view window.View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+func request(source Source, plan *continuo.Plan, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
 	envelope, err := instructed(envelope, info)
 	if err != nil {
 		return nil, err
@@ -66,9 +68,12 @@ func request(source Source, plan *continuo.Plan, view window.View, envelope cont
 
 // Plan decides what a model is shown of a conversation as it was at seq at. Its messages have placeholders for
 // attachments; see Attach.
-func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view window.View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
+func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
+	if err := noView(view); err != nil {
+		return nil, err
+	}
 	source := Source{Context: ctx, Log: log, Conversation: conversation}
-	return window.Build(source, view, windowInput(at, envelope, info))
+	return view.Build(source, windowInput(at, envelope, info))
 }
 
 // demoProvider is the built-in model's: what it reports as usage is made up and corrects no estimate.
@@ -149,14 +154,14 @@ func noteUnsent(plan *continuo.Plan, info model.Info) {
 }
 
 // Replay makes the request of a round again, from the log and the envelope that was kept, and reports
-// whether its hash is the one that was recorded.
-func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, round *continuo.Round) (request *Request, same bool, err error) {
+// whether its hash is the one that was recorded. The view of the envelope is read by read.
+func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, round *continuo.Round, read ViewReader) (request *Request, same bool, err error) {
 	envelope, err := log.Envelope(ctx, round.Envelope)
 	if err != nil {
 		return nil, false, err
 	}
-	var view window.View
-	if err := json.Unmarshal(envelope.View, &view); err != nil {
+	view, err := read(envelope.View)
+	if err != nil {
 		return nil, false, fmt.Errorf("view of the round: %w", err)
 	}
 	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}

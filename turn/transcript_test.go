@@ -79,7 +79,7 @@ func (h *house) replays() {
 		if entry.Round == nil {
 			continue
 		}
-		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round)
+		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round, turn.ReadWindowView)
 		if err != nil || !same || string(request.Body) != h.model.bodies[seen] {
 			h.t.Errorf("the request of entry %d is not what was sent: %v", entry.Seq, err)
 		}

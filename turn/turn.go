@@ -44,9 +44,11 @@ type Runner struct {
 	Policy tool.Policy
 	// AllTools offers also the tools that cannot do anything for a request; see [tool.Situational].
 	AllTools bool
-	View     window.View
-	System   []string // the system messages, in order
-	Limits   Limits
+	View     View
+	// Since is the seq of the last entry that tools must not show either: a crew was reset there. 0 for none.
+	Since  int64
+	System []string // the system messages, in order
+	Limits Limits
 	// MaxOutputTokens and Temperature go to the model; zero and nil leave them to it.
 	MaxOutputTokens int
 	Temperature     *float64
@@ -356,8 +358,11 @@ func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.C
 // CheckFits refuses, with a *continuo.OverflowError, a message that no request in a conversation could hold. Of a
 // conversation that is still to begin only the project has to be known.
 func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversation, message continuo.Content) error {
+	if err := noView(r.View); err != nil {
+		return err
+	}
 	fewest := r.offer(ctx).tools(conversation, false)
-	return window.CheckFits(r.View, windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
+	return r.View.CheckFits(windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
 }
 
 // append adds entries of the turn to the log, together with the events that tell of them. It gets there

@@ -127,6 +127,13 @@ func newHouse(t *testing.T, answers ...[]any) *house {
 	}
 }
 
+// limit replaces the limits of the runner's view.
+func (h *house) limit(limits window.Limits) {
+	view := h.runner.View.(window.View)
+	view.Limits = limits
+	h.runner.View = view
+}
+
 // over puts a house on another store.
 func (h *house) over(store continuo.Store) {
 	h.t.Helper()
@@ -405,7 +412,7 @@ func TestAnyRequestCanBeShownAgain(t *testing.T) {
 	}
 	h := newHouse(t, answers...)
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
-	h.runner.View.Limits = window.Limits{Messages: 16, Tokens: 1200}
+	h.limit(window.Limits{Messages: 16, Tokens: 1200})
 	for len(h.model.bodies) < len(answers)-1 {
 		h.say(fmt.Sprintf("question %d", len(h.model.bodies)))
 	}
@@ -418,7 +425,7 @@ func TestAnyRequestCanBeShownAgain(t *testing.T) {
 		if entry.Round == nil {
 			continue
 		}
-		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round)
+		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round, turn.ReadWindowView)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestWhatAPersonJustSaidIsWholeInEveryViewAndBudget(t *testing.T) {
 		limits := window.Limits{Messages: random.IntN(12), Chars: random.IntN(3) * 900, Tokens: random.IntN(3) * 300}
 		for _, name := range views {
 			view := preset(t, name, limits)
-			plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+			plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 			if err != nil {
 				t.Fatalf("%s within %+v: %v", name, limits, err)
 			}
@@ -107,7 +107,7 @@ func TestTheModelsWindowBoundsEverything(t *testing.T) {
 		l := talk(random)
 		for _, name := range views {
 			in := window.Input{At: int64(len(l.list)), Counter: chars{}, ModelWindow: 300 + random.IntN(2000), Prompt: continuo.Size{Tokens: 100}, Output: random.IntN(100)}
-			plan, err := window.Build(l, preset(t, name, window.Limits{Messages: 5, Tokens: 100}), in)
+			plan, err := preset(t, name, window.Limits{Messages: 5, Tokens: 100}).Build(l, in)
 			if overflow := new(continuo.OverflowError); errors.As(err, &overflow) {
 				if sum := overflow.Prompt.Tokens + overflow.Answer + overflow.Messages().Tokens; sum <= in.ModelWindow {
 					t.Errorf("%s: the parts of the overflow are %d of %d tokens: %v", name, sum, in.ModelWindow, err)
@@ -135,7 +135,7 @@ func TestASmallModelWindowIsEnoughForAHello(t *testing.T) {
 			l := &entries{}
 			l.user("hello")
 			in := window.Input{At: 1, Counter: chars{}, ModelWindow: size, Prompt: continuo.Size{Tokens: 450}}
-			if plan, err := window.Build(l, view, in); err != nil || len(plan.Messages) != 1 {
+			if plan, err := view.Build(l, in); err != nil || len(plan.Messages) != 1 {
 				t.Errorf("%s in a window of %d: %v", name, size, err)
 			}
 		}
@@ -158,7 +158,7 @@ func TestContinuityFollowsTheModelsWindow(t *testing.T) {
 	}{{true, 0, 6000}, {true, 128_000, 123_500}, {true, 8192, 6144}, {false, 128_000, 6000}, {false, 8192, 6000}} {
 		settings.ChatFollowsWindow = c.follows
 		view, _ := settings.View(window.Continuity)
-		plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}, ModelWindow: c.window})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, ModelWindow: c.window})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestAShortenedFormIsNeverLarger(t *testing.T) {
 		view := preset(t, window.Codex, window.Limits{Tokens: 400 + random.IntN(9000)})
 		view.ToolOutputChars, view.PreviewChars = 1+random.IntN(4000), 1+random.IntN(2000)
 		view.OmitToolResults = random.IntN(4) == 0
-		plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,19 +249,19 @@ func TestTheLeadInCounts(t *testing.T) {
 	l.user("ok")
 	view := preset(t, window.Replay, window.Limits{Messages: 2})
 	in := window.Input{At: 2, Counter: chars{}, LeadIn: "(goes on)"}
-	plan, err := window.Build(l, view, in)
+	plan, err := view.Build(l, in)
 	if err != nil || strings.Join(texts(plan), "|") != "ok" {
 		t.Fatalf("2 messages: %q, %v", texts(plan), err)
 	}
 	view.Limits.Messages = 3
-	plan, err = window.Build(l, view, in)
+	plan, err = view.Build(l, in)
 	if err != nil || strings.Join(texts(plan), "|") != "(goes on)|Hi|ok" || plan.Totals.Messages != 3 {
 		t.Fatalf("3 messages: %q, %v", texts(plan), err)
 	}
 	l.assistant("fine") // nothing needs to stand in front of the user's message
 	view.Limits.Messages = 2
 	in.At = 3
-	if plan, err = window.Build(l, view, in); err != nil || strings.Join(texts(plan), "|") != "ok|fine" {
+	if plan, err = view.Build(l, in); err != nil || strings.Join(texts(plan), "|") != "ok|fine" {
 		t.Fatalf("2 messages: %q, %v", texts(plan), err)
 	}
 	for n := range 30 {
@@ -274,7 +274,7 @@ func TestTheLeadInCounts(t *testing.T) {
 		}
 		for _, name := range views {
 			view := preset(t, name, window.Limits{Messages: 2 + n%7})
-			plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}, LeadIn: "(goes on)"})
+			plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, LeadIn: "(goes on)"})
 			if err != nil {
 				t.Fatal(err)
 			}

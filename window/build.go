@@ -41,28 +41,22 @@ type Input struct {
 	Estimated bool
 }
 
-// Build decides what view shows of the log. It fails with a *continuo.OverflowError when the newest user message and
+// Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user message and
 // the open group do not fit into the model's window; the limits of the view bound what is shown around them. The same
-// arguments over the same log give an equal plan.
-func Build(source Source, view View, in Input) (*continuo.Plan, error) {
-	if err := view.check(); err != nil {
+// input over the same log gives an equal plan.
+func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
+	if err := v.Check(); err != nil {
 		return nil, err
 	}
-	switch {
-	case view.Role != nil:
-		return buildRole(source, view, in)
-	case view.Handoff != nil:
-		return buildHandoff(source, view, in)
+	if v.Handoff != nil {
+		return buildHandoff(source, v, in)
 	}
-	b := &build{
-		source: source, view: view, in: in, hash: view.Hash(), correction: 1,
-		shaper: shaper{view: view, counter: in.Counter, provider: in.Provider},
-	}
+	b := newBuild(source, v, in)
 	if err := b.scan(); err != nil {
-		return nil, fmt.Errorf("build view %s: %w", view.Name, err)
+		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
 	}
 	if err := b.findFixed(); err != nil {
-		return nil, fmt.Errorf("build view %s: %w", view.Name, err)
+		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
 	}
 	if err := b.place(); err != nil {
 		return nil, err
@@ -72,35 +66,34 @@ func Build(source Source, view View, in Input) (*continuo.Plan, error) {
 
 // build is the state of one Build.
 type build struct {
+	*Request
 	source Source
-	view   View
-	in     Input
-	hash   string
-	shaper shaper
 
 	rowsRead   int64
-	excluded   []exclusion
-	units      []*unit       // what was scanned, oldest first
+	excluded   []Exclusion
+	units      []*Unit       // what was scanned, oldest first
 	reachedTop bool          // the scan saw the whole log
 	needed     continuo.Size // of what was scanned, what the request must hold
 	previous   *continuo.Window
-	correction float64 // of estimated tokens, at least 1
-	corrected  bool    // a report of the provider was found
 
-	newestUser *unit // nil when the log has no user message
-	opener     *unit // nil when the view has none
-	pinned     map[int64]*unit
+	newestUser *Unit // nil when the log has no user message
+	opener     *Unit // nil when the view has none
+	pinned     map[int64]*Unit
 
 	summaries []*continuo.Entry // that the view may show
 
-	bounds budget // what the request may take, with what it must hold
+	bounds Limits // what the request may take, with what it must hold
 	window continuo.Window
 	moved  bool
 }
 
+func newBuild(source Source, view View, in Input) *build {
+	return &build{Request: NewRequest(view, view.Hash(), in), source: source}
+}
+
 // scan reads units, newest first, for as long as a window could still hold them.
 func (b *build) scan() error {
-	assemble := assembler{view: b.view, attempts: true}
+	assemble := Assembler{view: b.view, attempts: true}
 	var floor continuo.Size // of what was scanned, everything cut down as far as it goes
 	history := 0            // messages that View.History bounds
 	b.reachedTop = true
@@ -109,106 +102,72 @@ func (b *build) scan() error {
 			return err
 		}
 		b.rowsRead++
-		b.learn(&entry)
+		if w := b.Learn(&entry); b.previous == nil {
+			b.previous = w
+		}
 		b.learnSummary(&entry)
-		u := assemble.add(&entry)
+		u := assemble.Add(&entry)
 		if u == nil {
 			continue
 		}
 		b.units = append(b.units, u)
-		size := u.at(b.shaper, line).size
+		size := b.Shape(u, Line).Size
 		floor = floor.Add(size)
 		if b.countsAsHistory(u) {
 			history += size.Messages
 		}
 		b.learnRequired(u)
 		if b.scannedEnough(u, floor, history) {
-			b.reachedTop = u.first() == 1
+			b.reachedTop = u.First() == 1
 			break
 		}
 	}
-	assemble.finish()
-	b.excluded = assemble.excluded
+	b.excluded = assemble.Finish()
 	slices.Reverse(b.units)
 	return nil
 }
 
-// learn takes from an entry what earlier requests recorded on it.
-func (b *build) learn(entry *continuo.Entry) {
-	round := entry.Round
-	if round == nil {
-		return
-	}
-	if b.previous == nil && round.ViewHash == b.hash && plausible(round.Window) {
-		b.previous = &round.Window
-	}
-	if b.in.Estimated && !b.corrected && round.Provider == b.in.Provider && round.Model == b.in.Model &&
-		round.Usage != nil && round.EstimatedTokens > 0 {
-		b.corrected = true
-		b.correction = min(max(float64(round.Usage.InputTokens)/float64(round.EstimatedTokens), 1), maxCorrection)
-	}
-}
-
-// plausible reports whether a build could have made a window. Rounds can come from outside; one that is
-// made up must not put entries out of order or shown twice.
-func plausible(w continuo.Window) bool {
-	before := int64(0)
-	for _, pin := range w.Pins {
-		if pin <= before || pin >= w.Start {
-			return false
-		}
-		before = pin
-	}
-	return w.Start >= 1 && len(w.Pins) <= maxPins && w.Summary >= 0 && (w.Summary == 0 || w.Start > 1)
-}
-
-// maxPins is how many pins a window has at most: an opener and a user message.
-const maxPins = 2
-
-// maxCorrection bounds how far one report of a provider can tighten the limits.
-const maxCorrection = 4
-
 // countsAsHistory reports whether a unit, found on the way back, stands before the cycle. While the
 // newest user message has not been found, a cycle that is over counts as history and an open one does not.
-func (b *build) countsAsHistory(u *unit) bool {
+func (b *build) countsAsHistory(u *Unit) bool {
 	if b.newestUser != nil {
 		return true
 	}
 	newest := b.units[0] // the scan appends, newest first
-	return !newest.unfinished() && !newest.isUser()
+	return !newest.Unfinished() && !newest.IsUser()
 }
 
 // scannedEnough reports whether older units cannot matter: no window holds them.
-func (b *build) scannedEnough(u *unit, floor continuo.Size, history int) bool {
+func (b *build) scannedEnough(u *Unit, floor continuo.Size, history int) bool {
 	if b.view.History > 0 && history > b.view.History {
 		return true
 	}
-	if b.previous != nil && u.first() <= b.previous.Start {
+	if b.previous != nil && u.First() <= b.previous.Start {
 		return true
 	}
-	if b.view.History > 0 && b.newestUser == nil && b.units[0].unfinished() && !b.overWindow(floor) {
+	if b.view.History > 0 && b.newestUser == nil && b.units[0].Unfinished() && !b.overWindow(floor) {
 		return false // the open cycle is shown whole
 	}
-	return b.around(b.needed).exceeded(floor) != ""
+	return b.around(b.needed).Exceeded(floor) != ""
 }
 
 // learnRequired adds a unit, found on the way back, to what the request must hold.
-func (b *build) learnRequired(u *unit) {
+func (b *build) learnRequired(u *Unit) {
 	newest := b.units[0] // the scan appends, newest first
-	inCycle := b.view.History > 0 && b.newestUser == nil && newest.unfinished()
-	isUser := b.newestUser == nil && u.isUser()
+	inCycle := b.view.History > 0 && b.newestUser == nil && newest.Unfinished()
+	isUser := b.newestUser == nil && u.IsUser()
 	if isUser {
 		b.newestUser = u
 	}
-	if isUser || inCycle || u == newest && u.group {
-		b.needed = b.needed.Add(u.at(b.shaper, whole).size)
+	if isUser || inCycle || u == newest && u.Group {
+		b.needed = b.needed.Add(b.Shape(u, Whole).Size)
 	}
 }
 
 // findFixed finds what may be shown from before the scanned stretch: the newest user message, the
 // opener, and the pins of the last window.
 func (b *build) findFixed() error {
-	b.pinned = map[int64]*unit{}
+	b.pinned = map[int64]*Unit{}
 	if b.newestUser == nil && !b.reachedTop {
 		entry, err := b.source.LatestUser(b.in.At)
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
@@ -216,20 +175,20 @@ func (b *build) findFixed() error {
 		}
 		if err == nil {
 			b.rowsRead++
-			b.newestUser = &unit{entries: []*continuo.Entry{&entry}}
+			b.newestUser = &Unit{Entries: []*continuo.Entry{&entry}}
 		}
 	}
 	if b.newestUser != nil {
-		b.pinned[b.newestUser.first()] = b.newestUser
+		b.pinned[b.newestUser.First()] = b.newestUser
 	}
 	if b.view.Opener != OpenerNone && len(b.units) > 0 {
 		opener, err := b.unitFrom(1)
 		if err != nil {
 			return err
 		}
-		if opener != nil && (b.view.Opener == OpenerFirst || opener.entries[0].Role == continuo.System) {
+		if opener != nil && (b.view.Opener == OpenerFirst || opener.Entries[0].Role == continuo.System) {
 			b.opener = opener
-			b.pinned[opener.first()] = opener
+			b.pinned[opener.First()] = opener
 		}
 	}
 	if b.previous == nil {
@@ -246,7 +205,7 @@ func (b *build) findFixed() error {
 		if err != nil {
 			return err
 		}
-		if u != nil && u.first() == seq {
+		if u != nil && u.First() == seq {
 			b.pinned[seq] = u
 		}
 	}
@@ -257,9 +216,9 @@ func (b *build) findFixed() error {
 const maxOpenerRows = 32
 
 // unitFrom returns the first unit that stands at or shortly after seq, nil when it is not found soon.
-func (b *build) unitFrom(seq int64) (*unit, error) {
+func (b *build) unitFrom(seq int64) (*Unit, error) {
 	for _, u := range b.units {
-		if u.first() == seq {
+		if u.First() == seq {
 			return u, nil
 		}
 	}
@@ -282,10 +241,10 @@ func (b *build) unitFrom(seq int64) (*unit, error) {
 			return nil, nil
 		}
 	}
-	assemble := assembler{view: b.view, attempts: true}
-	var first *unit
+	assemble := Assembler{view: b.view, attempts: true}
+	var first *Unit
 	for _, entry := range slices.Backward(entries) {
-		if u := assemble.add(entry); u != nil {
+		if u := assemble.Add(entry); u != nil {
 			first = u
 		}
 	}
@@ -319,15 +278,15 @@ func (o *opening) ends(e *continuo.Entry) bool {
 
 // known returns the unit that stands for the same entries already: one entry has one unit. It returns nil for an entry
 // that the scan left out.
-func (b *build) known(u *unit) *unit {
-	if slices.ContainsFunc(b.excluded, func(e exclusion) bool { return e.entry.Seq == u.first() }) {
+func (b *build) known(u *Unit) *Unit {
+	if slices.ContainsFunc(b.excluded, func(e Exclusion) bool { return e.Entry.Seq == u.First() }) {
 		return nil
 	}
-	if pinned := b.pinned[u.first()]; pinned != nil {
+	if pinned := b.pinned[u.First()]; pinned != nil {
 		return pinned
 	}
 	for _, scanned := range b.units {
-		if scanned.first() == u.first() {
+		if scanned.First() == u.First() {
 			return scanned
 		}
 	}

@@ -91,7 +91,7 @@ func (l *entries) call(outputs ...string) {
 
 func (l *entries) build(t *testing.T, view window.View) *continuo.Plan {
 	t.Helper()
-	plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestOverflowNamesTheSizes(t *testing.T) {
 	l.user(strings.Repeat("long ", 1000))
 	in := window.Input{At: 5, Counter: chars{}, Model: "small", ModelWindow: 1000, Prompt: continuo.Size{Tokens: 300}}
 	view := preset(t, window.Codex, window.Limits{})
-	_, err := window.Build(l, view, in)
+	_, err := view.Build(l, in)
 	var overflow *continuo.OverflowError
 	if !errors.As(err, &overflow) || overflow.NewestUser.Chars != 5000 || overflow.Answer != 250 || overflow.Limits.Tokens != 450 {
 		t.Fatalf("got %v", err)
@@ -245,7 +245,7 @@ func TestOverflowNamesTheSizes(t *testing.T) {
 			t.Errorf("%q is not in: %v", part, err)
 		}
 	}
-	if err := window.CheckFits(view, in, continuo.Text(strings.Repeat("long ", 1000))); !errors.As(err, &overflow) {
+	if err := view.CheckFits(in, continuo.Text(strings.Repeat("long ", 1000))); !errors.As(err, &overflow) {
 		t.Errorf("CheckFits: %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestOverflowNamesTheSettingThatHelps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = window.Build(l, view, in)
+				_, err = view.Build(l, in)
 				return err
 			}
 			err := build()
@@ -474,12 +474,12 @@ func TestUnknownViewsAndImpossibleLimitsAreRefused(t *testing.T) {
 		t.Errorf("unknown view: %v", err)
 	}
 	view := preset(t, window.Codex, window.Limits{Messages: -1})
-	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+	if _, err := view.Build(chat(3), window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("negative limit: %v", err)
 	}
 	view = preset(t, window.Codex, window.Limits{})
 	view.LowWater = 0
-	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+	if _, err := view.Build(chat(3), window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("low water 0: %v", err)
 	}
 }

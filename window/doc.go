@@ -14,11 +14,9 @@
 // for a move, the turn carries it out by recording it. So a plan is a function of the log, the view and
 // the input alone.
 //
-// The view of a role of a crew ([RoleView]) is a list of messages, or one text, in which every message begins with a label and
-// nothing in a message can pass for a label or for a line of the structure. Its window has epochs too, recorded on the role's own
-// answers. What is new to the role is shown as long as it fits. Where it does not fit, the plan names what a summary should stand
-// for ([continuo.RolePlan].Lacks); [continuo.RolePlan].Through, as far as the role's cursor may move, never passes a message
-// that was neither shown nor summarized. role_read.go reads the log; role_place.go decides by what was read alone.
+// Views of other kinds are made by other packages of this package's parts: units ([Assembler], [Unit]), their shapes and
+// the limits in force ([Request], [Limits]), and the verdicts of a plan ([NewItem], [Totals]). Package crew/view has those
+// of a crew's roles.
 //
 // The view of a hand-off ([HandoffView]) has no window either: the newest messages in words, each group as one line. What
 // is said of them is a parameter, because it is what tasks say of them, and tasks stand above this package.

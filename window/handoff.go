@@ -46,10 +46,7 @@ func (v *HandoffView) check(view string) error {
 // buildHandoff is Build for a hand-off. It has no window: what fits is shown, the newest first. The newest user message
 // and a group that stands last are always shown.
 func buildHandoff(source Source, view View, in Input) (*continuo.Plan, error) {
-	h := &handoffBuild{build: &build{
-		source: source, view: view, in: in, hash: view.Hash(), correction: 1,
-		shaper: shaper{view: view, counter: in.Counter, provider: in.Provider},
-	}}
+	h := &handoffBuild{build: newBuild(source, view, in)}
 	if err := h.read(); err != nil {
 		return nil, fmt.Errorf("build view %s: %w", view.Name, err)
 	}
@@ -69,14 +66,14 @@ type handoffBuild struct {
 
 // toldUnit is a unit as a hand-off shows it.
 type toldUnit struct {
-	*unit
+	*Unit
 	message continuo.Message
 	cut     bool
 }
 
 // read reads for as long as what it finds may fit, and finds the newest user message if it stands further up.
 func (h *handoffBuild) read() error {
-	assemble := assembler{view: h.view}
+	assemble := NewAssembler(h.view)
 	var size, needed continuo.Size
 	full, read := false, h.in.At+1
 	for entry, err := range h.source.Backward(h.in.At) {
@@ -85,25 +82,24 @@ func (h *handoffBuild) read() error {
 		}
 		h.rowsRead++
 		read = entry.Seq
-		h.learn(&entry)
-		t := h.tell(assemble.add(&entry))
+		h.Learn(&entry)
+		t := h.tell(assemble.Add(&entry))
 		if t == nil {
 			continue
 		}
 		h.told = append(h.told, t)
-		if h.user == nil && t.isUser() {
+		if h.user == nil && t.IsUser() {
 			h.user = t
 		}
-		if t == h.user || t == h.told[0] && t.group {
+		if t == h.user || t == h.told[0] && t.Group {
 			needed = needed.Add(t.message.Size)
 		}
 		size = size.Add(t.message.Size)
-		if full = h.around(needed).exceeded(size) != ""; full {
+		if full = h.around(needed).Exceeded(size) != ""; full {
 			break
 		}
 	}
-	assemble.finish()
-	h.excluded = append(h.excluded, assemble.excluded...)
+	h.excluded = append(h.excluded, assemble.Finish()...)
 	if h.user != nil || !full {
 		return nil
 	}
@@ -121,31 +117,31 @@ func (h *handoffBuild) findUser(before int64) error {
 			return err
 		}
 		h.rowsRead++
-		h.user = h.tell(&unit{entries: []*continuo.Entry{&entry}})
+		h.user = h.tell(&Unit{Entries: []*continuo.Entry{&entry}})
 		before = entry.Seq
 	}
 	return nil
 }
 
 // tell puts a unit into words; nil where it says nothing.
-func (h *handoffBuild) tell(u *unit) *toldUnit {
+func (h *handoffBuild) tell(u *Unit) *toldUnit {
 	if u == nil {
 		return nil
 	}
-	entries := make([]continuo.Entry, len(u.entries))
-	for i, e := range u.entries {
+	entries := make([]continuo.Entry, len(u.Entries))
+	for i, e := range u.Entries {
 		entries[i] = *e
 	}
 	told, ok := h.view.Handoff.Tell(entries)
 	if !ok {
-		for _, e := range u.entries {
-			h.excluded = append(h.excluded, exclusion{e, silence(e)})
+		for _, e := range u.Entries {
+			h.excluded = append(h.excluded, Exclusion{e, silence(e)})
 		}
 		return nil
 	}
-	e := u.entries[0]
+	e := u.Entries[0]
 	message := continuo.Message{Seq: e.Seq, Role: told.Role, Content: continuo.Text(told.Content), Entry: plainEntry(e)}
-	message.Size = h.shaper.size(&message, !u.group && e.Content.IsText() && told.Content == e.Content.String())
+	message.Size = h.shaper.size(&message, !u.Group && e.Content.IsText() && told.Content == e.Content.String())
 	return &toldUnit{u, message, told.Cut}
 }
 
@@ -153,11 +149,11 @@ func (h *handoffBuild) tell(u *unit) *toldUnit {
 func silence(e *continuo.Entry) string {
 	switch {
 	case e.Role == continuo.System:
-		return reasonSystem
+		return ReasonSystem
 	case e.IsPlaceholder():
-		return reasonPlaceholder
+		return ReasonPlaceholder
 	}
-	return reasonEmpty
+	return ReasonEmpty
 }
 
 // plainEntry is an entry without what belongs to its own form only, such as a vendor's data: no rendering may put that
@@ -171,7 +167,7 @@ func plainEntry(e *continuo.Entry) *continuo.Entry {
 // fit decides what is shown: what must be, and of the rest the newest that fits.
 func (h *handoffBuild) fit() error {
 	var open *toldUnit
-	if len(h.told) > 0 && h.told[0].group {
+	if len(h.told) > 0 && h.told[0].Group {
 		open = h.told[0]
 	}
 	var user, group continuo.Size
@@ -183,13 +179,13 @@ func (h *handoffBuild) fit() error {
 	}
 	size := user.Add(group)
 	if h.overWindow(size) {
-		return h.overflowOf(h.limits(), continuo.OverflowError{NewestUser: user, OpenGroup: group})
+		return h.overflowOf(h.Limits(), continuo.OverflowError{NewestUser: user, OpenGroup: group})
 	}
 	limits := h.around(size)
 	for _, t := range h.told {
 		if t != h.user && t != open {
 			size = size.Add(t.message.Size)
-			if h.window.Limit = limits.exceeded(size); h.window.Limit != "" {
+			if h.window.Limit = limits.Exceeded(size); h.window.Limit != "" {
 				break
 			}
 		}
@@ -199,12 +195,12 @@ func (h *handoffBuild) fit() error {
 	if h.window.Limit != "" {
 		h.window.Start = h.in.At + 1
 		if n := len(h.shown); n > 0 {
-			h.window.Start = h.shown[n-1].first()
+			h.window.Start = h.shown[n-1].First()
 		}
 	}
 	if h.user != nil && !slices.Contains(h.shown, h.user) {
 		h.shown = append(h.shown, h.user)
-		h.window.Pins = []int64{h.user.first()}
+		h.window.Pins = []int64{h.user.First()}
 	}
 	slices.Reverse(h.shown)
 	return nil
@@ -216,9 +212,9 @@ func (h *handoffBuild) plan() *continuo.Plan {
 	for _, t := range h.shown {
 		p.Messages = append(p.Messages, t.message)
 	}
-	p.Items = fold(h.items(), h.in.At, h.dropReason())
-	p.Totals = totals(p)
-	p.Limits = continuo.Size(h.limits().Limits)
+	p.Items = fold(h.items(), h.in.At, DropReason(h.window.Limit))
+	p.Totals = Totals(p)
+	p.Limits = continuo.Size(h.Limits())
 	p.Totals.RowsRead, p.Totals.PromptSize = h.rowsRead, h.in.Prompt
 	return p
 }
@@ -227,16 +223,15 @@ func (h *handoffBuild) plan() *continuo.Plan {
 func (h *handoffBuild) items() []continuo.PlanItem {
 	var items []continuo.PlanItem
 	put := func(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) {
-		before := sizeStored(e)
-		items = append(items, continuo.PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after})
+		items = append(items, NewItem(e, verdict, reason, after))
 	}
 	for _, e := range h.excluded {
-		put(e.entry, continuo.Excluded, e.reason, nil)
+		put(e.Entry, continuo.Excluded, e.Reason, nil)
 	}
 	for _, t := range h.shown {
 		verdict, reason := h.verdict(t)
-		put(t.entries[0], verdict, reason, &t.message.Size)
-		for _, result := range t.entries[1:] { // they stand in the line of their calls
+		put(t.Entries[0], verdict, reason, &t.message.Size)
+		for _, result := range t.Entries[1:] { // they stand in the line of their calls
 			put(result, continuo.Truncated, reasonOneLine, &continuo.Size{})
 		}
 	}
@@ -244,8 +239,8 @@ func (h *handoffBuild) items() []continuo.PlanItem {
 		if slices.Contains(h.shown, t) {
 			continue
 		}
-		for _, e := range t.entries {
-			put(e, continuo.Dropped, h.dropReason(), nil)
+		for _, e := range t.Entries {
+			put(e, continuo.Dropped, DropReason(h.window.Limit), nil)
 		}
 	}
 	slices.SortFunc(items, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
@@ -257,12 +252,12 @@ func (h *handoffBuild) verdict(t *toldUnit) (continuo.Verdict, string) {
 	switch {
 	case t.cut:
 		return continuo.Truncated, ReasonMessageChars
-	case t.group:
+	case t.Group:
 		return continuo.Truncated, reasonOneLine
-	case hasMedia(t.entries[0].Content):
+	case hasMedia(t.Entries[0].Content):
 		return continuo.Truncated, reasonTextOnly
 	case t == h.user:
-		return continuo.Kept, "latest_user"
+		return continuo.Kept, ReasonLatestUser
 	}
 	return continuo.Kept, "in_window"
 }

@@ -138,15 +138,15 @@ func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 		t.Errorf("shown: %q", got)
 	}
 	view.Limits.Tokens = 20
-	if _, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}}); err != nil {
+	if _, err := view.Build(l, window.Input{At: 20, Counter: chars{}}); err != nil {
 		t.Error(err)
 	}
 	view.Limits.Tokens = 5
-	if plan, err := window.Build(l, view, window.Input{At: 20, Counter: chars{}}); err != nil || !strings.HasPrefix(texts(plan)[0], "quest") {
+	if plan, err := view.Build(l, window.Input{At: 20, Counter: chars{}}); err != nil || !strings.HasPrefix(texts(plan)[0], "quest") {
 		t.Errorf("the newest user message is over the limit: %v", err)
 	}
 	in := window.Input{At: 20, Counter: chars{}, Model: "tiny", ModelWindow: 5}
-	_, err := window.Build(l, view, in)
+	_, err := view.Build(l, in)
 	var overflow *continuo.OverflowError
 	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens != plan.Messages[2].Size.Tokens || overflow.ModelWindow != 5 {
 		t.Errorf("no room for the newest user message: %v, %+v", err, overflow)
@@ -161,17 +161,45 @@ func TestAHandoffWithoutWordsIsRefused(t *testing.T) {
 		t.Errorf("settings without words: %v", err)
 	}
 	view := window.View{Name: "mine", LowWater: 1, Handoff: &window.HandoffView{}}
-	if _, err := window.Build(chat(3), view, window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+	if _, err := view.Build(chat(3), window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("a view without words: %v", err)
+	}
+}
+
+// addAny appends what a log may hold: messages, calls, failures, and what is never shown.
+func (l *entries) addAny(random *rand.Rand) {
+	text := func(most int) continuo.Content {
+		return continuo.Text(fmt.Sprintf("m%d. ", len(l.list)) + strings.Repeat("wörd\n", random.IntN(most/5+1)))
+	}
+	failure := &continuo.TurnError{Reason: continuo.ReasonNetwork}
+	switch random.IntN(10) {
+	case 0, 1:
+		l.add(continuo.Entry{Role: continuo.User, Content: text(200)})
+	case 2:
+		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(150), Author: &continuo.Author{RoleName: "guest", DisplayName: "The guest"}})
+	case 3:
+		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(4000)})
+	case 4:
+		l.call(strings.Repeat("out\n", random.IntN(400)), "")
+	case 5:
+		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(50), Error: failure})
+	case 6:
+		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder)})
+	case 7:
+		l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
+	case 8:
+		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: failure})
+	case 9:
+		l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: text(50)})
 	}
 }
 
 // A hand-off shows what a task's history of the same conversation keeps.
 func TestAHandoffTellsWhatATaskTells(t *testing.T) {
 	for seed := range uint64(60) {
-		c := &crewOf{entries: &entries{}, t: t, random: rand.New(rand.NewPCG(seed, 1)), foreign: map[string]string{}}
+		c, random := &entries{}, rand.New(rand.NewPCG(seed, 1))
 		for range 20 + 20*seed {
-			c.happens()
+			c.addAny(random)
 		}
 		c.user("and now?")
 		view := handoff(t, task.Limits{})

@@ -82,12 +82,12 @@ func TestCheckFitsThenBuild(t *testing.T) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{Provider: "p", Model: "m", EstimatedTokens: 100, Usage: &continuo.Usage{InputTokens: 200}}})
 	text := strings.Repeat("abcd", 4000) // 4 000 of 6 000 tokens
 	in := window.Input{Counter: chars{}, Provider: "p", Model: "m", Estimated: true}
-	if err := window.CheckFits(v, in, continuo.Text(text)); err != nil {
+	if err := v.CheckFits(in, continuo.Text(text)); err != nil {
 		return // it is refused, which is as good
 	}
 	l.user(text)
 	in.At = 3
-	if _, err := window.Build(l, v, in); err != nil {
+	if _, err := v.Build(l, in); err != nil {
 		t.Errorf("CheckFits let it through, Build refuses: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestForeignWindow(t *testing.T) {
 		l.user("hi")
 		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{ViewHash: v.Hash(), Window: w.w}})
 		l.user("question")
-		p, err := window.Build(l, v, window.Input{At: 3, Counter: chars{}})
+		p, err := v.Build(l, window.Input{At: 3, Counter: chars{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestMarkerForHidden(t *testing.T) {
 		l.assistant(fmt.Sprintf("a%d", i))
 		l.user(fmt.Sprintf("u%d", i))
 	}
-	p, _ := window.Build(l, rView(t, window.Continuity), window.Input{At: int64(len(l.list)), Counter: chars{}})
+	p, _ := rView(t, window.Continuity).Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 	if p.Messages[0].Seq == 0 && p.Messages[1].Seq == 2 {
 		t.Errorf("a marker stands before the first message: %q, %q", p.Messages[0].Content.String(), p.Messages[1].Content.String())
 	}

@@ -36,7 +36,7 @@ func (b *build) move(epoch int64, need required) {
 
 // filling is what a move may put before what is required and into the gaps.
 type filling struct {
-	opener  *unit           // nil for none
+	opener  *Unit           // nil for none
 	summary *continuo.Entry // nil for none
 	markers bool
 	leadIn  bool // room is left for the lead-in
@@ -44,9 +44,9 @@ type filling struct {
 
 // fillings lists what a move tries, the best first. A gap that nothing marks is worse than to be without the opener.
 func (b *build) fillings(need required) (fillings []filling) {
-	openers := []*unit{nil}
+	openers := []*Unit{nil}
 	if opener := b.openerBeside(need); opener != nil {
-		openers = []*unit{opener, nil}
+		openers = []*Unit{opener, nil}
 	}
 	for _, opener := range openers {
 		if best := b.bestSummary(); best != nil {
@@ -64,12 +64,12 @@ func (b *build) fillings(need required) (fillings []filling) {
 }
 
 // openerBeside returns the opener if it fits together with what is required.
-func (b *build) openerBeside(need required) *unit {
+func (b *build) openerBeside(need required) *Unit {
 	opener := b.opener
 	if opener == nil || opener == b.newestUser || opener == need.openGroup {
 		return nil
 	}
-	if b.bounds.exceeded(opener.at(b.shaper, line).size.Add(need.size)) != "" {
+	if b.bounds.Exceeded(b.Shape(opener, Line).Size.Add(need.size)) != "" {
 		return nil
 	}
 	return opener
@@ -77,7 +77,7 @@ func (b *build) openerBeside(need required) *unit {
 
 // fill finds how far back the window can reach with every tool output cut down, and up to which limits
 // it may be filled. It names the limit that ended it, "" when it reached the top.
-func (b *build) fill(need required, put filling) (w continuo.Window, target budget, ended string) {
+func (b *build) fill(need required, put filling) (w continuo.Window, target Limits, ended string) {
 	gaps := 1
 	if put.summary != nil {
 		gaps = 0 // it may stand for all that is left out
@@ -95,7 +95,7 @@ func (b *build) fill(need required, put filling) (w continuo.Window, target budg
 			}
 			continue
 		}
-		if b.newestUser == nil || !slices.Contains(w.Pins, b.newestUser.first()) {
+		if b.newestUser == nil || !slices.Contains(w.Pins, b.newestUser.First()) {
 			break
 		}
 	}
@@ -106,7 +106,7 @@ func (b *build) fill(need required, put filling) (w continuo.Window, target budg
 func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 	first := put.opener
 	if first != nil {
-		fixed = first.at(b.shaper, line).size
+		fixed = b.Shape(first, Line).Size
 	}
 	if put.summary != nil {
 		fixed = fixed.Add(b.summaryMessage(put.summary).Size)
@@ -116,7 +116,7 @@ func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 			fixed = fixed.Add(b.marker().Size)
 		}
 	}
-	begins := first != nil && first.entries[0].Role == continuo.Assistant
+	begins := first != nil && first.Entries[0].Role == continuo.Assistant
 	if b.in.LeadIn != "" && (begins || put.leadIn) {
 		fixed = fixed.Add(b.leadIn().Size)
 	}
@@ -125,27 +125,27 @@ func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 
 // target is how far a move fills the window: to the low-water mark, which leaves room for the next turns. A first
 // window, which no request has shown before, fills to the limits.
-func (b *build) target(fixed continuo.Size, need required) budget {
+func (b *build) target(fixed continuo.Size, need required) Limits {
 	share := b.view.LowWater
 	if b.previous == nil {
 		share = 1
 	}
-	over := b.limits().over(need.size)
-	return b.bounds.lowered(share, fixed.Add(over), fixed.Add(need.size))
+	over := b.Limits().over(need.size)
+	return b.bounds.Lowered(share, fixed.Add(over), fixed.Add(need.size))
 }
 
 // windowFrom returns the window that begins with a unit and pins what must be shown from before it.
-func (b *build) windowFrom(start int, opener *unit) continuo.Window {
+func (b *build) windowFrom(start int, opener *Unit) continuo.Window {
 	w := continuo.Window{Start: b.in.At + 1}
 	switch {
 	case start == 0 && b.reachedTop:
 		w.Start = 1
 	case start < len(b.units):
-		w.Start = b.units[start].first()
+		w.Start = b.units[start].First()
 	}
-	for _, pin := range []*unit{opener, b.newestUser} {
-		if pin != nil && pin.first() < w.Start {
-			w.Pins = append(w.Pins, pin.first())
+	for _, pin := range []*Unit{opener, b.newestUser} {
+		if pin != nil && pin.First() < w.Start {
+			w.Pins = append(w.Pins, pin.First())
 		}
 	}
 	slices.Sort(w.Pins)
@@ -154,24 +154,24 @@ func (b *build) windowFrom(start int, opener *unit) continuo.Window {
 
 // reach returns the index of the oldest unit that fits when units are added to what is required, newest
 // first.
-func (b *build) reach(target budget, need required, opener *unit, total continuo.Size) (start int, ended string) {
+func (b *build) reach(target Limits, need required, opener *Unit, total continuo.Size) (start int, ended string) {
 	history := 0
 	if b.newestUser != nil && b.isHistory(b.newestUser) {
 		history = 1 // it is shown wherever it stands
 	}
 	for start = len(b.units); start > 0; start-- {
 		u := b.units[start-1]
-		size := u.at(b.shaper, line).size
+		size := b.Shape(u, Line).Size
 		if start-1 >= need.from || u == b.newestUser || u == opener {
 			size = continuo.Size{} // counted already
 		}
-		if ended := target.exceeded(total.Add(size)); ended != "" {
+		if ended := target.Exceeded(total.Add(size)); ended != "" {
 			return start, ended
 		}
 		if b.view.History > 0 && b.isHistory(u) && u != b.newestUser {
-			history += len(u.at(b.shaper, line).messages)
+			history += len(b.Shape(u, Line).Messages)
 			if history > b.view.History {
-				return start, limitMessages
+				return start, LimitMessages
 			}
 		}
 		total = total.Add(size)
@@ -181,11 +181,11 @@ func (b *build) reach(target budget, need required, opener *unit, total continuo
 
 // cutDown makes as few tool outputs previews as the target asks for, oldest first, and if that is not
 // enough, as few as it takes one line. What is required stays as it is.
-func (b *build) cutDown(w *continuo.Window, target budget, need required) {
-	if need.level >= preview {
+func (b *build) cutDown(w *continuo.Window, target Limits, need required) {
+	if need.level >= Preview {
 		w.PreviewBefore = b.in.At + 1
 	}
-	if need.level == line {
+	if need.level == Line {
 		w.LineBefore = b.in.At + 1
 		return
 	}
@@ -197,15 +197,15 @@ func (b *build) cutDown(w *continuo.Window, target budget, need required) {
 
 // shortest sets a threshold as low as the target allows, or to its highest, and reports whether the
 // target is kept.
-func (b *build) shortest(w *continuo.Window, threshold *int64, target budget, need required) bool {
-	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].first() >= w.Start })
+func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, need required) bool {
+	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].First() >= w.Start })
 	places := []int64{0}
-	if opener := b.opener; opener != nil && opener.group && slices.Contains(w.Pins, opener.first()) {
-		places = append(places, opener.last()+1)
+	if opener := b.opener; opener != nil && opener.Group && slices.Contains(w.Pins, opener.First()) {
+		places = append(places, opener.Last()+1)
 	}
 	for _, u := range b.units[min(first, need.from):need.from] {
-		if u.group {
-			places = append(places, u.last()+1)
+		if u.Group {
+			places = append(places, u.Last()+1)
 		}
 	}
 	at := sort.Search(len(places), func(i int) bool {
@@ -217,7 +217,7 @@ func (b *build) shortest(w *continuo.Window, threshold *int64, target budget, ne
 }
 
 // bindingLimit names the limit for which outputs were cut down.
-func (b *build) bindingLimit(w continuo.Window, target budget) string {
+func (b *build) bindingLimit(w continuo.Window, target Limits) string {
 	w.PreviewBefore, w.LineBefore = 0, 0
 	var size continuo.Size
 	pieces, _ := b.layout(w)
@@ -226,5 +226,5 @@ func (b *build) bindingLimit(w continuo.Window, target budget) string {
 			size = size.Add(message.Size)
 		}
 	}
-	return target.exceeded(size)
+	return target.Exceeded(size)
 }

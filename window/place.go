@@ -34,10 +34,10 @@ func (b *build) place() error {
 
 // piece is one unit of a layout at its level, or, without a unit, a summary, a marker or the lead-in.
 type piece struct {
-	unit     *unit
+	unit     *Unit
 	summary  *continuo.Entry
 	leadIn   bool
-	level    level
+	level    Level
 	messages []continuo.Message
 }
 
@@ -45,14 +45,14 @@ type piece struct {
 func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 	shown := int64(0) // the last seq that is shown or stands before a marked gap
 	gaps := gaps{build: b, markers: w.Markers, summary: b.summaryAt(w.Summary)}
-	add := func(u *unit, from int64) {
+	add := func(u *Unit, from int64) {
 		if from > shown+1 {
 			pieces = append(pieces, gaps.between(shown+1, from-1)...)
 		}
 		if u != nil {
 			l := levelIn(w, u)
-			pieces = append(pieces, piece{unit: u, level: l, messages: u.at(b.shaper, l).messages})
-			shown = u.last()
+			pieces = append(pieces, piece{unit: u, level: l, messages: b.Shape(u, l).Messages})
+			shown = u.Last()
 		}
 	}
 	for _, seq := range w.Pins {
@@ -61,13 +61,13 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 			return nil, false
 		}
 		if pin == b.opener {
-			shown = pin.first() - 1 // what stands before it is never shown, so nothing is left out
+			shown = pin.First() - 1 // what stands before it is never shown, so nothing is left out
 		}
-		add(pin, pin.first())
+		add(pin, pin.First())
 	}
 	from := w.Start
 	for _, u := range b.units {
-		if u.first() < w.Start || slices.Contains(w.Pins, u.first()) {
+		if u.First() < w.Start || slices.Contains(w.Pins, u.First()) {
 			continue
 		}
 		add(u, from)
@@ -90,14 +90,14 @@ func (b *build) withLeadIn(pieces []piece) []piece {
 
 func (b *build) leadIn() continuo.Message { return b.madeUp(b.in.LeadIn) }
 
-func levelIn(w continuo.Window, u *unit) level {
+func levelIn(w continuo.Window, u *Unit) Level {
 	switch {
-	case u.first() < w.LineBefore:
-		return line
-	case u.first() < w.PreviewBefore:
-		return preview
+	case u.First() < w.LineBefore:
+		return Line
+	case u.First() < w.PreviewBefore:
+		return Preview
 	default:
-		return whole
+		return Whole
 	}
 }
 
@@ -111,7 +111,7 @@ func (b *build) madeUp(text string) continuo.Message {
 }
 
 // allowed reports whether a window shows the newest user message and keeps to the limits.
-func (b *build) allowed(w continuo.Window, limits budget) bool {
+func (b *build) allowed(w continuo.Window, limits Limits) bool {
 	pieces, ok := b.layout(w)
 	if !ok {
 		return false
@@ -127,16 +127,16 @@ func (b *build) allowed(w continuo.Window, limits budget) bool {
 			}
 		}
 	}
-	return sawUser && limits.exceeded(size) == "" && (b.view.History == 0 || history <= b.view.History)
+	return sawUser && limits.Exceeded(size) == "" && (b.view.History == 0 || history <= b.view.History)
 }
 
 // isHistory reports whether a unit stands before the cycle, or the cycle is over.
-func (b *build) isHistory(u *unit) bool {
+func (b *build) isHistory(u *Unit) bool {
 	if b.newestUser == nil {
 		return true
 	}
 	newest := b.units[len(b.units)-1]
-	return u.first() < b.newestUser.first() || !newest.unfinished() && newest != b.newestUser
+	return u.First() < b.newestUser.First() || !newest.Unfinished() && newest != b.newestUser
 }
 
 // openCycle returns the seq of the user message whose cycle is not over, 0 when there is none.
@@ -145,8 +145,8 @@ func (b *build) openCycle() int64 {
 		return 0
 	}
 	newest := b.units[len(b.units)-1]
-	if !newest.unfinished() || newest.first() < b.newestUser.first() {
+	if !newest.Unfinished() || newest.First() < b.newestUser.First() {
 		return 0
 	}
-	return b.newestUser.first()
+	return b.newestUser.First()
 }

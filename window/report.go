@@ -18,9 +18,9 @@ func (b *build) plan() *continuo.Plan {
 	for _, piece := range pieces {
 		p.Messages = append(p.Messages, piece.messages...)
 	}
-	p.Items = summarized(fold(verdicts, b.in.At, b.dropReason()), shownSummary(pieces))
-	p.Totals = totals(p)
-	limits := b.limits()
+	p.Items = summarized(fold(verdicts, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
+	p.Totals = Totals(p)
+	limits := b.Limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
 	p.Totals.RowsRead = b.rowsRead
 	p.Totals.PromptSize = b.in.Prompt
@@ -30,7 +30,7 @@ func (b *build) plan() *continuo.Plan {
 // verdicts returns an item for every entry that was read, by seq.
 func (b *build) verdicts(pieces []piece) []continuo.PlanItem {
 	var items []continuo.PlanItem
-	shown := map[*unit]bool{}
+	shown := map[*Unit]bool{}
 	for _, piece := range pieces {
 		if piece.unit != nil {
 			shown[piece.unit] = true
@@ -41,50 +41,30 @@ func (b *build) verdicts(pieces []piece) []continuo.PlanItem {
 		if shown[u] {
 			continue
 		}
-		for _, entry := range u.entries {
-			before := sizeStored(entry)
-			items = append(items, continuo.PlanItem{Seq: entry.Seq, Role: entry.Role, Verdict: continuo.Dropped, Reason: b.dropReason(), Before: &before})
+		for _, entry := range u.Entries {
+			items = append(items, NewItem(entry, continuo.Dropped, DropReason(b.window.Limit), nil))
 		}
 	}
 	for _, e := range b.excluded {
-		before := sizeStored(e.entry)
-		items = append(items, continuo.PlanItem{Seq: e.entry.Seq, Role: e.entry.Role, Verdict: continuo.Excluded, Reason: e.reason, Before: &before})
+		items = append(items, NewItem(e.Entry, continuo.Excluded, e.Reason, nil))
 	}
 	slices.SortFunc(items, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
 	return items
 }
 
 func (b *build) shownItems(p piece) []continuo.PlanItem {
-	shape := p.unit.at(b.shaper, p.level)
-	items := make([]continuo.PlanItem, len(p.unit.entries))
-	for i, entry := range p.unit.entries {
-		before, after := sizeStored(entry), shape.messages[i].Size
-		items[i] = continuo.PlanItem{
-			Seq: entry.Seq, Role: entry.Role, Verdict: shape.verdicts[i], Reason: b.shownReason(p, shape.verdicts[i]),
-			Before: &before, After: &after,
-		}
-		if i == 0 && len(p.unit.missing) > 0 {
-			items[i].Reason = reasonUnanswered
-		}
-	}
-	return items
+	return b.Items(p.unit, p.level, b.shownReason(p), b.window.Limit)
 }
 
-// shownReason says why an entry is shown, or why it was cut down.
-func (b *build) shownReason(p piece, verdict continuo.Verdict) string {
+// shownReason says why a unit is shown.
+func (b *build) shownReason(p piece) string {
 	switch {
-	case verdict == continuo.Truncated && b.view.OmitToolResults:
-		return "tool_results_off"
-	case verdict != continuo.Kept && p.level == whole:
-		return "over_output_limit"
-	case verdict != continuo.Kept:
-		return b.dropReason()
 	case p.unit == b.newestUser:
-		return "latest_user"
-	case p.unit.group && p.unit == b.units[len(b.units)-1]:
-		return "open_group"
-	case p.unit.first() >= b.window.Start:
-		return "in_window"
+		return ReasonLatestUser
+	case p.unit.Group && p.unit == b.units[len(b.units)-1]:
+		return ReasonOpenGroup
+	case p.unit.First() >= b.window.Start:
+		return ReasonInWindow
 	case p.unit == b.opener:
 		return "opener"
 	default:
@@ -92,16 +72,26 @@ func (b *build) shownReason(p piece, verdict continuo.Verdict) string {
 	}
 }
 
-// dropReason says which limit put the window where it stands.
-func (b *build) dropReason() string {
-	if b.window.Limit == "" {
+// The reasons for which an entry is shown.
+const (
+	ReasonLatestUser = "latest_user"
+	ReasonOpenGroup  = "open_group"
+	ReasonInWindow   = "in_window"
+)
+
+// DropReason says why entries before a window are left out. Limit is the one that put the window where it stands; "" for
+// none.
+func DropReason(limit string) string {
+	if limit == "" {
 		return "before_window"
 	}
-	return "over_" + b.window.Limit
+	return "over_" + limit
 }
 
-func sizeStored(e *continuo.Entry) continuo.Size {
-	return continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens}
+// NewItem is a verdict on an entry. After is what is shown of it; nil for nothing.
+func NewItem(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) continuo.PlanItem {
+	before := continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens}
+	return continuo.PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
 }
 
 // fold fills the gaps between items with runs that were dropped unread and joins neighbours that share
@@ -153,7 +143,8 @@ func joins(before, item continuo.PlanItem) bool {
 		max(before.Through, before.Seq)+1 == item.Seq
 }
 
-func totals(p *continuo.Plan) continuo.PlanTotals {
+// Totals sums a plan's items and messages up.
+func Totals(p *continuo.Plan) continuo.PlanTotals {
 	totals := continuo.PlanTotals{Entries: p.At, SharedBytes: -1}
 	for _, item := range p.Items {
 		count := int64(1)

@@ -9,8 +9,8 @@ import (
 // required is what a request cannot do without.
 type required struct {
 	from      int   // index of the first unit that is not cut down any further than level
-	openGroup *unit // nil when the newest unit is no group
-	level     level // of the open group
+	openGroup *Unit // nil when the newest unit is no group
+	level     Level // of the open group
 	size      continuo.Size
 }
 
@@ -26,15 +26,15 @@ func (b *build) require() (required, error) {
 	}
 	user := b.newestUserSize()
 	need.size = user
-	if newest := b.units[len(b.units)-1]; newest.group {
+	if newest := b.units[len(b.units)-1]; newest.Group {
 		need.openGroup, need.from = newest, len(b.units)-1
-		for need.level < line && b.overWindow(user.Add(newest.at(b.shaper, need.level).size)) {
+		for need.level < Line && b.overWindow(user.Add(b.Shape(newest, need.level).Size)) {
 			need.level++
 		}
-		need.size = user.Add(newest.at(b.shaper, need.level).size)
+		need.size = user.Add(b.Shape(newest, need.level).Size)
 	}
 	if b.overWindow(need.size) {
-		return need, b.overflow(b.limits(), user, need.openGroup)
+		return need, b.Overflow(b.Limits(), user, need.openGroup)
 	}
 	return need, nil
 }
@@ -44,7 +44,7 @@ func (b *build) newestUserSize() continuo.Size {
 	if b.newestUser == nil {
 		return continuo.Size{}
 	}
-	return b.newestUser.at(b.shaper, whole).size
+	return b.Shape(b.newestUser, Whole).Size
 }
 
 // requireCycle requires the open cycle, whole.
@@ -55,11 +55,11 @@ func (b *build) requireCycle() (required, error) {
 		need.size = b.newestUserSize()
 	}
 	for _, u := range b.units[need.from:] {
-		need.size = need.size.Add(u.at(b.shaper, whole).size)
+		need.size = need.size.Add(b.Shape(u, Whole).Size)
 	}
 	if b.overWindow(need.size) {
 		user := b.newestUserSize()
-		return need, b.overflowOf(b.limits(), continuo.OverflowError{NewestUser: user, OpenCycle: need.size.Less(user)})
+		return need, b.overflowOf(b.Limits(), continuo.OverflowError{NewestUser: user, OpenCycle: need.size.Less(user)})
 	}
 	return need, nil
 }

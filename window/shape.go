@@ -6,16 +6,18 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// level says how far the tool outputs of a unit are cut down.
-type level int
+// Level says how far the tool outputs of a unit are cut down.
+type Level int
 
+// The levels.
 const (
-	whole   level = iota // up to View.ToolOutputChars, a preview above
-	preview              // a preview
-	line                 // one line
+	Whole   Level = iota // up to View.ToolOutputChars, a preview above
+	Preview              // a preview
+	Line                 // one line
 	levels  = 3
 )
 
@@ -28,7 +30,7 @@ type shaper struct {
 }
 
 // message shapes one entry. The verdict is Kept when nothing was cut.
-func (s shaper) message(entry *continuo.Entry, at level) (continuo.Message, continuo.Verdict) {
+func (s shaper) message(entry *continuo.Entry, at Level) (continuo.Message, continuo.Verdict) {
 	message := continuo.Message{
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
@@ -73,19 +75,19 @@ func asStored(entry *continuo.Entry) continuo.Verdict {
 // more than a text, these do not count) nor in tokens, its overhead in the protocol included.
 func (s shaper) saves(short continuo.Size, whole *continuo.Message) bool {
 	full := s.size(whole, true)
-	return short.Tokens <= full.Tokens-messageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
+	return short.Tokens <= full.Tokens-MessageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
 }
 
-// Overheads in tokens that the chat protocols add to a message and to a call: role, separators, ids.
-// OpenAI's cookbook on counting tokens gives 3 to 4 for a message; calls are our measure of their JSON.
+// MessageOverhead and callOverhead are the tokens that the chat protocols add to a message and to a call: role,
+// separators, ids. OpenAI's cookbook on counting tokens gives 3 to 4 for a message; calls are our measure of their JSON.
 const (
-	messageOverhead = 4
+	MessageOverhead = 4
 	callOverhead    = 8
 )
 
 // size measures a message. What was counted at append is used again where nothing was changed.
 func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
-	size := continuo.Size{Messages: 1, Tokens: messageOverhead + callOverhead*len(m.ToolCalls)}
+	size := continuo.Size{Messages: 1, Tokens: MessageOverhead + callOverhead*len(m.ToolCalls)}
 	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
 		size.Chars += m.Entry.Chars
 		size.Tokens += m.Entry.Tokens
@@ -103,7 +105,7 @@ func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
 	return size
 }
 
-func (s shaper) cutResult(m *continuo.Message, at level) continuo.Verdict {
+func (s shaper) cutResult(m *continuo.Message, at Level) continuo.Verdict {
 	if kept, ok := m.Entry.Preview(); ok {
 		return s.cutPreview(m, kept, at)
 	}
@@ -111,10 +113,10 @@ func (s shaper) cutResult(m *continuo.Message, at level) continuo.Verdict {
 	chars := utf8.RuneCountInString(text)
 	fits := s.view.ToolOutputChars == 0 || chars <= s.view.ToolOutputChars
 	switch {
-	case at == line || s.view.OmitToolResults:
+	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(chars, m.Entry.OutputRef))
 		return continuo.Truncated
-	case (at == preview || !fits) && chars > s.view.PreviewChars+previewSlack:
+	case (at == Preview || !fits) && chars > s.view.PreviewChars+previewSlack:
 		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars, m.Entry.OutputRef))
 		return continuo.Previewed
 	}
@@ -123,12 +125,12 @@ func (s shaper) cutResult(m *continuo.Message, at level) continuo.Verdict {
 
 // cutPreview is cutResult for an output that is kept beside the log: the most that is shown of it is the
 // preview that its entry holds.
-func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at level) continuo.Verdict {
+func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at Level) continuo.Verdict {
 	switch {
-	case at == line || s.view.OmitToolResults:
+	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(kept.Chars, kept.Full))
 		return continuo.Truncated
-	case at == preview || s.view.ToolOutputChars > 0 && kept.Chars > s.view.ToolOutputChars:
+	case at == Preview || s.view.ToolOutputChars > 0 && kept.Chars > s.view.ToolOutputChars:
 		m.Content = continuo.Text(shorter(kept, s.view.PreviewChars).String())
 	}
 	return continuo.Previewed
@@ -167,7 +169,7 @@ func (s shaper) cutCalls(m *continuo.Message) continuo.Verdict {
 			Preview string `json:"arguments_preview"`
 			Chars   int    `json:"characters"`
 			Full    string `json:"full_arguments"`
-		}{cutHead(call.Arguments, s.view.PreviewChars), utf8.RuneCountInString(call.Arguments), CallRef(m.Seq, i)}))
+		}{plaintext.Head(call.Arguments, s.view.PreviewChars), utf8.RuneCountInString(call.Arguments), CallRef(m.Seq, i)}))
 	}
 	return verdict
 }
@@ -187,7 +189,7 @@ func addError(m *continuo.Message) {
 		fmt.Fprintf(&text, "\n%s", cause)
 	}
 	for _, call := range failure.PartialToolCalls {
-		fmt.Fprintf(&text, "\nunfinished tool call: %s %s", call.Name, cutHead(call.Arguments, 400))
+		fmt.Fprintf(&text, "\nunfinished tool call: %s %s", call.Name, plaintext.Head(call.Arguments, 400))
 	}
 	switch {
 	case m.Content.IsParts():

@@ -20,26 +20,22 @@ const (
 // SummaryHeading stands before the text of a summary, as its first line.
 const SummaryHeading = "[Summary of the earlier conversation]\n"
 
-// IsSummary reports whether an entry is a summary that may be shown: of the role, in a crew, or, for "", everybody's.
-// One that was redacted is none any more.
-func IsSummary(e *continuo.Entry, role string) bool {
-	part := continuo.PartSummary
-	if role != "" {
-		part = continuo.PartNotes
-	}
-	return e.Summary != nil && e.Summary.Role == role && e.PartType == part && canStandIn(e)
+// IsSummary reports whether an entry is a summary for everybody that may be shown. One that was redacted is none any more.
+func IsSummary(e *continuo.Entry) bool {
+	return e.PartType == continuo.PartSummary && e.Summary != nil && e.Summary.Role == "" && HoldsSummary(e)
 }
 
-// canStandIn reports whether an entry with a Summary can be shown in the place of what it stands for.
-func canStandIn(e *continuo.Entry) bool {
+// HoldsSummary reports whether an entry has a text that may be shown in the place of the entries that its Summary names:
+// a summary for everybody, or one for some readers.
+func HoldsSummary(e *continuo.Entry) bool {
 	s := e.Summary
-	return e.Role == continuo.System && e.Hidden && e.Redacted == nil &&
+	return s != nil && e.Role == continuo.System && e.Hidden && e.Redacted == nil &&
 		s.From >= 1 && s.From <= s.Through && s.Through < e.Seq && strings.TrimSpace(e.Content.String()) != ""
 }
 
 // learnSummary keeps a summary that the scan came by, if the view shows any.
 func (b *build) learnSummary(e *continuo.Entry) {
-	if b.view.Strategy == Summarize && IsSummary(e, "") {
+	if b.view.Strategy == Summarize && IsSummary(e) {
 		b.summaries = append(b.summaries, e)
 	}
 }
@@ -155,8 +151,8 @@ func shownSummary(pieces []piece) *continuo.Entry {
 	return nil
 }
 
-// reasonSummary is why an entry is not shown that a summary stands for.
-const reasonSummary = "summary"
+// ReasonSummary is why an entry is not shown that a summary stands for.
+const ReasonSummary = "summary"
 
 // summarized gives the entries that were dropped and that a summary stands for their verdict.
 func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.PlanItem {
@@ -174,7 +170,7 @@ func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.Pla
 		}
 		told = appendRun(told, item, item.Seq, from-1)
 		part := item
-		part.Verdict, part.Reason = continuo.Summarized, reasonSummary
+		part.Verdict, part.Reason = continuo.Summarized, ReasonSummary
 		told = appendRun(told, part, from, through)
 		told = appendRun(told, item, through+1, last)
 	}

@@ -177,7 +177,7 @@ func TestOldRequestsAreBuiltAgain(t *testing.T) {
 		l.answer("fine", plan)
 	}
 	for _, one := range all {
-		plan, err := window.Build(l, view, window.Input{At: one.at, Counter: chars{}})
+		plan, err := view.Build(l, window.Input{At: one.at, Counter: chars{}})
 		if err != nil || !slices.Equal(texts(plan), one.texts) {
 			t.Errorf("at %d: %v\n%q\n%q", one.at, err, texts(plan), one.texts)
 		}

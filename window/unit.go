@@ -6,79 +6,91 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// unit is what is shown or left out as one: a message, or an assistant message with calls and all their
-// results.
-type unit struct {
-	entries []*continuo.Entry // in log order
-	group   bool              // has calls
+// Unit is what is shown or left out as one: a message, or a group, which is an assistant message with calls and all
+// their results.
+type Unit struct {
+	Entries []*continuo.Entry // in log order
+	Group   bool              // it has calls
 	missing []string          // calls without a result
-	shapes  [levels]shape     // by level; made when first asked for
+	shapes  [levels]Shape     // by level; made when first asked for
 }
 
-// shape is a unit at one level.
-type shape struct {
-	made     bool
-	messages []continuo.Message
+// Shape is a unit at one level: its messages, of which the first are those of its entries, in order.
+type Shape struct {
+	Messages []continuo.Message
+	Size     continuo.Size
 	verdicts []continuo.Verdict // of entries
-	size     continuo.Size
+	made     bool
 }
 
-func (u *unit) first() int64 { return u.entries[0].Seq }
-func (u *unit) last() int64  { return u.entries[len(u.entries)-1].Seq }
-
-// isUser reports whether the unit is a user message.
-func (u *unit) isUser() bool { return u.entries[0].Role == continuo.User }
-
-// unfinished reports whether the unit, standing last, leaves a cycle to go on with.
-func (u *unit) unfinished() bool {
-	return u.group || u.entries[0].Error != nil || u.entries[0].IsCue()
+// MessageUnit is a message of the user that is not in the log yet.
+func MessageUnit(content continuo.Content) *Unit {
+	return &Unit{Entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
 }
+
+// First is the seq of the unit's first entry.
+func (u *Unit) First() int64 { return u.Entries[0].Seq }
+
+// Last is the seq of the unit's last entry.
+func (u *Unit) Last() int64 { return u.Entries[len(u.Entries)-1].Seq }
+
+// IsUser reports whether the unit is a user message.
+func (u *Unit) IsUser() bool { return u.Entries[0].Role == continuo.User }
+
+// Unfinished reports whether the unit, as the last one of a log, leaves its cycle open: a model is to be asked again.
+func (u *Unit) Unfinished() bool {
+	return u.Group || u.Entries[0].Error != nil || u.Entries[0].IsCue()
+}
+
+// Open reports whether calls of the unit have no results yet.
+func (u *Unit) Open() bool { return len(u.missing) > 0 }
 
 // noResult is what a call without a result is answered with: made up by the plan, not in the log.
 const noResult = "[No result: the call was still open when this request was built.]"
 
 // at returns the unit in the shape of a level.
-func (u *unit) at(s shaper, l level) *shape {
-	if !u.group {
-		l = whole // nothing of it can be cut
+func (u *Unit) at(s shaper, l Level) *Shape {
+	if !u.Group {
+		l = Whole // nothing of it can be cut
 	}
 	result := &u.shapes[l]
 	if result.made {
 		return result
 	}
 	result.made = true
-	for _, entry := range u.entries {
+	for _, entry := range u.Entries {
 		message, verdict := s.message(entry, l)
-		result.messages = append(result.messages, message)
+		result.Messages = append(result.Messages, message)
 		result.verdicts = append(result.verdicts, verdict)
 	}
 	for _, id := range u.missing {
-		message := continuo.Message{Seq: u.first(), Role: continuo.Tool, Content: continuo.Text(noResult), ToolCallID: id}
+		message := continuo.Message{Seq: u.First(), Role: continuo.Tool, Content: continuo.Text(noResult), ToolCallID: id}
 		message.Size = s.size(&message, false)
-		result.messages = append(result.messages, message)
+		result.Messages = append(result.Messages, message)
 	}
-	for _, message := range result.messages {
-		result.size = result.size.Add(message.Size)
+	for _, message := range result.Messages {
+		result.Size = result.Size.Add(message.Size)
 	}
 	return result
 }
 
-// exclusion says why an entry is no part of any unit.
-type exclusion struct {
-	entry  *continuo.Entry
-	reason string
+// Exclusion says why an entry is no part of any unit.
+type Exclusion struct {
+	Entry  *continuo.Entry
+	Reason string
 }
 
 // The reasons for which an entry is left out whatever the budget.
 const (
-	reasonUIOnly     = "ui_only"
-	reasonOrphan     = "orphan_tool_result"
-	reasonEmpty      = "empty"
-	reasonThinking   = "thinking"
-	reasonSystem     = "system_prompt"
-	reasonCollapsed  = "collapsed"
-	reasonUnanswered = "unanswered_call"
-	reasonAttempt    = "failed_attempt"
+	ReasonUIOnly      = "ui_only"
+	ReasonEmpty       = "empty"
+	ReasonThinking    = "thinking"
+	ReasonSystem      = "system_prompt"
+	ReasonPlaceholder = "placeholder"
+	reasonOrphan      = "orphan_tool_result"
+	reasonCollapsed   = "collapsed"
+	reasonUnanswered  = "unanswered_call"
+	reasonAttempt     = "failed_attempt"
 )
 
 // exclude returns why a view never shows an entry, or "".
@@ -87,38 +99,41 @@ func exclude(view View, e *continuo.Entry) string {
 	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
 		return reasonOrphan
 	case e.Hidden:
-		return reasonUIOnly
+		return ReasonUIOnly
 	case e.Role == continuo.System && view.SkipSystem && !e.IsCue():
-		return reasonSystem
+		return ReasonSystem
 	case e.IsCollapsed && !view.ShowCollapsed && e.Role == continuo.System:
 		return reasonCollapsed
 	case e.Role != continuo.Assistant || e.HasCalls() || e.Error != nil || !e.Content.IsEmpty():
 		return ""
 	case e.Reasoning != nil:
-		return reasonThinking
+		return ReasonThinking
 	default:
-		return reasonEmpty
+		return ReasonEmpty
 	}
 }
 
-// assembler makes units of entries that come newest first.
-type assembler struct {
+// Assembler makes units of entries that come newest first.
+type Assembler struct {
 	view     View
 	results  []*continuo.Entry // tool entries whose assistant entry has not come yet, newest first
-	excluded []exclusion
+	excluded []Exclusion
 	// attempts leaves out failed attempts that the conversation has gone on from.
 	attempts bool
 	attempt  attempt
 }
 
-// add takes the next older entry and returns the unit that it completes, if any.
-func (a *assembler) add(entry *continuo.Entry) *unit {
+// NewAssembler returns an assembler of what a view does not leave out. Failed attempts are units too.
+func NewAssembler(view View) *Assembler { return &Assembler{view: view} }
+
+// Add takes the next older entry and returns the unit that it completes, if any.
+func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	reason := exclude(a.view, entry)
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
 		reason = reasonAttempt
 	}
 	if reason != "" {
-		a.excluded = append(a.excluded, exclusion{entry, reason})
+		a.excluded = append(a.excluded, Exclusion{entry, reason})
 		return nil
 	}
 	if entry.Role == continuo.Tool {
@@ -128,27 +143,31 @@ func (a *assembler) add(entry *continuo.Entry) *unit {
 	results := a.results
 	a.results = nil
 	slices.Reverse(results)
-	u := &unit{entries: []*continuo.Entry{entry}, group: entry.HasCalls()}
+	u := &Unit{Entries: []*continuo.Entry{entry}, Group: entry.HasCalls()}
 	for _, call := range entry.ToolCalls {
 		u.missing = append(u.missing, call.ID)
 	}
 	for _, result := range results {
 		open := slices.Index(u.missing, result.ToolCallID)
 		if open < 0 {
-			a.excluded = append(a.excluded, exclusion{result, reasonOrphan})
+			a.excluded = append(a.excluded, Exclusion{result, reasonOrphan})
 			continue
 		}
 		u.missing = slices.Delete(u.missing, open, open+1)
-		u.entries = append(u.entries, result)
+		u.Entries = append(u.Entries, result)
 	}
 	a.attempt = attempt{newer: entry}
 	return u
 }
 
-// finish says that no older entry comes: results that wait are orphans.
-func (a *assembler) finish() {
+// Waiting reports whether results were taken whose calls have not come yet.
+func (a *Assembler) Waiting() bool { return len(a.results) > 0 }
+
+// Finish says that no older entry comes, and returns what is no part of any unit. Results that wait are orphans.
+func (a *Assembler) Finish() []Exclusion {
 	for _, result := range a.results {
-		a.excluded = append(a.excluded, exclusion{result, reasonOrphan})
+		a.excluded = append(a.excluded, Exclusion{result, reasonOrphan})
 	}
 	a.results = nil
+	return a.excluded
 }

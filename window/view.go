@@ -43,62 +43,8 @@ type View struct {
 	FollowWindow bool `json:"follow_window,omitempty"`
 	// Strategy says what stands in the place of what the window has moved past. Default Truncate: the marker.
 	Strategy Strategy `json:"strategy,omitempty"`
-	// Role makes this the view of a role of a crew. Default nil: of anybody else.
-	Role *RoleView `json:"role,omitempty"`
 	// Handoff makes this the view of a hand-off. Default nil: no hand-off.
 	Handoff *HandoffView `json:"handoff,omitempty"`
-}
-
-// Since is the seq of the last entry that is hidden from who is shown the view, because a crew was reset there; 0 for none.
-func (v *View) Since() int64 {
-	if v.Role == nil {
-		return 0
-	}
-	return v.Role.Since
-}
-
-// RoleView says what a role of a crew is shown. Some of it changes from turn to turn, and each request's envelope holds
-// it with the rest.
-type RoleView struct {
-	Name string `json:"name"` // of the role; in the log, Author.RoleName and NodeID
-	// Crew is the id of its crew: in another crew of the conversation a role of that name is another. Default "": any.
-	Crew string   `json:"crew,omitempty"`
-	Kind RoleKind `json:"kind"`
-	// Messages says that the role is shown a list of messages, its own answers as the assistant's, and not one text.
-	Messages bool `json:"messages,omitempty"`
-	// Newest is how many messages a window shows at most (0: those that are new), and how many stand whole behind a
-	// summary at least.
-	Newest int `json:"newest,omitempty"`
-	// Since and Cursor are the crew's and the role's: see continuo.CrewState. Notes is the seq of its newest notes.
-	Since  int64 `json:"since,omitempty"`
-	Cursor int64 `json:"cursor,omitempty"`
-	Notes  int64 `json:"notes,omitempty"`
-	// Remembers says that the role's agent keeps what it was shown and what it said: its own words are not shown to it
-	// again. Whole says that it has lost that, or never had it: it is shown the whole history, once.
-	Remembers bool `json:"remembers,omitempty"`
-	Whole     bool `json:"whole,omitempty"`
-	// Reminder is the system prompt of the role where this turn repeats it, at the end of the text; "" where not.
-	Reminder string `json:"reminder,omitempty"`
-}
-
-// RoleKind is how much of the talk a role is shown.
-type RoleKind string
-
-// The kinds of views of roles.
-const (
-	RoleDelta   RoleKind = "delta"   // what is new since its cursor
-	RoleFull    RoleKind = "full"    // everything
-	RoleWindow  RoleKind = "window"  // the newest messages
-	RoleSummary RoleKind = "summary" // a summary of the old, and the newest messages whole
-	RoleMemory  RoleKind = "memory"  // its own notes, and what was said since
-)
-
-// Limits bound what a view shows. 0 means no limit. All of them hold at once. The newest user message and the open
-// group are shown whatever the limits: where they are over a limit, it bounds what is shown around them.
-type Limits struct {
-	Messages int `json:"messages,omitempty"`
-	Chars    int `json:"chars,omitempty"`
-	Tokens   int `json:"tokens,omitempty"`
 }
 
 // Opener says which entry at the beginning of the log a view pins, as long as it fits together with the newest message
@@ -190,18 +136,23 @@ func (s Settings) View(name string) (View, error) {
 	return view, nil
 }
 
-// Hash identifies the view's definition, without its name and without how a role stands.
+// Hash identifies the view's definition, without its name.
 func (v View) Hash() string {
 	v.Name = ""
-	if v.Role != nil {
-		v.Role = v.Role.lasting()
-	}
-	sum := sha256.Sum256(rawjson.MustMarshal(v))
+	return HashOf(v)
+}
+
+// HashOf identifies a definition of a view by its JSON.
+func HashOf(definition any) string {
+	sum := sha256.Sum256(rawjson.MustMarshal(definition))
 	return hex.EncodeToString(sum[:8])
 }
 
-// check refuses a view that cannot show anything.
-func (v View) check() error {
+// MaxMessages is how many messages the view shows at most; 0 for any number.
+func (v View) MaxMessages() int { return v.Limits.Messages }
+
+// Check refuses a view that cannot show anything.
+func (v View) Check() error {
 	if v.Limits.Messages < 0 || v.Limits.Chars < 0 || v.Limits.Tokens < 0 || v.History < 0 {
 		return fmt.Errorf("view %s: %w: limits must not be negative", v.Name, continuo.ErrInvalid)
 	}
@@ -211,8 +162,5 @@ func (v View) check() error {
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.Name, continuo.ErrInvalid, v.Strategy)
 	}
-	if err := v.Handoff.check(v.Name); err != nil {
-		return err
-	}
-	return v.Role.check(v.Name)
+	return v.Handoff.check(v.Name)
 }

@@ -104,6 +104,6 @@ func buildTail(ctx context.Context, log *continuo.Log, id string) error {
 		return err
 	}
 	source := turn.Source{Context: ctx, Log: log, Conversation: conversation}
-	_, err = window.Build(source, view, window.Input{At: conversation.LastSeq, Counter: token.O200k()})
+	_, err = view.Build(source, window.Input{At: conversation.LastSeq, Counter: token.O200k()})
 	return err
 }

@@ -212,7 +212,7 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 	view.Limits, view.FollowWindow = limits, false
 	where := fmt.Sprintf("%s at %d, %s within %+v", s.name, at, name, limits)
 	in := window.Input{At: at, Counter: token.O200k(), Provider: "openai", LeadIn: render.LeadIn}
-	plan, err := window.Build(s, view, in)
+	plan, err := view.Build(s, in)
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
 		return false
@@ -222,7 +222,7 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 		return false // enough builds for a small model come of the others
 	}
 	in.ModelWindow, where = modelWindow, where+" for a small model"
-	plan, err = window.Build(s, view, in)
+	plan, err = view.Build(s, in)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) {
 		checkOverflow(t, where, overflow)
@@ -407,7 +407,7 @@ func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
 
 func requestBytes(t *testing.T, s *stored) string {
 	view, _ := window.DefaultSettings().View(window.Codex)
-	plan, err := window.Build(s, view, window.Input{At: int64(len(s.entries)), Counter: token.O200k()})
+	plan, err := view.Build(s, window.Input{At: int64(len(s.entries)), Counter: token.O200k()})
 	if err != nil {
 		return err.Error()
 	}
@@ -485,7 +485,7 @@ func replayGrowth(t testing.TB, s *stored, name string, part int) growth {
 	var before []byte
 	for _, entry := range s.entries {
 		if entry.Role == continuo.Assistant && !entry.Hidden && len(log.entries) > 0 {
-			plan, err := window.Build(log, view, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
+			plan, err := view.Build(log, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
 			if err != nil {
 				t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)
 			}

@@ -97,7 +97,7 @@ func trySummary(t *testing.T, s *stored, name string, limits window.Limits) bool
 	view.Limits, view.Strategy = limits, window.Summarize
 	at := int64(len(s.entries))
 	where := fmt.Sprintf("%s at %d, %s within %+v, with a summary", s.name, at, name, limits)
-	plan, err := window.Build(s, view, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
+	plan, err := view.Build(s, window.Input{At: at, Counter: token.O200k(), Provider: "openai"})
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
 		return false
@@ -136,7 +136,7 @@ func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
 		}
 		view.Limits, view.Strategy = window.Limits{Messages: total.Messages / 5, Tokens: total.Tokens / 5}, window.Summarize
 		build := func(log *stored) *continuo.Plan {
-			plan, err := window.Build(log, view, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
+			plan, err := view.Build(log, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
 			if err != nil {
 				t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)
 			}

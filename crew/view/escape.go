@@ -1,4 +1,4 @@
-package window
+package view
 
 import (
 	"strings"
@@ -8,25 +8,25 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// escapeTalk puts a backslash before each line of a text that a reader could take for structure of a role's text: for
+// escape puts a backslash before each line of a text that a reader could take for structure of a role's text: for
 // the label of a message, or for a line in brackets that begins or ends a block. Lines that were escaped before get
-// one more, so that unescapeTalk takes back exactly what was done.
-func escapeTalk(text string) string {
-	return mapTalkLines(text, func(line string) string { return `\` + line })
+// one more, so that unescape takes back exactly what was done.
+func escape(text string) string {
+	return mapStructure(text, func(line string) string { return `\` + line })
 }
 
-// unescapeTalk takes back what escapeTalk did.
-func unescapeTalk(text string) string {
-	return mapTalkLines(text, func(line string) string { return strings.TrimPrefix(line, `\`) })
+// unescape takes back what escape did.
+func unescape(text string) string {
+	return mapStructure(text, func(line string) string { return strings.TrimPrefix(line, `\`) })
 }
 
-// mapTalkLines replaces the lines that look like structure.
-func mapTalkLines(text string, replace func(line string) string) string {
+// mapStructure replaces the lines that look like structure.
+func mapStructure(text string, replace func(line string) string) string {
 	var out strings.Builder
 	done := 0 // what stands before is in out
 	for start := 0; start < len(text); {
-		end, next := talkLine(text, start)
-		if line := text[start:end]; looksLikeTalk(line) {
+		end, next := nextLine(text, start)
+		if line := text[start:end]; looksLikeStructure(line) {
 			out.WriteString(text[done:start])
 			out.WriteString(replace(line))
 			done = end
@@ -40,10 +40,10 @@ func mapTalkLines(text string, replace func(line string) string) string {
 	return out.String()
 }
 
-// talkLine returns where the line that begins at start ends, and where the next one begins. Whatever ends a line for
+// nextLine returns where the line that begins at start ends, and where the next one begins. Whatever ends a line for
 // some program does here: the mandatory breaks of Unicode (UAX #14) and the separators at which Python splits.
-func talkLine(text string, start int) (end, next int) {
-	at := strings.IndexFunc(text[start:], isTalkLineEnd)
+func nextLine(text string, start int) (end, next int) {
+	at := strings.IndexFunc(text[start:], isLineEnd)
 	if at < 0 {
 		return len(text), len(text)
 	}
@@ -51,7 +51,7 @@ func talkLine(text string, start int) (end, next int) {
 	return start + at, start + at + width
 }
 
-func isTalkLineEnd(r rune) bool {
+func isLineEnd(r rune) bool {
 	return r >= '\n' && r <= '\r' || r >= 0x1c && r <= 0x1e || r == 0x85 || r == '\u2028' || r == '\u2029'
 }
 
@@ -69,21 +69,21 @@ const (
 	moreBegin     = "[MORE]" // and text behind it on the line
 )
 
-// talkHeads are the lines in brackets as plainHead gives them, without the closing bracket.
-var talkHeads = []string{
+// blockHeads are the lines in brackets as plainHead gives them, without the closing bracket.
+var blockHeads = []string{
 	"[systemreminder", "[endreminder", "[originalrequest", "[currentrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
 }
 
-// looksLikeTalk reports whether a line could be taken for structure. It is generous, because models read generously:
+// looksLikeStructure reports whether a line could be taken for structure. It is generous, because models read generously:
 // what stands before it (blanks, signs that take no ink, backslashes, marks of emphasis, quotes and headings) does not
 // count, nor do blanks within, nor how letters, colons and brackets are written.
-func looksLikeTalk(line string) bool {
+func looksLikeStructure(line string) bool {
 	line = plaintext.TrimInvisible(plaintext.Clean(line), "\\*_#>~`")
 	first, _ := utf8.DecodeRuneInString(line)
 	switch plaintext.PlainRune(first) {
 	case '[':
 		head := plainHead(line)
-		for _, known := range talkHeads {
+		for _, known := range blockHeads {
 			if rest, ok := strings.CutPrefix(head, known); ok && strings.HasPrefix(rest, "]") {
 				return true
 			}

@@ -1,4 +1,4 @@
-package window_test
+package view_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -29,7 +30,7 @@ type crewOf struct {
 }
 
 type member struct {
-	window.View
+	crewview.View
 	counts bool           // the whole backlog is read, so that the plan's counts are exact
 	news   map[string]int // by mark, how often it was shown as new
 }
@@ -142,7 +143,7 @@ func (c *crewOf) catchUpOn(m *member) {
 		if tries == 10 {
 			c.t.Fatalf("turn %d of %s: no summary is enough: %+v lacks %+v", c.turns, m.Name, plan.Role, plan.Role.Lacks)
 		}
-		if e := c.catchUp(plan, m.View); m.Role.Kind == window.RoleMemory && e.PartType == continuo.PartNotes {
+		if e := c.catchUp(plan, m.View); m.Role.Kind == crewview.Memory && e.PartType == continuo.PartNotes {
 			m.Role.Notes = e.Seq
 		}
 	}
@@ -152,25 +153,25 @@ func (c *crewOf) catchUpOn(m *member) {
 func (c *crewOf) look(m *member) *continuo.Plan {
 	c.t.Helper()
 	in := window.Input{At: int64(len(c.list)), Counter: chars{}}
-	plan, err := window.Build(c.entries, m.View, in)
+	plan, err := m.View.Build(c.entries, in)
 	if err != nil {
 		c.t.Fatalf("turn %d of %s: %v", c.turns, m.Name, err)
 	}
 	checkRole(c.t, plan, m.View)
-	if again, err := window.Build(c.entries, m.View, in); err != nil || !reflect.DeepEqual(again, plan) {
+	if again, err := m.View.Build(c.entries, in); err != nil || !reflect.DeepEqual(again, plan) {
 		c.t.Fatalf("turn %d of %s: two builds differ (%v)", c.turns, m.Name, err)
 	}
 	text := textOf(plan)
 	if len(plan.Messages) > 0 && c.original != "" && !strings.Contains(text, c.original) {
 		c.t.Fatalf("turn %d of %s: the original request is out of sight:\n%s", c.turns, m.Name, text)
 	}
-	if m.Role.Kind == window.RoleMemory && m.Role.Notes > 0 && !strings.Contains(text, c.list[m.Role.Notes-1].Content.String()) {
+	if m.Role.Kind == crewview.Memory && m.Role.Notes > 0 && !strings.Contains(text, c.list[m.Role.Notes-1].Content.String()) {
 		c.t.Fatalf("turn %d of %s: its notes are out of sight:\n%s", c.turns, m.Name, text)
 	}
 	if mark := c.newestRequest(plan.At); mark != "" && !strings.Contains(text, mark) {
 		c.t.Fatalf("turn %d of %s: the newest message of the user, %s, is out of sight:\n%s", c.turns, m.Name, mark, text)
 	}
-	if m.Role.Kind == window.RoleDelta && !m.Role.Whole {
+	if m.Role.Kind == crewview.Delta && !m.Role.Whole {
 		c.checkRepeated(m, text)
 	}
 	if c.t.Failed() {
@@ -273,13 +274,11 @@ func (c *crewOf) finish() (misses int) {
 	return misses
 }
 
-func newCrew(t *testing.T, random *rand.Rand, views ...window.View) *crewOf {
+func newCrew(t *testing.T, random *rand.Rand, views ...crewview.View) *crewOf {
 	c := &crewOf{entries: &entries{}, t: t, random: random, foreign: map[string]string{}}
 	for i, view := range views {
 		name := fmt.Sprint("role", i)
-		role := *view.Role
-		role.Name = name
-		view.Name, view.Role = "role:"+name, &role
+		view.Name, view.Role.Name = "role:"+name, name
 		c.roles = append(c.roles, &member{View: view, news: map[string]int{}})
 	}
 	return c
@@ -290,7 +289,7 @@ func newCrew(t *testing.T, random *rand.Rand, views ...window.View) *crewOf {
 func TestEveryRoleIsShownEveryMessageOnce(t *testing.T) {
 	for _, backlog := range []int64{2048, 40, 9, 2} {
 		t.Run(fmt.Sprint(backlog), func(t *testing.T) {
-			window.SetMaxBacklog(t, backlog)
+			crewview.SetMaxBacklog(t, backlog)
 			for seed := range uint64(12) {
 				showEverything(t, seed, backlog > 1000)
 			}
@@ -301,9 +300,9 @@ func TestEveryRoleIsShownEveryMessageOnce(t *testing.T) {
 // showEverything lets a crew take turns over a log that is made up by a seed.
 func showEverything(t *testing.T, seed uint64, counts bool) {
 	t.Helper()
-	kinds := []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory}
+	kinds := []crewview.Kind{crewview.Delta, crewview.Full, crewview.Window, crewview.Summary, crewview.Memory}
 	random := rand.New(rand.NewPCG(seed, 7))
-	var views []window.View
+	var views []crewview.View
 	for range 3 {
 		view := roleView(kinds[random.IntN(len(kinds))], newest(random.IntN(6)))
 		view.Limits = []window.Limits{{}, {Chars: 1500 + random.IntN(3000)}, {Tokens: 500 + random.IntN(1000)}, {Chars: 4000, Tokens: 900}}[random.IntN(4)]
@@ -327,7 +326,7 @@ func showEverything(t *testing.T, seed uint64, counts bool) {
 		if random.IntN(5) == 0 {
 			m.Role.Reminder = strings.Repeat("remember. ", random.IntN(60))
 		}
-		if m.Role.Kind == window.RoleMemory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
+		if m.Role.Kind == crewview.Memory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
 			c.summary(1, m.Role.Cursor, m.Role.Name, "my notes", "a decision")
 			m.Role.Notes = int64(len(c.list))
 		}

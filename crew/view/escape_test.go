@@ -1,4 +1,4 @@
-package window
+package view
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 func TestWhatLooksLikeStructureIsEscaped(t *testing.T) {
@@ -25,7 +26,7 @@ func TestWhatLooksLikeStructureIsEscaped(t *testing.T) {
 	} {
 		for _, before := range []string{"", "text\n", "text\r", "text\r\n", "text\v", "text\f", "text\u0085", "text\u2028", "text\u2029", "\x1c"} {
 			text := before + line + "\nrest"
-			if escaped := escapeTalk(text); escaped != before+`\`+line+"\nrest" {
+			if escaped := escape(text); escaped != before+`\`+line+"\nrest" {
 				t.Errorf("%q became %q", text, escaped)
 			}
 		}
@@ -34,24 +35,24 @@ func TestWhatLooksLikeStructureIsEscaped(t *testing.T) {
 		"Users: all of them", "User", "The user: him", "Username: x", "assistants:", "User (a) and (b) agree", "Use: this", "[Recent changes]",
 		"[Moreover] x", "[NOTES to self]", "see [NOTES]", `C:\User: x`, "用户: 你好", "- [x] done", "A: B",
 	} {
-		if escaped := escapeTalk(line); escaped != line {
+		if escaped := escape(line); escaped != line {
 			t.Errorf("%q needs no escape, and became %q", line, escaped)
 		}
 	}
 }
 
-func FuzzEscapeTalk(f *testing.F) {
+func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"User: x\n\\User: y", "[MORE] 1\r[NOTES]", "\\\\ \u200bAssistant （x）：", "plain", "\u2028\\[recent]", "user\n:"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		escaped := escapeTalk(text)
-		if back := unescapeTalk(escaped); back != text {
+		escaped := escape(text)
+		if back := unescape(escaped); back != text {
 			t.Fatalf("%q became %q, and that %q", text, escaped, back)
 		}
 		for start := 0; start < len(escaped); {
-			end, next := talkLine(escaped, start)
-			if line := escaped[start:end]; looksLikeTalk(line) && !strings.HasPrefix(line, `\`) {
+			end, next := nextLine(escaped, start)
+			if line := escaped[start:end]; looksLikeStructure(line) && !strings.HasPrefix(line, `\`) {
 				t.Fatalf("%q has the line %q", escaped, line)
 			}
 			start = next
@@ -62,13 +63,13 @@ func FuzzEscapeTalk(f *testing.F) {
 // said is a message as a reader of a role's text finds it.
 type said struct{ label, body string }
 
-// readTalk reads a text as its form says: a message begins at a line with a label, and ends before the blank line that
+// readText reads a text as its form says: a message begins at a line with a label, and ends before the blank line that
 // the next one, or a line in brackets, stands behind.
-func readTalk(text string) (messages []said, marks []string) {
+func readText(text string) (messages []said, marks []string) {
 	var starts [][2]int // of structural lines
 	for start := 0; start < len(text); {
-		end, next := talkLine(text, start)
-		if line := text[start:end]; label.MatchString(line) || strings.HasPrefix(line, "[") && looksLikeTalk(line) {
+		end, next := nextLine(text, start)
+		if line := text[start:end]; label.MatchString(line) || strings.HasPrefix(line, "[") && looksLikeStructure(line) {
 			starts = append(starts, [2]int{start, end})
 		}
 		start = next
@@ -83,7 +84,7 @@ func readTalk(text string) (messages []said, marks []string) {
 			whole = strings.TrimSuffix(text[at[0]:until], "\n")
 		}
 		if name := label.FindString(whole); name != "" {
-			messages = append(messages, said{name, unescapeTalk(strings.TrimPrefix(whole[len(name):], " "))})
+			messages = append(messages, said{name, unescape(strings.TrimPrefix(whole[len(name):], " "))})
 		} else {
 			marks = append(marks, text[at[0]:at[1]])
 		}
@@ -151,12 +152,12 @@ func TestATextIsReadBackAsTheMessagesThatItHas(t *testing.T) {
 			}
 			log, want = append(log, e), append(want, said{name, e.Content.String()})
 		}
-		view := View{Name: "role:x", LowWater: 1, Role: &RoleView{Name: "x", Kind: RoleFull, Reminder: hostile(random)}}
-		plan, err := Build(log, view, Input{At: int64(len(log)), Counter: letters{}})
+		view := View{View: window.View{Name: "role:x", LowWater: 1}, Role: Role{Name: "x", Kind: Full, Reminder: hostile(random)}}
+		plan, err := view.Build(log, window.Input{At: int64(len(log)), Counter: letters{}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, marks := readTalk(plan.Messages[0].Content.String())
+		got, marks := readText(plan.Messages[0].Content.String())
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: from\n%s\nread %q\nwant %q", seed, plan.Messages[0].Content.String(), got, want)
 		}
@@ -179,12 +180,12 @@ func TestNamesHaveNoStructure(t *testing.T) {
 func TestTheBestThatFitsIsCut(t *testing.T) {
 	text := strings.Repeat("0123456789\n", 500)
 	for room := 200; room < 3000; room += 177 {
-		body, ok := cutTo(text, budget{Limits{Chars: room}}, func(body string) bool { return len(body) <= room })
+		body, ok := cutTo(text, window.Limits{Chars: room}, func(body string) bool { return len(body) <= room })
 		if !ok || len(body) > room || len(body) < room/2 || !strings.HasPrefix(text, body[:20]) || !strings.HasSuffix(text, body[len(body)-10:]) {
 			t.Errorf("room for %d: %v, %d characters: %q", room, ok, len(body), body)
 		}
 	}
-	if _, ok := cutTo(text, budget{Limits{Chars: 40}}, func(body string) bool { return len(body) <= 40 }); ok {
+	if _, ok := cutTo(text, window.Limits{Chars: 40}, func(body string) bool { return len(body) <= 40 }); ok {
 		t.Error("less than the least was said to fit")
 	}
 }
@@ -199,13 +200,13 @@ func TestCheckFitsAndBuildAgreeOnRoles(t *testing.T) {
 			{Seq: 3, Role: continuo.User, Content: message},
 		}
 		for kind := range 2 {
-			view := View{Name: "role:x", LowWater: 0.6, Limits: Limits{Chars: 4000}, Role: &RoleView{Name: "x", Kind: RoleFull, Reminder: strings.Repeat("be good ", 200)}}
+			view := View{View: window.View{Name: "role:x", LowWater: 0.6, Limits: window.Limits{Chars: 4000}}, Role: Role{Name: "x", Kind: Full, Reminder: strings.Repeat("be good ", 200)}}
 			if kind == 1 {
-				view.Limits = Limits{Tokens: 4000}
+				view.Limits = window.Limits{Tokens: 4000}
 			}
-			in := Input{At: 3, Counter: letters{}}
-			fits := CheckFits(view, in, message)
-			_, err := Build(log, view, in)
+			in := window.Input{At: 3, Counter: letters{}}
+			fits := view.CheckFits(in, message)
+			_, err := view.Build(log, in)
 			if fits == nil && err != nil {
 				t.Errorf("a message of %d characters was let in, and then: %v", size, err)
 			}

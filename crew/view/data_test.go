@@ -1,4 +1,4 @@
-package window_test
+package view_test
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
+	crewview "github.com/continuo-log/continuo/crew/view"
 )
 
 // groupChat is a conversation of the shared data.
@@ -30,7 +30,7 @@ func groupChats(t *testing.T, file string, each func(groupChat)) {
 	t.Helper()
 	folder := os.Getenv("CONTINUO_DATA")
 	if folder == "" {
-		folder = filepath.Join("..", "..", "shared", "data")
+		folder = filepath.Join("..", "..", "..", "shared", "data")
 	}
 	packed, err := os.Open(filepath.Join(folder, file))
 	if err != nil {
@@ -60,7 +60,7 @@ func groupChats(t *testing.T, file string, each func(groupChat)) {
 // part; all of them, whole, with CONTINUO_LONG=1.
 func TestGroupChatsThroughEveryView(t *testing.T) {
 	for _, file := range []string{"irc.jsonl.gz", "multi-agent.jsonl.gz"} {
-		for _, kind := range []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory} {
+		for _, kind := range []crewview.Kind{crewview.Delta, crewview.Full, crewview.Window, crewview.Summary, crewview.Memory} {
 			t.Run(strings.TrimSuffix(file, ".jsonl.gz")+" "+string(kind), func(t *testing.T) {
 				t.Parallel()
 				chats, messages, news, misses, rows := 0, 0, 0, 0, int64(0)
@@ -93,7 +93,7 @@ func TestGroupChatsThroughEveryView(t *testing.T) {
 }
 
 // replay appends a chat's messages, marked, and lets the roles take their turns between them.
-func (c *crewOf) replay(chat groupChat, kind window.RoleKind) (rows int64) {
+func (c *crewOf) replay(chat groupChat, kind crewview.Kind) (rows int64) {
 	for i, message := range chat.Messages {
 		if len(message.Content) > 4000 && message.Role == "user" {
 			message.Content = message.Content[:4000] // the newest of the user has to fit whole
@@ -112,7 +112,7 @@ func (c *crewOf) replay(chat groupChat, kind window.RoleKind) (rows int64) {
 			if i%[]int{7, 13, 120}[at] != 0 {
 				continue
 			}
-			if kind == window.RoleMemory && m.Role.Cursor > 30 && i%5 == 0 {
+			if kind == crewview.Memory && m.Role.Cursor > 30 && i%5 == 0 {
 				c.summary(1, m.Role.Cursor-10, m.Role.Name, fmt.Sprint("notes at ", i))
 				m.Role.Notes = int64(len(c.list))
 			}

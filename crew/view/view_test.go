@@ -1,4 +1,4 @@
-package window_test
+package view_test
 
 import (
 	"errors"
@@ -8,22 +8,32 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/window"
 )
 
 // roleView is a view of the role "builder" without limits.
-func roleView(kind window.RoleKind, change ...func(*window.View)) window.View {
-	view := window.View{Name: "role:builder", LowWater: 1, Role: &window.RoleView{Name: "builder", Kind: kind}}
+func roleView(kind crewview.Kind, change ...func(*crewview.View)) crewview.View {
+	view := crewview.View{View: window.View{Name: "role:builder", LowWater: 1}, Role: crewview.Role{Name: "builder", Kind: kind}}
 	for _, c := range change {
 		c(&view)
 	}
 	return view
 }
 
-func cursorAt(seq int64) func(*window.View) { return func(v *window.View) { v.Role.Cursor = seq } }
-func remembers(v *window.View)              { v.Role.Remembers = true }
-func charsAtMost(n int) func(*window.View)  { return func(v *window.View) { v.Limits.Chars = n } }
-func newest(n int) func(*window.View)       { return func(v *window.View) { v.Role.Newest = n } }
+func cursorAt(seq int64) func(*crewview.View) {
+	return func(v *crewview.View) { v.Role.Cursor = seq }
+}
+
+func charsAtMost(n int) func(*crewview.View) {
+	return func(v *crewview.View) { v.Limits.Chars = n }
+}
+
+func newest(n int) func(*crewview.View) {
+	return func(v *crewview.View) { v.Role.Newest = n }
+}
+
+func remembers(v *crewview.View) { v.Role.Remembers = true }
 
 // says appends what a role says.
 func (l *entries) says(role, text string) *continuo.Entry {
@@ -57,9 +67,9 @@ func (l *entries) summary(from, through int64, role, text string, decisions ...s
 }
 
 // shown builds a plan for a role and returns its text.
-func (l *entries) shown(t *testing.T, view window.View) (string, *continuo.Plan) {
+func (l *entries) shown(t *testing.T, view crewview.View) (string, *continuo.Plan) {
 	t.Helper()
-	plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,23 +90,23 @@ func textOf(plan *continuo.Plan) string {
 }
 
 // catchUp appends what a plan lacks, as the engine does before a role is asked, and returns it; nil where it lacks nothing.
-func (l *entries) catchUp(plan *continuo.Plan, view window.View) *continuo.Entry {
+func (l *entries) catchUp(plan *continuo.Plan, view crewview.View) *continuo.Entry {
 	lack := plan.Role.Lacks
 	if lack == nil {
 		return nil
 	}
-	if view.Role.Kind == window.RoleSummary {
+	if view.Role.Kind == crewview.Summary {
 		return l.summary(lack.From, lack.Through, "", "the summary")
 	}
 	e := l.summary(lack.From, lack.Through, view.Role.Name, "the notes")
-	if view.Role.Kind != window.RoleMemory {
+	if view.Role.Kind != crewview.Memory {
 		e.PartType, e.Content, e.Summary.Messages = continuo.PartCatchUp, continuo.Text("the catch-up"), lack.Messages
 	}
 	return e
 }
 
 // checkRole holds every plan of a role to what holds for all.
-func checkRole(t *testing.T, plan *continuo.Plan, view window.View) {
+func checkRole(t *testing.T, plan *continuo.Plan, view crewview.View) {
 	t.Helper()
 	totals, role := plan.Totals, plan.Role
 	if l := view.Limits; l.Chars > 0 && totals.Chars > l.Chars || l.Tokens > 0 && totals.Tokens > l.Tokens {
@@ -168,7 +178,7 @@ func TestTheDocumentsExamples(t *testing.T) {
 	t.Run("first role", func(t *testing.T) {
 		l := &entries{}
 		l.user("Build a Flask app")
-		text, plan := l.shown(t, roleView(window.RoleDelta))
+		text, plan := l.shown(t, roleView(crewview.Delta))
 		expect(t, text, "User: Build a Flask app")
 		if plan.Role.News != 1 {
 			t.Errorf("%+v", plan.Role)
@@ -180,14 +190,14 @@ func TestTheDocumentsExamples(t *testing.T) {
 			Role: continuo.Assistant, Author: &continuo.Author{RoleName: "backend", DisplayName: "Backend Dev"},
 			Content: continuo.Text("I'll structure the app with blueprints..."),
 		})
-		text, _ := l.shown(t, roleView(window.RoleDelta))
+		text, _ := l.shown(t, roleView(crewview.Delta))
 		expect(t, text, "Assistant (Backend Dev): I'll structure the app with blueprints...")
 	})
 	t.Run("placeholders", func(t *testing.T) {
 		l := &entries{}
 		l.says("a", continuo.Placeholder)
 		l.says("b", " "+continuo.Placeholder+"\n")
-		text, plan := l.shown(t, roleView(window.RoleDelta))
+		text, plan := l.shown(t, roleView(crewview.Delta))
 		expect(t, text, "")
 		expectVerdicts(t, plan, "1-2 excluded placeholder")
 		if len(plan.Messages) != 0 || plan.Role.News != 0 || plan.Role.Through != 2 {
@@ -197,7 +207,7 @@ func TestTheDocumentsExamples(t *testing.T) {
 	t.Run("reminder", func(t *testing.T) {
 		l := &entries{}
 		l.user("Can you refactor this?")
-		text, _ := l.shown(t, roleView(window.RoleDelta, func(v *window.View) { v.Role.Reminder = "You are a Backend Developer..." }))
+		text, _ := l.shown(t, roleView(crewview.Delta, func(v *crewview.View) { v.Role.Reminder = "You are a Backend Developer..." }))
 		expect(t, text, "User: Can you refactor this?\n\n[SYSTEM REMINDER]\nYou are a Backend Developer...\n[END REMINDER]")
 	})
 }
@@ -221,24 +231,24 @@ func TestKindsOfViews(t *testing.T) {
 	news := "Assistant (The reviewer): looks good\n\nUser: and now the tests\n\nAssistant (The planner): plan two"
 	seen := "User: the request\n\nAssistant (The planner): a plan\n\n"
 	for name, c := range map[string]struct {
-		view window.View
+		view crewview.View
 		want string
 	}{
-		"delta":                    {roleView(window.RoleDelta, cursorAt(3), remembers), request + news},
-		"delta, without memory":    {roleView(window.RoleDelta, cursorAt(3)), request + "Assistant (The builder): built\n\n" + news},
-		"full":                     {roleView(window.RoleFull, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
-		"full, with memory":        {roleView(window.RoleFull, cursorAt(3), remembers), seen + news},
-		"window of what is new":    {roleView(window.RoleWindow, cursorAt(3), remembers), request + "[MORE] 1 earlier message is left out.\n\n" + news},
-		"window of five":           {roleView(window.RoleWindow, cursorAt(3), newest(5)), request + "Assistant (The planner): a plan\n\nAssistant (The builder): built\n\n" + news},
-		"window of one, all seen":  {roleView(window.RoleWindow, cursorAt(7), newest(1)), request + "[MORE] 4 earlier messages are left out.\n\nAssistant (The planner): plan two\n\n" + current},
-		"summary without one":      {roleView(window.RoleSummary, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
-		"memory without notes":     {roleView(window.RoleMemory, cursorAt(3), remembers), request + news},
-		"memory, nothing to go by": {roleView(window.RoleMemory, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
-		"lost its memory":          {roleView(window.RoleDelta, cursorAt(3), remembers, func(v *window.View) { v.Role.Whole = true }), seen + "Assistant (The builder): built\n\n" + news},
-		"delta, nothing new":       {roleView(window.RoleDelta, cursorAt(7), remembers), request + current},
-		"delta, nothing kept":      {roleView(window.RoleDelta, cursorAt(7)), request + current},
-		"after a reset":            {roleView(window.RoleFull, func(v *window.View) { v.Role.Since = 4 }), news},
-		"after a reset, all seen":  {roleView(window.RoleDelta, cursorAt(7), remembers, func(v *window.View) { v.Role.Since = 4 }), "[ORIGINAL REQUEST]\nUser: and now the tests\n[END REQUEST]"},
+		"delta":                    {roleView(crewview.Delta, cursorAt(3), remembers), request + news},
+		"delta, without memory":    {roleView(crewview.Delta, cursorAt(3)), request + "Assistant (The builder): built\n\n" + news},
+		"full":                     {roleView(crewview.Full, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
+		"full, with memory":        {roleView(crewview.Full, cursorAt(3), remembers), seen + news},
+		"window of what is new":    {roleView(crewview.Window, cursorAt(3), remembers), request + "[MORE] 1 earlier message is left out.\n\n" + news},
+		"window of five":           {roleView(crewview.Window, cursorAt(3), newest(5)), request + "Assistant (The planner): a plan\n\nAssistant (The builder): built\n\n" + news},
+		"window of one, all seen":  {roleView(crewview.Window, cursorAt(7), newest(1)), request + "[MORE] 4 earlier messages are left out.\n\nAssistant (The planner): plan two\n\n" + current},
+		"summary without one":      {roleView(crewview.Summary, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
+		"memory without notes":     {roleView(crewview.Memory, cursorAt(3), remembers), request + news},
+		"memory, nothing to go by": {roleView(crewview.Memory, cursorAt(3)), seen + "Assistant (The builder): built\n\n" + news},
+		"lost its memory":          {roleView(crewview.Delta, cursorAt(3), remembers, func(v *crewview.View) { v.Role.Whole = true }), seen + "Assistant (The builder): built\n\n" + news},
+		"delta, nothing new":       {roleView(crewview.Delta, cursorAt(7), remembers), request + current},
+		"delta, nothing kept":      {roleView(crewview.Delta, cursorAt(7)), request + current},
+		"after a reset":            {roleView(crewview.Full, func(v *crewview.View) { v.Role.Since = 4 }), news},
+		"after a reset, all seen":  {roleView(crewview.Delta, cursorAt(7), remembers, func(v *crewview.View) { v.Role.Since = 4 }), "[ORIGINAL REQUEST]\nUser: and now the tests\n[END REQUEST]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, _ := talked().shown(t, c.view)
@@ -248,9 +258,9 @@ func TestKindsOfViews(t *testing.T) {
 }
 
 func TestVerdictsOfRoles(t *testing.T) {
-	_, plan := talked().shown(t, roleView(window.RoleDelta, cursorAt(3), remembers, func(v *window.View) { v.Role.Since = 1 }))
+	_, plan := talked().shown(t, roleView(crewview.Delta, cursorAt(3), remembers, func(v *crewview.View) { v.Role.Since = 1 }))
 	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_words", "5 kept new", "6 kept new", "7 kept new")
-	_, plan = talked().shown(t, roleView(window.RoleFull, cursorAt(3)))
+	_, plan = talked().shown(t, roleView(crewview.Full, cursorAt(3)))
 	expectVerdicts(t, plan, "1 kept seen", "2 kept seen", "3 excluded ui_only", "4 kept seen", "5 kept new", "6 kept new", "7 kept new")
 	if *plan.Role != (continuo.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {
 		t.Errorf("%+v", plan.Role)
@@ -264,24 +274,24 @@ func TestASummaryStandsForWhatIsOld(t *testing.T) {
 	}
 	l.summary(1, 6, "", "they said\nUser: hello")
 	l.user("message 12")
-	text, plan := l.shown(t, roleView(window.RoleSummary, cursorAt(9), newest(2)))
+	text, plan := l.shown(t, roleView(crewview.Summary, cursorAt(9), newest(2)))
 	expect(t, text, "[ORIGINAL REQUEST]\nUser: message 1\n[END REQUEST]\n\n[CONTEXT SUMMARY]\nthey said\n\\User: hello\n[RECENT]\n\n"+
 		"User: message 7\n\nUser: message 8\n\nUser: message 9\n\nUser: message 10\n\nUser: message 12")
 	expectVerdicts(t, plan, "1 kept original_request", "2-6 summarized summary", "7 kept seen", "8 kept seen", "9 kept seen", "10 kept new", "11 kept summary", "12 kept new")
 
 	// What the summary stands for and is new stands whole all the same, as long as it fits.
-	_, plan = l.shown(t, roleView(window.RoleSummary, cursorAt(2), newest(7)))
+	_, plan = l.shown(t, roleView(crewview.Summary, cursorAt(2), newest(7)))
 	expectVerdicts(t, plan, "1 kept original_request", "2 summarized summary", "3 kept new", "4 kept new", "5 kept new", "6 kept new", "7 kept new", "8 kept new", "9 kept new", "10 kept new", "11 kept summary", "12 kept new")
 	if plan.Role.News != 9 || plan.Role.Through != 12 || plan.Role.Waiting != 0 {
 		t.Errorf("%+v", plan.Role)
 	}
 	// A summary of what a reset took away is none, nor is a redacted one.
-	text, _ = l.shown(t, roleView(window.RoleSummary, func(v *window.View) { v.Role.Since = 2 }))
+	text, _ = l.shown(t, roleView(crewview.Summary, func(v *crewview.View) { v.Role.Since = 2 }))
 	if strings.Contains(text, "they said") || !strings.HasPrefix(text, "User: message 3\n") {
 		t.Errorf("after a reset: %s", text)
 	}
 	l.list[10].Redacted = &continuo.Redaction{}
-	if text, _ = l.shown(t, roleView(window.RoleSummary)); strings.Contains(text, "[RECENT]") {
+	if text, _ = l.shown(t, roleView(crewview.Summary)); strings.Contains(text, "[RECENT]") {
 		t.Errorf("with a redacted summary: %s", text)
 	}
 }
@@ -295,7 +305,7 @@ func TestNotesStandBeforeWhatIsBehindThem(t *testing.T) {
 	l.summary(1, 4, "reviewer", "what others know")
 	l.user("message 9")
 	notes := "[NOTES]\nwhat I know\nKey decisions:\n- use Go\n- no cgo\n[END NOTES]\n\n"
-	view := roleView(window.RoleMemory, cursorAt(5), remembers, func(v *window.View) { v.Role.Notes = 7 })
+	view := roleView(crewview.Memory, cursorAt(5), remembers, func(v *crewview.View) { v.Role.Notes = 7 })
 	text, plan := l.shown(t, view)
 	expect(t, text, "[ORIGINAL REQUEST]\nUser: message 1\n[END REQUEST]\n\n"+notes+"User: message 5\n\nUser: message 6\n\nUser: message 9")
 	expectVerdicts(t, plan, "1 kept original_request", "2-4 summarized notes", "5 kept seen", "6 kept new", "7 kept notes", "8 excluded ui_only", "9 kept new")
@@ -308,7 +318,7 @@ func TestNotesStandBeforeWhatIsBehindThem(t *testing.T) {
 		t.Errorf("whole: %s", text)
 	}
 	view.Role.Whole = false
-	if plan, err := window.Build(l, view, window.Input{At: 6, Counter: chars{}}); err != nil || strings.Contains(texts(plan)[0], "[NOTES]") {
+	if plan, err := view.Build(l, window.Input{At: 6, Counter: chars{}}); err != nil || strings.Contains(texts(plan)[0], "[NOTES]") {
 		t.Errorf("notes that were made later: %v, %q", err, texts(plan))
 	}
 	view.Role.Notes = 8 // another role's
@@ -336,7 +346,7 @@ func TestWhatIsTold(t *testing.T) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Hidden: true, Content: continuo.Text("for people")})
 	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(" \n")})
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(""), Reasoning: &continuo.Reasoning{Text: "hm"}})
-	text, plan := l.shown(t, roleView(window.RoleFull))
+	text, plan := l.shown(t, roleView(crewview.Full))
 	expect(t, text, "User (ann): look\n[image]\n[file]\n\nAssistant (planner): searching\ncalled search({\"q\":\"x\"}) -> User: found\n"+
 		"called read({\"path\":\""+strings.Repeat("y", 110)+"…) -> failed: no such file\n\nAssistant: half an ans\n[broke off: timeout]\n\nUser: [redacted]")
 	expectVerdicts(t, plan, "1 kept new", "2 truncated new", "3 truncated new", "4 truncated new", "5 kept new", "6 excluded failed_answer", "7 kept new",
@@ -368,7 +378,7 @@ func TestCallsAreToldOnOneLineEach(t *testing.T) {
 		result.Role, result.ToolCallID = continuo.Tool, calls[i].ID
 		l.add(result)
 	}
-	text, _ := l.shown(t, roleView(window.RoleFull))
+	text, _ := l.shown(t, roleView(crewview.Full))
 	lines := []string{"(no output)", "interrupted: may have been done", "Read x", "head 56789", "[redacted]", "ok", "ok", "ok"}
 	expect(t, text, "Assistant: called read({}) -> "+strings.Join(lines, "\ncalled read({}) -> ")+"\nand 2 more calls")
 }
@@ -378,15 +388,15 @@ func TestAWorkflowsStepIsNoTurnOfARole(t *testing.T) {
 	l.user("the request")
 	l.asks("builder", "turn_1").WorkflowID = "a-workflow"
 	l.user("more")
-	text, _ := l.shown(t, roleView(window.RoleFull))
+	text, _ := l.shown(t, roleView(crewview.Full))
 	expect(t, text, "User: the request\n\nUser: more")
 }
 
 func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
-	for _, change := range []func(*window.View){
-		func(v *window.View) { v.Role.Kind = "all" }, func(v *window.View) { v.Role.Name = "" }, cursorAt(-1), newest(-1),
+	for _, change := range []func(*crewview.View){
+		func(v *crewview.View) { v.Role.Kind = "all" }, func(v *crewview.View) { v.Role.Name = "" }, cursorAt(-1), newest(-1),
 	} {
-		if _, err := window.Build(talked(), roleView(window.RoleFull, change), window.Input{At: 7, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+		if _, err := roleView(crewview.Full, change).Build(talked(), window.Input{At: 7, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -395,7 +405,7 @@ func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
 func TestAnEmptyConversationShowsNothing(t *testing.T) {
 	for at := range int64(3) {
 		l := talked()
-		plan, err := window.Build(l, roleView(window.RoleFull, func(v *window.View) { v.Role.Since, v.Role.Reminder = 5, "be good" }), window.Input{At: at, Counter: chars{}})
+		plan, err := roleView(crewview.Full, func(v *crewview.View) { v.Role.Since, v.Role.Reminder = 5, "be good" }).Build(l, window.Input{At: at, Counter: chars{}})
 		if err != nil || len(plan.Messages) != 0 || plan.Role.News != 0 || len(plan.Items) > 1 {
 			t.Errorf("at %d: %v, %+v", at, err, plan)
 		}

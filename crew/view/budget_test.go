@@ -1,4 +1,4 @@
-package window_test
+package view_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -18,7 +19,7 @@ func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
 	l.call(strings.Repeat("a line of output\n", 300))
 	l.list[2].TurnID, l.list[2].Author, l.list[3].TurnID = "turn_1", &continuo.Author{RoleName: "builder"}, "turn_1"
 	l.user("more, meanwhile")
-	view := roleView(window.RoleFull, func(v *window.View) { v.PreviewChars = 300 })
+	view := roleView(crewview.Full, func(v *crewview.View) { v.PreviewChars = 300 })
 	text, plan := l.shown(t, view)
 	expect(t, text, "User: the request")
 	expectVerdicts(t, plan, "1 kept new", "2 excluded ui_only", "3 kept open_group", "4 kept open_group", "5 excluded after_ask")
@@ -33,7 +34,7 @@ func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
 	}
 	view.Limits.Chars = 100
 	var overflow *continuo.OverflowError
-	if _, err := window.Build(l, view, window.Input{At: 5, Counter: chars{}}); !errors.As(err, &overflow) || overflow.OpenGroup.Messages == 0 {
+	if _, err := view.Build(l, window.Input{At: 5, Counter: chars{}}); !errors.As(err, &overflow) || overflow.OpenGroup.Messages == 0 {
 		t.Errorf("got %v", err)
 	}
 	// Of a longer turn the oldest groups go, and the newest stays.
@@ -50,7 +51,7 @@ func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
 	}
 	// When the turn is over there is no ask any more.
 	l.concludes("builder", "turn_1", "done")
-	text, plan = l.shown(t, roleView(window.RoleDelta, cursorAt(2), remembers))
+	text, plan = l.shown(t, roleView(crewview.Delta, cursorAt(2), remembers))
 	expect(t, text, "[ORIGINAL REQUEST]\nUser: the request\n[END REQUEST]\n\nUser: more, meanwhile")
 	if plan.Role.Through != int64(len(l.list)) || plan.Cycle != 0 {
 		t.Errorf("%+v", plan.Role)
@@ -62,9 +63,9 @@ func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 	for i := range 40 {
 		l.user(fmt.Sprintf("message %d: %s", i, strings.Repeat("x", 50)))
 	}
-	view := roleView(window.RoleFull, func(v *window.View) { v.Limits.Tokens, v.LowWater, v.PreviewChars = 800, 0.6, 200 })
+	view := roleView(crewview.Full, func(v *crewview.View) { v.Limits.Tokens, v.LowWater, v.PreviewChars = 800, 0.6, 200 })
 	build := func() *continuo.Plan {
-		plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 
 // The known failure: a role whose view holds less than what the others say answered ever older messages.
 func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
-	for _, kind := range []window.RoleKind{window.RoleDelta, window.RoleFull, window.RoleWindow, window.RoleSummary, window.RoleMemory} {
+	for _, kind := range []crewview.Kind{crewview.Delta, crewview.Full, crewview.Window, crewview.Summary, crewview.Memory} {
 		l := &entries{}
 		l.user("the request")
 		for i := range 300 { // between two turns
@@ -121,7 +122,7 @@ func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 		var summary *continuo.Entry
 		for ; plan.Role.Waiting > 0; _, plan = l.shown(t, view) { // the summary takes room too
 			summary = l.catchUp(plan, view)
-			if kind == window.RoleMemory {
+			if kind == crewview.Memory {
 				view.Role.Notes = summary.Seq
 			}
 		}
@@ -152,7 +153,7 @@ func TestAWindowShowsAsManyAsItSays(t *testing.T) {
 	for most, least := range map[int]int{5: 5, 20: 12} {
 		l := &entries{}
 		l.user("the request")
-		view := roleView(window.RoleWindow, newest(most), func(v *window.View) { v.LowWater, v.Role.Messages = 0.6, true })
+		view := roleView(crewview.Window, newest(most), func(v *crewview.View) { v.LowWater, v.Role.Messages = 0.6, true })
 		reached := false
 		for round := range 30 {
 			for i := range 4 {
@@ -186,7 +187,7 @@ func TestOneMessageThatDoesNotFitIsShownAsHeadAndTail(t *testing.T) {
 	l.user("the request")
 	l.says("other", "begin "+strings.Repeat("middle ", 2000)+"end")
 	l.says("other", "behind it")
-	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(1000)))
+	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(1000)))
 	if !strings.Contains(text, "begin middle") || !strings.Contains(text, "middle end") || !strings.Contains(text, "characters left out") || len(text) < 500 {
 		t.Errorf("shown: %s", text)
 	}
@@ -200,7 +201,7 @@ func TestTheOriginalRequestIsCutToAQuarter(t *testing.T) {
 	l := &entries{}
 	l.user("first words " + strings.Repeat("of many ", 1000) + "last words")
 	l.user("short")
-	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(2000)))
+	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(2000)))
 	if !strings.HasPrefix(text, "[ORIGINAL REQUEST]\nUser: first words") || !strings.Contains(text, "last words\n[END REQUEST]\n\nUser: short") || len(text) > 550 {
 		t.Errorf("shown: %s", text)
 	}
@@ -212,21 +213,21 @@ func TestTheNewestUserMessageIsNeverCut(t *testing.T) {
 	l.user("the request")
 	l.says("other", strings.Repeat("long ", 400))
 	l.user("whole " + strings.Repeat("word ", 100))
-	text, _ := l.shown(t, roleView(window.RoleFull, charsAtMost(900)))
+	text, _ := l.shown(t, roleView(crewview.Full, charsAtMost(900)))
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) {
 		t.Errorf("shown: %s", text)
 	}
 	// What is before it is cut, and is left to a summary where that is not enough.
-	text, plan := l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(1200)))
+	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(1200)))
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 0 || plan.Role.Through != 3 || strings.Contains(text, "[MORE]") {
 		t.Errorf("%+v: %s", plan.Role, text)
 	}
-	text, plan = l.shown(t, roleView(window.RoleDelta, cursorAt(1), remembers, charsAtMost(900)))
+	text, plan = l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(900)))
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 1 || plan.Role.Through != 1 {
 		t.Errorf("%+v: %s", plan.Role, text)
 	}
 	var overflow *continuo.OverflowError
-	if _, err := window.Build(l, roleView(window.RoleFull, charsAtMost(400)), window.Input{At: 3, Counter: chars{}}); !errors.As(err, &overflow) || overflow.NewestUser.Chars < 500 {
+	if _, err := roleView(crewview.Full, charsAtMost(400)).Build(l, window.Input{At: 3, Counter: chars{}}); !errors.As(err, &overflow) || overflow.NewestUser.Chars < 500 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -236,7 +237,7 @@ func TestAnOpenGroupOfOthersWaits(t *testing.T) {
 	l.user("the request")
 	l.call("one", "two")
 	l.list = l.list[:3]
-	_, plan := l.shown(t, roleView(window.RoleDelta))
+	_, plan := l.shown(t, roleView(crewview.Delta))
 	expectVerdicts(t, plan, "1 kept new", "2-3 dropped next_turn")
 	if plan.Role.Through != 1 || plan.Role.Waiting != 1 {
 		t.Errorf("%+v", plan.Role)
@@ -251,7 +252,7 @@ func TestADeltaReadsFewRows(t *testing.T) {
 			l.user("the request")
 		}
 	}
-	for kind, most := range map[window.RoleKind]int{window.RoleDelta: 20, window.RoleWindow: 2200, window.RoleFull: 2400} {
+	for kind, most := range map[crewview.Kind]int{crewview.Delta: 20, crewview.Window: 2200, crewview.Full: 2400} {
 		l.rows = 0
 		text, plan := l.shown(t, roleView(kind, cursorAt(int64(len(l.list)-3)), newest(20), charsAtMost(4000)))
 		if l.rows > most || plan.Totals.RowsRead > int64(l.rows) || !strings.Contains(text, "the request") {

@@ -1,4 +1,4 @@
-package window_test
+package view_test
 
 import (
 	"fmt"
@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/window"
 )
 
 // crewTalk lets four roles talk for so many rounds, each with the same view, and returns which share of the bytes of their
 // requests extends the role's request before, and how large a request is on average. Summaries are made as the engine
 // makes them.
-func crewTalk(tb testing.TB, view window.View, rounds, answerChars int) (share float64, size int) {
+func crewTalk(tb testing.TB, view crewview.View, rounds, answerChars int) (share float64, size int) {
 	tb.Helper()
 	l := &entries{}
 	l.user("Write the program that we spoke of, and keep to the plan.")
-	roles := make([]window.View, 4)
+	roles := make([]crewview.View, 4)
 	for i := range roles {
-		role := *view.Role
-		role.Name = fmt.Sprint("role", i)
 		roles[i] = view
-		roles[i].Name, roles[i].Role = "role:"+role.Name, &role
+		roles[i].Role.Name = fmt.Sprint("role", i)
+		roles[i].Name = "role:" + roles[i].Role.Name
 	}
-	build := func(view window.View) *continuo.Plan {
-		plan, err := window.Build(l, view, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	build := func(view crewview.View) *continuo.Plan {
+		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -76,20 +76,20 @@ func commonPrefix(x, y string) int {
 // extends the request before. A delta repeats nothing but the request of the user.
 var crewViews = []struct {
 	name   string
-	kind   window.RoleKind
+	kind   crewview.Kind
 	newest int
 	least  float64
 }{
-	{"full", window.RoleFull, 0, 0.95},
-	{"window 200", window.RoleWindow, 200, 0.93},
-	{"window 20", window.RoleWindow, 20, 0.5},
-	{"summary", window.RoleSummary, 20, 0.93},
-	{"memory", window.RoleMemory, 0, 0.93},
-	{"delta", window.RoleDelta, 0, 0.05},
+	{"full", crewview.Full, 0, 0.95},
+	{"window 200", crewview.Window, 200, 0.93},
+	{"window 20", crewview.Window, 20, 0.5},
+	{"summary", crewview.Summary, 20, 0.93},
+	{"memory", crewview.Memory, 0, 0.93},
+	{"delta", crewview.Delta, 0, 0.05},
 }
 
-func crewView(kind window.RoleKind, newest int, messages bool) window.View {
-	return roleView(kind, func(v *window.View) {
+func crewView(kind crewview.Kind, newest int, messages bool) crewview.View {
+	return roleView(kind, func(v *crewview.View) {
 		v.Limits.Chars, v.LowWater, v.PreviewChars = 120_000, 0.6, 1200
 		v.Role.Newest, v.Role.Messages = newest, messages
 	})
@@ -99,7 +99,7 @@ func crewView(kind window.RoleKind, newest int, messages bool) window.View {
 func TestRequestsOfRolesExtendTheOnesBefore(t *testing.T) {
 	for _, of := range crewViews {
 		for form, messages := range map[string]bool{"messages": true, "text": false} {
-			if !messages && of.kind != window.RoleFull {
+			if !messages && of.kind != crewview.Full {
 				continue // it is measured in the same way
 			}
 			t.Run(of.name+" as "+form, func(t *testing.T) {

@@ -1,0 +1,112 @@
+package view
+
+import (
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// arrangement is what a request shows: a layout of the messages, and behind it the role's own open turn.
+type arrangement struct {
+	layout
+	turn    []shaped
+	turnCut string // the limit for which the turn was cut down; "" for none
+}
+
+// shaped is a group of the role's own turn at its level, or, without a unit, the marker of a gap.
+type shaped struct {
+	unit     *window.Unit
+	level    window.Level
+	messages []continuo.Message
+}
+
+// turnLeftOut stands in the place of the oldest messages of a role's own turn.
+const turnLeftOut = moreBegin + " Earlier tool calls of your turn are left out."
+
+// arrange decides what a role is shown, and how the messages of its own turn are cut down.
+func (p *planner) arrange() (arrangement, error) {
+	turn := p.backlog.turn
+	// A message that was let in is not refused later because an estimate turned out too low.
+	for _, limits := range []window.Limits{p.request.Limits(), p.request.EstimatedLimits()} {
+		if a, ok := p.withTurn(p.besideTurn(limits), limits); ok {
+			return a, nil
+		}
+		if len(turn) == 0 {
+			continue
+		}
+		newest := p.request.Shape(turn[len(turn)-1], window.Line)
+		if a, ok := p.withTurn(less(less(limits, newest.Size), p.turnMarker().Size), limits); ok {
+			return a, nil
+		}
+	}
+	var user continuo.Size
+	if newest := p.backlog.newest; newest != nil {
+		user = p.request.Shape(newest.unit, window.Whole).Size
+	}
+	var group *window.Unit
+	if len(turn) > 0 {
+		group = turn[len(turn)-1]
+	}
+	return arrangement{}, p.request.Overflow(p.request.EstimatedLimits(), user, group)
+}
+
+// withTurn lays the messages out within a room, and the role's own turn behind them within the limits.
+func (p *planner) withTurn(room, limits window.Limits) (arrangement, bool) {
+	l, ok := p.layout(room)
+	if !ok {
+		return arrangement{}, false
+	}
+	return p.cutTurn(l, limits)
+}
+
+// besideTurn is what the role's own turn leaves of the limits: the low-water mark at least.
+func (p *planner) besideTurn(limits window.Limits) window.Limits {
+	var taken continuo.Size
+	for _, u := range p.backlog.turn {
+		taken = taken.Add(p.request.Shape(u, window.Whole).Size)
+	}
+	low := p.lowered(limits)
+	return less(limits, continuo.Size{Chars: min(taken.Chars, limits.Chars-low.Chars), Tokens: min(taken.Tokens, limits.Tokens-low.Tokens)})
+}
+
+// turnMarker stands in a gap of the role's own turn.
+func (p *planner) turnMarker() continuo.Message {
+	m := continuo.Message{Role: continuo.User, Content: continuo.Text(turnLeftOut)}
+	m.Size = p.request.Measure(&m)
+	return m
+}
+
+// cutTurn cuts the messages of the role's own turn down until they fit behind a layout: full outputs become previews,
+// previews one line, and then the oldest groups go. It reports false where not even the newest fits.
+func (p *planner) cutTurn(l layout, limits window.Limits) (arrangement, bool) {
+	shape := func(u *window.Unit, to window.Level) shaped {
+		return shaped{unit: u, level: to, messages: p.request.Shape(u, to).Messages}
+	}
+	sizeOf := func(s shaped) continuo.Size { return p.request.Shape(s.unit, s.level).Size }
+	turn := make([]shaped, len(p.backlog.turn))
+	total := p.sizeOfLayout(l)
+	for i, u := range p.backlog.turn {
+		turn[i] = shape(u, window.Whole)
+		total = total.Add(sizeOf(turn[i]))
+	}
+	a := arrangement{layout: l, turnCut: limits.Exceeded(total)}
+	for _, to := range []window.Level{window.Preview, window.Line} {
+		for i := 0; i < len(turn) && limits.Exceeded(total) != ""; i++ {
+			cut := shape(turn[i].unit, to)
+			total = total.Less(sizeOf(turn[i])).Add(sizeOf(cut))
+			turn[i] = cut
+		}
+	}
+	marker := p.turnMarker()
+	for gone := 0; len(turn) > 1 && limits.Exceeded(total) != ""; gone++ {
+		if gone == 0 {
+			total = total.Add(marker.Size)
+		}
+		total = total.Less(sizeOf(turn[0]))
+		turn = turn[1:]
+	}
+	if len(turn) < len(p.backlog.turn) {
+		turn = append([]shaped{{messages: []continuo.Message{marker}}}, turn...)
+	}
+	a.turn = turn
+	return a, limits.Exceeded(total) == ""
+}

@@ -1,0 +1,210 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// The reasons of verdicts in views of roles, besides those of package window.
+const (
+	reasonNew         = "new"
+	reasonSeen        = "seen"
+	reasonOriginal    = "original_request"
+	reasonOwnWords    = "own_words"
+	reasonFailed      = "failed_answer"
+	reasonBeforeReset = "before_reset"
+	reasonAfterCue    = "after_ask"
+	reasonNextTurn    = "next_turn"
+	reasonNotes       = "notes"
+	reasonCatchUp     = "catch_up"
+)
+
+// items gives the verdicts on all entries, by seq: those that were read, and runs of those that were not.
+func (p *planner) items(a arrangement) []continuo.PlanItem {
+	l := a.layout
+	bySeq := map[int64]continuo.PlanItem{}
+	put := func(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) {
+		bySeq[e.Seq] = window.NewItem(e, verdict, reason, after)
+	}
+	for _, e := range p.backlog.excluded {
+		put(e.Entry, continuo.Excluded, e.Reason, nil)
+	}
+	for _, part := range p.around(l) {
+		if part.entry != nil {
+			put(part.entry, verdictOf(part.cut), p.partReason(part), &part.size)
+		}
+	}
+	for i, m := range p.backlog.messages {
+		p.messageItems(l, i, m, put)
+	}
+	if p.backlog.held != nil {
+		for _, e := range p.backlog.held.unit.Entries {
+			put(e, continuo.Dropped, reasonNextTurn, nil)
+		}
+	}
+	var list []continuo.PlanItem
+	for _, item := range bySeq {
+		list = append(list, item)
+	}
+	list = append(list, p.turnItems(a)...)
+	slices.SortFunc(list, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
+	return p.fold(l, list)
+}
+
+// messageItems gives the verdicts on a message and on the results of its calls.
+func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.Entry, continuo.Verdict, string, *continuo.Size)) {
+	if i < l.first {
+		for _, e := range m.unit.Entries {
+			if p.backlog.isRequest(e.Seq) {
+				continue // a block shows it
+			}
+			verdict, reason := p.unshown(l, e.Seq)
+			put(e, verdict, reason, nil)
+		}
+		return
+	}
+	size, cut := m.size, m.short
+	if l.cut != "" && i == len(p.backlog.messages)-1 {
+		size, cut = p.sizeOf(p.textOf(m, l.cut)), true
+	}
+	size.Messages = 1
+	reason := reasonSeen
+	if m.isNew {
+		reason = reasonNew
+	}
+	for at, e := range m.unit.Entries {
+		if at == 0 {
+			put(e, verdictOf(cut), reason, &size)
+			continue
+		}
+		put(e, continuo.Truncated, reason, &continuo.Size{}) // its line stands in the message
+	}
+}
+
+func verdictOf(cut bool) continuo.Verdict {
+	if cut {
+		return continuo.Truncated
+	}
+	return continuo.Kept
+}
+
+// turnItems are the verdicts on the role's own turn.
+func (p *planner) turnItems(a arrangement) []continuo.PlanItem {
+	var items []continuo.PlanItem
+	turn := p.backlog.turn
+	shown := map[*window.Unit]bool{}
+	for _, group := range a.turn {
+		u := group.unit
+		if u == nil {
+			continue
+		}
+		shown[u] = true
+		kept := window.ReasonInWindow
+		if u.Group && u == turn[len(turn)-1] {
+			kept = window.ReasonOpenGroup
+		}
+		items = append(items, p.request.Items(u, group.level, kept, a.turnCut)...)
+	}
+	for _, u := range turn {
+		if shown[u] {
+			continue
+		}
+		for _, e := range u.Entries {
+			items = append(items, window.NewItem(e, continuo.Dropped, window.DropReason(a.turnCut), nil))
+		}
+	}
+	return items
+}
+
+// partReason says why something is shown before or behind the messages.
+func (p *planner) partReason(part part) string {
+	switch {
+	case part.request && !part.behind:
+		return reasonOriginal
+	case part.request && part.entry.Seq > p.role.Cursor:
+		return reasonNew
+	case part.request:
+		return window.ReasonLatestUser
+	}
+	return summaryReason(part.entry)
+}
+
+// summaryReason names what stands for entries.
+func summaryReason(e *continuo.Entry) string {
+	switch e.PartType {
+	case continuo.PartNotes:
+		return reasonNotes
+	case continuo.PartCatchUp:
+		return reasonCatchUp
+	}
+	return window.ReasonSummary
+}
+
+// unshown says why an entry before the messages that are shown is not.
+func (p *planner) unshown(l layout, seq int64) (continuo.Verdict, string) {
+	switch {
+	case seq <= p.role.Since:
+		return continuo.Excluded, reasonBeforeReset
+	case covers(l.summary, seq):
+		return continuo.Summarized, summaryReason(l.summary)
+	case seq > max(p.role.Cursor, p.backlog.shownThrough):
+		return continuo.Dropped, reasonNextTurn
+	case p.role.onlyNew(l.summary):
+		return continuo.Excluded, reasonSeen
+	}
+	return continuo.Dropped, window.DropReason(l.window.Limit)
+}
+
+// fold fills the gaps between items with runs of what was not read, and joins neighbours that are not shown for the
+// same reason.
+func (p *planner) fold(l layout, items []continuo.PlanItem) []continuo.PlanItem {
+	folded := []continuo.PlanItem{}
+	add := func(item continuo.PlanItem) {
+		if n := len(folded); n > 0 && folded[n-1].Verdict == item.Verdict && folded[n-1].Reason == item.Reason && !isShown(item.Verdict) {
+			last := &folded[n-1]
+			*last = continuo.PlanItem{Seq: last.Seq, Through: max(item.Seq, item.Through), Verdict: item.Verdict, Reason: item.Reason}
+			return
+		}
+		folded = append(folded, item)
+	}
+	next := int64(1)
+	unread := func(through int64) {
+		for next <= through {
+			item := continuo.PlanItem{Seq: next}
+			item.Verdict, item.Reason = p.unshown(l, next)
+			next = p.runEnd(l, next, through) + 1
+			if next-1 > item.Seq {
+				item.Through = next - 1
+			}
+			add(item)
+		}
+	}
+	for _, item := range items {
+		unread(item.Seq - 1)
+		add(item)
+		next = item.Seq + 1
+	}
+	unread(p.in.At)
+	return folded
+}
+
+// runEnd is the last seq up to through for which what is said of seq holds for all that was not read.
+func (p *planner) runEnd(l layout, seq, through int64) int64 {
+	ends := []int64{p.role.Since, p.role.Cursor, p.backlog.shownThrough}
+	if e := l.summary; e != nil {
+		ends = append(ends, e.Summary.From-1, e.Summary.Through)
+	}
+	for _, end := range ends {
+		if seq <= end {
+			through = min(through, end)
+		}
+	}
+	return through
+}
+
+func isShown(v continuo.Verdict) bool {
+	return v == continuo.Kept || v == continuo.Previewed || v == continuo.Truncated
+}

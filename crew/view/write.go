@@ -1,0 +1,114 @@
+package view
+
+import (
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+const (
+	// nothingSaid stands before a role's own turn where there is nothing that it could be shown.
+	nothingSaid = moreBegin + " Nothing has been said yet."
+	// nothingNew stands behind a role's own answer.
+	nothingNew = moreBegin + " Nothing was said since."
+)
+
+// write writes what a layout shows: a list of messages, or one message of the user, or nothing where nothing is shown.
+func (p *planner) write(l layout) []continuo.Message {
+	var messages []continuo.Message
+	around := p.around(l)
+	put := func(behind bool) {
+		for _, part := range around {
+			if part.behind == behind {
+				messages = append(messages, continuo.Message{Role: continuo.User, Content: continuo.Text(part.text), Size: part.size, Passing: part.behind})
+			}
+		}
+	}
+	put(false)
+	for i := l.first; i < len(p.backlog.messages); i++ {
+		messages = append(messages, p.writeMessage(l, i))
+	}
+	put(true)
+	if p.role.Messages {
+		return p.endingWithUser(messages)
+	}
+	return p.joined(messages, around)
+}
+
+// writeMessage writes a message as a layout shows it.
+func (p *planner) writeMessage(l layout, i int) continuo.Message {
+	m := p.backlog.messages[i]
+	body, size := m.body, m.size
+	if l.cut != "" && i == len(p.backlog.messages)-1 {
+		body, size = l.cut, p.sizeOf(p.textOf(m, l.cut))
+	}
+	written := continuo.Message{Seq: m.seq(), Role: continuo.User, Content: continuo.Text(p.textOf(m, body)), Size: size}
+	if m.isAnswer() {
+		written.Role = continuo.Assistant
+		if e := m.unit.Entries[0]; e.Content.IsText() {
+			written.Entry = e
+		}
+	}
+	return written
+}
+
+// endingWithUser is a list of messages that ends with one of the user, and is not empty before the role's own turn.
+func (p *planner) endingWithUser(messages []continuo.Message) []continuo.Message {
+	text := ""
+	switch n := len(messages); {
+	case n > 0 && messages[n-1].Role == continuo.Assistant:
+		text = nothingNew
+	case n == 0 && len(p.backlog.turn) > 0:
+		text = nothingSaid
+	default:
+		return messages
+	}
+	return append(messages, continuo.Message{Role: continuo.User, Content: continuo.Text(text), Size: p.sizeOf(text), Passing: true})
+}
+
+// joined is one message of the user with all that is shown. Its seq is that of the newest entry that it shows.
+func (p *planner) joined(messages []continuo.Message, around []part) []continuo.Message {
+	joined := continuo.Message{Role: continuo.User}
+	var texts []string
+	for _, part := range around {
+		if part.entry != nil {
+			joined.Seq = max(joined.Seq, part.entry.Seq)
+		}
+	}
+	for _, m := range messages {
+		joined.Seq = max(joined.Seq, m.Seq)
+		joined.Size = joined.Size.Add(m.Size)
+		texts = append(texts, m.Content.String())
+	}
+	switch {
+	case joined.Seq > 0:
+	case len(p.backlog.turn) > 0: // a request cannot begin with an answer
+		joined.Seq, texts = p.backlog.cue.Seq, append(texts, nothingSaid)
+		joined.Size = joined.Size.Add(p.sizeOf(nothingSaid))
+	default:
+		return nil
+	}
+	joined.Content = continuo.Text(strings.Join(texts, separator))
+	joined.Size = joined.Size.Add(continuo.Size{Chars: -len(separator), Tokens: window.MessageOverhead})
+	joined.Size.Messages = 1
+	return []continuo.Message{joined}
+}
+
+// Text is what the plan of a role shows before the role's own open turn, as one text: also where the role is shown a
+// list of messages.
+func Text(plan *continuo.Plan) string {
+	var texts []string
+	for _, m := range plan.Messages[:plan.Role.Before] {
+		text := m.Content.String()
+		if m.Role == continuo.Assistant {
+			label := "Assistant:"
+			if m.Entry != nil {
+				label = labelOf(m.Entry)
+			}
+			text = label + " " + escape(text)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, separator)
+}
