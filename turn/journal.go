@@ -3,8 +3,10 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -26,6 +28,7 @@ type Journal struct {
 	used   continuo.Usage // of the turn, by the process that it was taken over from
 	ctx    context.Context
 	stop   context.CancelCauseFunc
+	inUse  atomic.Bool // it was run or abandoned
 
 	// order is held while an event gets its id and its place, and over an append together with its events.
 	order   sync.Mutex
@@ -80,6 +83,14 @@ func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j.ctx, j.stop = context.WithCancelCause(continuo.WithMemory(ctx, nil))
 	j.done.Go(j.flushAsNeeded)
 	return j
+}
+
+// use lets a journal be run or abandoned once.
+func (j *Journal) use() error {
+	if j.inUse.Swap(true) {
+		return fmt.Errorf("turn %s: %w: a journal is run or abandoned once; begin a new turn", j.turn.ID, continuo.ErrNotRunning)
+	}
+	return nil
 }
 
 // Turn is the turn as it was begun.

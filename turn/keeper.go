@@ -28,7 +28,7 @@ type Keeper struct {
 
 // KeeperOptions configures a Keeper.
 type KeeperOptions struct {
-	Log *continuo.Log
+	Log *continuo.Log // required
 	// Owner names this process to others; the keeper adds an id of its own. Default: none.
 	Owner string
 	// Gone reports owners whose process has certainly ended, so that nobody has to wait until its leases
@@ -70,8 +70,11 @@ const (
 	ShowImmediate Show = "immediate" // at once: a program that is killed loses the newest
 )
 
-// NewKeeper makes a keeper.
+// NewKeeper makes a keeper. It panics without a log.
 func NewKeeper(options KeeperOptions) *Keeper {
+	if options.Log == nil {
+		panic("turn: NewKeeper needs KeeperOptions.Log")
+	}
 	options.Owner += ownerSeparator + options.Log.NewID("keep")
 	if options.Gone == nil {
 		options.Gone = func(string) bool { return false }
@@ -112,10 +115,17 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Begin takes the conversation's lease for a new turn; the caller must [Runner.Run] it. A turn in its
-// way whose process is gone is closed first. It fails with a *continuo.BusyError while another turn runs,
-// and with continuo.ErrExists when there is a turn of that id.
+// Begin takes the conversation's lease for a new turn, of which ConversationID must be set; one without an ID gets one.
+// The caller must [Runner.Run] the journal, or [Keeper.Abandon] it, once. A turn in its way whose process is gone is
+// closed first. It fails with a *continuo.BusyError while another turn runs, and with continuo.ErrExists when there is a
+// turn of that id.
 func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error) {
+	if turn.ConversationID == "" {
+		return nil, fmt.Errorf("begin a turn: %w: it names no conversation", continuo.ErrInvalid)
+	}
+	if turn.ID == "" {
+		turn.ID = k.options.Log.NewID("turn")
+	}
 	turn.Owner = k.options.Owner
 	k.mu.Lock()
 	if _, runs := k.journals[turn.ID]; runs {
@@ -154,6 +164,9 @@ func (k *Keeper) lease(ctx context.Context, turn continuo.Turn) (continuo.Turn, 
 
 // Abandon gives up a turn that was begun and has not run: as if it had never been.
 func (k *Keeper) Abandon(j *Journal) error {
+	if err := j.use(); err != nil {
+		return err
+	}
 	err := j.void()
 	k.end(j, fmt.Errorf("the turn was not carried out: %w", continuo.ErrNotFound))
 	return err

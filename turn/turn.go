@@ -34,12 +34,14 @@ import (
 // takes over. Any other cancellation is the user's.
 var ErrInterrupted = errors.New("interrupted")
 
-// Runner runs turns. It is safe for concurrent use.
+// Runner runs turns. It is safe for concurrent use. Model and View are required.
 type Runner struct {
+	// Log is the keeper's. Default: just that.
 	Log *continuo.Log
 	// Model is asked once a round: retries, and limits on the time of one request, are its own.
 	Model model.Model
-	// Tools are asked for once a turn; those that Policy denies are not offered.
+	// Tools are asked for once a turn; those that Policy denies are not offered. The zero Policy asks about every call: it
+	// waits for [Keeper.Decide], up to Limits.Ask. Default: no tools.
 	Tools  tool.Source
 	Policy tool.Policy
 	// AllTools offers also the tools that cannot do anything for a request; see [tool.Situational].
@@ -144,10 +146,18 @@ type Input struct {
 	Conclude func(answer *continuo.Entry) (behind []continuo.Entry, at int64)
 }
 
-// Run carries out the turn of a journal and returns when it is over. Its events are read with
-// [Keeper.Follow]. The error says why the turn could not be recorded or built; a model that fails gives a
-// Failed event and no error.
+// Run carries out the turn of a journal and returns when it is over. Its events are read with [Keeper.Follow] or
+// [Journal.Follow], while it runs in another goroutine or afterwards. The error says why the turn could not be recorded or
+// built; a model that fails gives a Failed event and no error. A journal runs once.
 func (r *Runner) Run(j *Journal, in Input) (err error) {
+	if err := j.use(); err != nil {
+		return err
+	}
+	if r.Log == nil {
+		own := *r
+		own.Log = j.keeper.options.Log
+		r = &own
+	}
 	limits := r.Limits.orDefaults()
 	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
@@ -278,6 +288,9 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 
 // begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
 func (c *cycle) begin() error {
+	if c.Model == nil {
+		return fmt.Errorf("begin a turn: %w: the runner has no model", continuo.ErrInvalid)
+	}
 	conversation, err := c.in.Conversation, error(nil)
 	if conversation.ID == "" {
 		conversation, err = c.Log.Conversation(c.ctx, c.conversationID)
