@@ -37,6 +37,9 @@ func NewState(c *Crew, runID string) *State {
 	return s
 }
 
+// RunState is how far the cycle is.
+func (s *State) RunState() continuo.RunState { return s.Run }
+
 // stand takes over how the crew stands: roles that the file has not are gone, new ones have seen nothing.
 func (s *State) stand(told *continuo.CrewState) {
 	var now continuo.CrewState

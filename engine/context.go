@@ -145,22 +145,22 @@ func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Convers
 	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
 }
 
-// chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what [Engine.step]
-// runs it with, but for the cue, which is not in the log before the step begins.
+// chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what the step's
+// turn runs with, but for the cue, which is not in the log before the step begins.
 func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
-	t, err := e.runAt(ctx, conversation, request.RunID, at)
+	r, err := e.runAt(ctx, conversation, request.RunID, at)
 	if err != nil {
 		return chosen{}, err
 	}
-	if t.state.Run == continuo.RunFailed || t.state.Run == continuo.RunStopped {
-		resumed := t.state.Resume()
-		if err := t.state.Apply(&resumed); err != nil {
+	if r.State.Run == continuo.RunFailed || r.State.Run == continuo.RunStopped {
+		resumed := r.State.Resume()
+		if err := r.State.Apply(&resumed); err != nil {
 			return chosen{}, err
 		}
 	}
-	step := t.state.Next()
+	step := r.State.Next()
 	if step.Node == nil {
-		return chosen{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, t.state.Run)
+		return chosen{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, r.State.Run)
 	}
 	found, err := e.choose(choice{
 		mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: cmp.Or(request.View, step.Node.View), usualView: string(continuo.ModeRun),
@@ -168,13 +168,13 @@ func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Convers
 	if err != nil {
 		return chosen{}, fmt.Errorf("the step %s: %w", step.Node.ID, err)
 	}
-	texts, err := t.state.Texts(step)
+	texts, err := r.State.Texts(step)
 	found.system, found.policy = append(found.system, texts...), found.policy.Merge(step.Node.Tools)
 	return found, err
 }
 
 // runAt follows a run of a conversation up to an entry.
-func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*tracker, error) {
+func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*workflowRun, error) {
 	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
 	if _, cycle := continuo.CrewOf(run.WorkflowID); err == nil && (cycle || run.ConversationID != conversation.ID) {
 		err = continuo.ErrNotFound
@@ -185,8 +185,8 @@ func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, 
 	if at < run.FirstSeq {
 		return nil, fmt.Errorf("at %d: %w: the run %s began with entry %d", at, continuo.ErrBadRange, run.ID, run.FirstSeq)
 	}
-	t := newTracker(e, run)
-	return t, t.read(ctx, at, func(*continuo.Entry) bool { return true })
+	r := newWorkflowRun(e, run)
+	return r, r.Read(ctx, at, nil)
 }
 
 // limited is a view with the limits that a request replaces.

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -100,10 +101,10 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if err := checkMessage(request.Message); err != nil {
 		return nil, err
 	}
-	if err := e.canStaff(found); err != nil {
+	if err := e.checkStaff(found); err != nil {
 		return nil, err
 	}
-	if err := e.canBeShown(ctx, found, request); err != nil {
+	if err := e.checkShowable(ctx, found, request); err != nil {
 		return nil, err
 	}
 	if e.isClosed() {
@@ -116,19 +117,19 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if _, err := e.Log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
-	run, err := e.hear(ctx, conversation, found, request)
+	run, err := e.appendMessage(ctx, conversation, found, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.drive(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
+	if err := e.runs.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err // the message stands in the log: whoever is there next goes on with it
 	}
 	return e.crewStatus(ctx, conversation, found, run)
 }
 
-// hear appends a message, and returns the cycle that it went into. It waits no longer than a turn waits for its
+// appendMessage appends a message, and returns the cycle that it went into. It waits no longer than a turn waits for its
 // conversation.
-func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
+func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
 	defer cancel()
 	options := continuo.AppendOptions{}
@@ -137,12 +138,12 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 		options.Identity = hashOf(string(rawjson.MustMarshal(request.Message)))
 	}
 	for {
-		entry, at, err := e.word(ctx, conversation, found, request)
+		entry, at, err := e.messageEntry(ctx, conversation, found, request)
 		if err != nil {
 			return continuo.Run{}, err
 		}
 		options.ExpectSeq = at
-		stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{entry}, options)
+		stored, err := e.runs.Append(ctx, conversation.ID, []continuo.Entry{entry}, options)
 		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
 			if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil {
 				return continuo.Run{}, err
@@ -159,43 +160,43 @@ func (e *Engine) hear(ctx context.Context, conversation continuo.Conversation, f
 	}
 }
 
-// word makes the entry of a message, and the seq that it is right for: it begins a cycle, or goes into the one that is
+// messageEntry makes the entry of a message, and the seq that it is right for: it begins a cycle, or goes into the one that is
 // under way.
-func (e *Engine) word(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
-	t, err := e.newestCycle(ctx, conversation, found.ID)
+func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
+	c, err := e.newestCycle(ctx, conversation, found.ID)
 	var before *continuo.CrewState
 	switch {
-	case errors.Is(err, errUnread): // whoever drives it ends it
-		if before, err = e.stoodLast(ctx, conversation, t.run); err != nil {
+	case errors.Is(err, durable.ErrCorrupt): // its worker ends it
+		if before, err = e.lastCrewState(ctx, conversation, c.Run); err != nil {
 			return entry, 0, err
 		}
 		at = conversation.LastSeq + 1
 	case err != nil:
 		return entry, 0, err
-	case t == nil:
+	case c == nil:
 		at = conversation.LastSeq + 1
-	case t.state.Run == continuo.RunRunning:
-		return t.state.Says(request.Message, request.Author), t.next, nil
+	case c.State.Run == continuo.RunRunning:
+		return c.State.Says(request.Message, request.Author), c.Next(), nil
 	default:
-		before, at = found.TakeOver(t.state), t.next
+		before, at = found.TakeOver(c.State), c.Next()
 	}
 	return found.Begin(e.Log.NewID("run"), request.Message, request.Author, before), at, nil
 }
 
 // newestCycle reads the newest cycle of a crew in a conversation, to its end; nil where there is none.
-func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewTracker, error) {
+func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewCycle, error) {
 	newest, err := e.Log.Runs().Runs(ctx, continuo.RunQuery{
 		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), BegunBy: math.MaxInt64, Limit: 1,
 	})
 	if err != nil || len(newest) == 0 {
 		return nil, err
 	}
-	t := newCrewTracker(e, newest[0])
-	return t, t.catchUp(ctx)
+	c := newCrewCycle(e, newest[0])
+	return c, c.CatchUp(ctx)
 }
 
-// stoodLast is how a crew stood after the newest event of a cycle that cannot be followed any more; nil where none says.
-func (e *Engine) stoodLast(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
+// lastCrewState is how a crew stood after the newest event of a cycle that cannot be followed any more; nil where none says.
+func (e *Engine) lastCrewState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
 		if err != nil {
 			return nil, err
@@ -208,28 +209,28 @@ func (e *Engine) stoodLast(ctx context.Context, conversation continuo.Conversati
 }
 
 // cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has not been there.
-func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewTracker, error) {
+func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewCycle, error) {
 	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return conversation, nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
 	}
-	t, err := e.newestCycle(ctx, conversation, session.Crew)
-	if err == nil && t == nil {
+	c, err := e.newestCycle(ctx, conversation, session.Crew)
+	if err == nil && c == nil {
 		err = fmt.Errorf("%w: crew %s has done nothing in session %s yet", continuo.ErrNotFound, shorten(session.Crew, 60), shorten(session.session(), 60))
 	}
-	return conversation, t, err
+	return conversation, c, err
 }
 
 // ResumeCrew goes on with a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
 func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
-	conversation, t, err := e.cycleOf(ctx, session)
+	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.canStaff(t.state.Crew); err != nil {
+	if err := e.checkStaff(c.State.Crew); err != nil {
 		return nil, err
 	}
-	err = e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
+	err = c.changeOnce(ctx, durable.Once{}, func(s *crew.State) ([]continuo.Entry, error) {
 		switch s.Run {
 		case continuo.RunRunning:
 			return nil, nil
@@ -247,37 +248,37 @@ func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached b
 	if err != nil {
 		return nil, err
 	}
-	if err := e.drive(ctx, t.run, detached); err != nil && !errors.Is(err, ErrClosing) {
+	if err := e.runs.Resume(ctx, c.Run, detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
 // StopCrew stops a cycle that is under way, wherever it runs, until somebody resumes it or says something. One that
 // is not under way is left alone.
 func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
-	conversation, t, err := e.cycleOf(ctx, session)
+	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	err = e.stopCycle(ctx, t, reason)
+	err = e.stopCycle(ctx, c, reason)
 	if errors.Is(err, errSuperseded) {
 		return e.StopCrew(ctx, session, reason)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
 // stopCycle stops a cycle's turn, waits for its end, and records that the cycle was stopped. A turn that begins meanwhile
 // makes the record a conflict, and is stopped too.
-func (e *Engine) stopCycle(ctx context.Context, t *crewTracker, reason string) error {
-	return e.changeCrew(ctx, t, func(s *crew.State) ([]continuo.Entry, error) {
+func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) error {
+	return c.changeOnce(ctx, durable.Once{}, func(s *crew.State) ([]continuo.Entry, error) {
 		if s.Run != continuo.RunRunning {
 			return nil, nil
 		}
-		if err := e.endTurnOf(ctx, t.run); err != nil {
+		if err := e.endTurnOf(ctx, c.Run); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Halt(reason)}, nil
@@ -288,14 +289,14 @@ func (e *Engine) stopCycle(ctx context.Context, t *crewTracker, reason string) e
 func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
 	defer cancel()
-	running, err := e.runningTurn(ctx, run.ConversationID)
+	running, err := e.runs.RunningTurn(ctx, run.ConversationID)
 	if err != nil || running == nil || running.RunID != run.ID {
 		return err
 	}
 	if err := e.Cancel(ctx, *running); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
 		return err
 	}
-	err = e.awaitTurn(ctx, running.ConversationID, running.ID)
+	err = e.runs.AwaitTurn(ctx, running.ConversationID, running.ID)
 	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // it was stopped before it had begun, or another process closes it
 		return nil
 	}
@@ -305,14 +306,14 @@ func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
 // ResetCrew lets a crew begin anew in its conversation: a cycle that is under way is stopped, and no role sees what
 // stands there now. Nothing is deleted; RestoreCrew takes it back. A key that was used before resets nothing again.
 func (e *Engine) ResetCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
-	return e.turnPage(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
+	return e.resetOrRestore(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
 		return s.Reset(at), nil
 	})
 }
 
 // RestoreCrew takes the newest reset back that was not taken back yet; ErrNoCycle where there is none.
 func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
-	return e.turnPage(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
+	return e.resetOrRestore(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
 		entry, ok := s.Restore()
 		if !ok {
 			return entry, fmt.Errorf("crew %s: %w: it was not reset", s.Crew.ID, ErrNoCycle)
@@ -321,9 +322,9 @@ func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key strin
 	})
 }
 
-// turnPage stops what is under way and appends one event.
-func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
-	conversation, t, err := e.cycleOf(ctx, session)
+// resetOrRestore stops what is under way and appends one event.
+func (e *Engine) resetOrRestore(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
+	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -331,28 +332,27 @@ func (e *Engine) turnPage(ctx context.Context, session CrewSession, key, what st
 	if key != "" {
 		key = "crew/" + session.Crew + "/" + what + "/" + key
 		if _, err := e.Log.Receipt(ctx, conversation.ID, key); err == nil {
-			return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+			return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 		}
 	}
-	err = e.stopCycle(ctx, t, "the crew was asked to "+what)
+	err = e.stopCycle(ctx, c, "the crew was asked to "+what)
 	if errors.Is(err, errSuperseded) {
-		return e.turnPage(ctx, session, given, what, makes)
+		return e.resetOrRestore(ctx, session, given, what, makes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	options := continuo.AppendOptions{Key: key, Identity: key}
-	err = e.changeCrewWith(ctx, t, options, func(s *crew.State) ([]continuo.Entry, error) {
-		entry, err := makes(s, t.next-1)
+	err = c.changeOnce(ctx, durable.Once{Key: key, Identity: key}, func(s *crew.State) ([]continuo.Entry, error) {
+		entry, err := makes(s, c.Next()-1)
 		return []continuo.Entry{entry}, err
 	})
 	if errors.Is(err, errSuperseded) {
-		return e.turnPage(ctx, session, given, what, makes)
+		return e.resetOrRestore(ctx, session, given, what, makes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, t.state.Crew, t.run)
+	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
 // OpenSession finds the conversation of a crew's session, or begins it.

@@ -17,30 +17,30 @@ import (
 const noteChars = 2000
 
 // summarizeFor records what a role's view lacks before the role is asked: notes, a summary, or a catch-up on what does
-// not fit. It fails with errMoved where the log has gone on meanwhile. A model has the limit to make one. A role is
-// asked without them where they cannot be made.
-func (e *Engine) summarizeFor(ctx context.Context, t *crewTracker, role *crew.Role, chosen chosen, limit time.Duration) error {
-	conversation, err := e.Log.Conversation(ctx, t.run.ConversationID)
+// not fit. It reports false where the log has grown meanwhile: the caller looks again. A model has the limit to make one. A
+// role is asked without them where they cannot be made.
+func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen chosen, limit time.Duration) (current bool, err error) {
+	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
-		return err
+		return false, err
 	}
-	runner, err := e.roleRunner(t.state, role, chosen, chosen.upstream.Model, expected(t.state, role, chosen.upstream.Model))
+	runner, err := e.roleRunner(c.State, role, chosen, chosen.upstream.Model, expected(c.State, role, chosen.upstream.Model))
 	if err != nil {
-		return err
+		return false, err
 	}
 	lack, most, err := e.roleLack(ctx, conversation, runner)
 	if err != nil || lack == nil {
-		return err
+		return err == nil, err
 	}
-	entry, err := e.standIn(ctx, conversation, t.state.Crew, role, *lack, most, limit)
+	entry, err := e.standIn(ctx, conversation, c.State.Crew, role, *lack, most, limit)
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case err != nil:
 		e.options.Logger.WarnContext(ctx, "crew_not_noted", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
-		return nil
+		return true, nil
 	}
-	return t.record(ctx, []continuo.Entry{t.state.Noted(entry)}, continuo.AppendOptions{})
+	return c.Append(ctx, c.State.Noted(entry))
 }
 
 // roleLack says what a role's next request lacks, and how long it may be; nil for nothing. The entries that it stands for

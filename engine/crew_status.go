@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -68,21 +69,21 @@ type RoleStatus struct {
 
 // CrewStatus tells how a crew stands in its session's conversation; ErrNotFound where it has not been there.
 func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStatus, error) {
-	conversation, t, err := e.cycleOf(ctx, session)
-	if errors.Is(err, errUnread) {
-		return e.crewStatus(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, t.run)
+	conversation, c, err := e.cycleOf(ctx, session)
+	if errors.Is(err, durable.ErrCorrupt) {
+		return e.crewStatus(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, c.Run)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.statusOfCrew(ctx, conversation, t)
+	return e.statusOfCrew(ctx, conversation, c)
 }
 
 // crewStatus reads how a cycle stands; of one that cannot be read what the index says.
 func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
-	t := newCrewTracker(e, run)
-	err := t.catchUp(ctx)
-	if errors.Is(err, errUnread) {
+	c := newCrewCycle(e, run)
+	err := c.CatchUp(ctx)
+	if errors.Is(err, durable.ErrCorrupt) {
 		return &CrewStatus{
 			Crew: found.ID, Name: found.Name, ProjectID: run.ProjectID, ConversationID: run.ConversationID, SessionID: sessionOf(conversation),
 			RunID: run.ID, State: run.State, Reason: err.Error(), StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, FirstSeq: run.FirstSeq, Roles: []RoleStatus{},
@@ -91,17 +92,17 @@ func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversat
 	if err != nil {
 		return nil, err
 	}
-	return e.statusOfCrew(ctx, conversation, t)
+	return e.statusOfCrew(ctx, conversation, c)
 }
 
 // statusOfCrew tells how a cycle stands that was read to its end.
-func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Conversation, t *crewTracker) (*CrewStatus, error) {
-	status := t.status(conversation)
-	running, err := e.runningTurn(ctx, t.run.ConversationID)
+func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*CrewStatus, error) {
+	status := c.status(conversation)
+	running, err := e.runs.RunningTurn(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err
 	}
-	if running != nil && running.RunID == t.run.ID {
+	if running != nil && running.RunID == c.Run.ID {
 		status.Speaking, status.TurnID = running.NodeID, running.ID
 	}
 	for i := range status.Roles {
@@ -113,21 +114,21 @@ func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Convers
 }
 
 // status tells how the crew stands by what was read.
-func (t *crewTracker) status(conversation continuo.Conversation) *CrewStatus {
-	state := t.state
+func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
+	state := c.State
 	status := &CrewStatus{
-		Crew: state.Crew.ID, Name: state.Crew.Name, ProjectID: t.run.ProjectID, ConversationID: t.run.ConversationID, SessionID: sessionOf(conversation),
-		RunID: t.run.ID, State: state.Run, Reason: state.Reason, StartedAt: t.run.StartedAt, UpdatedAt: t.updated, FirstSeq: t.run.FirstSeq, LastSeq: t.next - 1,
+		Crew: state.Crew.ID, Name: state.Crew.Name, ProjectID: c.Run.ProjectID, ConversationID: c.Run.ConversationID, SessionID: sessionOf(conversation),
+		RunID: c.Run.ID, State: state.Run, Reason: state.Reason, StartedAt: c.Run.StartedAt, UpdatedAt: c.updated, FirstSeq: c.Run.FirstSeq, LastSeq: c.Next() - 1,
 		Since: state.Now.Since, Restorable: state.Now.Before != nil, Next: state.Now.Next, Roles: []RoleStatus{},
 	}
 	for i := range state.Crew.Roles {
 		role := &state.Crew.Roles[i]
 		stood := state.Now.Role(role.Name)
-		running, until := t.engine.speakers.standing(t.seat(role))
+		running, until := c.engine.speakers.standing(c.speaker(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
-			View: t.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,
-			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(t.answers[role.Name]),
+			View: c.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,
+			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(c.answers[role.Name]),
 		})
 	}
 	return status
@@ -195,19 +196,18 @@ func (e *Engine) FollowCrew(ctx context.Context, run continuo.Run, after int64) 
 			yield(CrewProgress{}, err)
 			return
 		}
-		t := newCrewTracker(e, run)
-		f := &runFollower{engine: e, ctx: ctx, run: run, tracker: t, after: after}
-		f.tell = func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+		c := newCrewCycle(e, run)
+		err = e.runs.Watch(ctx, run, c, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			if event != nil {
 				return yield(CrewProgress{Turn: event, Role: running.NodeID}, nil)
 			}
 			progress := CrewProgress{Entry: entry}
 			if entry.RunEvent != nil {
-				progress.Status = t.status(conversation)
+				progress.Status = c.status(conversation)
 			}
 			return yield(progress, nil)
-		}
-		if err := f.follow(); err != nil {
+		})
+		if err != nil {
 			yield(CrewProgress{}, err)
 		}
 	}

@@ -207,9 +207,9 @@ func (e *Engine) crewAt(ctx context.Context, conversation continuo.Conversation,
 		return nil, err
 	}
 	if len(newest) > 0 {
-		t := newCrewTracker(e, newest[0])
-		err := t.read(ctx, at, func(*continuo.Entry) bool { return true })
-		return t.state, err
+		c := newCrewCycle(e, newest[0])
+		err := c.Read(ctx, at, nil)
+		return c.State, err
 	}
 	if crewID == "" {
 		return nil, fmt.Errorf("%w: no crew had spoken in the conversation at entry %d", continuo.ErrNotFound, at)

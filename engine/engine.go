@@ -8,7 +8,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
@@ -42,6 +42,7 @@ type Engine struct {
 	quota   quota
 	agents  quota // of those that were deployed
 	keeper  *turn.Keeper
+	runs    *durable.Driver // of workflows and crews
 	// What texts in the log say that were parsed before.
 	workflowTexts texts[*workflow.Workflow]
 	crewTexts     texts[*crew.Crew]
@@ -49,8 +50,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	closed bool           // no turn may begin any more
-	turns  sync.WaitGroup // those that wait in a lane too, and the runs that go on here
-	runs   map[string]*driving
+	turns  sync.WaitGroup // those that wait in a lane too
 	// draining ends when nothing may begin any more, closing when what still runs must end.
 	draining, closing context.Context
 	drain             context.CancelFunc
@@ -160,13 +160,17 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}, runs: map[string]*driving{}}
+	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}}
 	e.speakers.options, e.speakers.logger, e.speakers.metrics = options.CrewDefaults, options.Logger, metrics
 	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
 	options.Turns.TakeUp = e.takeUp
 	e.keeper = turn.NewKeeper(options.Turns)
+	e.runs = durable.New(durable.Options{
+		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
+		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger, Draining: e.draining, Closing: e.closing,
+	})
 	return e, nil
 }
 
@@ -186,6 +190,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		e.turns.Wait()
+		e.runs.Wait()
 		close(done)
 	}()
 	defer e.speakers.close()
@@ -267,4 +272,4 @@ func (e *Engine) Ready(ctx context.Context) error {
 }
 
 // ErrClosing says that the program is ending.
-var ErrClosing = errors.New("the server is shutting down")
+var ErrClosing = durable.ErrClosing

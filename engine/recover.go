@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -12,6 +13,16 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 		e.options.Logger.WarnContext(ctx, "turns_recovered", "turns", recovered)
 	}
 	return recovered, err
+}
+
+// ResumeRuns resumes runs whose process is gone: those that run, that have had no event for quiet, and that have no turn
+// under way. It returns how many.
+func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed int, err error) {
+	resumed, err = e.runs.ResumeAbandoned(ctx, quiet)
+	if err != nil {
+		err = fmt.Errorf("resume runs that broke off: %w", err)
+	}
+	return resumed, err
 }
 
 // quietRun is for how long nothing was heard of a run that is taken for one whose process is gone. Where it is not,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
@@ -108,7 +109,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 		first.RunID = keyedRunID(conversation.ID, request.Key)
 	}
 	first.OutputRef = continuo.InputsRef(first.RunID)
-	stored, err := e.appendRun(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
+	stored, err := e.runs.Append(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
 	if errors.Is(err, continuo.ErrKeyReused) { // another call with the same key was faster
 		return nil, errRunKeyReused(first.RunID)
 	}
@@ -120,7 +121,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 		return nil, err
 	}
 	e.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
-	return e.goneOn(ctx, run, request.Detached)
+	return e.resumeRecorded(ctx, run, request.Detached)
 }
 
 // begunRun gives the run that a request's key has begun before; nil where there is none.
@@ -150,7 +151,7 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if err != nil {
 		return nil, err
 	}
-	return e.goOn(ctx, run, request.Detached)
+	return e.resumeRun(ctx, run, request.Detached)
 }
 
 // keyedRunID is the id of the run that an idempotency key begins in a conversation.
@@ -179,31 +180,31 @@ func (e *Engine) Run(ctx context.Context, scope continuo.Scope, id string) (*Run
 
 // runStatus tells how a run stands; of one that cannot be read what the index says.
 func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	t := newTracker(e, run)
-	err := t.catchUp(ctx)
-	if errors.Is(err, errUnread) {
+	r := newWorkflowRun(e, run)
+	err := r.CatchUp(ctx)
+	if errors.Is(err, durable.ErrCorrupt) {
 		return &RunStatus{Run: run, Status: workflow.Status{Reason: err.Error(), Nodes: []workflow.NodeStatus{}}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return t.status(ctx)
+	return r.status(ctx)
 }
 
 // ResumeRun goes on with a run that failed or was stopped, from where it broke off, and with one whose process
 // is gone; one that waits to retry a step retries it at once, and another one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
 // person is to decide first. The run goes on when ctx ends if it is detached.
 func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
-	err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+	err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		switch {
 		case s.Run.IsOver():
 			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrRunOver, s.Run)
 		case s.Run == continuo.RunWaiting:
 			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
 		case s.Run == continuo.RunRunning && !s.Retries():
-			return nil, e.canCarry(s.Workflow)
+			return nil, e.checkSupported(s.Workflow)
 		}
-		if err := e.canCarry(s.Workflow); err != nil {
+		if err := e.checkSupported(s.Workflow); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Resume()}, nil
@@ -211,7 +212,7 @@ func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool)
 	if err != nil {
 		return nil, err
 	}
-	return e.goOn(ctx, run, detached)
+	return e.resumeRun(ctx, run, detached)
 }
 
 // StopRun stops a run, wherever it runs, until somebody resumes it; ErrRunOver.
@@ -227,13 +228,13 @@ func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (
 // CancelRun ends a run for good, wherever it runs; ErrRunOver.
 func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
 	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
-	if !errors.Is(err, errUnread) {
+	if !errors.Is(err, durable.ErrCorrupt) {
 		return status, err
 	}
 	if run.State.IsOver() {
 		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, run.State)
 	}
-	if err := e.endUnread(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
+	if err := e.runs.EndCorrupt(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
 		return nil, err
 	}
 	return e.Run(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)
@@ -248,13 +249,13 @@ func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow
 		}
 		return makes(s), nil
 	}
-	if err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
+	if err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
 		return nil, err
 	}
 	if err := e.stopTurnOf(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := e.change(ctx, run, changes); err != nil {
+	if err := e.changeRun(ctx, run, changes); err != nil {
 		return nil, err
 	}
 	if err := e.stopTurnOf(ctx, run); err != nil {
@@ -278,42 +279,13 @@ func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
 func (e *Engine) turnsOf(ctx context.Context, run continuo.Run) ([]continuo.Turn, error) {
 	conversations := []string{run.ConversationID}
 	if _, cycle := continuo.CrewOf(run.WorkflowID); !cycle {
-		t := newTracker(e, run)
-		if err := t.catchUp(ctx); err != nil {
+		r := newWorkflowRun(e, run)
+		if err := r.CatchUp(ctx); err != nil {
 			return nil, err
 		}
-		conversations = append(conversations, t.state.Branches()...)
+		conversations = append(conversations, r.Branches()...)
 	}
-	return e.runningTurns(ctx, run.ID, conversations)
-}
-
-// runningTurns returns the turns of a run that are under way in some conversations.
-func (e *Engine) runningTurns(ctx context.Context, runID string, conversations []string) ([]continuo.Turn, error) {
-	var turns []continuo.Turn
-	for _, id := range conversations {
-		running, err := e.runningTurn(ctx, id)
-		switch {
-		case errors.Is(err, continuo.ErrNotFound):
-		case err != nil:
-			return nil, err
-		case running != nil && running.RunID == runID:
-			turns = append(turns, *running)
-		}
-	}
-	return turns, nil
-}
-
-// runningTurn returns the turn of a conversation that is under way; nil for none.
-func (e *Engine) runningTurn(ctx context.Context, conversationID string) (*continuo.Turn, error) {
-	newest, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversationID, Limit: 1})
-	if err != nil || len(newest) == 0 || newest[0].State != continuo.TurnRunning {
-		return nil, err
-	}
-	settled, err := e.keeper.RecoverIfAbandoned(ctx, newest[0])
-	if err != nil || settled.State != continuo.TurnRunning {
-		return nil, err
-	}
-	return &settled, nil
+	return e.runs.RunningTurns(ctx, run.ID, conversations)
 }
 
 // waiting finds the node that a decision is about; "" is the only one that waits.
@@ -360,19 +332,21 @@ type RunProgress struct {
 // has failed or was stopped and nothing more is there, or with an error.
 func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
 	return func(yield func(RunProgress, error) bool) {
-		t := newTracker(e, run)
-		f := &runFollower{engine: e, ctx: ctx, run: run, tracker: t, after: after}
-		f.tell = func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+		r := newWorkflowRun(e, run)
+		err := e.runs.Watch(ctx, run, r, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+			if entry != nil && entry.RunID != run.ID {
+				return true
+			}
 			progress := RunProgress{Entry: entry, Turn: event}
 			if running != nil {
 				progress.ConversationID = running.ConversationID
 			}
 			if entry != nil && entry.RunEvent != nil {
-				progress.Status = t.statusAt(entry)
+				progress.Status = r.statusAt(entry)
 			}
 			return yield(progress, nil)
-		}
-		if err := f.follow(); err != nil {
+		})
+		if err != nil {
 			yield(RunProgress{}, err)
 		}
 	}

@@ -56,7 +56,7 @@ func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDe
 	if err != nil {
 		return nil, err
 	}
-	return e.goneOn(ctx, run, detached)
+	return e.resumeRecorded(ctx, run, detached)
 }
 
 // chooseDecision finds what a decision is about. Where no call is meant it is an approval, perhaps one that does not wait.
@@ -93,7 +93,7 @@ func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, e
 
 // decideApproval records the answer to the question of an approval node.
 func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
-	return e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+	return e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
 			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
 		}
@@ -108,7 +108,7 @@ func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision 
 // decideCall tells the turn that makes a call. Where its process is gone the run goes on first, until it asks again.
 func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
 	if meant.node.TurnID == "" {
-		if err := e.drive(ctx, run, detached); err != nil {
+		if err := e.runs.Resume(ctx, run, detached); err != nil {
 			return err
 		}
 		asked, err := e.awaitQuestion(ctx, run, meant)

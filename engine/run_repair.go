@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -46,31 +48,31 @@ func (e *Engine) RepairRun(ctx context.Context, run continuo.Run, repair RunRepa
 	if e.isClosed() {
 		return nil, ErrClosing
 	}
-	same := repair.once(run)
+	once := repair.once(run)
 	corrected, err := repair.read(run)
 	if err != nil {
 		return nil, err
 	}
 	changes := func(s *workflow.State) ([]continuo.Entry, error) { return e.repairs(s, repair, corrected) }
-	if err := e.prepareRepair(ctx, run, same, corrected, changes); err != nil {
+	if err := e.prepareRepair(ctx, run, once, corrected, changes); err != nil {
 		return nil, err
 	}
-	if err := e.changeOnce(ctx, run, same, changes); err != nil {
-		return nil, err
+	if err := newWorkflowRun(e, run).Change(ctx, once, changes); err != nil {
+		return nil, repairedOtherwise(err)
 	}
 	if repair.Hold {
 		return e.runStatus(ctx, run)
 	}
-	return e.goneOn(ctx, run, detached)
+	return e.resumeRecorded(ctx, run, detached)
 }
 
 // prepareRepair refuses a repair that cannot be made before anything is changed, keeps the corrected workflow's text, and
 // ends the turns of a run that was stopped a moment ago.
-func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, same once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
-	if done, err := e.wasDone(ctx, run, same); err != nil || done {
-		return err
+func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, once durable.Once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
+	if done, err := newWorkflowRun(e, run).IsDone(ctx, once); err != nil || done {
+		return repairedOtherwise(err)
 	}
-	if err := e.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
+	if err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
 		return err
 	}
 	if corrected != nil {
@@ -79,6 +81,14 @@ func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, same once,
 		}
 	}
 	return e.stopTurnOf(ctx, run)
+}
+
+// repairedOtherwise says of a key that was used before that it made another repair.
+func repairedOtherwise(err error) error {
+	if errors.Is(err, continuo.ErrKeyReused) {
+		return fmt.Errorf("%w: it repaired the run in another way", err)
+	}
+	return err
 }
 
 // repairs makes the entries of a repair.
@@ -99,7 +109,7 @@ func (e *Engine) repairs(s *workflow.State, repair RunRepair, corrected *workflo
 	if corrected != nil {
 		used = corrected
 	}
-	if err := e.canCarry(used); err != nil {
+	if err := e.checkSupported(used); err != nil {
 		return nil, err
 	}
 	return append(entries, s.Resume()), nil
@@ -144,19 +154,19 @@ func (r RunRepair) read(run continuo.Run) (*workflow.Workflow, error) {
 }
 
 // once is what a repair is known again by.
-func (r RunRepair) once(run continuo.Run) once {
+func (r RunRepair) once(run continuo.Run) durable.Once {
 	if r.Key == "" {
-		return once{}
+		return durable.Once{}
 	}
 	asked := append([]string{string(r.Kind), r.Node, string(r.Outputs), string(r.Workflow), fmt.Sprint(r.Hold)}, slices.Sorted(slices.Values(r.Drop))...)
-	return once{"run/" + run.ID + "/repair/" + r.Key, hashOf(string(rawjson.MustMarshal(asked)))}
+	return durable.Once{Key: "run/" + run.ID + "/repair/" + r.Key, Identity: hashOf(string(rawjson.MustMarshal(asked)))}
 }
 
 // RunWorkflow is the workflow that a run goes by now.
 func (e *Engine) RunWorkflow(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
-	t := newTracker(e, run)
-	if err := t.catchUp(ctx); err != nil {
+	r := newWorkflowRun(e, run)
+	if err := r.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	return t.state.Workflow, nil
+	return r.State.Workflow, nil
 }

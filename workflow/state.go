@@ -61,6 +61,9 @@ func NewState(w *Workflow, runID string) *State {
 	return s
 }
 
+// RunState is how far the run is.
+func (s *State) RunState() continuo.RunState { return s.Run }
+
 // Apply follows an entry of the log; those without an event of the run change nothing. An event that the workflow
 // does not know is an error: the run cannot go on. Of one that was redacted the inputs and outputs are missing.
 func (s *State) Apply(entry *continuo.Entry) error {

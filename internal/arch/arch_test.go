@@ -44,6 +44,7 @@ var floors = map[string]int{
 	"crew":                 3,
 	"crew/view":            3,
 	"task":                 4,
+	"durable":              4,
 	"engine":               5,
 	"server":               6,
 	"mcpserver":            6,

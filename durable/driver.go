@@ -1,0 +1,240 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/backoff"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Errors of runs.
+var (
+	// ErrClosing says that the program is ending.
+	ErrClosing = errors.New("the server is shutting down")
+	// ErrUnsupported says that a run needs an agent, a model or a view that the settings of this program do not have.
+	// Those of another one may have it: the run is left as it is.
+	ErrUnsupported = errors.New("it cannot be carried on with these settings")
+	// ErrCorrupt says that a run cannot be read: its text is gone, or its events make no sense. It can only be ended.
+	ErrCorrupt = errors.New("the run cannot be read")
+	// ErrStale says of a turn that it is not to begin: the run has changed since the step was chosen; see [Driver.RunTurn].
+	ErrStale = errors.New("the run has gone on")
+)
+
+// Options configures a Driver. All fields are needed.
+type Options struct {
+	Log    *continuo.Log
+	Keeper *turn.Keeper
+	// Open makes the execution of a run, of which nothing is read yet.
+	Open func(run continuo.Run) Execution
+	// Follow yields the events of a turn with ids above after; see [turn.Keeper.Follow].
+	Follow func(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error]
+	// IsTransient reports whether something failed for a reason that passes, so that it is tried again.
+	IsTransient func(err error) bool
+	// Working counts a worker until done is called.
+	Working func() (done func())
+	// Redact removes secrets from the reason that a run cannot go on for.
+	Redact func(text string) string
+	// Wait bounds how long a change of a run waits for calls whose results are missing.
+	Wait time.Duration
+	// StepPause is how long a run waits between two of its turns, so that other processes get the conversation.
+	StepPause time.Duration
+	Logger    *slog.Logger
+	// Draining ends when nothing may begin any more, Closing when what still runs must end.
+	Draining, Closing context.Context
+}
+
+// Driver carries runs on. It is safe for concurrent use.
+type Driver struct {
+	options Options
+	group   sync.WaitGroup // of workers
+	mu      sync.Mutex
+	workers map[string]*worker // by run
+}
+
+// worker is the goroutine that carries one run on in this process.
+type worker struct {
+	wakeRequested bool            // since the run was last looked at
+	ctx           context.Context // one that has ended does nothing more
+}
+
+// New makes a driver.
+func New(options Options) *Driver {
+	return &Driver{options: options, workers: map[string]*worker{}}
+}
+
+// Resume gives a run a worker, unless it has one in this process, which looks again then. One that is not detached stops,
+// for others to take up, when ctx ends. It fails with ErrClosing only.
+func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.options.Draining.Err() != nil {
+		return ErrClosing
+	}
+	if busy := d.workers[run.ID]; busy != nil && busy.ctx.Err() == nil {
+		busy.wakeRequested = true
+		return nil
+	}
+	workCtx, cancel := context.WithCancelCause(continuo.WithMemory(context.WithoutCancel(ctx), nil))
+	w := &worker{wakeRequested: true, ctx: workCtx}
+	d.workers[run.ID] = w
+	interrupt := func() { cancel(turn.ErrInterrupted) }
+	stops := []func() bool{context.AfterFunc(d.options.Closing, interrupt)}
+	if !detached {
+		stops = append(stops, context.AfterFunc(ctx, interrupt))
+	}
+	done := d.options.Working()
+	d.group.Go(func() {
+		defer done()
+		for d.takeWake(run.ID, w) {
+			d.work(workCtx, run)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	})
+	return nil
+}
+
+// takeWake reports whether a worker has to look at its run; otherwise the worker is over.
+func (d *Driver) takeWake(runID string, w *worker) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w.wakeRequested {
+		w.wakeRequested = false
+		return true
+	}
+	if d.workers[runID] == w {
+		delete(d.workers, runID)
+	}
+	return false
+}
+
+// hasWorker reports whether this process carries a run on.
+func (d *Driver) hasWorker(runID string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.workers[runID] != nil
+}
+
+// Wait returns when the last worker has ended. No worker may begin meanwhile, as is so once Options.Draining has ended.
+func (d *Driver) Wait() {
+	d.mu.Lock()   // a Resume that saw the program running has counted its worker when this returns
+	d.mu.Unlock() //nolint:staticcheck // see above
+	d.group.Wait()
+}
+
+// transientPause is how long is waited where a run cannot go on for a reason that passes.
+const transientPause = time.Second
+
+// work takes steps until nothing is left to do, and tries again what fails for a reason that passes. Other failures break
+// the run off: a person may remove the cause and resume it.
+func (d *Driver) work(ctx context.Context, run continuo.Run) {
+	logger := d.options.Logger.With("conversation_id", run.ConversationID, "run_id", run.ID)
+	for {
+		err := d.options.Open(run).Advance(ctx)
+		var failed error // to record what becomes of the run
+		switch d.afterError(ctx, err) {
+		case rest:
+			return
+		case leaveToOthers:
+			logger.WarnContext(ctx, "run_left", "error", err.Error())
+			return
+		case retry:
+			logger.WarnContext(ctx, "run_waits", "error", err.Error())
+			d.pause(ctx, transientPause)
+			continue
+		case endCorrupt:
+			logger.ErrorContext(ctx, "run_unread", "error", err.Error())
+			failed = d.EndCorrupt(ctx, run, continuo.RunBrokeOff, err.Error())
+		case breakOff:
+			logger.ErrorContext(ctx, "run_broke_off", "error", err.Error())
+			failed = d.options.Open(run).BreakOff(ctx, err.Error())
+		}
+		if failed != nil {
+			logger.ErrorContext(ctx, "run_left", "error", failed.Error())
+		}
+		return
+	}
+}
+
+// disposition is what a worker does after its steps ended.
+type disposition int
+
+const (
+	rest          disposition = iota // nothing is left to do here
+	retry                            // after a pause
+	leaveToOthers                    // processes with other settings
+	endCorrupt                       // the run, by an event that does not depend on its state
+	breakOff                         // the run, until a person resumes it
+)
+
+// afterError is the disposition after an error; nil for none.
+func (d *Driver) afterError(ctx context.Context, err error) disposition {
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		return leaveToOthers
+	case errors.Is(err, ErrCorrupt):
+		return endCorrupt
+	case err == nil, ctx.Err() != nil, errors.Is(err, ErrClosing):
+		return rest
+	case errors.Is(err, continuo.ErrArchived), errors.Is(err, continuo.ErrNotFound): // the conversation
+		return rest
+	case d.options.IsTransient(err):
+		return retry
+	}
+	return breakOff
+}
+
+// pause waits, unless the program is ending.
+func (d *Driver) pause(ctx context.Context, wait time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.options.Draining, cancel)()
+	_ = backoff.Wait(ctx, wait) // an end of ctx is seen by the next step
+}
+
+// maxYield bounds the wait before an attempt that follows others that broke off.
+const maxYield = 30 * time.Second
+
+// yieldToOthers waits between two turns of a run: processes that wait for the conversation look at it in intervals. It
+// waits longer the more attempts have broken off one after another.
+func (d *Driver) yieldToOthers(ctx context.Context, broken int) {
+	d.pause(ctx, max(d.options.StepPause, backoff.Doubled(d.options.StepPause, maxYield, broken)))
+}
+
+// maxAbandoned bounds how many runs one ResumeAbandoned looks at.
+const maxAbandoned = 1000
+
+// ResumeAbandoned resumes runs whose process is gone: those that are running, that have had no event for quiet, and that
+// have no turn under way. It returns how many. A run that another process carries on all the same is not harmed.
+func (d *Driver) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
+	running, err := d.options.Log.Runs().RunningRuns(ctx, time.Now().Add(-quiet), maxAbandoned)
+	if err != nil {
+		return 0, err
+	}
+	var failure error // the first
+	for _, run := range running {
+		if d.hasWorker(run.ID) {
+			continue
+		}
+		underWay, err := d.RunningTurn(ctx, run.ConversationID)
+		if err == nil && !d.options.Open(run).IsSupported(ctx) {
+			continue
+		}
+		if err == nil && (underWay == nil || underWay.RunID != run.ID) {
+			err = d.Resume(ctx, run, true)
+			resumed++
+		}
+		if failure == nil {
+			failure = err
+		}
+	}
+	return resumed, failure
+}

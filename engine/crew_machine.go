@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/durable"
+)
+
+// maxRoleAttempts bounds how often a role is asked for one answer: once more where its program ended, or its upstream
+// failed. Attempts that broke off because this program ended do not count.
+const maxRoleAttempts = 2
+
+var _ durable.Machine[crew.Step] = (*crewCycle)(nil)
+
+type crewDecision = durable.Decision[crew.Step]
+
+// Steps says what is to be done: one step at most, since the roles of a crew speak in turn.
+func (c *crewCycle) Steps() []crew.Step {
+	if step := c.State.Next(); step.Kind != crew.StepNone {
+		return []crew.Step{step}
+	}
+	return nil
+}
+
+// Describe says which attempt a step is.
+func (c *crewCycle) Describe(step crew.Step) durable.Step {
+	described := durable.Step{
+		Kind: durable.StepKind(step.Kind), Visit: step.Visit, Attempt: step.Attempt, ConversationID: c.Run.ConversationID,
+	}
+	if step.Role != nil {
+		described.Name = step.Role.Name
+	}
+	return described
+}
+
+// Record makes the entries that follow without a turn.
+func (c *crewCycle) Record() []continuo.Entry { return c.State.Record() }
+
+// Lost decides on an attempt without a turn: the role is asked again.
+func (c *crewCycle) Lost(step crew.Step) crewDecision {
+	next := step.After()
+	return crewDecision{Next: &next}
+}
+
+// Ended decides on an attempt whose turn has ended.
+func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn) (decision crewDecision, _ error) {
+	role := step.Role.Name
+	answer := c.answers[role]
+	answered := answer != nil && answer.TurnID == ended.ID
+	switch next := step.After(); {
+	case ended.State == continuo.TurnFinished && answered:
+		decision.Entries = []continuo.Entry{c.State.Concluded(step, answer, crew.Memory{Cursor: cursorOf(answer)})}
+	case ended.Reason == continuo.ReasonInterrupted || step.Retry:
+		decision.Next, decision.Yield, decision.Broken = &next, true, c.State.Broken()+1
+	case ended.Reason == continuo.ReasonCancelled:
+		decision.Entries = []continuo.Entry{c.State.Halt(step.Role.DisplayName + " was stopped")}
+	case c.failures[role] < maxRoleAttempts && mayHelp(ended.Reason):
+		decision.Next = &next
+	default:
+		reason := string(ended.Reason)
+		if answered && answer.Error != nil {
+			reason = answer.Error.Message
+		}
+		if ended.Reason == continuo.ReasonContextOverflow { // of what the first attempt has said, which says why it failed
+			reason = cmp.Or(c.causes[role], reason)
+		}
+		decision.Entries = []continuo.Entry{c.State.Fail(step, c.engine.options.Redact(reason))}
+	}
+	return decision, nil
+}
+
+// mayHelp reports whether another attempt may succeed after one that failed.
+func mayHelp(reason continuo.FailureReason) bool {
+	switch reason {
+	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit:
+		return false
+	}
+	return true
+}
+
+func cursorOf(answer *continuo.Entry) int64 {
+	if answer.Round == nil {
+		return 0
+	}
+	return answer.Round.Cursor
+}
+
+// Rested counts and logs that nothing is left to do.
+func (c *crewCycle) Rested(ctx context.Context) {
+	e := c.engine
+	e.metrics.RunRests(c.State.Run)
+	e.options.Logger.InfoContext(ctx, "crew_rests", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
+		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", e.reasonForLog(c.State.Reason))
+}
+
+// IsSupported reports whether this program has who speaks for the roles. The crew is known from the first entry.
+func (c *crewCycle) IsSupported(ctx context.Context) bool {
+	return c.Read(ctx, c.Run.FirstSeq, nil) != nil || c.engine.checkStaff(c.State.Crew) == nil
+}
+
+// roleTimeout bounds a role's turn.
+func (e *Engine) roleTimeout(role *crew.Role) time.Duration {
+	if role.Timeout > 0 {
+		return role.Timeout
+	}
+	return e.options.CrewDefaults.Timeout
+}
+
+// checkStaff looks up who speaks for the roles of a crew; durable.ErrUnsupported.
+func (e *Engine) checkStaff(c *crew.Crew) error {
+	for i := range c.Roles {
+		if _, err := e.chooseRole(&c.Roles[i]); err != nil {
+			return fmt.Errorf("%w: crew %s: the role %s: %w", durable.ErrUnsupported, c.ID, c.Roles[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// checkShowable refuses a message that no request to a role could hold.
+func (e *Engine) checkShowable(ctx context.Context, c *crew.Crew, said CrewMessage) error {
+	conversation := continuo.Conversation{ProjectID: said.Scope.ProjectID}
+	state := crew.NewState(c, "")
+	for i := range c.Roles {
+		chosen, err := e.chooseRole(&c.Roles[i])
+		if err != nil {
+			return err
+		}
+		runner, err := e.roleRunner(state, &c.Roles[i], chosen, chosen.upstream.Model, memory{})
+		if err != nil {
+			return err
+		}
+		if err := runner.CheckFits(ctx, conversation, said.Message); err != nil {
+			return fmt.Errorf("the role %s: %w", c.Roles[i].Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+var _ durable.Brancher[workflow.Step] = (*workflowRun)(nil)
+
+type workflowDecision = durable.Decision[workflow.Step]
+
+// openRun makes what carries a run on: the machine of a workflow's run, or of a crew's cycle.
+func (e *Engine) openRun(run continuo.Run) durable.Execution {
+	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
+		return durable.Execute(e.runs, run, durable.Machine[crew.Step](newCrewCycle(e, run)))
+	}
+	return durable.Execute(e.runs, run, durable.Machine[workflow.Step](newWorkflowRun(e, run)))
+}
+
+// resumeRun gives a run a worker and returns its status.
+func (e *Engine) resumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := e.runs.Resume(ctx, run, detached); err != nil {
+		return nil, err
+	}
+	return e.runStatus(ctx, run)
+}
+
+// resumeRecorded is resumeRun after something was recorded: that the program ends is no failure, another process resumes
+// the run.
+func (e *Engine) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := e.runs.Resume(ctx, run, detached); err != nil && !errors.Is(err, ErrClosing) {
+		return nil, err
+	}
+	return e.runStatus(ctx, run)
+}
+
+// isTransient reports whether an error says that something can be done a little later.
+func isTransient(err error) bool {
+	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
+}
+
+// checkSupported looks up what all steps of a workflow need; durable.ErrUnsupported.
+func (e *Engine) checkSupported(w *workflow.Workflow) error {
+	for i := range w.Nodes {
+		node := &w.Nodes[i]
+		if _, err := e.choose(choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
+			return fmt.Errorf("the step %s: %w; go on with it where they are, or add it here", node.ID, orUnsupported(err))
+		}
+	}
+	return nil
+}
+
+// orUnsupported makes an unknown name of an agent, a model or a view a durable.ErrUnsupported. Other errors stay.
+func orUnsupported(err error) error {
+	if errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("%w: %w", durable.ErrUnsupported, err)
+	}
+	return err
+}
+
+// reasonForLog is a reason as log events may have it: it repeats what agents print and what people say.
+func (e *Engine) reasonForLog(reason string) string {
+	if reason == "" || e.options.LogText {
+		return reason
+	}
+	return "it stands in the conversation"
+}
+
+// Steps says what is to be done, side by side.
+func (r *workflowRun) Steps() []workflow.Step { return r.State.Steps() }
+
+// Describe says which attempt a step is.
+func (r *workflowRun) Describe(step workflow.Step) durable.Step {
+	described := durable.Step{
+		Kind: durable.StepKind(step.Kind), Visit: step.Visit, Attempt: step.Attempt, Until: step.Until,
+		ConversationID: cmp.Or(step.Branch, r.Run.ConversationID), Branched: step.Beside || step.Branch != "",
+	}
+	if step.Node != nil {
+		described.Name = step.Node.ID
+	}
+	return described
+}
+
+// Record makes the entries that follow without a turn.
+func (r *workflowRun) Record() []continuo.Entry { return r.State.Record() }
+
+// Begin carries out an attempt. One in a branch is recorded first; its turn begins when it is attended.
+func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
+	if step.Branch != "" && step.Kind == workflow.StepBegin {
+		event, _ := r.State.Beside(step, step.Branch)
+		_, err := r.Append(ctx, event)
+		return err
+	}
+	chosen, err := r.engine.chooseFor(step.Node)
+	if err != nil {
+		return err
+	}
+	return r.engine.runStep(ctx, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
+}
+
+// runStep carries out the turn of an attempt, or waits for it where another process does. Observe is given the turn's events
+// and may replace their errors; nil for neither.
+func (e *Engine) runStep(
+	ctx context.Context, run continuo.Run, step durable.Step, chosen chosen, begin beginning, observe func(turn.Event, error) error,
+) error {
+	wanted := durable.TurnOf(run, step)
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
+	return e.runs.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
+		chat, err := e.carryOut(ctx, run.ProjectID, wanted, Wait, false, begin)
+		if err != nil {
+			return nil, err
+		}
+		return chat.Events, nil
+	}, observe)
+}
+
+// beginStep makes what the turn of an attempt runs with: the runner and the cue, and what concludes its answer.
+func (r *workflowRun) beginStep(step workflow.Step, chosen chosen) beginning {
+	return func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		if err := r.CatchUp(ctx); err != nil {
+			return nil, turn.Input{}, err
+		}
+		if !r.isDue(step) {
+			return nil, turn.Input{}, durable.ErrStale
+		}
+		asked := step
+		if step.Branch != "" {
+			asked = r.State.Asked(step)
+		}
+		texts, err := r.State.Texts(asked)
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		chosen.system = append(chosen.system, texts...)
+		chosen.policy = chosen.policy.Merge(step.Node.Tools)
+		runner := r.engine.runner(chosen)
+		runner.Limits.Ask = turn.AskWithoutLimit
+		input := turn.Input{Mode: chosen.mode, AgentID: chosen.agent, AskAgain: asked.Resumes}
+		if step.Branch != "" { // its answer is concluded in the run's conversation, once the turn has ended
+			_, cue := r.State.Beside(asked, step.Branch)
+			input.Cue = &cue
+			return runner, input, nil
+		}
+		cue := r.State.Cue(step)
+		input.Cue = &cue
+		input.Conclude = func(answer *continuo.Entry) ([]continuo.Entry, int64) { return r.concludeTurn(ctx, step, answer) }
+		if schema := step.AnswerSchema(); schema != nil {
+			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
+		}
+		return runner, input, nil
+	}
+}
+
+// isDue reports whether the turn of an attempt is still to begin, by what was read.
+func (r *workflowRun) isDue(step workflow.Step) bool {
+	now := r.Describe(r.State.Of(step.Node.ID))
+	if step.Branch != "" {
+		return now.Kind == durable.Attend && now.SameAttempt(r.Describe(step))
+	}
+	return now.LeadsTo(r.Describe(step))
+}
+
+// chooseFor looks up what a node runs with.
+func (e *Engine) chooseFor(node *workflow.Node) (chosen, error) {
+	c := choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
+	found, err := e.choose(c)
+	if err != nil {
+		return chosen{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
+	}
+	return found, nil
+}
+
+// Lost decides on an attempt without a turn. One in a branch was recorded before its turn: that begins now.
+func (r *workflowRun) Lost(step workflow.Step) workflowDecision {
+	if step.Branch != "" {
+		return workflowDecision{Next: &step}
+	}
+	return r.afterFailure(step, r.failureOf(step, continuo.ReasonInterrupted))
+}
+
+// Ended decides on an attempt whose turn has ended.
+func (r *workflowRun) Ended(ctx context.Context, step workflow.Step, ended continuo.Turn) (decision workflowDecision, err error) {
+	if step.Branch != "" {
+		if err := r.readBranch(ctx, step); err != nil {
+			return decision, err
+		}
+	}
+	switch next := step.After(); {
+	case ended.State == continuo.TurnFinished && step.Branch != "":
+		decision.Entries = r.concludeBranch(step)
+	case ended.State == continuo.TurnFinished:
+		decision.Entries = r.conclude(step, r.answers[step.Node.ID], r.cuts[step.Node.ID])
+	case step.Retry:
+		decision.Next, decision.Yield = &next, step.Branch == ""
+	case ended.Reason == continuo.ReasonCancelled:
+		decision.Entries = []continuo.Entry{r.State.Halt(fmt.Sprintf("the step %s was stopped", step.Node.ID))}
+	default:
+		decision = r.afterFailure(step, r.failureOf(step, ended.Reason))
+	}
+	return decision, nil
+}
+
+// afterFailure decides on an attempt that broke off: what is recorded of it, or that the next one begins.
+func (r *workflowRun) afterFailure(step workflow.Step, failure continuo.TurnError) workflowDecision {
+	next := step.After()
+	return workflowDecision{Entries: r.State.BrokeOff(step, failure, r.engine.Log.Now()), Next: &next, Yield: true}
+}
+
+// concludeTurn makes the entries behind a step's answer, and the seq that they are right for. The turn asks for them while
+// the run's worker waits for the turn. Where the log cannot be read the answer has none, and is concluded when the run is
+// looked at again.
+func (r *workflowRun) concludeTurn(ctx context.Context, step workflow.Step, answer *continuo.Entry) ([]continuo.Entry, int64) {
+	if err := r.CatchUp(context.WithoutCancel(ctx)); err != nil || !r.State.Attends(step) {
+		return nil, 0
+	}
+	return r.conclude(step, answer.Content.String(), wasCut(answer)), r.Next()
+}
+
+// conclude makes what follows of an answer, with what the step said before it broke off.
+func (r *workflowRun) conclude(step workflow.Step, answer string, cut bool) []continuo.Entry {
+	return r.State.Conclude(step, append(append([]string{}, r.pieces[step.Node.ID]...), answer), cut)
+}
+
+// Rested counts and logs that nothing is left to do.
+func (r *workflowRun) Rested(ctx context.Context) {
+	e := r.engine
+	e.metrics.RunRests(r.State.Run)
+	e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
+		"state", r.State.Run, "reason", e.reasonForLog(r.State.Reason))
+}
+
+// IsSupported reports whether this program has what the steps need.
+func (r *workflowRun) IsSupported(ctx context.Context) bool {
+	return r.CatchUp(ctx) != nil || r.engine.checkSupported(r.State.Workflow) == nil // it may have been replaced
+}
