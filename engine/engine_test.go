@@ -416,3 +416,18 @@ func TestClosingWhileTurnsWait(t *testing.T) {
 		}
 	}
 }
+
+func TestARefusedTurnChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	h.begin(request("s", "a"))
+	r := request("s", "b")
+	r.OnBusy, r.Mode = engine.Reject, continuo.ModeAgent
+	if _, err := h.Chat(context.Background(), r); !errors.Is(err, continuo.ErrBusy) {
+		t.Fatal(err)
+	}
+	c, _ := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s")
+	if c.ActiveMode != continuo.ModeChat {
+		t.Errorf("the refused turn made the mode %s", c.ActiveMode)
+	}
+	close(h.model.open)
+}

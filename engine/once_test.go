@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -179,5 +180,98 @@ func TestALibrarysRetryIsOfTheSameHead(t *testing.T) {
 	ask("continue", 0) // a person says it again
 	if asks.Load() != 4 {
 		t.Errorf("%d requests", asks.Load())
+	}
+}
+
+func TestARetryDoesNotSwitchTheMode(t *testing.T) {
+	for name, c := range map[string]struct{ asked, since continuo.Mode }{
+		"of a turn in the mode chat":  {continuo.ModeChat, continuo.ModeAgent},
+		"of a turn in the mode agent": {continuo.ModeAgent, continuo.ModeChat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			close(h.model.open)
+			r := request("s", "a")
+			r.Key, r.Mode = "k", c.asked
+			begun := h.begin(r)
+			h.finish(begun)
+			if _, err := h.Log.Update(t.Context(), begun.Conversation.ID, continuo.ConversationChange{ActiveMode: &c.since}); err != nil {
+				t.Fatal(err)
+			}
+			again, err := h.Chat(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.finish(again)
+			if again.TurnID != begun.TurnID {
+				t.Errorf("the retry is turn %s, want %s", again.TurnID, begun.TurnID)
+			}
+			now, err := h.Log.Conversation(t.Context(), begun.Conversation.ID)
+			if err != nil || now.ActiveMode != c.since {
+				t.Errorf("the retry made the mode %s (%v), want %s", now.ActiveMode, err, c.since)
+			}
+		})
+	}
+}
+
+// TestAKeyResumesOnce: a client that did not hear of its resume asks again, while it runs and afterwards.
+func TestAKeyResumesOnce(t *testing.T) {
+	h := newHouse(t)
+	failed := h.failedTurn("s")
+	resume := engine.ResumeRequest{Turn: failed, Key: "k", Detached: true}
+	first, err := h.Resume(context.Background(), resume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.model.entered
+	running, err := h.Resume(context.Background(), resume)
+	if err != nil || running.TurnID != first.TurnID {
+		t.Fatalf("while it runs: %+v, %v", running, err)
+	}
+	close(h.model.open)
+	for _, chat := range []*engine.Chat{first, running} {
+		if last := h.finish(chat); last.Kind != turn.Finished {
+			t.Errorf("ended with %s", last.Kind)
+		}
+	}
+	over, err := h.Resume(context.Background(), resume)
+	if err != nil || over.TurnID != first.TurnID {
+		t.Fatalf("afterwards: %+v, %v", over, err)
+	}
+	h.finish(over)
+	if _, err := h.Chat(context.Background(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
+		t.Errorf("a message under the key of a resume: %v", err)
+	}
+}
+
+// TestAKeyWhoseTurnNeverBeganBeginsIt lets a process die between its lease and the user's entry, and the
+// client try again elsewhere.
+func TestAKeyWhoseTurnNeverBeganBeginsIt(t *testing.T) {
+	h := newHouse(t)
+	close(h.model.open)
+	r := request("s", "hello")
+	r.Key = "k"
+	chat := h.begin(r) // only to learn the ids
+	h.finish(chat)
+	twin := newHouse(t)
+	close(twin.model.open)
+	conversation, err := twin.Log.Create(context.Background(), continuo.Conversation{ProjectID: "default", Key: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strings.Replace(chat.TurnID, strings.TrimPrefix(chat.Conversation.ID, "conv_"), strings.TrimPrefix(conversation.ID, "conv_"), 1)
+	began := continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "dead"}
+	if _, err := twin.Log.Turns().BeginTurn(context.Background(), began, time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	retry, err := twin.Chat(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if retry.TurnID != began.ID {
+		t.Fatalf("the retry is turn %s, not %s: the test is wrong", retry.TurnID, began.ID)
+	}
+	if last := twin.finish(retry); last.Kind != turn.Finished {
+		t.Errorf("the retry ended with %s", last.Kind)
 	}
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model/modeltest"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // A turn that goes on with others tells what all of them had said, also where one of them said nothing.
@@ -44,5 +47,60 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 	}
 	if got, want := strings.Join(got, "\n"), "|The capital \nThe capital |\nThe capital |of France \nThe capital of France |is Paris."; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// failedTurn makes a conversation whose only turn was cancelled.
+func (h *house) failedTurn(session string) continuo.Turn {
+	h.t.Helper()
+	chat := h.begin(request(session, "go"))
+	failed, err := h.Turn(context.Background(), chat.Conversation, chat.TurnID)
+	if err == nil {
+		err = h.Cancel(context.Background(), failed)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.finish(chat)
+	if failed, err = h.Turn(context.Background(), chat.Conversation, chat.TurnID); err != nil || failed.State != continuo.TurnFailed {
+		h.t.Fatalf("%+v, %v", failed, err)
+	}
+	return failed
+}
+
+// TestAResumeThatIsRefusedStopsNobody: the turn that runs is why there is nothing to resume.
+func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
+	h := newHouse(t)
+	failed := h.failedTurn("s")
+	next := h.begin(request("s", "something else"))
+	_, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, OnBusy: engine.Interrupt, Detached: true})
+	if !errors.Is(err, engine.ErrNotResumable) {
+		t.Errorf("resumed: %v", err)
+	}
+	close(h.model.open)
+	if last := h.finish(next); last.Kind != turn.Finished {
+		t.Errorf("the turn that ran ended with %s", last.Kind)
+	}
+}
+
+func TestOfTwoResumesOneIsRefused(t *testing.T) {
+	h := newHouse(t)
+	failed := h.failedTurn("s")
+	first, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-h.model.entered
+	second := make(chan error, 1)
+	go func() {
+		_, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
+		second <- err
+	}()
+	close(h.model.open)
+	if last := h.finish(first); last.Kind != turn.Finished {
+		t.Errorf("the first ended with %s", last.Kind)
+	}
+	if err := <-second; !errors.Is(err, engine.ErrNotResumable) {
+		t.Errorf("the second: %v", err)
 	}
 }

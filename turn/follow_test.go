@@ -363,3 +363,120 @@ func TestAfterAQuestionTheTurnsTimeGoesOn(t *testing.T) {
 		time.Sleep(time.Hour) // the tool ends
 	})
 }
+
+func TestLeavingEarlyDoesNotPanic(t *testing.T) {
+	h := onDisk(t, newHouse(t, says("fine")))
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("panic: %v", p)
+		}
+	}()
+	for event, err := range h.follow(context.Background(), turn.Input{Message: continuo.Text("go")}) {
+		t.Log(event.Kind, err)
+		break
+	}
+}
+
+// TestAReaderFarBehindATurnThatWasLostComesToAnEnd deletes the conversation while a reader has still to read
+// events that are not in memory any more.
+func TestAReaderFarBehindATurnThatWasLostComesToAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answer []any
+		for i := range 3000 {
+			answer = append(answer, model.Delta{Text: fmt.Sprintf("word%d ", i)})
+			if i%50 == 0 {
+				answer = append(answer, func(context.Context) { time.Sleep(10 * time.Millisecond) })
+			}
+		}
+		h := newHouse(t, append(answer, hang))
+		journal := h.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+		time.Sleep(900 * time.Millisecond)
+		if err := h.log.Delete(context.Background(), h.conversation.ID); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		var told error
+		for _, err := range journal.Follow(ctx, 0) {
+			told = err
+		}
+		if !errors.Is(told, continuo.ErrNotFound) {
+			t.Errorf("the reader was told %v", told)
+		}
+		if err := <-ran; !errors.Is(err, continuo.ErrLeaseLost) {
+			t.Errorf("the turn ended with %v", err)
+		}
+	})
+}
+
+// TestReadersOfABrokenTurnDoNotTakeItFromEachOther has many readers of one process find the same turn.
+func TestReadersOfABrokenTurnDoNotTakeItFromEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var takes atomic.Int64
+		store := &steppedStore{Store: storetest.NewMemory(), taken: func(continuo.Turn) { takes.Add(1) }, readEvents: func() { time.Sleep(10 * time.Millisecond) }}
+		h := newHouse(t, []any{model.Delta{Text: "Half"}, hang})
+		h.over(store)
+		journal := h.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+		time.Sleep(time.Second)
+		other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		var readers sync.WaitGroup
+		for n := range 5 {
+			readers.Go(func() {
+				time.Sleep(time.Duration(n) * 7 * time.Millisecond)
+				var last turn.Event
+				for event, err := range other.Follow(ctx, h.conversation.ID, journal.Turn().ID, 0) {
+					if err != nil {
+						t.Error(err)
+					}
+					last = event
+				}
+				if last.Kind != turn.Failed {
+					t.Errorf("the last event is %s", last.Kind)
+				}
+			})
+		}
+		readers.Wait()
+		<-ran
+		if n := takes.Load(); n != 1 {
+			t.Errorf("the turn was taken %d times", n)
+		}
+	})
+}
+
+// TestAnIDThatNeverWasStillLeadsToTheEnd follows a running turn from an id that it never gave.
+func TestAnIDThatNeverWasStillLeadsToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, []any{model.Delta{Text: "Half"}, hang})
+		journal := h.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+		synctest.Wait()
+		var readers sync.WaitGroup
+		for name, keeper := range map[string]*turn.Keeper{"here": h.keeper, "elsewhere": turn.NewKeeper(turn.KeeperOptions{Log: h.log})} {
+			readers.Go(func() {
+				var last turn.Event
+				for event, err := range keeper.Follow(context.Background(), h.conversation.ID, journal.Turn().ID, 1<<40) {
+					if err != nil {
+						t.Error(err)
+					}
+					last = event
+				}
+				if !last.IsEnd() {
+					t.Errorf("%s the reader's last event is %q", name, last.Kind)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		journal.Stop(nil)
+		readers.Wait()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}

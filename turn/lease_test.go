@@ -2,6 +2,10 @@ package turn_test
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,5 +118,115 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			})
 		})
+	}
+}
+
+// TestATurnThatLostItsLeaseAnswersNoCallsOfTheNext lets a process stall between its lease and its first entry.
+func TestATurnThatLostItsLeaseAnswersNoCallsOfTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, says("never asked"))
+		stalled := h.begin(context.Background())
+		other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+		if recovered, err := other.RecoverAll(context.Background()); recovered != 1 || err != nil {
+			t.Fatalf("recovered %d, %v", recovered, err)
+		}
+		next := &house{t: t, log: h.log, conversation: h.conversation, runner: h.runner, keeper: other}
+		runner := *h.runner
+		runner.Model = &script{answers: [][]any{asks("echo {}"), says("done")}}
+		release := make(chan struct{})
+		runner.Tools = tool.Set{echo{name: "echo", begin: func() { <-release }}}
+		journal := next.begin(context.Background())
+		ran := make(chan error, 1)
+		go func() { ran <- runner.Run(journal, turn.Input{Message: continuo.Text("the next")}) }()
+		synctest.Wait() // its call is running
+		if err := h.runner.Run(stalled, turn.Input{Message: continuo.Text("go")}); !errors.Is(err, continuo.ErrLeaseLost) {
+			t.Errorf("the turn without a lease ended with %v", err)
+		}
+		close(release)
+		if err := <-ran; err != nil {
+			t.Errorf("the next turn: %v", err)
+		}
+		want := []string{"user the next", "assistant null calls call_0", "tool call_0 {}", "assistant done"}
+		if got := shapes(h.entries()); !slices.Equal(got, want) {
+			t.Errorf("log\n%q\nwant\n%q", got, want)
+		}
+	})
+}
+
+type countLost struct {
+	turn.Meter
+	lost atomic.Int64
+}
+
+func (c *countLost) LeaseLost() { c.lost.Add(1) }
+
+func (c *countLost) Stage(context.Context, turn.Stage, time.Duration) {}
+
+func (c *countLost) EventsFlushed(int) {}
+
+func (c *countLost) ToolCalled(string, string, time.Duration) {}
+
+// TestATurnThatEndedHasNotLostItsLease has events become due while the turn's end is being written.
+func TestATurnThatEndedHasNotLostItsLease(t *testing.T) {
+	for range 20 {
+		h := newHouse(t, says("fine"))
+		h.over(&steppedStore{Store: storetest.NewMemory(), append: func(continuo.Batch) error {
+			for range 1000 { // until the goroutine that flushes waits behind this write
+				runtime.Gosched()
+			}
+			return nil
+		}})
+		meter := &countLost{}
+		h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log, Meter: meter, FlushAge: time.Nanosecond})
+		if last := h.say("go"); last.Kind != turn.Finished {
+			t.Errorf("last event: %+v", last)
+		}
+		if n := meter.lost.Load(); n != 0 {
+			t.Fatalf("%d leases were lost", n)
+		}
+	}
+}
+
+func TestAConversationThatIsDeletedMeanwhileIsNoFailureOfRecovery(t *testing.T) {
+	store := &steppedStore{Store: storetest.NewMemory()}
+	h := newHouse(t)
+	h.over(store)
+	h.begin(context.Background())
+	other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
+	store.taken = func(taken continuo.Turn) {
+		if err := store.Delete(context.Background(), taken.ConversationID); err != nil {
+			t.Error(err)
+		}
+	}
+	if recovered, err := other.RecoverAll(context.Background()); recovered != 0 || err != nil {
+		t.Errorf("recovered %d, %v", recovered, err)
+	}
+}
+
+// TestABeginningThatMayBeWrittenIsNotUndone has a store write the user's entry and say that it cannot be reached.
+func TestABeginningThatMayBeWrittenIsNotUndone(t *testing.T) {
+	store := &steppedStore{Store: storetest.NewMemory()}
+	h := newHouse(t)
+	h.over(store)
+	store.append = func(batch continuo.Batch) error {
+		store.append = nil
+		if err := store.Store.Append(context.Background(), batch); err != nil {
+			return err
+		}
+		return continuo.ErrUnavailable
+	}
+	journal := h.begin(context.Background())
+	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("hello")}); !errors.Is(err, continuo.ErrUnavailable) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	if recovered, err := h.keeper.RecoverAll(context.Background()); err != nil || recovered != 1 {
+		t.Errorf("recovered %d turns, %v", recovered, err)
+	}
+	ended, err := store.Turn(context.Background(), h.conversation.ID, journal.Turn().ID)
+	if err != nil || ended.State != continuo.TurnFailed || ended.Reason != continuo.ReasonInterrupted {
+		t.Errorf("the turn of an entry that is there: %+v, %v", ended, err)
+	}
+	if all := h.entries(); len(all) != 2 || all[0].Content.String() != "hello" || all[1].Error == nil {
+		t.Errorf("log %q", shapes(all))
 	}
 }

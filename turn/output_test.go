@@ -2,9 +2,16 @@ package turn_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -46,4 +53,119 @@ func TestAnOutputAboveTheLimitFailsItsCall(t *testing.T) {
 			t.Errorf("the model is shown %d bytes: %.3000s", len(second), second)
 		}
 	}
+}
+
+type badTool struct{ echo }
+
+func (badTool) Run(context.Context, tool.Call) tool.Result { return tool.Result{Content: "caf\xe9"} }
+
+func TestAnOutputThatIsNoUTF8(t *testing.T) {
+	h := newHouse(t, asks("bad {}"), says("fine"))
+	h.runner.Tools = tool.Set{badTool{echo{name: "bad"}}}
+	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
+	if err != nil || last.Kind != turn.Finished {
+		t.Errorf("%v %v; entries %d", last.Kind, err, len(h.entries()))
+	}
+}
+
+type bigTool struct{ echo }
+
+func (bigTool) Run(context.Context, tool.Call) tool.Result {
+	return tool.Result{Content: strings.Repeat("x", 33<<20)}
+}
+
+func TestALargeOutputIsKept(t *testing.T) {
+	h := newHouse(t, asks("bad {}"), says("fine"))
+	h.runner.Tools = tool.Set{bigTool{echo{name: "bad"}}}
+	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
+	if err != nil || last.Kind != turn.Finished {
+		t.Errorf("%v %v; entries %d", last.Kind, err, len(h.entries()))
+	}
+}
+
+type endlessCalls struct{ given int }
+
+func (*endlessCalls) Info() model.Info {
+	return model.Info{Provider: "script", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
+}
+
+func (e *endlessCalls) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		for i := range 64 << 10 {
+			d := model.Delta{ToolCall: &model.ToolCallDelta{Index: i, ID: fmt.Sprint(i), Type: "function", Name: strings.Repeat("n", 1000)}}
+			e.given += 1000
+			if !yield(d, nil) {
+				return
+			}
+		}
+		yield(model.Delta{}, &model.Error{Reason: continuo.ReasonNetwork, Message: "end"})
+	}
+}
+
+func TestAnAnswerWithTooManyCallsEnds(t *testing.T) {
+	h := newHouse(t)
+	m := &endlessCalls{}
+	h.runner.Model = m
+	_, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
+	if m.given > 17<<20 {
+		t.Errorf("took %d MB of an answer, the limit is 16 MB; %v", m.given>>20, fmt.Sprint(err)[:min(200, len(fmt.Sprint(err)))])
+	}
+}
+
+// TestAToolThatDoesNotListenIsLeftBehind: neither its turn nor its conversation may wait for ever.
+func TestAToolThatDoesNotListenIsLeftBehind(t *testing.T) {
+	for name, stop := range map[string]func(*turn.Journal){"timeout": func(*turn.Journal) {}, "cancel": func(j *turn.Journal) { j.Stop(nil) }} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				h := newHouse(t, asks("stuck {}", "echo {}"), says("fine"))
+				h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { <-release }}, echo{name: "echo"}}
+				journal := h.begin(context.Background())
+				ran := make(chan error, 1)
+				go func() { ran <- h.runner.Run(journal, turn.Input{Message: continuo.Text("go")}) }()
+				time.Sleep(time.Second)
+				stop(journal)
+				select {
+				case err := <-ran:
+					if err != nil {
+						t.Error(err)
+					}
+				case <-time.After(5 * time.Minute):
+					t.Fatal("the turn never ends")
+				}
+				if got := shapes(h.entries())[2:4]; !strings.HasPrefix(got[0], "tool call_0 error: ") || got[1] != "tool call_1 {}" {
+					t.Errorf("results: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestTheOutputsOfOneAnswerAreBoundedTogether has a model ask for many large outputs at once.
+func TestTheOutputsOfOneAnswerAreBoundedTogether(t *testing.T) {
+	h := newHouse(t, asks(slices.Repeat([]string{"large {}"}, 20)...), says("fine"))
+	h.runner.Tools = tool.Set{mebibyteTool{echo{name: "large"}}}
+	h.runner.Limits.OutputBytes = 1 << 20
+	if last := h.say("go"); last.Kind != turn.Finished {
+		t.Fatalf("%+v", last)
+	}
+	kept := 0
+	for _, e := range h.entries() {
+		if e.PartType == "tool_result" {
+			kept++
+		} else if e.Role == continuo.Tool && !strings.Contains(e.Content.String(), "4194304 bytes together") {
+			t.Errorf("%.200s", e.Content.String())
+		}
+	}
+	if kept != 4 {
+		t.Errorf("%d outputs are kept, want 4", kept)
+	}
+}
+
+// mebibyteTool is a tool with an output of just that size.
+type mebibyteTool struct{ echo }
+
+func (mebibyteTool) Run(context.Context, tool.Call) tool.Result {
+	return tool.Result{Content: strings.Repeat("x", 1<<20)}
 }

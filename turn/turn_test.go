@@ -439,3 +439,16 @@ func TestAnyRequestCanBeShownAgain(t *testing.T) {
 		t.Errorf("%d of %d requests, %d epochs", seen, len(h.model.bodies), len(epochs))
 	}
 }
+
+func TestEveryEntryOfATurnSaysSo(t *testing.T) {
+	h := newHouse(t, []any{callDelta(0, "echo", "{}", true), &model.Error{Reason: continuo.ReasonUpstream, Message: "overloaded"}})
+	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go"), Mode: continuo.ModeAgent, AgentID: "a1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range h.entries() {
+		if e.TurnID != last.TurnID || e.Mode != continuo.ModeAgent || e.AgentID != "a1" {
+			t.Errorf("entry %d (%s) is of turn %q, mode %q, agent %q", e.Seq, e.Role, e.TurnID, e.Mode, e.AgentID)
+		}
+	}
+}

@@ -296,3 +296,20 @@ func TestAFoldedRangeHasItsSize(t *testing.T) {
 		t.Errorf("items begin with %+v", item)
 	}
 }
+
+func TestWhatFitsCanBeBuilt(t *testing.T) {
+	v := defaultView(t, window.Continuity)
+	l := &entries{}
+	l.user("hi")
+	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{Provider: "p", Model: "m", EstimatedTokens: 100, Usage: &continuo.Usage{InputTokens: 200}}})
+	text := strings.Repeat("abcd", 4000) // 4 000 of 6 000 tokens
+	in := window.Input{Counter: chars{}, Provider: "p", Model: "m", Estimated: true}
+	if err := v.CheckFits(in, continuo.Text(text)); err != nil {
+		t.Fatal(err)
+	}
+	l.user(text)
+	in.At = 3
+	if _, err := v.Build(l, in); err != nil {
+		t.Errorf("CheckFits let it through, Build refuses: %v", err)
+	}
+}
