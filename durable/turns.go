@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -125,4 +126,18 @@ func (d *Driver) RunningTurns(ctx context.Context, runID string, conversations [
 		}
 	}
 	return turns, nil
+}
+
+// CancelTurns stops the turns of a run that are under way in some conversations, in whatever process they run, and returns
+// them. It does not wait for their ends.
+func (d *Driver) CancelTurns(ctx context.Context, runID string, conversations []string) ([]continuo.Turn, error) {
+	turns, err := d.RunningTurns(ctx, runID, conversations)
+	for _, running := range turns {
+		signal := continuo.TurnSignal{Kind: continuo.SignalCancel}
+		failed := d.options.Keeper.Signal(ctx, running.ConversationID, running.ID, signal)
+		if failed != nil && !errors.Is(failed, continuo.ErrNotRunning) {
+			err = cmp.Or(err, failed)
+		}
+	}
+	return turns, err
 }

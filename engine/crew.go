@@ -289,14 +289,11 @@ func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) err
 func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
 	defer cancel()
-	running, err := e.runs.RunningTurn(ctx, run.ConversationID)
-	if err != nil || running == nil || running.RunID != run.ID {
+	turns, err := e.runs.CancelTurns(ctx, run.ID, []string{run.ConversationID})
+	if err != nil || len(turns) == 0 {
 		return err
 	}
-	if err := e.Cancel(ctx, *running); err != nil && !errors.Is(err, continuo.ErrNotRunning) {
-		return err
-	}
-	err = e.runs.AwaitTurn(ctx, running.ConversationID, running.ID)
+	err = e.runs.AwaitTurn(ctx, run.ConversationID, turns[0].ID)
 	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // it was stopped before it had begun, or another process closes it
 		return nil
 	}

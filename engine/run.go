@@ -266,26 +266,12 @@ func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow
 
 // stopTurnOf stops the turns of a run that are under way, wherever they run.
 func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
-	turns, err := e.turnsOf(ctx, run)
-	for _, running := range turns {
-		if stopped := e.Cancel(ctx, running); stopped != nil && !errors.Is(stopped, continuo.ErrNotRunning) {
-			err = cmp.Or(err, stopped)
-		}
+	r := newWorkflowRun(e, run)
+	if err := r.CatchUp(ctx); err != nil {
+		return err
 	}
+	_, err := e.runs.CancelTurns(ctx, run.ID, r.conversations())
 	return err
-}
-
-// turnsOf returns the turns of a run that are under way, in its conversation and in its branches.
-func (e *Engine) turnsOf(ctx context.Context, run continuo.Run) ([]continuo.Turn, error) {
-	conversations := []string{run.ConversationID}
-	if _, cycle := continuo.CrewOf(run.WorkflowID); !cycle {
-		r := newWorkflowRun(e, run)
-		if err := r.CatchUp(ctx); err != nil {
-			return nil, err
-		}
-		conversations = append(conversations, r.Branches()...)
-	}
-	return e.runs.RunningTurns(ctx, run.ID, conversations)
 }
 
 // waiting finds the node that a decision is about; "" is the only one that waits.

@@ -42,6 +42,11 @@ func (e *Engine) changeRun(ctx context.Context, run continuo.Run, makes func(*wo
 // Branches are the conversations in which steps may be under way beside others.
 func (r *workflowRun) Branches() []string { return r.State.Branches() }
 
+// conversations are those in which steps may be under way.
+func (r *workflowRun) conversations() []string {
+	return append([]string{r.Run.ConversationID}, r.Branches()...)
+}
+
 // Open makes the state of the run with the workflow of a hash.
 func (r *workflowRun) Open(ctx context.Context, hash string) (*workflow.State, error) {
 	found, err := r.engine.workflowOf(ctx, r.Run.WorkflowID, hash)
@@ -110,7 +115,7 @@ func wasCut(answer *continuo.Entry) bool {
 // status is the status of the run now, by its log and its turns.
 func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 	status := r.statusAt(r.newest)
-	turns, err := r.engine.runs.RunningTurns(ctx, r.Run.ID, append([]string{r.Run.ConversationID}, r.Branches()...))
+	turns, err := r.engine.runs.RunningTurns(ctx, r.Run.ID, r.conversations())
 	if err != nil {
 		return status, nil
 	}
