@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -100,7 +101,9 @@ func (s *Store) failed(err error) error {
 
 // translate gives an error of the database the root's word for it.
 func translate(err error) error {
-	word := func(sentinel error, advice string) error { return fmt.Errorf("%w: %s (%w)", sentinel, advice, err) }
+	word := func(sentinel error, advice string) error {
+		return fmt.Errorf("%w: %s (%w)", sentinel, advice, onOneLine{err})
+	}
 	var lost *lostError
 	if errors.As(err, &lost) && lost.sent {
 		return word(continuo.ErrUnavailable, "what was to be written may be there or not; look before it is written again")
@@ -133,6 +136,22 @@ func translate(err error) error {
 		return err
 	}
 }
+
+// onOneLine is an error of the driver without its line ends: it names each address that it tried on a line of its own, and
+// the same one again where it tried with and without TLS.
+type onOneLine struct{ error }
+
+func (e onOneLine) Error() string {
+	var lines []string
+	for line := range strings.Lines(e.error.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+func (e onOneLine) Unwrap() error { return e.error }
 
 // isTaken reports whether a row was refused because its key is taken.
 func isTaken(err error) bool { return codeOf(err) == uniqueViolation }

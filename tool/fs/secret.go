@@ -68,8 +68,8 @@ func withoutLinks(name string) string {
 	}
 }
 
-// errSecret says that a file is not for models.
-var errSecret = errors.New("this file may hold secrets, and tools cannot reach it (setting tools.deny_files)")
+// errSecret says that a file is not for models. It does not say why, because that would tell where the data are.
+var errSecret = errors.New("tools cannot reach this file: it may hold secrets (setting tools.deny_files), or it is one of Continuo's own")
 
 // Covers reports whether a name below the project's folder is secret. It does not look at the disk.
 func (s Secrets) Covers(name string) bool {
