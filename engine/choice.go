@@ -2,11 +2,15 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -48,7 +52,7 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	if found.upstream, err = e.upstream(c.model); err != nil {
 		return chosen{}, err
 	}
-	if found.view, err = e.options.Views.View(c.viewName); err != nil {
+	if found.view, err = e.view(c.viewName); err != nil {
 		return chosen{}, err
 	}
 	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
@@ -64,6 +68,20 @@ func (e *Engine) choose(c choice) (chosen, error) {
 	found.view.FollowWindow = found.view.FollowWindow && agent.Budget.Tokens == 0
 	found.upstream.MaxOutputTokens = cmp.Or(agent.MaxOutputTokens, found.upstream.MaxOutputTokens)
 	return found, nil
+}
+
+// ViewNames lists the names of the views that a context can be shown by, but for those of roles.
+func ViewNames() []string { return append(window.Names(), task.HandoffView) }
+
+// view is the definition of a view by its name.
+func (e *Engine) view(name string) (window.View, error) {
+	switch {
+	case name == task.HandoffView:
+		return e.options.Handoff.View().View, nil
+	case !slices.Contains(window.Names(), name):
+		return window.View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(ViewNames(), ", "))
+	}
+	return e.options.Views.View(name)
 }
 
 // defaultView is the view of a choice that nothing names one for: work is shown more of the log than talk.
@@ -99,8 +117,11 @@ func (e *Engine) runner(c chosen) *turn.Runner {
 		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Speaker: c.upstream.Speaker,
 	}
-	if c.role != nil {
+	switch {
+	case c.role != nil:
 		runner.View, runner.Since = crewview.View{View: c.view, Role: *c.role}, c.role.Since
+	case c.viewName == task.HandoffView:
+		runner.View = task.View{View: c.view, Handoff: e.options.Handoff.View().Handoff}
 	}
 	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
 		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature, Speaker: fallback.Speaker}

@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -127,7 +128,7 @@ func usualFormat(view string) Format {
 	switch view {
 	case window.Replay:
 		return FormatTranscript
-	case window.Handoff:
+	case task.HandoffView:
 		return FormatHandoff
 	}
 	return FormatOpenAI

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -74,18 +73,6 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps me
 	every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval)
 	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
-	}
-	return view, nil
-}
-
-// readView reads a view that was kept with a request: that of a role, or of everybody else.
-func readView(stored json.RawMessage) (turn.View, error) {
-	var view crewview.View
-	if err := json.Unmarshal(stored, &view); err != nil {
-		return nil, fmt.Errorf("read view: %w", err)
-	}
-	if view.Role.Name == "" {
-		return view.View, nil
 	}
 	return view, nil
 }

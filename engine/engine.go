@@ -62,7 +62,7 @@ type Options struct {
 	// Models are what turns can run on, by the names that requests use. At least Default must be there.
 	Models  map[string]Upstream
 	Default string
-	// Views are the figures of the presets, but for those of handoff, which are Handoff's. Default window.DefaultSettings.
+	// Views are the figures of the presets. Default window.DefaultSettings.
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
 	Prompts prompt.Prompts
@@ -141,7 +141,6 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		options.Views = &settings
 	}
 	views := *options.Views
-	options.Handoff.Preset(&views)
 	options.Views = &views
 	if options.Redact == nil {
 		options.Redact = secret.Text

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
+	"github.com/continuo-log/continuo/task"
 )
 
 // FormatHandoff is the section of a task's prompt that tells of a conversation. Only the view handoff has it.
@@ -25,8 +25,8 @@ func (e *Engine) renderHandoff(ctx context.Context, conversation continuo.Conver
 
 // handoffText writes what a plan of the view handoff shows as the section of a task's prompt.
 func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) (string, error) {
-	if plan.View != window.Handoff {
-		return "", fmt.Errorf("the format %s: %w: only the view %s has it, not %s", FormatHandoff, continuo.ErrInvalid, window.Handoff, plan.View)
+	if plan.View != task.HandoffView {
+		return "", fmt.Errorf("the format %s: %w: only the view %s has it, not %s", FormatHandoff, continuo.ErrInvalid, task.HandoffView, plan.View)
 	}
 	shown := map[int64]bool{}
 	for _, item := range plan.Items {

@@ -60,7 +60,7 @@ func TestAHandoffIsShownInEveryFormat(t *testing.T) {
 	conversation := handedOff(t, h)
 	show := func(format engine.Format) *engine.Context {
 		t.Helper()
-		shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: window.Handoff, Format: format})
+		shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView, Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 	h := newHouse(t)
 	conversation := handedOff(t, h)
 	conversation.LastSeq = 40 // fewer messages than a history has
-	shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: window.Handoff})
+	shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Replayed is a request of an earlier round, made again.
@@ -50,6 +53,25 @@ func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation
 		return replayed, nil
 	}
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
+}
+
+// readView reads a view that was kept with a request: a preset, or the view of a role or of a hand-off.
+func readView(stored json.RawMessage) (turn.View, error) {
+	var kept struct {
+		window.View
+		Role    *crewview.Role      `json:"role"`
+		Handoff *task.MessageLimits `json:"handoff"`
+	}
+	err := json.Unmarshal(stored, &kept)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read view: %w", err)
+	case kept.Role != nil:
+		return crewview.View{View: kept.View, Role: *kept.Role}, nil
+	case kept.Handoff != nil:
+		return task.View{View: kept.View, Handoff: *kept.Handoff}, nil
+	}
+	return kept.View, nil
 }
 
 // sharedBody returns how many leading bytes the body of a round's request has in common with that of the view's request

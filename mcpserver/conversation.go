@@ -11,7 +11,6 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/task"
-	"github.com/continuo-log/continuo/window"
 )
 
 // conversation finds the conversation of the project that an id or a key names. An archived one is refused.
@@ -112,7 +111,7 @@ func contextView(c *call) string {
 		if c.has("crew") {
 			c.refuse(task.InvalidValue, "crew", "crew is of the views of roles, such as role:reviewer")
 		}
-		return c.choice("view", "", append(window.Names(), engine.RoleView+"NAME")...)
+		return c.choice("view", "", append(engine.ViewNames(), engine.RoleView+"NAME")...)
 	}
 	if role == "" {
 		c.refuse(task.InvalidValue, "view", "behind role: stands the name of a role, such as role:reviewer")

@@ -173,7 +173,7 @@ func checkMessage(message continuo.Content) error {
 // checkNames refuses names that there are not; "" is always fine.
 func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 	for _, err := range []error{
-		oneOf("view", view, window.TurnNames()...),
+		oneOf("view", view, window.Names()...),
 		oneOf("model", model, s.engine.Models()...),
 		oneOf("on_busy", onBusy, engine.Wait, engine.Reject, engine.Interrupt),
 	} {

@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/window"
 )
 
 func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
@@ -72,7 +71,7 @@ func (s *server) checkView(q query, view string) error {
 	case !ok && q.has("crew"):
 		return refuse("crew", "crew is of the views of roles, such as role:reviewer")
 	case !ok:
-		return oneOf("view", view, window.Names()...)
+		return oneOf("view", view, engine.ViewNames()...)
 	case role == "":
 		return refuse("view", "behind role: stands the name of a role, such as role:reviewer")
 	case q.has("crew") && !workflowPattern.MatchString(q.text("crew")):

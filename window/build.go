@@ -48,9 +48,6 @@ func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
-	if v.Handoff != nil {
-		return buildHandoff(source, v, in)
-	}
 	b := newBuild(source, v, in)
 	if err := b.scan(); err != nil {
 		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
@@ -145,10 +142,10 @@ func (b *build) scannedEnough(u *Unit, floor continuo.Size, history int) bool {
 	if b.previous != nil && u.First() <= b.previous.Start {
 		return true
 	}
-	if b.view.History > 0 && b.newestUser == nil && b.units[0].Unfinished() && !b.overWindow(floor) {
+	if b.view.History > 0 && b.newestUser == nil && b.units[0].Unfinished() && !b.OverWindow(floor) {
 		return false // the open cycle is shown whole
 	}
-	return b.around(b.needed).Exceeded(floor) != ""
+	return b.Around(b.needed).Exceeded(floor) != ""
 }
 
 // learnRequired adds a unit, found on the way back, to what the request must hold.

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -444,10 +443,8 @@ func TestReplayShowsTheOpenCycleWhole(t *testing.T) {
 }
 
 func TestTheCostFollowsTheWindow(t *testing.T) {
-	for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
-		settings := window.DefaultSettings()
-		task.Limits{}.Preset(&settings)
-		view, _ := settings.View(name)
+	for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
+		view, _ := window.DefaultSettings().View(name)
 		for _, n := range []int{1000, 20_000} {
 			l := chat(n)
 			plan := l.build(t, view)

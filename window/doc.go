@@ -15,11 +15,8 @@
 // the input alone.
 //
 // Views of other kinds are made by other packages of this package's parts: units ([Assembler], [Unit]), their shapes and
-// the limits in force ([Request], [Limits]), and the verdicts of a plan ([NewItem], [Totals]). Package crew/view has those
-// of a crew's roles.
-//
-// The view of a hand-off ([HandoffView]) has no window either: the newest messages in words, each group as one line. What
-// is said of them is a parameter, because it is what tasks say of them, and tasks stand above this package.
+// the limits in force ([Request], [Limits]), and the verdicts of a plan ([NewItem], [Fold], [Totals]). Package crew/view
+// has those of a crew's roles, package task that of a hand-off.
 //
 // Pitfalls: a Source must show a log that the rules of the root package accept; what breaks them all
 // the same (a result without its call) is left out with a reason. Sizes count what is shown, not what

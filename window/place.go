@@ -12,7 +12,7 @@ func (b *build) place() error {
 	if err != nil {
 		return err
 	}
-	b.bounds = b.around(need.size)
+	b.bounds = b.Around(need.size)
 	if b.previous != nil {
 		w := *b.previous
 		if b.summaryAt(w.Summary) == nil {

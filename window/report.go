@@ -18,7 +18,7 @@ func (b *build) plan() *continuo.Plan {
 	for _, piece := range pieces {
 		p.Messages = append(p.Messages, piece.messages...)
 	}
-	p.Items = summarized(fold(verdicts, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
+	p.Items = summarized(Fold(verdicts, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
 	p.Totals = Totals(p)
 	limits := b.Limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
@@ -94,9 +94,9 @@ func NewItem(e *continuo.Entry, verdict continuo.Verdict, reason string, after *
 	return continuo.PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
 }
 
-// fold fills the gaps between items with runs that were dropped unread and joins neighbours that share
-// a verdict and a reason for not being shown.
-func fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanItem {
+// Fold fills the gaps between items, up to a seq, with runs that were dropped unread, for a reason, and joins neighbours
+// that share a verdict and a reason for not being shown.
+func Fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanItem {
 	folded := []continuo.PlanItem{}
 	add := func(item continuo.PlanItem) {
 		if n := len(folded); n > 0 && joins(folded[n-1], item) {

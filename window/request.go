@@ -99,15 +99,15 @@ func (r *Request) room() (tokens int, known bool) {
 	return r.in.ModelWindow - r.in.Prompt.Tokens - r.answerTokens(), true
 }
 
-// overWindow reports whether messages of a size do not fit into the model's window. One that is not known holds all.
-func (r *Request) overWindow(size continuo.Size) bool {
+// OverWindow reports whether messages of a size do not fit into the model's window. One that is not known holds all.
+func (r *Request) OverWindow(size continuo.Size) bool {
 	room, known := r.room()
 	return known && size.Tokens > room
 }
 
-// around returns the limits of a request that must hold something of the size needed. Where that alone is over a limit
+// Around returns the limits of a request that must hold something of the size needed. Where that alone is over a limit
 // of the view, the limit bounds what is shown around it.
-func (r *Request) around(needed continuo.Size) Limits {
+func (r *Request) Around(needed continuo.Size) Limits {
 	limits := r.Limits()
 	widened := limits.add(limits.over(needed))
 	if room, known := r.room(); known {
@@ -120,8 +120,11 @@ func (r *Request) around(needed continuo.Size) Limits {
 // Shape returns a unit in the shape of a level. It must not be changed.
 func (r *Request) Shape(u *Unit, at Level) *Shape { return u.at(r.shaper, at) }
 
-// Measure measures a message that no entry stands for.
-func (r *Request) Measure(m *continuo.Message) continuo.Size { return r.shaper.size(m, false) }
+// Measure measures a message. Unchanged says that it has the content of its entry: what was counted at append is used
+// again.
+func (r *Request) Measure(m *continuo.Message, unchanged bool) continuo.Size {
+	return r.shaper.size(m, unchanged)
+}
 
 // Items gives the verdicts on the entries of a unit that is shown at a level. Kept is the reason where nothing is cut;
 // limit names the limit for which units are cut down to a level ("" for none).
@@ -146,18 +149,8 @@ func (r *Request) Items(u *Unit, at Level, kept, limit string) []continuo.PlanIt
 	return items
 }
 
-// Overflow is the error of a request that must hold a user message and a unit, of which the shortest form counts; nil for
-// no unit.
-func (r *Request) Overflow(limits Limits, user continuo.Size, open *Unit) error {
-	parts := continuo.OverflowError{NewestUser: user}
-	if open != nil {
-		parts.OpenGroup = r.Shape(open, Line).Size
-	}
-	return r.overflowOf(limits, parts)
-}
-
-// overflowOf is the error of a request that must hold parts which do not fit into the limits.
-func (r *Request) overflowOf(limits Limits, parts continuo.OverflowError) error {
+// Overflow is the error of a request that must hold parts which do not fit into the limits.
+func (r *Request) Overflow(limits Limits, parts continuo.OverflowError) error {
 	parts.View, parts.Limits, parts.Prompt = r.view.Name, continuo.Size(limits), r.in.Prompt
 	if room, known := r.room(); known && parts.Messages().Tokens > room {
 		parts.Model, parts.ModelWindow, parts.Answer = r.in.Model, r.in.ModelWindow, r.answerTokens()
@@ -169,12 +162,9 @@ func (r *Request) overflowOf(limits Limits, parts continuo.OverflowError) error 
 
 // CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
 func (v View) CheckFits(in Input, content continuo.Content) error {
-	if v.Handoff != nil {
-		return nil // it cuts what is too long
-	}
 	r := NewRequest(v, "", in)
-	if size := r.Shape(MessageUnit(content), Whole).Size; r.overWindow(size) {
-		return r.overflowOf(r.Limits(), continuo.OverflowError{NewestUser: size})
+	if size := r.Shape(MessageUnit(content), Whole).Size; r.OverWindow(size) {
+		return r.Overflow(r.Limits(), continuo.OverflowError{NewestUser: size})
 	}
 	return nil
 }

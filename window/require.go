@@ -28,15 +28,24 @@ func (b *build) require() (required, error) {
 	need.size = user
 	if newest := b.units[len(b.units)-1]; newest.Group {
 		need.openGroup, need.from = newest, len(b.units)-1
-		for need.level < Line && b.overWindow(user.Add(b.Shape(newest, need.level).Size)) {
+		for need.level < Line && b.OverWindow(user.Add(b.Shape(newest, need.level).Size)) {
 			need.level++
 		}
 		need.size = user.Add(b.Shape(newest, need.level).Size)
 	}
-	if b.overWindow(need.size) {
-		return need, b.Overflow(b.Limits(), user, need.openGroup)
+	if b.OverWindow(need.size) {
+		return need, b.Overflow(b.Limits(), b.parts(user, need.openGroup))
 	}
 	return need, nil
+}
+
+// parts are what a request must hold: a user message and a group, of which the shortest form counts; nil for none.
+func (b *build) parts(user continuo.Size, open *Unit) continuo.OverflowError {
+	parts := continuo.OverflowError{NewestUser: user}
+	if open != nil {
+		parts.OpenGroup = b.Shape(open, Line).Size
+	}
+	return parts
 }
 
 // newestUserSize is the size of the newest user message, 0 where the log has none.
@@ -57,9 +66,9 @@ func (b *build) requireCycle() (required, error) {
 	for _, u := range b.units[need.from:] {
 		need.size = need.size.Add(b.Shape(u, Whole).Size)
 	}
-	if b.overWindow(need.size) {
+	if b.OverWindow(need.size) {
 		user := b.newestUserSize()
-		return need, b.overflowOf(b.Limits(), continuo.OverflowError{NewestUser: user, OpenCycle: need.size.Less(user)})
+		return need, b.Overflow(b.Limits(), continuo.OverflowError{NewestUser: user, OpenCycle: need.size.Less(user)})
 	}
 	return need, nil
 }

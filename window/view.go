@@ -43,8 +43,6 @@ type View struct {
 	FollowWindow bool `json:"follow_window,omitempty"`
 	// Strategy says what stands in the place of what the window has moved past. Default Truncate: the marker.
 	Strategy Strategy `json:"strategy,omitempty"`
-	// Handoff makes this the view of a hand-off. Default nil: no hand-off.
-	Handoff *HandoffView `json:"handoff,omitempty"`
 }
 
 // Opener says which entry at the beginning of the log a view pins, as long as it fits together with the newest message
@@ -66,14 +64,10 @@ const (
 	Codex      = "codex"
 	Continuity = "continuity"
 	Replay     = "replay"
-	Handoff    = "handoff"
 )
 
-// Names lists the names that Settings.View knows.
-func Names() []string { return append(TurnNames(), Handoff) }
-
-// TurnNames lists the presets that the requests of turns can be built by.
-func TurnNames() []string {
+// Names lists the presets, by which the requests of turns are built.
+func Names() []string {
 	return []string{string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun), Codex, Continuity, Replay}
 }
 
@@ -90,9 +84,6 @@ type Settings struct {
 	ChatFollowsWindow bool
 	// Strategy is of every view but the continuity view, whose own is ChatStrategy, and the replay view, which has none.
 	Strategy, ChatStrategy Strategy
-	// HandoffMaxMessages is of the handoff view, and Handoff what it tells of entries: task.Limits.Preset sets both.
-	HandoffMaxMessages int
-	Handoff            *HandoffView
 }
 
 // DefaultSettings returns the figures of the design documents.
@@ -125,11 +116,6 @@ func (s Settings) View(name string) (View, error) {
 		view.History, view.LowWater = s.ReplayHistory, 1
 		view.Marker, view.SkipSystem = "", true
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
-	case Handoff:
-		if s.Handoff == nil {
-			return View{}, fmt.Errorf("view %s: %w: these settings do not say what a hand-off tells", name, continuo.ErrInvalid)
-		}
-		return View{Name: name, Limits: Limits{Messages: s.HandoffMaxMessages}, LowWater: 1, SkipSystem: true, Handoff: s.Handoff}, nil
 	default:
 		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
 	}
@@ -162,5 +148,5 @@ func (v View) Check() error {
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.Name, continuo.ErrInvalid, v.Strategy)
 	}
-	return v.Handoff.check(v.Name)
+	return nil
 }

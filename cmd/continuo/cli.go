@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/window"
 )
@@ -89,7 +90,7 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 		kong.Description(about+"\n\nExit codes:\n\n"+exitHelp()),
 		kong.Writers(c.out, c.err),
 		kong.Exit(os.Exit),
-		kong.Vars{"views": strings.Join(window.TurnNames(), ","), "turnviews": strings.Join(window.TurnNames(), ", "), "allviews": strings.Join(window.Names(), ", "), "usualview": usualView, "version": "continuo " + readVersion().Version},
+		kong.Vars{"views": strings.Join(window.Names(), ","), "turnviews": strings.Join(window.Names(), ", "), "allviews": strings.Join(engine.ViewNames(), ", "), "usualview": usualView, "version": "continuo " + readVersion().Version},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)
 	if err == nil {
@@ -151,7 +152,7 @@ type flag struct {
 
 // loadSettings loads the settings; flags are those of the command.
 func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
-	options := config.Options{File: a.globals.Config, Env: a.env, Views: window.TurnNames(), Flags: map[string]string{}, FlagNames: map[string]string{}}
+	options := config.Options{File: a.globals.Config, Env: a.env, Views: window.Names(), Flags: map[string]string{}, FlagNames: map[string]string{}}
 	for key, value := range a.globals.Set {
 		options.Flags[key] = value
 	}

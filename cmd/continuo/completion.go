@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/continuo-log/continuo/window"
+	"github.com/continuo-log/continuo/engine"
 )
 
 type completionCommand struct {
@@ -136,7 +136,7 @@ func completions(node *kong.Node, path string) []completionOf {
 // valuesOf lists the values of a flag that are known. A view can be that of a role too, which only a crew tells.
 func valuesOf(flag *kong.Flag) []string {
 	if flag.PlaceHolder == "VIEW" {
-		return window.Names()
+		return engine.ViewNames()
 	}
 	return enumOf(flag.Value)
 }

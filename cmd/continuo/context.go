@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/window"
 )
 
 type contextCommand struct {
@@ -116,8 +115,8 @@ func (c *contextShowCommand) checkView() error {
 		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", oneLine(view, 60))
 	case !ofRole && c.Crew != "":
 		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleView)
-	case view != "" && !ofRole && !slices.Contains(window.Names(), view):
-		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(window.Names(), ","), engine.RoleView, oneLine(view, 60))
+	case view != "" && !ofRole && !slices.Contains(engine.ViewNames(), view):
+		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(engine.ViewNames(), ","), engine.RoleView, oneLine(view, 60))
 	}
 	return nil
 }

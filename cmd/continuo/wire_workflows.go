@@ -23,7 +23,7 @@ func newWorkflowFolder(settings *config.Config) workflowFolder {
 	return workflowFolder{
 		dir: settings.Workflows.Dir,
 		known: workflow.Known{
-			Agents: append([]string{}, agentIDs(settings)...), Models: settings.AnswerNames(), Views: window.TurnNames(), Tools: knownTools(settings),
+			Agents: append([]string{}, agentIDs(settings)...), Models: settings.AnswerNames(), Views: window.Names(), Tools: knownTools(settings),
 		},
 		builtIn: workflow.Example(),
 	}

@@ -42,11 +42,11 @@ func (p *planner) arrange() (arrangement, error) {
 	if newest := p.backlog.newest; newest != nil {
 		user = p.request.Shape(newest.unit, window.Whole).Size
 	}
-	var group *window.Unit
+	parts := continuo.OverflowError{NewestUser: user}
 	if len(turn) > 0 {
-		group = turn[len(turn)-1]
+		parts.OpenGroup = p.request.Shape(turn[len(turn)-1], window.Line).Size
 	}
-	return arrangement{}, p.request.Overflow(p.request.EstimatedLimits(), user, group)
+	return arrangement{}, p.request.Overflow(p.request.EstimatedLimits(), parts)
 }
 
 // withTurn lays the messages out within a room, and the role's own turn behind them within the limits.
@@ -71,7 +71,7 @@ func (p *planner) besideTurn(limits window.Limits) window.Limits {
 // turnMarker stands in a gap of the role's own turn.
 func (p *planner) turnMarker() continuo.Message {
 	m := continuo.Message{Role: continuo.User, Content: continuo.Text(turnLeftOut)}
-	m.Size = p.request.Measure(&m)
+	m.Size = p.request.Measure(&m, false)
 	return m
 }
 

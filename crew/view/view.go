@@ -79,7 +79,7 @@ func (v View) CheckFits(in window.Input, content continuo.Content) error {
 	}
 	limits := s.request.Limits()
 	if limits.Exceeded(s.measure(m, true).Add(leastShown(limits))) != "" {
-		return s.request.Overflow(limits, s.request.Shape(u, window.Whole).Size, nil)
+		return s.request.Overflow(limits, continuo.OverflowError{NewestUser: s.request.Shape(u, window.Whole).Size})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -21,8 +22,8 @@ import (
 func BenchmarkBuild(b *testing.B) {
 	sizes := []int{1000, 100_000}
 	log, conversations := longConversations(b, sizes)
-	for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
-		view := preset(b, name)
+	for _, name := range []string{window.Codex, window.Continuity, window.Replay, task.HandoffView} {
+		view := preset(b, name, nil)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var spent [2]time.Duration

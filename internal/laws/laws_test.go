@@ -25,6 +25,7 @@ import (
 	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -158,7 +159,7 @@ func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
 				}
 				each(s, &turn, step, func(at int64) {
 					tried++
-					for _, name := range []string{window.Codex, window.Continuity, window.Replay, window.Handoff} {
+					for _, name := range []string{window.Codex, window.Continuity, window.Replay, task.HandoffView} {
 						for _, limits := range budgets {
 							if limits == (window.Limits{}) && long() && tried%unlimitedStep != 0 {
 								continue
@@ -190,16 +191,25 @@ func each(s *stored, turn *int, step int, try func(at int64)) {
 	}
 }
 
-// preset is a view as an engine sets it by default.
-func preset(t testing.TB, name string) window.View {
+// preset is a view as an engine sets it by default, within other limits; nil leaves its own.
+func preset(t testing.TB, name string, limits *window.Limits) turn.View {
 	t.Helper()
-	settings := window.DefaultSettings()
-	task.Limits{}.Preset(&settings)
-	view, err := settings.View(name)
-	if err != nil {
-		t.Fatal(err)
+	handoff := task.Limits{}.View()
+	view := handoff.View
+	if name != task.HandoffView {
+		var err error
+		if view, err = window.DefaultSettings().View(name); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return view
+	if limits != nil {
+		view.Limits, view.FollowWindow = *limits, false
+	}
+	if name != task.HandoffView {
+		return view
+	}
+	handoff.View = view
+	return handoff
 }
 
 // modelWindow is the whole window of a model that is known to be small.
@@ -208,8 +218,7 @@ const modelWindow = 3000
 // tryBuild builds one request without and with a known window of the model, and holds both to the laws. It reports
 // whether the second overflowed: a view's limits alone make no build fail.
 func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limits) bool {
-	view := preset(t, name)
-	view.Limits, view.FollowWindow = limits, false
+	view := preset(t, name, &limits)
 	where := fmt.Sprintf("%s at %d, %s within %+v", s.name, at, name, limits)
 	in := window.Input{At: at, Counter: token.O200k(), Provider: "openai", LeadIn: render.LeadIn}
 	plan, err := view.Build(s, in)
@@ -217,7 +226,7 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 		t.Errorf("%s: %v", where, err)
 		return false
 	}
-	checkPlan(t, where, s, at, plan, view)
+	checkPlan(t, where, s, at, plan, limits)
 	if limits.Chars > 0 || limits.Tokens > 0 {
 		return false // enough builds for a small model come of the others
 	}
@@ -235,14 +244,14 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 	if plan.Totals.Tokens > modelWindow {
 		t.Errorf("%s: shows %d tokens", where, plan.Totals.Tokens)
 	}
-	checkPlan(t, where, s, at, plan, view)
+	checkPlan(t, where, s, at, plan, limits)
 	return false
 }
 
 // checkPlan holds one plan to the laws.
-func checkPlan(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan, view window.View) {
-	checkLimits(t, where, s, plan, view)
-	if plan.View == window.Handoff { // its forms are those of the document, however long
+func checkPlan(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan, limits window.Limits) {
+	checkLimits(t, where, s, plan, limits)
+	if plan.View == task.HandoffView { // its forms are those of the document, however long
 		checkHandoff(t, where, s, at, plan)
 	} else {
 		checkNewestUser(t, where, s, at, plan)
@@ -261,7 +270,7 @@ func checkOverflow(t *testing.T, where string, overflow *continuo.OverflowError)
 
 // checkLimits holds what is shown to the limits: all of it, or, where the newest user message and the open group are
 // over a limit, what is shown around them.
-func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, view window.View) {
+func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, limits window.Limits) {
 	var total, required continuo.Size
 	must := requiredSeqs(s, plan)
 	for _, m := range plan.Messages {
@@ -277,8 +286,7 @@ func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, vie
 	over := func(limit, total, required int) bool {
 		return limit > 0 && total > limit && (required <= limit || total-required > limit)
 	}
-	l := view.Limits
-	if over(l.Messages, total.Messages, required.Messages) || over(l.Chars, total.Chars, required.Chars) || over(l.Tokens, total.Tokens, required.Tokens) {
+	if over(limits.Messages, total.Messages, required.Messages) || over(limits.Chars, total.Chars, required.Chars) || over(limits.Tokens, total.Tokens, required.Tokens) {
 		t.Errorf("%s: shows %+v, of which %+v are required", where, total, required)
 	}
 }

@@ -102,7 +102,7 @@ func trySummary(t *testing.T, s *stored, name string, limits window.Limits) bool
 		t.Errorf("%s: %v", where, err)
 		return false
 	}
-	checkLimits(t, where, s, plan, view)
+	checkLimits(t, where, s, plan, view.Limits)
 	checkNewestUser(t, where, s, at, plan)
 	checkRendered(t, where, plan)
 	shown := 0

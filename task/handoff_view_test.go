@@ -1,4 +1,4 @@
-package window_test
+package task_test
 
 import (
 	"context"
@@ -16,16 +16,18 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// handoff is the preset as an engine sets it, under the default limits.
-func handoff(t *testing.T, limits task.Limits) window.View {
+// build builds a plan of a view.
+func (l *entries) build(t *testing.T, view task.View) *continuo.Plan {
 	t.Helper()
-	settings := window.DefaultSettings()
-	limits.Preset(&settings)
-	view, err := settings.View(window.Handoff)
+	in := window.Input{At: int64(len(l.list)), Counter: chars{}}
+	plan, err := view.Build(l, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return view
+	if totals := plan.Totals; totals.Kept+totals.Summarized+totals.Dropped+totals.Excluded != totals.Entries {
+		t.Errorf("totals do not add up: %+v", totals)
+	}
+	return plan
 }
 
 func reasons(plan *continuo.Plan) []string {
@@ -54,14 +56,14 @@ func TestAHandoffCutsMessagesAndTellsOfCallsInOneLine(t *testing.T) {
 	})
 	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Parts(continuo.TextPart("Look:"), continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)})})
 	l.user("Now you.")
-	plan := l.build(t, handoff(t, task.Limits{}))
+	plan := l.build(t, task.Limits{}.View())
 
 	want := []string{
 		strings.Repeat("ä", 8000), strings.Repeat("ä", 7900) + " ... (truncated, original: 8001 chars)",
 		strings.Repeat("ö", 150), strings.Repeat("ö", 150) + " ... (truncated)",
 		`called search({"q":"x"}) -> found; search({"q":"x"}) -> nothing`, "Done.", "Look:\n[image]", "Now you.",
 	}
-	if got := texts(plan); !slices.Equal(got, want) {
+	if got := shownTexts(plan); !slices.Equal(got, want) {
 		t.Errorf("shown: %q", got)
 	}
 	wanted := []string{
@@ -80,8 +82,8 @@ func TestAHandoffCutsMessagesAndTellsOfCallsInOneLine(t *testing.T) {
 
 func TestAHandoffKeepsTheNewestInOrder(t *testing.T) {
 	l := chat(5000)
-	plan := l.build(t, handoff(t, task.Limits{}))
-	if got := texts(plan); len(got) != 50 || got[0] != "question 4950" || got[49] != "answer 4999" {
+	plan := l.build(t, task.Limits{}.View())
+	if got := shownTexts(plan); len(got) != 50 || got[0] != "question 4950" || got[49] != "answer 4999" {
 		t.Errorf("%d messages: %q", len(got), got)
 	}
 	if plan.Items[0].Through != 4950 || plan.Items[0].Reason != "over_messages" || plan.Window.Start != 4951 || l.rows > 51 {
@@ -99,8 +101,8 @@ func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 	for range 90 {
 		l.call("done")
 	}
-	plan := l.build(t, handoff(t, task.Limits{}))
-	got := texts(plan)
+	plan := l.build(t, task.Limits{}.View())
+	got := shownTexts(plan)
 	if len(got) != 50 || got[0] != "do much" || !slices.Equal(plan.Window.Pins, []int64{31}) || l.rows > 103 {
 		t.Errorf("%d messages, the first %q, pins %v; %d rows were read", len(got), got[0], plan.Window.Pins, l.rows)
 	}
@@ -116,7 +118,7 @@ func TestAHandoffLooksBehindABlankMessage(t *testing.T) {
 		for range answers {
 			l.assistant("More.")
 		}
-		plan := l.build(t, handoff(t, task.Limits{MaxMessages: 3}))
+		plan := l.build(t, task.Limits{MaxMessages: 3}.View())
 		if first := plan.Messages[0].Content.String(); first != "The real request." {
 			t.Errorf("behind %d answers the hand-off begins with %q", answers, first)
 		}
@@ -132,9 +134,9 @@ func TestAHandoffLooksBehindABlankMessage(t *testing.T) {
 
 func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 	l := chat(20)
-	view := handoff(t, task.Limits{MaxMessages: 4, UserMaxChars: 10, AssistantMaxChars: 3})
+	view := task.Limits{MaxMessages: 4, UserMaxChars: 10, AssistantMaxChars: 3}.View()
 	plan := l.build(t, view)
-	if got, want := texts(plan), []string{"quest ... (truncated, original: 11 chars)", "ans ... (truncated)"}; !slices.Equal(got, slices.Concat(want, want)) {
+	if got, want := shownTexts(plan), []string{"quest ... (truncated, original: 11 chars)", "ans ... (truncated)"}; !slices.Equal(got, slices.Concat(want, want)) {
 		t.Errorf("shown: %q", got)
 	}
 	view.Limits.Tokens = 20
@@ -142,7 +144,7 @@ func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 		t.Error(err)
 	}
 	view.Limits.Tokens = 5
-	if plan, err := view.Build(l, window.Input{At: 20, Counter: chars{}}); err != nil || !strings.HasPrefix(texts(plan)[0], "quest") {
+	if plan, err := view.Build(l, window.Input{At: 20, Counter: chars{}}); err != nil || !strings.HasPrefix(shownTexts(plan)[0], "quest") {
 		t.Errorf("the newest user message is over the limit: %v", err)
 	}
 	in := window.Input{At: 20, Counter: chars{}, Model: "tiny", ModelWindow: 5}
@@ -151,18 +153,25 @@ func TestAHandoffHoldsTheSettingsAndTheLimits(t *testing.T) {
 	if !errors.As(err, &overflow) || overflow.NewestUser.Tokens != plan.Messages[2].Size.Tokens || overflow.ModelWindow != 5 {
 		t.Errorf("no room for the newest user message: %v, %+v", err, overflow)
 	}
-	if handoff(t, task.Limits{}).Hash() == view.Hash() {
+	if (task.Limits{}).View().Hash() == view.Hash() {
 		t.Error("other limits have the same hash")
 	}
 }
 
-func TestAHandoffWithoutWordsIsRefused(t *testing.T) {
-	if _, err := window.DefaultSettings().View(window.Handoff); !errors.Is(err, continuo.ErrInvalid) {
-		t.Errorf("settings without words: %v", err)
+// A view that was kept with a request is the same when it is read again.
+func TestAHandoffIsReadBack(t *testing.T) {
+	view := task.Limits{UserMaxChars: 10, AssistantMaxChars: 3}.View()
+	kept, err := json.Marshal(view)
+	if err != nil {
+		t.Fatal(err)
 	}
-	view := window.View{Name: "mine", LowWater: 1, Handoff: &window.HandoffView{}}
-	if _, err := view.Build(chat(3), window.Input{At: 3, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
-		t.Errorf("a view without words: %v", err)
+	var again task.View
+	if err := json.Unmarshal(kept, &again); err != nil || again.Hash() != view.Hash() {
+		t.Errorf("%s: %v", kept, err)
+	}
+	l := chat(20)
+	if got := shownTexts(l.build(t, again)); !slices.Equal(got, shownTexts(l.build(t, view))) {
+		t.Errorf("shown: %q", got)
 	}
 }
 
@@ -202,7 +211,7 @@ func TestAHandoffTellsWhatATaskTells(t *testing.T) {
 			c.addAny(random)
 		}
 		c.user("and now?")
-		view := handoff(t, task.Limits{})
+		view := task.Limits{}.View()
 		plan, again := c.build(t, view), c.build(t, view)
 		draft := task.Draft{Messages: task.FromEntries(c.list)}
 		made, _, err := draft.Shape(context.Background(), nil)
@@ -210,7 +219,7 @@ func TestAHandoffTellsWhatATaskTells(t *testing.T) {
 			t.Fatal(err)
 		}
 		history := made.Context.ConversationHistory
-		if len(history.Messages) != len(plan.Messages) || !slices.Equal(texts(plan), texts(again)) || !slices.Equal(reasons(plan), reasons(again)) {
+		if len(history.Messages) != len(plan.Messages) || !slices.Equal(shownTexts(plan), shownTexts(again)) || !slices.Equal(reasons(plan), reasons(again)) {
 			t.Fatalf("seed %d: the plan has %d messages, the task %d", seed, len(plan.Messages), len(history.Messages))
 		}
 		size, cut := continuo.Size{}, 0
@@ -225,7 +234,7 @@ func TestAHandoffTellsWhatATaskTells(t *testing.T) {
 			}
 		}
 		for _, item := range plan.Items {
-			if item.Reason == window.ReasonMessageChars {
+			if item.Reason == task.ReasonMessageChars {
 				cut++
 			}
 		}
