@@ -88,7 +88,11 @@ type PlanItem struct {
 	Through int64   `json:"through,omitempty"` // last seq of a run; 0 for a single entry
 	Role    Role    `json:"role,omitempty"`
 	Verdict Verdict `json:"verdict"`
-	Reason  string  `json:"reason"`
+	// Reason says why. Shown are latest_user, open_group (calls without all results), in_window, opener and pinned; cut
+	// over_output_limit and tool_results_off; left out over_messages, over_chars and over_tokens, by the limit that the
+	// window moved for, before_window, where none did, and entries that are for people only (ui_only), empty, or otherwise
+	// nothing that a model could be shown. Views of crews have more.
+	Reason string `json:"reason"`
 	// Before and After are sizes in the log and in the request, of a run their sums. Before is missing where the entries
 	// were not read.
 	Before *Size `json:"before,omitempty"`

@@ -222,9 +222,15 @@ func (a ahead) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 // Forward is part of [window.Source].
 func (a ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
-		for entry, err := range a.Source.Forward(seq) {
-			if !yield(entry, err) {
-				return
+		last := a.Conversation.LastSeq
+		if seq <= last {
+			for entry, err := range a.Source.Forward(seq) {
+				if !yield(entry, err) {
+					return
+				}
+				if err != nil || entry.Seq == last {
+					break // what others have appended since is not before the entries to come
+				}
 			}
 		}
 		for _, entry := range a.more {

@@ -59,6 +59,10 @@ func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, erro
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
+	source, in, err := window.Begin(source, in)
+	if err != nil {
+		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
+	}
 	r := &handoffReader{view: v, in: in, request: window.NewRequest(v.View, v.Hash(), in), source: source}
 	if err := r.read(); err != nil {
 		return nil, fmt.Errorf("build view %s: %w", v.Name, err)

@@ -243,3 +243,16 @@ func TestAHandoffTellsWhatATaskTells(t *testing.T) {
 		}
 	}
 }
+
+func TestAHandoffIsOfTheNewestWithoutAtAndOfNothingThatIsNotThere(t *testing.T) {
+	l := &entries{}
+	l.user("one")
+	view := task.Limits{}.View()
+	plan, err := view.Build(l, window.Input{})
+	if err != nil || plan.At != 1 || plan.Totals.Tokens == 0 {
+		t.Errorf("without at and counter: %+v, %v", plan, err)
+	}
+	if _, err := view.Build(l, window.Input{At: 2}); !errors.Is(err, continuo.ErrBadRange) {
+		t.Errorf("at 2 of 1: %v", err)
+	}
+}

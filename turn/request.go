@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,10 +28,13 @@ func (r *Request) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Build makes the request that a model gets for a conversation as it was at seq at, attachments whole. The
-// envelope is everything that does not come from the log; its View is filled in, and its Instruction where
-// the model needs one.
+// Build makes the request that a model gets for a conversation as it was at seq at, attachments whole; at 0, as it is in
+// the log now. Of the conversation only the ID counts: a value that was read before an append is as good as a new one. The
+// envelope is everything that does not come from the log; its View is filled in, its Model where it is empty, and its
+// Instruction where the model needs one. It fails with continuo.ErrBadRange where there is no entry at, with a
+// *continuo.OverflowError, and with continuo.ErrInvalid.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*Request, error) {
+	envelope.Model = cmp.Or(envelope.Model, info.Name)
 	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, nil)
 }
 
@@ -66,8 +70,8 @@ func request(source Source, plan *continuo.Plan, view View, envelope continuo.En
 	return &Request{Plan: plan, Envelope: envelope, Body: body}, nil
 }
 
-// Plan decides what a model is shown of a conversation as it was at seq at. Its messages have placeholders for
-// attachments; see Attach.
+// Plan decides what a model is shown of a conversation, with at and the conversation as [Build] has them. Its messages
+// have placeholders for attachments; see Attach.
 func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
 	if err := noView(view); err != nil {
 		return nil, err
@@ -163,6 +167,9 @@ func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conver
 	view, err := read(envelope.View)
 	if err != nil {
 		return nil, false, fmt.Errorf("view of the round: %w", err)
+	}
+	if round.At < 1 {
+		return nil, false, fmt.Errorf("replay: %w: the round does not say which entries its request could see", continuo.ErrInvalid)
 	}
 	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}
 	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, round.At, view, envelope, info, round.Missing)

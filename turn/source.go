@@ -2,32 +2,85 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Source shows a conversation of a log to the window room.
+// Source shows a conversation of a log to a view. Log and Conversation are required. The value of the conversation may
+// be older than the log: an entry that it does not know of yet is found all the same.
 type Source struct {
+	// Context is of the reads. Default: [context.Background].
 	Context      context.Context
 	Log          *continuo.Log
 	Conversation continuo.Conversation
 }
 
-// Backward yields the entries from seq down to 1.
+// Backward yields the entries at or before seq, the newest first.
 func (s Source) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	if seq < 1 {
-		return func(func(continuo.Entry, error) bool) {}
+	return func(yield func(continuo.Entry, error) bool) {
+		if seq < 1 {
+			return
+		}
+		now, err := s.through(seq)
+		if err != nil {
+			yield(continuo.Entry{}, err)
+			return
+		}
+		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Keeps: true})(yield)
 	}
-	return s.Log.Read(s.Context, s.Conversation, continuo.Range{To: seq, Backward: true, Keeps: true})
 }
 
 // Forward yields the entries from seq up.
 func (s Source) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return s.Log.Read(s.Context, s.Conversation, continuo.Range{From: seq, Keeps: true})
+	return func(yield func(continuo.Entry, error) bool) {
+		known := s.Conversation.LastSeq
+		if err := s.check(); err != nil {
+			yield(continuo.Entry{}, err)
+			return
+		}
+		for entry, err := range s.Log.Read(s.context(), s.Conversation, continuo.Range{From: seq, Keeps: true}) {
+			if !yield(entry, err) || err != nil {
+				return
+			}
+		}
+		now, err := s.through(known + 1)
+		if err != nil {
+			yield(continuo.Entry{}, err)
+			return
+		}
+		s.Log.Read(s.context(), now, continuo.Range{From: max(seq, known+1), Keeps: true})(yield)
+	}
 }
 
 // LatestUser finds the newest user entry at or before seq.
 func (s Source) LatestUser(seq int64) (continuo.Entry, error) {
-	return s.Log.LatestUser(s.Context, s.Conversation, seq)
+	now, err := s.through(seq)
+	if err != nil {
+		return continuo.Entry{}, err
+	}
+	return s.Log.LatestUser(s.context(), now, seq)
+}
+
+// through returns the conversation, read again where the value does not reach to seq.
+func (s Source) through(seq int64) (continuo.Conversation, error) {
+	if err := s.check(); err != nil || seq <= s.Conversation.LastSeq {
+		return s.Conversation, err
+	}
+	return s.Log.Conversation(s.context(), s.Conversation.ID)
+}
+
+func (s Source) check() error {
+	if s.Log == nil || s.Conversation.ID == "" {
+		return fmt.Errorf("%w: a turn.Source needs a log and a conversation", continuo.ErrInvalid)
+	}
+	return nil
+}
+
+func (s Source) context() context.Context {
+	if s.Context == nil {
+		return context.Background()
+	}
+	return s.Context
 }

@@ -146,6 +146,14 @@ type Input struct {
 	Conclude func(answer *continuo.Entry) (behind []continuo.Entry, at int64)
 }
 
+// check refuses a runner that cannot build a request.
+func (r *Runner) check() error {
+	if r.Model == nil {
+		return fmt.Errorf("%w: the runner has no model", continuo.ErrInvalid)
+	}
+	return noView(r.View)
+}
+
 // Run carries out the turn of a journal and returns when it is over. Its events are read with [Keeper.Follow] or
 // [Journal.Follow], while it runs in another goroutine or afterwards. The error says why the turn could not be recorded or
 // built; a model that fails gives a Failed event and no error. A journal runs once.
@@ -288,8 +296,8 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 
 // begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
 func (c *cycle) begin() error {
-	if c.Model == nil {
-		return fmt.Errorf("begin a turn: %w: the runner has no model", continuo.ErrInvalid)
+	if err := c.check(); err != nil {
+		return err
 	}
 	conversation, err := c.in.Conversation, error(nil)
 	if conversation.ID == "" {
@@ -371,7 +379,7 @@ func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.C
 // CheckFits refuses, with a *continuo.OverflowError, a message that no request in a conversation could hold. Of a
 // conversation that is still to begin only the project has to be known.
 func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversation, message continuo.Content) error {
-	if err := noView(r.View); err != nil {
+	if err := r.check(); err != nil {
 		return err
 	}
 	fewest := r.offer(ctx).tools(conversation, false)

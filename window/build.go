@@ -3,43 +3,10 @@ package window
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 )
-
-// Source is the log as a build reads it. It must not show entries that are newer than the build's At.
-type Source interface {
-	// Backward yields the entries from seq down to 1.
-	Backward(seq int64) iter.Seq2[continuo.Entry, error]
-	// Forward yields the entries from seq up.
-	Forward(seq int64) iter.Seq2[continuo.Entry, error]
-	// LatestUser finds the newest user entry at or before seq that is not hidden; continuo.ErrNotFound.
-	LatestUser(seq int64) (continuo.Entry, error)
-}
-
-// Input is what a build needs to know besides the log and the view.
-type Input struct {
-	// At is the newest seq to consider.
-	At int64
-	// Counter counts tokens the way the model does, or nearly so.
-	Counter continuo.Counter
-	// Prompt is what the system messages and tools take. It counts against ModelWindow, not the view's limits.
-	Prompt continuo.Size
-	// ModelWindow is the model's whole window in tokens. 0: unknown.
-	ModelWindow int
-	// Output is how many tokens the answer may take. 0: as many as the view's Reserve leaves.
-	Output int
-	// Provider and Model name who will read the request.
-	Provider, Model string
-	// LeadIn is the user message that the rendering puts in front of messages that begin with the assistant. Default "":
-	// it puts none.
-	LeadIn string
-	// Estimated says that Counter is not the model's own: limits are then corrected by what the provider
-	// reported for its last request in this log, where that was more than estimated.
-	Estimated bool
-}
 
 // Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user message and
 // the open group do not fit into the model's window; the limits of the view bound what is shown around them. The same
@@ -47,6 +14,10 @@ type Input struct {
 func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
+	}
+	source, in, err := Begin(source, in)
+	if err != nil {
+		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
 	}
 	b := newBuild(source, v, in)
 	if err := b.scan(); err != nil {

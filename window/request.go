@@ -20,6 +20,7 @@ type Request struct {
 // NewRequest begins a request. Hash identifies the view that is built, which may be more than the definition that entries
 // are shaped by. The definition is taken as [View.Check] allows it.
 func NewRequest(view View, hash string, in Input) *Request {
+	in = in.WithDefaults()
 	return &Request{view: view, in: in, hash: hash, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
 }
 
@@ -162,6 +163,9 @@ func (r *Request) Overflow(limits Limits, parts continuo.OverflowError) error {
 
 // CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
 func (v View) CheckFits(in Input, content continuo.Content) error {
+	if err := v.Check(); err != nil {
+		return err
+	}
 	r := NewRequest(v, "", in)
 	if size := r.Shape(MessageUnit(content), Whole).Size; r.OverWindow(size) {
 		return r.Overflow(r.Limits(), continuo.OverflowError{NewestUser: size})

@@ -99,7 +99,7 @@ type kept []continuo.Entry
 
 func (k kept) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
-		for ; seq >= 1 && yield(k[seq-1], nil); seq-- {
+		for seq = min(seq, int64(len(k))); seq >= 1 && yield(k[seq-1], nil); seq-- {
 		}
 	}
 }

@@ -23,7 +23,7 @@ type entries struct {
 
 func (l *entries) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
-		for ; seq >= 1; seq-- {
+		for seq = min(seq, int64(len(l.list))); seq >= 1; seq-- {
 			l.rows++
 			if !yield(l.list[seq-1], nil) {
 				return

@@ -56,6 +56,10 @@ func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, erro
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
+	source, in, err := window.Begin(source, in)
+	if err != nil {
+		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
+	}
 	p := newPlanner(v, in)
 	b, err := read(source, p.sizer)
 	if err != nil {
@@ -71,7 +75,10 @@ func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, erro
 
 // CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
 func (v View) CheckFits(in window.Input, content continuo.Content) error {
-	s := newSizer(v, in)
+	if err := v.Check(); err != nil {
+		return err
+	}
+	s := newSizer(v, in.WithDefaults())
 	u := window.MessageUnit(content)
 	m := newMessage(u, &s.role)
 	if m == nil {

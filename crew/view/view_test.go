@@ -405,9 +405,24 @@ func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
 func TestAnEmptyConversationShowsNothing(t *testing.T) {
 	for at := range int64(3) {
 		l := talked()
+		l.list = l.list[:at]
 		plan, err := roleView(crewview.Full, func(v *crewview.View) { v.Role.Since, v.Role.Reminder = 5, "be good" }).Build(l, window.Input{At: at, Counter: chars{}})
 		if err != nil || len(plan.Messages) != 0 || plan.Role.News != 0 || len(plan.Items) > 1 {
 			t.Errorf("at %d: %v, %+v", at, err, plan)
 		}
+	}
+}
+
+func TestARoleIsShownTheNewestWithoutAtAndNothingThatIsNotThere(t *testing.T) {
+	view := roleView(crewview.Full)
+	plan, err := view.Build(talked(), window.Input{})
+	if err != nil || plan.At != 7 || plan.Totals.Tokens == 0 {
+		t.Errorf("without at and counter: %+v, %v", plan, err)
+	}
+	if _, err := view.Build(talked(), window.Input{At: 8}); !errors.Is(err, continuo.ErrBadRange) {
+		t.Errorf("at 8 of 7: %v", err)
+	}
+	if err := view.CheckFits(window.Input{}, continuo.Text("hello")); err != nil {
+		t.Error(err)
 	}
 }

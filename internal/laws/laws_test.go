@@ -97,7 +97,7 @@ func (c *captureStore) Create(_ context.Context, _ continuo.Conversation, entrie
 
 func (s *stored) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
-		for ; seq >= 1; seq-- {
+		for seq = min(seq, int64(len(s.entries))); seq >= 1; seq-- {
 			s.rows++
 			if !yield(s.entries[seq-1], nil) {
 				return

@@ -1,0 +1,133 @@
+package window
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Source is the log as a build reads it. The log of a conversation is one: see turn.Source.
+type Source interface {
+	// Backward yields the entries at or before seq, the newest first, down to 1. Seq may be beyond the newest.
+	Backward(seq int64) iter.Seq2[continuo.Entry, error]
+	// Forward yields the entries from seq up.
+	Forward(seq int64) iter.Seq2[continuo.Entry, error]
+	// LatestUser finds the newest user entry at or before seq that is not hidden; continuo.ErrNotFound.
+	LatestUser(seq int64) (continuo.Entry, error)
+}
+
+// Input is what a build needs to know besides the log and the view. The zero value plans a request of now, for a model of
+// which nothing is known.
+type Input struct {
+	// At is the newest seq to consider; continuo.ErrBadRange where the source has no such entry. Default 0: the newest
+	// that the source has.
+	At int64
+	// Counter counts tokens the way the model does, or nearly so. Default: [continuo.RoughCounter], and Estimated.
+	Counter continuo.Counter
+	// Prompt is what the system messages and tools take. It counts against ModelWindow, not the view's limits.
+	Prompt continuo.Size
+	// ModelWindow is the model's whole window in tokens. 0: unknown.
+	ModelWindow int
+	// Output is how many tokens the answer may take. 0: as many as the view's Reserve leaves.
+	Output int
+	// Provider and Model name who will read the request.
+	Provider, Model string
+	// LeadIn is the user message that the rendering puts in front of messages that begin with the assistant. Default "":
+	// it puts none.
+	LeadIn string
+	// Estimated says that Counter is not the model's own: limits are then corrected by what the provider
+	// reported for its last request in this log, where that was more than estimated.
+	Estimated bool
+}
+
+// WithDefaults returns the input with a counter.
+func (in Input) WithDefaults() Input {
+	if in.Counter == nil {
+		in.Counter, in.Estimated = continuo.RoughCounter{}, true
+	}
+	return in
+}
+
+// Begin completes the input of a build and has its source refuse an At that it does not have. The Build of each view
+// begins with it.
+func Begin(source Source, in Input) (Source, Input, error) {
+	in = in.WithDefaults()
+	switch {
+	case source == nil:
+		return nil, in, fmt.Errorf("%w: there is no source to build from", continuo.ErrInvalid)
+	case in.At == 0:
+		newest, err := newestSeq(source)
+		if err != nil {
+			return nil, in, err
+		}
+		in.At = newest
+	}
+	return &boundSource{source, in.At}, in, nil
+}
+
+// newestSeq is the seq of a source's newest entry, 0 where it has none.
+func newestSeq(source Source) (int64, error) {
+	for entry, err := range source.Backward(math.MaxInt64) {
+		return entry.Seq, err
+	}
+	return 0, nil
+}
+
+// boundSource is a source that must have an entry with the seq at, and shows none behind it.
+type boundSource struct {
+	Source
+	at int64
+}
+
+// Backward is part of Source.
+func (b *boundSource) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
+	if seq != b.at || b.at == 0 {
+		return b.Source.Backward(seq)
+	}
+	return func(yield func(continuo.Entry, error) bool) {
+		first := true
+		for entry, err := range b.Source.Backward(seq) {
+			if first && err == nil && entry.Seq != b.at {
+				yield(continuo.Entry{}, b.outOfRange())
+				return
+			}
+			first = false
+			if !yield(entry, err) {
+				return
+			}
+		}
+		if first {
+			yield(continuo.Entry{}, b.outOfRange())
+		}
+	}
+}
+
+// Forward is part of Source.
+func (b *boundSource) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
+	return func(yield func(continuo.Entry, error) bool) {
+		if seq > b.at {
+			return
+		}
+		for entry, err := range b.Source.Forward(seq) {
+			if err == nil && entry.Seq > b.at {
+				return
+			}
+			if !yield(entry, err) || entry.Seq == b.at {
+				return
+			}
+		}
+	}
+}
+
+func (b *boundSource) outOfRange() error {
+	newest, err := newestSeq(b.Source)
+	switch {
+	case err != nil:
+		return err
+	case newest == 0:
+		return fmt.Errorf("at %d: %w: the conversation has no entries", b.at, continuo.ErrBadRange)
+	}
+	return fmt.Errorf("at %d: %w: the conversation has entries 1 to %d", b.at, continuo.ErrBadRange, newest)
+}
