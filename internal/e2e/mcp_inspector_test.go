@@ -21,7 +21,7 @@ type inspector struct {
 // run runs a method and decodes its answer.
 func (i inspector) run(into any, arguments ...string) {
 	i.t.Helper()
-	ctx, cancel := context.WithTimeout(i.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(i.t.Context(), 10*time.Minute)
 	defer cancel()
 	script := npmFile(i.t, "@modelcontextprotocol/inspector", "clients", "launcher", "build", "index.js")
 	command := exec.CommandContext(ctx, newNode(i.t), append(append([]string{script, "--cli"}, i.target...), arguments...)...)

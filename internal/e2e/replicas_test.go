@@ -90,7 +90,7 @@ func (f *fleet) play(conversation string, what script) *performance {
 const maxPrograms = 64
 
 // patience is how long is waited for what must come, however busy the machine is.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // roamer is a client that takes whichever replica answers.
 type roamer struct {

@@ -33,7 +33,7 @@ const runsOfJourney = 2
 
 // runPatience is how long a run may take to come to its end. A run that broke off is gone on with after a while, and
 // that happens to it again and again.
-const runPatience = 5 * time.Minute
+const runPatience = 20 * time.Minute
 
 // journeyPoll is how often a client looks how its run stands.
 const journeyPoll = 50 * time.Millisecond

@@ -37,7 +37,7 @@ func TestUndisturbedRuns(t *testing.T) {
 		t.Skip("SKIPPED: runs take their time")
 	}
 	s := newStage(t, rand.New(rand.NewPCG(1, 0)), "", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	s.play(ctx, "calm", len(workflowNames), 0)
 	if found := s.check(ctx); found != (evidence{}) {

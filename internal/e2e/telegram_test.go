@@ -104,7 +104,7 @@ type botMessage struct {
 // await waits until a bot has sent so many messages, and returns them.
 func (b botAPI) await(token string, count int) (sent []botMessage) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Minute)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
