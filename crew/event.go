@@ -20,7 +20,7 @@ type Memory struct {
 // that has not been here. The caller adds the run's id.
 func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Author, before *continuo.CrewState) continuo.Entry {
 	s := NewState(c, runID)
-	s.stand(before)
+	s.applyState(before)
 	return continuo.Entry{
 		Role: continuo.User, Content: message, Author: author, Mode: continuo.ModeAgent, RunID: runID, WorkflowID: continuo.CrewWorkflow(c.ID),
 		RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan, Workflow: c.Hash(), Crew: &s.Now},

@@ -33,15 +33,15 @@ type State struct {
 // NewState makes the state of a cycle of which nothing is known yet.
 func NewState(c *Crew, runID string) *State {
 	s := &State{Crew: c, RunID: runID, Run: continuo.RunRunning, newest: map[string]int64{}, passed: map[string]bool{}, errors: map[string]string{}}
-	s.stand(nil)
+	s.applyState(nil)
 	return s
 }
 
 // RunState is how far the cycle is.
 func (s *State) RunState() continuo.RunState { return s.Run }
 
-// stand takes over how the crew stands: roles that the file has not are gone, new ones have seen nothing.
-func (s *State) stand(told *continuo.CrewState) {
+// applyState takes over how the crew stands: roles that the file has not are gone, new ones have seen nothing.
+func (s *State) applyState(told *continuo.CrewState) {
 	var now continuo.CrewState
 	if told != nil {
 		now = *told
@@ -65,7 +65,7 @@ func (s *State) stand(told *continuo.CrewState) {
 // Apply follows an entry of the log, the cycle's first and then each. An event of the cycle that makes no sense is an
 // error: the cycle cannot go on.
 func (s *State) Apply(entry *continuo.Entry) error {
-	s.hear(entry)
+	s.takeMessage(entry)
 	event := entry.RunEvent
 	if event == nil || entry.RunID != s.RunID {
 		return nil
@@ -77,8 +77,8 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	return nil
 }
 
-// hear notes who has said something. A person's word lets everybody speak again.
-func (s *State) hear(entry *continuo.Entry) {
+// takeMessage notes who has said something. A person's word lets everybody speak again.
+func (s *State) takeMessage(entry *continuo.Entry) {
 	switch {
 	case entry.Hidden || entry.IsPlaceholder() || entry.IsBlank():
 	case entry.Role == continuo.User:
@@ -103,7 +103,7 @@ func (s *State) speaker(entry *continuo.Entry) string {
 // follow applies an event.
 func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 	if event.Crew != nil {
-		s.stand(event.Crew)
+		s.applyState(event.Crew)
 	}
 	switch event.Kind {
 	case continuo.RunBegan:

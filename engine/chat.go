@@ -68,12 +68,12 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := e.wanted(conversation, request)
+	wanted, err := e.requestedTurnOf(conversation, request)
 	if err != nil {
 		return nil, err
 	}
 	begin := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
-		chosen, err := e.choose(request.choice(now))
+		chosen, err := e.resolve(request.choice(now))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
@@ -85,15 +85,15 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	}
 	return e.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
-		begin: begin, resume: func(failed continuo.Turn) beginning { return e.resuming(failed, request.choice) },
+		begin: begin, resume: func(failed continuo.Turn) prepareFunc { return e.prepareResume(failed, request.choice) },
 	})
 }
 
-// wanted is the turn that a request asks for. One with a key has an id of the key's own, so that the key
+// requestedTurnOf is the turn that a request asks for. One with a key has an id of the key's own, so that the key
 // can begin no second one.
-func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
+func (e *Engine) requestedTurnOf(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
-	chosen, err := e.choose(request.choice(conversation))
+	chosen, err := e.resolve(request.choice(conversation))
 	if err != nil {
 		return continuo.Turn{}, err
 	}
@@ -103,9 +103,9 @@ func (e *Engine) wanted(conversation continuo.Conversation, request ChatRequest)
 }
 
 // choice is what a request asks for in a conversation.
-func (r ChatRequest) choice(conversation continuo.Conversation) choice {
-	mode, agent := stance(conversation, r.Mode, r.AgentID)
-	return choice{mode: mode, agent: agent, model: r.Model, viewName: r.View, usualView: r.UsualView}
+func (r ChatRequest) choice(conversation continuo.Conversation) turnChoice {
+	mode, agent := modeAndAgent(conversation, r.Mode, r.AgentID)
+	return turnChoice{mode: mode, agent: agent, model: r.Model, viewName: r.View, usualView: r.UsualView}
 }
 
 // identify makes a turn's id of its key, and remembers what was asked for. Without a key it does nothing.
@@ -142,7 +142,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 			return "", err
 		}
 	}
-	chosen, err := e.choose(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
+	chosen, err := e.resolve(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
 	if err != nil {
 		return "", err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// choice says what a turn is to run with, by names.
-type choice struct {
+// turnChoice says what a turn is to run with, by names.
+type turnChoice struct {
 	mode  continuo.Mode
 	agent string // "" for nobody
 	// model and viewName are those of the request; "" leaves them to the agent, and then to the defaults.
@@ -30,9 +30,9 @@ type choice struct {
 	alone bool
 }
 
-// chosen is what the names of a choice mean.
-type chosen struct {
-	choice
+// resolvedTurn is what the names of a choice mean.
+type resolvedTurn struct {
+	turnChoice
 	upstream Upstream
 	view     window.View
 	role     *crewview.Role // what a role of a crew is shown within the view; nil for everybody else
@@ -41,22 +41,22 @@ type chosen struct {
 	system   []string
 }
 
-// choose looks a choice up. Its names are filled in.
-func (e *Engine) choose(c choice) (chosen, error) {
+// resolve looks a choice up. Its names are filled in.
+func (e *Engine) resolve(c turnChoice) (resolvedTurn, error) {
 	agent, err := e.agent(c.agent)
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, defaultView(c))
-	found := chosen{choice: c, policy: e.options.Policy, tools: e.options.Tools}
+	found := resolvedTurn{turnChoice: c, policy: e.options.Policy, tools: e.options.Tools}
 	if found.upstream, err = e.upstream(c.model); err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	if found.view, err = e.view(c.viewName); err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt {
 		found.system, found.tools = connectorSystem(c, agent.Persona), nil
@@ -85,7 +85,7 @@ func (e *Engine) view(name string) (window.View, error) {
 }
 
 // defaultView is the view of a choice that nothing names one for: work is shown more of the log than talk.
-func defaultView(c choice) string {
+func defaultView(c turnChoice) string {
 	if c.mode == continuo.ModeChat && c.agent == "" {
 		return window.Continuity
 	}
@@ -94,7 +94,7 @@ func defaultView(c choice) string {
 
 // connectorSystem is the system messages for a connector, which has rules and tools of its own: the persona, and the
 // banner, because its prompt may hold what was said in other modes.
-func connectorSystem(c choice, persona string) (system []string) {
+func connectorSystem(c turnChoice, persona string) (system []string) {
 	if persona != "" && c.mode != continuo.ModeChat {
 		system = append(system, persona)
 	}
@@ -112,7 +112,7 @@ func within(limits, budget window.Limits) window.Limits {
 }
 
 // runner makes what runs a turn.
-func (e *Engine) runner(c chosen) *turn.Runner {
+func (e *Engine) runner(c resolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
 		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Speaker: c.upstream.Speaker,
@@ -129,9 +129,9 @@ func (e *Engine) runner(c chosen) *turn.Runner {
 	return runner
 }
 
-// stance is the mode and the agent of a request to a conversation. An agent that is named without a mode is
+// modeAndAgent is the mode and the agent of a request to a conversation. An agent that is named without a mode is
 // spoken to in the mode agent; where none is named, the conversation's own answers in the modes agent and run.
-func stance(conversation continuo.Conversation, mode continuo.Mode, agent string) (continuo.Mode, string) {
+func modeAndAgent(conversation continuo.Conversation, mode continuo.Mode, agent string) (continuo.Mode, string) {
 	if mode == "" && agent != "" {
 		mode = continuo.ModeAgent
 	}

@@ -135,39 +135,39 @@ func usualFormat(view string) Format {
 }
 
 // chooseReader looks up who reads: a role of a crew, or whoever a message would go to.
-func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
+func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
 		return e.chooseRoleAt(ctx, conversation, request.Crew, role, at)
 	}
 	if request.RunID != "" {
 		return e.chooseStepAt(ctx, conversation, request, at)
 	}
-	mode, agent := stance(conversation, "", request.AgentID)
-	return e.choose(choice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
+	mode, agent := modeAndAgent(conversation, "", request.AgentID)
+	return e.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
 }
 
 // chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what the step's
 // turn runs with, but for the cue, which is not in the log before the step begins.
-func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (chosen, error) {
+func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	r, err := e.runAt(ctx, conversation, request.RunID, at)
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	if r.State.Run == continuo.RunFailed || r.State.Run == continuo.RunStopped {
 		resumed := r.State.Resume()
 		if err := r.State.Apply(&resumed); err != nil {
-			return chosen{}, err
+			return resolvedTurn{}, err
 		}
 	}
 	step := r.State.Next()
 	if step.Node == nil {
-		return chosen{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, r.State.Run)
+		return resolvedTurn{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, r.State.Run)
 	}
-	found, err := e.choose(choice{
+	found, err := e.resolve(turnChoice{
 		mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: cmp.Or(request.View, step.Node.View), usualView: string(continuo.ModeRun),
 	})
 	if err != nil {
-		return chosen{}, fmt.Errorf("the step %s: %w", step.Node.ID, err)
+		return resolvedTurn{}, fmt.Errorf("the step %s: %w", step.Node.ID, err)
 	}
 	texts, err := r.State.Texts(step)
 	found.system, found.policy = append(found.system, texts...), found.policy.Merge(step.Node.Tools)
@@ -225,7 +225,7 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // plan decides what the next request of a conversation would hold.
-func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c chosen, format Format) (*continuo.Plan, continuo.Envelope, error) {
+func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*continuo.Plan, continuo.Envelope, error) {
 	c.view = view
 	runner := e.runner(c)
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}

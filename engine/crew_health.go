@@ -15,7 +15,7 @@ const (
 )
 
 // endProcess ends the program of a speaker.
-func (s *speakers) endProcess(sp *roleSpeaker, why string) {
+func (s *sessionPool) endProcess(sp *roleSpeaker, why string) {
 	sp.session.Close()
 	sp.session = nil
 	s.metrics.roleEnded(why)
@@ -31,14 +31,14 @@ func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			e.speakers.check(ctx)
+			e.sessions.check(ctx)
 		}
 	}
 }
 
 // check looks after the programs that no turn uses now: one that has ended is forgotten, one that nobody has asked for
 // long is ended. It returns how many have ended by themselves.
-func (s *speakers) check(ctx context.Context) (ended int) {
+func (s *sessionPool) check(ctx context.Context) (ended int) {
 	s.mu.Lock()
 	known := make(map[speakerKey]*roleSpeaker, len(s.known))
 	for key, sp := range s.known {
@@ -71,7 +71,7 @@ func (s *speakers) check(ctx context.Context) (ended int) {
 }
 
 // forget forgets a speaker of which there is nothing to remember, and that nobody uses.
-func (s *speakers) forget(key speakerKey, sp *roleSpeaker) {
+func (s *sessionPool) forget(key speakerKey, sp *roleSpeaker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known[key] == sp { // else another one has been begun meanwhile
@@ -80,7 +80,7 @@ func (s *speakers) forget(key speakerKey, sp *roleSpeaker) {
 }
 
 // close ends all programs. No turn may be under way.
-func (s *speakers) close() {
+func (s *sessionPool) close() {
 	s.mu.Lock()
 	known := s.known
 	s.known, s.closed = nil, true

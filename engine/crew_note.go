@@ -19,7 +19,7 @@ const noteChars = 2000
 // summarizeFor records what a role's view lacks before the role is asked: notes, a summary, or a catch-up on what does
 // not fit. It reports false where the log has grown meanwhile: the caller looks again. A model has the limit to make one. A
 // role is asked without them where they cannot be made.
-func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen chosen, limit time.Duration) (current bool, err error) {
+func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn, limit time.Duration) (current bool, err error) {
 	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return false, err

@@ -15,9 +15,9 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// speakers keeps the programs that speak for the roles of crews, and how well each role does. It is safe for
+// sessionPool keeps the programs that speak for the roles of crews, and how well each role does. It is safe for
 // concurrent use.
-type speakers struct {
+type sessionPool struct {
 	options CrewOptions
 	logger  *slog.Logger
 	metrics *Metrics
@@ -45,8 +45,8 @@ type roleSpeaker struct {
 	restarts int       // of its program in a row, none of which has answered
 }
 
-// voice is a role's model for one turn.
-type voice struct {
+// roleModel is a role's model for one turn.
+type roleModel struct {
 	model.Model
 	speaker *roleSpeaker
 	session model.Session // nil for a model that does not remember
@@ -54,17 +54,17 @@ type voice struct {
 }
 
 // sessionID is the id of the voice's session; "" for a model that does not remember.
-func (v *voice) sessionID() string {
+func (v *roleModel) sessionID() string {
 	if v.session == nil {
 		return ""
 	}
 	return v.session.ID()
 }
 
-// voice gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
+// acquire gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
 // to its cursor. The caller calls heard when the turn is over. It fails while the role is left alone because too many
 // attempts have failed, and where its program cannot be started in time, now and once more after a wait.
-func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *voice, err error) {
+func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *roleModel, err error) {
 	sp, err := s.use(key)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *speakers) voice(ctx context.Context, key speakerKey, m model.Model, rol
 }
 
 // use finds a role's speaker or makes it, and waits until nobody else uses it.
-func (s *speakers) use(key speakerKey) (*roleSpeaker, error) {
+func (s *sessionPool) use(key speakerKey) (*roleSpeaker, error) {
 	for {
 		sp, err := s.speaker(key)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *speakers) use(key speakerKey) (*roleSpeaker, error) {
 }
 
 // speaker finds a role's speaker or makes it.
-func (s *speakers) speaker(key speakerKey) (*roleSpeaker, error) {
+func (s *sessionPool) speaker(key speakerKey) (*roleSpeaker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -117,13 +117,13 @@ func (s *speakers) speaker(key speakerKey) (*roleSpeaker, error) {
 }
 
 // open makes a speaker ready for a turn.
-func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (*voice, error) {
+func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (*roleModel, error) {
 	agent, ok := m.(model.Sessions)
 	if !ok {
-		return &voice{Model: m, speaker: sp}, nil
+		return &roleModel{Model: m, speaker: sp}, nil
 	}
 	if sp.session != nil && sp.session.Alive() && sp.session.ID() == role.Session && sp.cursor == role.Cursor {
-		return &voice{Model: sp.session, speaker: sp, session: sp.session}, nil
+		return &roleModel{Model: sp.session, speaker: sp, session: sp.session}, nil
 	}
 	if sp.session != nil {
 		why := endedBehind
@@ -139,7 +139,7 @@ func (s *speakers) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m 
 	}
 	sp.session = session
 	s.metrics.roleStarted()
-	return &voice{Model: session, speaker: sp, session: session, whole: !session.Loaded()}, nil
+	return &roleModel{Model: session, speaker: sp, session: session, whole: !session.Loaded()}, nil
 }
 
 // maxRestartWait bounds how long is waited before a role's program is started again.
@@ -147,7 +147,7 @@ const maxRestartWait = 30 * time.Second
 
 // start starts a role's program, and once more where that fails and there is time, then without the session that it may
 // not get over. The longer it goes on failing, the longer it waits.
-func (s *speakers) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, until time.Time) (session model.Session, err error) {
+func (s *sessionPool) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, until time.Time) (session model.Session, err error) {
 	for range maxRoleAttempts {
 		left := time.Until(until)
 		if left <= 0 {
@@ -181,16 +181,16 @@ func opened(ctx context.Context, agent model.Sessions, id string, limit time.Dur
 
 // restartWait waits before a program is started that has ended so many times in a row, but no longer than most, which
 // leaves time for the start itself. It reports whether ctx goes on.
-func (s *speakers) restartWait(ctx context.Context, restarts int, most time.Duration) bool {
+func (s *sessionPool) restartWait(ctx context.Context, restarts int, most time.Duration) bool {
 	if restarts == 0 {
 		return ctx.Err() == nil
 	}
 	return backoff.Wait(ctx, min(backoff.Doubled(s.options.RestartWait, maxRestartWait, restarts), most)) == nil
 }
 
-// heard says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a
+// release says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a
 // reason of ours does not count.
-func (s *speakers) heard(v *voice, last turn.Event) {
+func (s *sessionPool) release(v *roleModel, last turn.Event) {
 	sp := v.speaker
 	defer sp.using.Unlock()
 	sp.used = time.Now()
@@ -207,9 +207,9 @@ func (s *speakers) heard(v *voice, last turn.Event) {
 	}
 }
 
-// passed says that a role's cursor moved from one seq to another without a turn, because nothing was new to it: what its
+// recordPass says that a role's cursor moved from one seq to another without a turn, because nothing was new to it: what its
 // session remembers is as whole as before. A session that was behind stays behind.
-func (s *speakers) passed(key speakerKey, from, to int64) {
+func (s *sessionPool) recordPass(key speakerKey, from, to int64) {
 	s.mu.Lock()
 	sp := s.known[key]
 	s.mu.Unlock()
@@ -232,7 +232,7 @@ func isOurs(reason continuo.FailureReason) bool {
 const maxCooldowns = 3
 
 // count counts an attempt that failed.
-func (s *speakers) count(sp *roleSpeaker, why string) {
+func (s *sessionPool) count(sp *roleSpeaker, why string) {
 	sp.failures, sp.why = sp.failures+1, why
 	if over := sp.failures - s.options.Failures; over >= 0 {
 		s.metrics.roleRests()
@@ -240,8 +240,8 @@ func (s *speakers) count(sp *roleSpeaker, why string) {
 	}
 }
 
-// standing tells how a role does in this process: whether its program runs, and until when the role is left alone.
-func (s *speakers) standing(key speakerKey) (running bool, until time.Time) {
+// status tells how a role does in this process: whether its program runs, and until when the role is left alone.
+func (s *sessionPool) status(key speakerKey) (running bool, until time.Time) {
 	s.mu.Lock()
 	sp := s.known[key]
 	s.mu.Unlock()

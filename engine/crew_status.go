@@ -124,7 +124,7 @@ func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
 	for i := range state.Crew.Roles {
 		role := &state.Crew.Roles[i]
 		stood := state.Now.Role(role.Name)
-		running, until := c.engine.speakers.standing(c.speaker(role))
+		running, until := c.engine.sessions.status(c.speaker(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
 			View: c.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,

@@ -51,7 +51,7 @@ func (c *crewCycle) passUnasked(ctx context.Context, step crew.Step, through int
 	cursor := c.State.Now.Role(step.Role.Name).Cursor
 	appended, err := c.Append(ctx, c.State.Pass(step, through))
 	if appended {
-		c.engine.speakers.passed(c.speaker(step.Role), cursor, through)
+		c.engine.sessions.recordPass(c.speaker(step.Role), cursor, through)
 	}
 	return err
 }
@@ -61,10 +61,10 @@ type speech struct {
 	engine  *Engine
 	cycle   *crewCycle
 	step    crew.Step
-	chosen  chosen
+	chosen  resolvedTurn
 	left    time.Duration // of the role's time, once the conversation is the turn's own
 	until   time.Time     // when that is up; zero before it has begun
-	voice   *voice        // nil before it has begun
+	voice   *roleModel    // nil before it has begun
 	through int64         // where the role's cursor moves if nothing is new to it
 	last    turn.Event    // the newest
 }
@@ -86,7 +86,7 @@ func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runn
 	if s.through = shown.Through; shown.News == 0 {
 		return nil, turn.Input{}, errNoNews
 	}
-	if s.voice, err = e.speakers.voice(ctx, c.speaker(role), s.chosen.upstream.Model, *c.State.Now.Role(role.Name), s.until); err != nil {
+	if s.voice, err = e.sessions.acquire(ctx, c.speaker(role), s.chosen.upstream.Model, *c.State.Now.Role(role.Name), s.until); err != nil {
 		return nil, turn.Input{}, errRoleDown{err}
 	}
 	runner, err := e.roleRunner(c.State, role, s.chosen, s.voice.Model, memory{s.voice.session != nil, s.voice.whole})
@@ -123,12 +123,12 @@ func (s *speech) observe(event turn.Event, err error) error {
 // end gives the voice back.
 func (s *speech) end() {
 	if s.voice != nil {
-		s.engine.speakers.heard(s.voice, s.last)
+		s.engine.sessions.release(s.voice, s.last)
 	}
 }
 
 // newsFor says what a role's view would show it for the first time.
-func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen chosen) (*continuo.RolePlan, error) {
+func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*continuo.RolePlan, error) {
 	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (c *crewCycle) roleIsDown(ctx context.Context, step crew.Step, reason error
 
 // concludeTurn puts the event of a turn's end on its answer, and returns the seq that it is right for. Where the log
 // cannot be read the answer has none, and is concluded when the cycle is looked at again.
-func (c *crewCycle) concludeTurn(ctx context.Context, step crew.Step, answer *continuo.Entry, voice *voice) int64 {
+func (c *crewCycle) concludeTurn(ctx context.Context, step crew.Step, answer *continuo.Entry, voice *roleModel) int64 {
 	answer.RunEvent = nil
 	step.Role.Tidy(answer) // before anything can fail: the log keeps the answer in any case
 	if err := c.CatchUp(context.WithoutCancel(ctx)); err != nil {

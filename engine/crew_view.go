@@ -19,15 +19,15 @@ import (
 const RoleView = "role:"
 
 // chooseRole looks up what a role's turns run with, but for its view.
-func (e *Engine) chooseRole(role *crew.Role) (chosen, error) {
+func (e *Engine) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	name := role.Connector
 	if name == crew.ConnectorModel {
 		name = cmp.Or(role.Model, e.options.Default)
 	}
-	found := chosen{choice: choice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: e.options.Policy.Merge(role.Tools), tools: e.options.Tools}
+	found := resolvedTurn{turnChoice: turnChoice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: e.options.Policy.Merge(role.Tools), tools: e.options.Tools}
 	var err error
 	if found.upstream, err = e.upstream(name); err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // it has tools of its own
 		found.tools = nil
@@ -46,7 +46,7 @@ type memory struct {
 
 // roleView is the view of a role as it stands. A role that remembers is not given its system prompt in each request: the
 // view repeats it now and then.
-func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps memory) (crewview.View, error) {
+func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, keeps memory) (crewview.View, error) {
 	definition, err := e.options.Views.View(window.Codex)
 	if err != nil {
 		return crewview.View{}, err
@@ -79,7 +79,7 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c chosen, keeps me
 
 // takesMessages reports whether a role is shown a list of messages: its model and its fallback take one. All others are
 // shown one text.
-func (e *Engine) takesMessages(c chosen) bool {
+func (e *Engine) takesMessages(c resolvedTurn) bool {
 	takes := func(m model.Model) bool {
 		info := m.Info()
 		_, transcript := info.Transcript()
@@ -120,7 +120,7 @@ func member(role *crew.Role) prompt.Member {
 }
 
 // roleRunner makes what runs a role's turn. How long it may take is the caller's to say.
-func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c chosen, m model.Model, keeps memory) (*turn.Runner, error) {
+func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c resolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
 	view, err := e.roleView(state, role, c, keeps)
 	if err != nil {
 		return nil, err
@@ -144,22 +144,22 @@ func expected(state *crew.State, role *crew.Role, m model.Model) memory {
 
 // chooseRoleAt is what a role of a conversation's crew would be asked with at a place of the log. The crew is the one
 // of the newest cycle that had begun there, or the one that is named; its state is the one of then.
-func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (chosen, error) {
+func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (resolvedTurn, error) {
 	state, err := e.crewAt(ctx, conversation, crewID, at)
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	role, err := state.Crew.Find(roleName)
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	found, err := e.chooseRole(role)
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	view, err := e.roleView(state, role, found, expected(state, role, found.upstream.Model))
 	if err != nil {
-		return chosen{}, err
+		return resolvedTurn{}, err
 	}
 	found.view, found.role = view.View, &view.Role
 	found.system, err = e.roleSystem(state.Crew, role)

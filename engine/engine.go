@@ -46,7 +46,7 @@ type Engine struct {
 	// What texts in the log say that were parsed before.
 	workflowTexts texts[*workflow.Workflow]
 	crewTexts     texts[*crew.Crew]
-	speakers      speakers // the programs that speak for roles of crews
+	sessions      sessionPool // the programs that speak for roles of crews
 
 	mu     sync.Mutex
 	closed bool           // no turn may begin any more
@@ -160,7 +160,7 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 		options.Tracer = noop.Tracer{}
 	}
 	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}}
-	e.speakers.options, e.speakers.logger, e.speakers.metrics = options.CrewDefaults, options.Logger, metrics
+	e.sessions.options, e.sessions.logger, e.sessions.metrics = options.CrewDefaults, options.Logger, metrics
 	e.draining, e.drain = context.WithCancel(context.Background())
 	e.closing, e.close = context.WithCancelCause(context.Background())
 	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
@@ -192,7 +192,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.runs.Wait()
 		close(done)
 	}()
-	defer e.speakers.close()
+	defer e.sessions.close()
 	select {
 	case <-done:
 		e.close(turn.ErrInterrupted)

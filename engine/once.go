@@ -19,9 +19,9 @@ type requestedTurn struct {
 	same     bool
 	policy   OnBusy
 	detached bool
-	begin    beginning
+	begin    prepareFunc
 	// resume begins the turn that goes on with one of the request that failed.
-	resume func(failed continuo.Turn) beginning
+	resume func(failed continuo.Turn) prepareFunc
 }
 
 // once carries a turn out. A request that has begun a turn before, here or elsewhere, gets that turn. Where the turn
@@ -29,11 +29,11 @@ type requestedTurn struct {
 // requests that come at once one does, and all get its answer.
 func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if !r.same {
-		return e.carryOut(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
+		return e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
 	}
 	begun, tries, err := e.newestTry(ctx, r.conversation.ID, r.wanted.ID)
 	if errors.Is(err, continuo.ErrNotFound) {
-		return e.carryOutOnce(ctx, r, r.wanted, r.begin)
+		return e.startOnce(ctx, r, r.wanted, r.begin)
 	}
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if passed {
 		next := r.wanted
 		next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
-		chat, err := e.carryOutOnce(ctx, r, next, r.resume(begun))
+		chat, err := e.startOnce(ctx, r, next, r.resume(begun))
 		if !errors.Is(err, ErrNotResumable) { // else the conversation has gone on meanwhile
 			return chat, err
 		}
@@ -59,9 +59,9 @@ func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	return e.following(ctx, r.conversation, begun.ID), nil
 }
 
-// carryOutOnce carries a turn out, or follows the one of its id that the same request has begun meanwhile.
-func (e *Engine) carryOutOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin beginning) (*Chat, error) {
-	chat, err := e.carryOut(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
+// startOnce carries a turn out, or follows the one of its id that the same request has begun meanwhile.
+func (e *Engine) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin prepareFunc) (*Chat, error) {
+	chat, err := e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
 	if !errors.Is(err, continuo.ErrExists) {
 		return chat, err
 	}
@@ -130,13 +130,13 @@ func (e *Engine) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, 
 	return err == nil, err
 }
 
-// resuming begins a turn that goes on with one that failed.
-func (e *Engine) resuming(failed continuo.Turn, choose func(continuo.Conversation) choice) beginning {
+// prepareResume begins a turn that goes on with one that failed.
+func (e *Engine) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) turnChoice) prepareFunc {
 	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := e.checkResumable(ctx, failed, false); err != nil {
 			return nil, turn.Input{}, err
 		}
-		chosen, err := e.choose(choose(conversation))
+		chosen, err := e.resolve(choose(conversation))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}

@@ -48,7 +48,7 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		} else if resumed > 0 {
 			e.options.Logger.WarnContext(ctx, "runs_resumed", "runs", resumed)
 		}
-		e.speakers.check(ctx)
+		e.sessions.check(ctx)
 		if err := e.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
 		}

@@ -52,7 +52,7 @@ func isTransient(err error) bool {
 func (e *Engine) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
-		if _, err := e.choose(choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
+		if _, err := e.resolve(turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
 			return fmt.Errorf("the step %s: %w; go on with it where they are, or add it here", node.ID, orUnsupported(err))
 		}
 	}
@@ -110,12 +110,12 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 // runStep carries out the turn of an attempt, or waits for it where another process does. Observe is given the turn's events
 // and may replace their errors; nil for neither.
 func (e *Engine) runStep(
-	ctx context.Context, run continuo.Run, step durable.Step, chosen chosen, begin beginning, observe func(turn.Event, error) error,
+	ctx context.Context, run continuo.Run, step durable.Step, chosen resolvedTurn, begin prepareFunc, observe func(turn.Event, error) error,
 ) error {
 	wanted := durable.TurnOf(run, step)
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
 	return e.runs.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
-		chat, err := e.carryOut(ctx, run.ProjectID, wanted, Wait, false, begin)
+		chat, err := e.startTurn(ctx, run.ProjectID, wanted, Wait, false, begin)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (e *Engine) runStep(
 }
 
 // beginStep makes what the turn of an attempt runs with: the runner and the cue, and what concludes its answer.
-func (r *workflowRun) beginStep(step workflow.Step, chosen chosen) beginning {
+func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepareFunc {
 	return func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := r.CatchUp(ctx); err != nil {
 			return nil, turn.Input{}, err
@@ -170,11 +170,11 @@ func (r *workflowRun) isDue(step workflow.Step) bool {
 }
 
 // chooseFor looks up what a node runs with.
-func (e *Engine) chooseFor(node *workflow.Node) (chosen, error) {
-	c := choice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
-	found, err := e.choose(c)
+func (e *Engine) chooseFor(node *workflow.Node) (resolvedTurn, error) {
+	c := turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
+	found, err := e.resolve(c)
 	if err != nil {
-		return chosen{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
+		return resolvedTurn{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
 	}
 	return found, nil
 }

@@ -196,7 +196,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	s := newSumming(t, log, nil)
 	conversation := s.talk("tea", 10)
 	_, before := s.entries(conversation)
-	chosen, err := s.choose(choice{mode: continuo.ModeChat})
+	chosen, err := s.resolve(turnChoice{mode: continuo.ModeChat})
 	if err != nil {
 		t.Fatal(err)
 	}

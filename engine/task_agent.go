@@ -91,8 +91,8 @@ func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key strin
 }
 
 // chooseAgent looks up what an agent's type names: an agent of the settings, or a model, connectors included.
-func (e *Engine) chooseAgent(name string) (chosen, error) {
-	c := choice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent), alone: true}
+func (e *Engine) chooseAgent(name string) (resolvedTurn, error) {
+	c := turnChoice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent), alone: true}
 	if _, ok := e.options.Agents[name]; ok {
 		c.agent = name
 	} else if _, ok := e.options.Models[name]; ok || name == "" {
@@ -102,12 +102,12 @@ func (e *Engine) chooseAgent(name string) (chosen, error) {
 		for _, agent := range e.Agents() {
 			known = append(known, agent.ID)
 		}
-		return chosen{}, &task.ValidationError{
+		return resolvedTurn{}, &task.ValidationError{
 			Type: task.InvalidValue, Field: "agent_type", Index: -1,
 			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", shorten(name, 60), strings.Join(known, ", "), e.demoNote(known)),
 		}
 	}
-	found, err := e.choose(c)
+	found, err := e.resolve(c)
 	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn says that it does not fit
 	return found, err
 }
@@ -122,7 +122,7 @@ func (e *Engine) demoNote(known []string) string {
 
 // putToWork begins an agent's conversation and its turn, and records the deployment in between: what is refused leaves
 // nothing. The agent leaves the quota when its work has ended.
-func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen, status *TaskStatus, link agentLink) (id string, err error) {
+func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolvedTurn, status *TaskStatus, link agentLink) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that leaves must not leave half of it
 	working := false
 	defer func() {
@@ -151,7 +151,7 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c chosen,
 	}
 	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or is left because this process does
 	context.AfterFunc(e.closing, stop)
-	chat, err := e.carryOut(reading, conversation.ProjectID, wanted, Reject, true, begin)
+	chat, err := e.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
 		return id, nil
 	}

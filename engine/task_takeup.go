@@ -125,7 +125,7 @@ func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 }
 
 // worker makes what an agent's work runs with.
-func (e *Engine) worker(c chosen, taskID, agentID string) *turn.Runner {
+func (e *Engine) worker(c resolvedTurn, taskID, agentID string) *turn.Runner {
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout
 	runner.Limits.OverTime = turn.OverTime("the work", e.options.AgentTimeout, "handoff.agent_timeout")

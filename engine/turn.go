@@ -16,12 +16,12 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// beginning makes what a turn runs with, once it has the conversation's lease. It is given the conversation as it is then.
-type beginning func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
+// prepareFunc makes what a turn runs with, once it has the conversation's lease. It is given the conversation as it is then.
+type prepareFunc func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
 
-// carryOut waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
+// startTurn waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
 // own, so that a caller who leaves does not stop it.
-func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin beginning) (*Chat, error) {
+func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin prepareFunc) (*Chat, error) {
 	if err := e.quota.room(ctx, project); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 	turnCtx, traced := span.StartTurn(turnCtx, e.options.Tracer, wanted.ConversationID, wanted.ID)
 	e.asked.add(wanted)
 	waits := e.metrics.TurnWaits()
-	journal, leave, err := e.place(turnCtx, wanted, policy, cancel)
+	journal, leave, err := e.admitTurn(turnCtx, wanted, policy, cancel)
 	waits()
 	if err != nil {
 		span.Fail(traced, "busy")
@@ -74,7 +74,7 @@ func (e *Engine) carryOut(ctx context.Context, project string, wanted continuo.T
 }
 
 // prepared reads the conversation of a turn that has its lease, and makes what the turn runs with.
-func (e *Engine) prepared(journal *turn.Journal, begin beginning) (*turn.Runner, turn.Input, continuo.Conversation, error) {
+func (e *Engine) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runner, turn.Input, continuo.Conversation, error) {
 	ctx := journal.Context() // a signal ends it
 	conversation, err := e.Log.Conversation(ctx, journal.Turn().ConversationID)
 	if err != nil {
@@ -97,11 +97,11 @@ func (e *Engine) whyStopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: it took the place of this one, which waited", continuo.ErrBusy)
 }
 
-// place waits for the turns of this process in the conversation's lane, and then for those of others.
-func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
+// admitTurn waits for the turns of this process in the conversation's lane, and then for those of others.
+func (e *Engine) admitTurn(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
 	begin := time.Now()
 	inLane := policy
-	if policy == Reject && e.ends(ctx, wanted.ConversationID) {
+	if policy == Reject && e.isFinishing(ctx, wanted.ConversationID) {
 		inLane = Wait
 	}
 	leave, err := e.lanes.enter(ctx, wanted.ConversationID, wanted.ID, inLane, e.options.Wait, cancel)
@@ -117,9 +117,9 @@ func (e *Engine) place(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 	return journal, leave, nil
 }
 
-// ends reports whether the turn in a conversation's lane has shown its end and only has to leave: whoever
+// isFinishing reports whether the turn in a conversation's lane has shown its end and only has to leave: whoever
 // knows the answer must not be told that the conversation is busy.
-func (e *Engine) ends(ctx context.Context, conversationID string) bool {
+func (e *Engine) isFinishing(ctx context.Context, conversationID string) bool {
 	turnID, alone := e.lanes.holder(conversationID)
 	if !alone {
 		return false
@@ -283,7 +283,7 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := e.choose(request.choice(conversation))
+	chosen, err := e.resolve(request.choice(conversation))
 	if err != nil {
 		return nil, err
 	}
@@ -299,14 +299,14 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	}
 	return e.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: request.Key != "", policy: policy, detached: request.Detached,
-		begin: e.resuming(failed, request.choice), resume: func(again continuo.Turn) beginning { return e.resuming(again, request.choice) },
+		begin: e.prepareResume(failed, request.choice), resume: func(again continuo.Turn) prepareFunc { return e.prepareResume(again, request.choice) },
 	})
 }
 
 // choice is what a turn that is taken up runs with in a conversation: in its mode now, whatever it was.
-func (r ResumeRequest) choice(conversation continuo.Conversation) choice {
-	mode, agent := stance(conversation, conversation.ActiveMode, r.Turn.AgentID)
-	return choice{
+func (r ResumeRequest) choice(conversation continuo.Conversation) turnChoice {
+	mode, agent := modeAndAgent(conversation, conversation.ActiveMode, r.Turn.AgentID)
+	return turnChoice{
 		mode: mode, agent: agent, model: cmp.Or(r.Model, r.Turn.Model), viewName: cmp.Or(r.View, r.Turn.View),
 		alone: conversation.Kind == continuo.KindAgent,
 	}
