@@ -124,7 +124,7 @@ func TestARuleErrorNamesTheEntryByItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = log.Append(t.Context(), conversation.ID, []continuo.Entry{user("one"), user("two"), {Role: "developer"}}, continuo.AppendOptions{})
-	if err == nil || !strings.HasPrefix(err.Error(), "entries[2] breaks the rule unknown_role") {
+	if err == nil || !strings.HasPrefix(err.Error(), "entries[2] breaks the rule unknown_role") || !strings.Contains(err.Error(), "system entry") {
 		t.Errorf("got %v", err)
 	}
 }

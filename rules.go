@@ -116,6 +116,8 @@ func (g *Group) answer(callID string) {
 func checkShape(e *Entry) *RuleError {
 	switch e.Role {
 	case System, User, Assistant, Tool:
+	case "developer":
+		return broken(RuleUnknownRole, "role developer is not one of the log's: a developer message is a system entry")
 	default:
 		return broken(RuleUnknownRole, "role %q is not one of system, user, assistant, tool", e.Role)
 	}

@@ -194,6 +194,17 @@ func TestARoundThatSaysNoSeqIsNotReplayed(t *testing.T) {
 	}
 }
 
+func TestAnUnknownProtocolIsRefusedWithTheKnownOnes(t *testing.T) {
+	h := newHouse(t)
+	h.append("hi")
+	for _, protocol := range []string{"", "openai"} {
+		_, err := turn.Build(t.Context(), h.log, h.conversation, 0, h.runner.View, continuo.Envelope{}, model.Info{Name: "m", Protocol: protocol})
+		if !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), model.ProtocolOpenAIChat) {
+			t.Errorf("protocol %q: %v", protocol, err)
+		}
+	}
+}
+
 // append adds messages to the log: the user's and answers by turns.
 func (h *house) append(texts ...string) {
 	h.t.Helper()

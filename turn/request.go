@@ -139,7 +139,8 @@ func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([
 	case model.ProtocolPrompt:
 		return render.Prompt(envelope, plan)
 	default:
-		return nil, fmt.Errorf("%w: no rendering for the protocol %q", continuo.ErrInvalid, info.Protocol)
+		return nil, fmt.Errorf("%w: no rendering for the protocol %q of model.Info; there are %s, %s (both also with %s) and %s",
+			continuo.ErrInvalid, info.Protocol, model.ProtocolOpenAIChat, model.ProtocolAnthropic, model.TranscriptSuffix, model.ProtocolPrompt)
 	}
 }
 

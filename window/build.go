@@ -17,14 +17,14 @@ func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
 	}
 	source, in, err := Begin(source, in)
 	if err != nil {
-		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
+		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}
 	b := newBuild(source, v, in)
 	if err := b.scan(); err != nil {
-		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
+		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}
 	if err := b.findFixed(); err != nil {
-		return nil, fmt.Errorf("build view %s: %w", v.Name, err)
+		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}
 	if err := b.place(); err != nil {
 		return nil, err

@@ -84,7 +84,8 @@ func TestABuildNeedsASourceAndAViewThatCanShowSomething(t *testing.T) {
 	if _, err := preset(t, window.Codex, window.Limits{}).Build(nil, window.Input{At: 1}); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("without a source: %v", err)
 	}
-	if err := (window.View{}).CheckFits(window.Input{}, continuo.Text("hello")); !errors.Is(err, continuo.ErrInvalid) {
+	if err := (window.View{}).CheckFits(window.Input{}, continuo.Text("hello")); !errors.Is(err, continuo.ErrInvalid) ||
+		!strings.HasPrefix(err.Error(), "view without a name: ") {
 		t.Errorf("a view without a low-water mark: %v", err)
 	}
 }

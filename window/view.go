@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -137,16 +138,19 @@ func HashOf(definition any) string {
 // MaxMessages is how many messages the view shows at most; 0 for any number.
 func (v View) MaxMessages() int { return v.Limits.Messages }
 
+// title names the view in errors.
+func (v View) title() string { return cmp.Or(v.Name, "without a name") }
+
 // Check refuses a view that cannot show anything.
 func (v View) Check() error {
 	if v.Limits.Messages < 0 || v.Limits.Chars < 0 || v.Limits.Tokens < 0 || v.History < 0 {
-		return fmt.Errorf("view %s: %w: limits must not be negative", v.Name, continuo.ErrInvalid)
+		return fmt.Errorf("view %s: %w: limits must not be negative", v.title(), continuo.ErrInvalid)
 	}
 	if math.IsNaN(v.LowWater) || v.LowWater <= 0 || v.LowWater > 1 {
-		return fmt.Errorf("view %s: %w: the low-water mark must be above 0 and at most 1, not %v", v.Name, continuo.ErrInvalid, v.LowWater)
+		return fmt.Errorf("view %s: %w: the low-water mark must be above 0 and at most 1, not %v", v.title(), continuo.ErrInvalid, v.LowWater)
 	}
 	if v.Strategy != Truncate && v.Strategy != Summarize {
-		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.Name, continuo.ErrInvalid, v.Strategy)
+		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.title(), continuo.ErrInvalid, v.Strategy)
 	}
 	return nil
 }
