@@ -53,7 +53,7 @@ type roleModel struct {
 	whole   bool          // it has to be shown the whole history
 }
 
-// sessionID is the id of the voice's session; "" for a model that does not remember.
+// sessionID is the id of its session; "" for a model that does not remember.
 func (v *roleModel) sessionID() string {
 	if v.session == nil {
 		return ""
@@ -62,7 +62,7 @@ func (v *roleModel) sessionID() string {
 }
 
 // acquire gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
-// to its cursor. The caller calls heard when the turn is over. It fails while the role is left alone because too many
+// to its cursor. The caller calls release when the turn is over. It fails while the role is left alone because too many
 // attempts have failed, and where its program cannot be started in time, now and once more after a wait.
 func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *roleModel, err error) {
 	sp, err := s.use(key)
