@@ -36,12 +36,15 @@ func TestACrewOnTelegram(t *testing.T) {
 	if err := syscall.Kill(first.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	api.await("1:listener", 3)
+	// The part that was under way when the program was killed may come again. All have answered before the next message:
+	// the demo model passes where it has spoken behind the newest one.
+	_, twice := spoken(api.await("1:listener", 3))
+	api.await("1:listener", 3+twice)
 	run()
 	api.write("1:listener", "And a bridge.")
-	counted, twice := spoken(api.await("1:listener", 6))
-	if twice > 0 { // the part that was under way when the program was killed
-		counted, twice = spoken(api.await("1:listener", 7))
+	counted, twice := spoken(api.await("1:listener", 6+twice))
+	if twice > 0 {
+		counted, twice = spoken(api.await("1:listener", 6+twice))
 	}
 	for _, name := range []string{"*__Planner__*", "*__Builder__*", "*__Reviewer__*"} {
 		if counted[name+" on the pond"] < 1 || counted[name+" on the bridge"] != 1 || twice > 1 {
