@@ -125,8 +125,9 @@ func (d *Driver) hasWorker(runID string) bool {
 
 // Wait returns when the last worker has ended. No worker may begin meanwhile, as is so once Options.Draining has ended.
 func (d *Driver) Wait() {
-	d.mu.Lock()   // a Resume that saw the program running has counted its worker when this returns
-	d.mu.Unlock() //nolint:staticcheck // see above
+	d.mu.Lock()
+	//lint:ignore SA2001 a Resume that saw the program running has counted its worker when it lets go of the lock
+	d.mu.Unlock()
 	d.group.Wait()
 }
 

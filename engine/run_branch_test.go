@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
@@ -100,6 +101,25 @@ func TestAStepOfABranchSeesItsOwnBranchOnly(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A step with outputs is answered in the form that its model can be held to, alone and beside others.
+func TestStepsAskForTheirOutputsByTheirSchema(t *testing.T) {
+	const outputs = "{brief: x, outputs: {word: string}}"
+	m := &actor{answer: func(asked) (string, error) { return `{"word": "w"}`, nil }}
+	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		with(t, "id: fan\nnodes: {begin: "+outputs+", one: "+outputs+", two: "+outputs+"}\nedges: [begin -> one, begin -> two]\n")(o)
+		speaker := model.NewSpeaker(model.Dialect{Structured: model.StructuredSchema}, model.Fixed{})
+		o.Models["actor"] = engine.Upstream{Model: m, Speaker: speaker}
+	})
+	if status := until(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
+		t.Fatalf("it is %s: %s", status.State, status.Reason)
+	}
+	for _, request := range m.requests() {
+		if request.form != "json_schema" {
+			t.Errorf("the step %s asks for %q", request.step, request.form)
+		}
+	}
 }
 
 // A run with branches that is begun again after each of its writes goes on every time.

@@ -144,6 +144,9 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 		chosen.policy = chosen.policy.Merge(step.Node.Tools)
 		runner := r.engine.runner(chosen)
 		runner.Limits.Ask = turn.AskWithoutLimit
+		if schema := step.AnswerSchema(); schema != nil {
+			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
+		}
 		input := turn.Input{Mode: chosen.mode, AgentID: chosen.agent, AskAgain: asked.Resumes}
 		if step.Branch != "" { // its answer is concluded in the run's conversation, once the turn has ended
 			_, cue := r.State.Beside(asked, step.Branch)
@@ -153,9 +156,6 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 		cue := r.State.Cue(step)
 		input.Cue = &cue
 		input.Conclude = func(answer *continuo.Entry) ([]continuo.Entry, int64) { return r.concludeTurn(ctx, step, answer) }
-		if schema := step.AnswerSchema(); schema != nil {
-			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
-		}
 		return runner, input, nil
 	}
 }

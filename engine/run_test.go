@@ -86,6 +86,7 @@ type asked struct {
 	step, visit string
 	system      []string
 	messages    []string // of the others, as role: text
+	form        string   // the type of response_format
 }
 
 // actor is a model that answers steps by a function, which may fail.
@@ -148,11 +149,12 @@ func readAsked(body []byte) asked {
 			Role    string
 			Content json.RawMessage
 		}
+		Form struct{ Type string } `json:"response_format"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		panic(err)
 	}
-	var read asked
+	read := asked{form: request.Form.Type}
 	for _, m := range request.Messages {
 		var text string
 		_ = json.Unmarshal(m.Content, &text) // null of an answer with calls
