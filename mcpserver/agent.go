@@ -28,7 +28,7 @@ func (f *projectServer) deployAgent(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	// From here on the agent works: whatever becomes of the wait, the caller is told its id.
+	// From here on the agent works: the caller receives its id, even if the wait fails.
 	output := &engine.AgentOutput{DeployedAgent: *agent}
 	if wait > 0 {
 		output = f.awaitOutput(c, output, 0, maxOutput, wait, untilEnded)
@@ -36,13 +36,13 @@ func (f *projectServer) deployAgent(c *call) (answer, error) {
 	return answer{value: showOutput(output, wait > 0)}, nil
 }
 
-// shownOutput is an agent with what it says.
+// shownOutput is an agent with its output.
 type shownOutput struct {
 	engine.DeployedAgent
 	ConversationURI string  `json:"conversation_uri"`
 	Output          *string `json:"output,omitempty"`
 	From            *int    `json:"from,omitempty"`
-	NextFrom        *int    `json:"next_from,omitempty"` // where to read on
+	NextFrom        *int    `json:"next_from,omitempty"` // where the next read begins
 	Total           *int    `json:"total,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func showOutput(output *engine.AgentOutput, whole bool) shownOutput {
 	return shown
 }
 
-// maxOutput is how many characters of an agent's output a call reads at most; half of it without a limit.
+// maxOutput is how many characters of an agent's output a call reads at most; the default is half of it.
 const maxOutput = 100_000
 
 func (f *projectServer) agentOutput(c *call) (answer, error) {
@@ -69,12 +69,12 @@ func (f *projectServer) agentOutput(c *call) (answer, error) {
 		return answer{}, err
 	}
 	if wait > 0 {
-		if from < 0 { // the end, as it was when the call came
+		if from < 0 { // counted from the output's end at the time of the call
 			from = output.From
 		}
 		output = f.awaitOutput(c, output, from, limit, wait, untilMore)
 		if err := c.ctx.Err(); err != nil {
-			return answer{}, err // nobody is there to be told
+			return answer{}, err // there is no client left to answer
 		}
 	}
 	return answer{value: showOutput(output, true)}, nil
@@ -83,25 +83,25 @@ func (f *projectServer) agentOutput(c *call) (answer, error) {
 // maxWait is how long a tool waits at most, in seconds.
 const maxWait = 300
 
-// wait reads for how long a call may wait.
+// wait returns how long a call may wait.
 func (c *call) wait() time.Duration {
 	return time.Duration(c.whole("wait_seconds", 0, maxWait, 0)) * time.Second
 }
 
-// What a wait is for.
+// The conditions that a wait can have.
 func untilEnded(output *engine.AgentOutput) bool { return isOver(output.State) }
 
 func untilMore(output *engine.AgentOutput) bool {
 	return isOver(output.State) || output.Output != ""
 }
 
-// isOver reports whether an agent does nothing more by itself.
+// isOver reports whether an agent has ended or pauses, so that it does nothing more by itself.
 func isOver(state engine.TaskState) bool {
 	return state != engine.TaskQueued && state != engine.TaskRunning
 }
 
-// awaitOutput reads an agent's output until enough says so, the time is up, the caller goes away, or the program
-// ends, and tells of progress whenever there is more. What it read last is the result.
+// awaitOutput reads an agent's output until enough returns true, the time is up, the client disconnects, or the program
+// shuts down, and reports progress whenever there is more. The result is what it read last.
 func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, wait time.Duration, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -137,15 +137,15 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, lim
 	}
 }
 
-// heartbeat is how often a client is told that a call still waits, so that its own time limit does not end it.
+// heartbeat is how often a client is notified that a call still waits, so that its own time limit does not end the call.
 const heartbeat = 5 * time.Second
 
-// progress tells a client that asked for it how far a call is, which is more each time.
+// progress reports how far a call is to a client that asked for it; the value grows each time.
 func (c *call) progress(done, total float64, message string) {
 	if token := c.request.Params.GetProgressToken(); token != nil {
 		_ = c.request.Session.NotifyProgress(c.ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: done, Total: total, Message: message,
-		}) // a client that is gone ends the call by itself
+		}) // a disconnected client ends the call anyway
 	}
 }
 

@@ -13,15 +13,15 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// arguments are those of a call. Each is read once; the first that is wrong is kept as err. Absent and null are the
-// same.
+// arguments are those of a call. Each is read once; the error of the first invalid one is kept as err. Absent and null
+// are the same.
 type arguments struct {
 	raw    json.RawMessage
 	object rawjson.Object
 	err    error
 }
 
-// readArguments splits the object that a call's arguments are; none are an empty one.
+// readArguments splits the object with a call's arguments; without arguments the object is empty.
 func readArguments(raw json.RawMessage) *arguments {
 	if rawjson.IsNull(raw) {
 		raw = json.RawMessage("{}")
@@ -37,7 +37,7 @@ func readArguments(raw json.RawMessage) *arguments {
 	return a
 }
 
-// unknown lists the names that are none of those that are known.
+// unknown lists the names that are not known.
 func (a *arguments) unknown(known []string) (names []string) {
 	for _, field := range a.object {
 		if !slices.Contains(known, field.Key) {
@@ -47,7 +47,7 @@ func (a *arguments) unknown(known []string) (names []string) {
 	return names
 }
 
-// onlyKnown refuses a name that is none of those that are known.
+// onlyKnown refuses unknown names.
 func (a *arguments) onlyKnown(known []string) {
 	for _, name := range a.unknown(known) {
 		hint := "; known are " + strings.Join(known, ", ")
@@ -86,7 +86,7 @@ func (a *arguments) required(name string) string {
 	return text
 }
 
-// choice reads one of a few names, otherwise without one.
+// choice reads one of the allowed names; without one it returns otherwise.
 func (a *arguments) choice(name, otherwise string, allowed ...string) string {
 	text := a.text(name)
 	if text == "" {
@@ -98,7 +98,7 @@ func (a *arguments) choice(name, otherwise string, allowed ...string) string {
 	return text
 }
 
-// whole reads a whole number between two bounds, otherwise without one.
+// whole reads an integer between two bounds; without one it returns otherwise.
 func (a *arguments) whole(name string, least, most, otherwise int64) int64 {
 	value := a.object.Get(name)
 	if rawjson.IsNull(value) {
@@ -110,7 +110,7 @@ func (a *arguments) whole(name string, least, most, otherwise int64) int64 {
 		return otherwise
 	}
 	exact, err := number.Int64()
-	if err != nil { // 2.0 and 1e3 are whole as well
+	if err != nil { // 2.0 and 1e3 are integers as well
 		float, _ := number.Float64()
 		if exact = int64(float); float < -maxExact || float > maxExact || float != float64(exact) {
 			a.refuse(task.InvalidValue, name, "%s must be a whole number from %d to %d", name, least, most)
@@ -123,7 +123,7 @@ func (a *arguments) whole(name string, least, most, otherwise int64) int64 {
 	return exact
 }
 
-// maxExact bounds whole numbers that every JSON reader reads the same; no conversation has so many entries.
+// maxExact bounds integers: every JSON reader reads smaller ones exactly, and no conversation has so many entries.
 const maxExact = 1 << 53
 
 // maxCount bounds counts of messages, characters and tokens.
@@ -157,7 +157,7 @@ func (a *arguments) key() string {
 	return key
 }
 
-// user reads whose conversations are meant: the scope's user, or the one that is named; "" for everybody's.
+// user returns the user whose conversations are meant: the scope's user, or the named one; "" for all users.
 func (c *call) user(scope continuo.Scope) string {
 	const name = "user_id"
 	named := c.text(name)
@@ -174,7 +174,7 @@ func (c *call) user(scope continuo.Scope) string {
 	return user
 }
 
-// labels reads the values that the metadata of conversations must have; nil for any.
+// labels reads the required values of the conversations' metadata; nil for any.
 func (c *call) labels() map[string]string {
 	const name = "metadata"
 	if !c.has(name) {

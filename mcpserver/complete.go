@@ -10,14 +10,14 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// The bounds of a completion: how many values it shows, and how many conversations or entries it looks at, the newest.
+// The limits of a completion: how many values it shows, and how many of the newest conversations or entries it searches.
 const (
 	maxValues       = 100
 	maxCompleted    = 1000
 	completionPages = 200
 )
 
-// complete finishes the ids in URIs of resources and in arguments of prompts.
+// complete completes the ids in URIs of resources and in arguments of prompts.
 func (f *projectServer) complete(ctx context.Context, request *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	argument, about := request.Params.Argument, request.Params.Ref
 	subject := about.URI
@@ -43,13 +43,12 @@ func (f *projectServer) complete(ctx context.Context, request *mcp.CompleteReque
 	}}, nil
 }
 
-// taskID is the id of the task whose conversation it is.
+// taskID is the id of the task that a conversation belongs to.
 func taskID(conversation continuo.Conversation) string {
 	return "task_" + strings.TrimPrefix(conversation.ID, "conv_")
 }
 
-// ids lists the ids of the newest conversations of a kind that begin with a text, and of those whose title or key
-// has it.
+// ids lists the newest conversations of a kind whose id begins with a text, or whose title or key contains it.
 func (f *projectServer) ids(ctx context.Context, kind continuo.Kind, id func(continuo.Conversation) string, begun string) (found []string, err error) {
 	query := continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: kind, Limit: completionPages}
 	for examined := 0; examined < maxCompleted; examined += completionPages {
@@ -76,7 +75,7 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// results lists the tool results of a conversation, the newest first; none of one that is not there.
+// results lists the tool results of a conversation, the newest first; none for an unknown conversation.
 func (f *projectServer) results(ctx context.Context, id, begun string) (found []string, err error) {
 	conversation, err := f.conversation(ctx, id)
 	if errors.Is(err, continuo.ErrNotFound) {

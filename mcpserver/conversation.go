@@ -16,7 +16,7 @@ import (
 // conversation finds the conversation of the project that an id or a key names. An archived one is refused.
 func (f *projectServer) conversation(ctx context.Context, id string) (continuo.Conversation, error) {
 	missing := fmt.Errorf("conversation %q: %w", cut(id, 130), continuo.ErrNotFound)
-	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
+	if !engine.KeyPattern.MatchString(id) { // all ids and keys match this pattern
 		return continuo.Conversation{}, missing
 	}
 	found, err := f.engine.Log.Find(ctx, f.scope, id)
@@ -103,7 +103,8 @@ func (f *projectServer) contextRequest(c *call) engine.ContextRequest {
 	}
 }
 
-// contextView reads the view, and refuses what does not go with it: a role has a crew, and a model of its own.
+// contextView reads the view, and refuses arguments that cannot be combined with it: a role needs a crew, and has a
+// model of its own.
 func contextView(c *call) string {
 	view := c.text("view")
 	role, ok := strings.CutPrefix(view, engine.RoleView)
@@ -116,7 +117,7 @@ func contextView(c *call) string {
 	if role == "" {
 		c.refuse(task.InvalidValue, "view", "behind role: stands the name of a role, such as role:reviewer")
 	}
-	if c.has("crew") && !engine.KeyPattern.MatchString(c.text("crew")) { // every id of a crew matches it
+	if c.has("crew") && !engine.KeyPattern.MatchString(c.text("crew")) { // all ids of crews match this pattern
 		c.refuse(task.InvalidValue, "crew", "crew must be the id of a crew")
 	}
 	for _, name := range []string{"model", "agent_id"} {

@@ -1,15 +1,15 @@
-// Package mcpserver speaks the Model Context Protocol: tools, resources and prompts over an engine, on a pair of
-// pipes (Run) or over HTTP (Handler). It decides nothing about conversations and tasks.
+// Package mcpserver implements the Model Context Protocol: tools, resources and prompts over an engine, on a pair of
+// pipes (Run) or over HTTP (Handler). It makes no decisions about conversations and tasks.
 //
-// Each project has a server of its own, so that nothing that the SDK keeps of one (subscriptions, lists) can reach
-// another. Over HTTP no session is kept: any replica answers any request, and what a call needs stands in its
-// arguments. Tools are tables of a description (NAME.md), two schemas (schema/NAME.*.json) and a function; arguments
-// are checked here, not by the SDK, so that what is wrong with them comes back as data that a program can read.
+// Each project has a server of its own, so that no state that the SDK keeps for one (subscriptions, lists) can reach
+// another. Over HTTP no session is kept: any replica answers any request, and a call's arguments contain all that it
+// needs. Tools are tables of a description (NAME.md), two schemas (schema/NAME.*.json) and a function; arguments are
+// checked here, not by the SDK, so that errors in them are returned as data that a program can read.
 //
-// Pitfalls: the SDK runs each request in a goroutine of its own, where a panic would end the program: guarded stands
-// before all of them. Results are public to caches unless they say otherwise: private says it for all that is read
-// from the log. A client that goes away ends what waits for it only under the protocol 2026-07-28 and on pipes; with
-// older ones over HTTP, a tool that waits does so to its end.
+// Pitfalls: the SDK runs each request in a goroutine of its own, where a panic would end the program: the middleware
+// guarded wraps all of them. Results may be cached publicly by default: private marks everything that is read from the
+// log as private. A client that disconnects ends its waiting calls only under the protocol 2026-07-28 and on pipes;
+// with older protocols over HTTP, a tool that waits does so to its end.
 package mcpserver
 
 import (
@@ -37,9 +37,9 @@ type Options struct {
 	Version string
 	// MaxBodyBytes bounds a message. Default 32 MiB.
 	MaxBodyBytes int64
-	// Poll is how often a tool that waits looks by itself, and a subscription. Default 250 ms.
+	// Poll is how often a waiting tool, or a subscription, polls the log. Default 250 ms.
 	Poll time.Duration
-	// Logger gets what fails inside, never with message text. Default: nothing is logged.
+	// Logger receives internal errors, never with message text. Default: no logging.
 	Logger *slog.Logger
 }
 
@@ -69,18 +69,18 @@ func New(engine *engine.Engine, options Options) *Server {
 	return &Server{engine: engine, options: options, faces: map[continuo.Scope]*projectServer{}}
 }
 
-// Handler answers MCP over HTTP for whoever was let in to a scope. It checks neither keys nor origins nor names of
-// hosts: what stands before it does. Streams end when the engine drains.
+// Handler answers MCP over HTTP for callers that are authenticated for a scope. It checks neither keys nor origins nor
+// host names: the middleware before it does. Streams end when the engine drains.
 func (s *Server) Handler(scope continuo.Scope) http.Handler { return s.face(scope).handler }
 
-// Run serves a scope on a transport until the client hangs up or ctx is done.
+// Run serves a scope on a transport until the client closes it or ctx is done.
 func (s *Server) Run(ctx context.Context, scope continuo.Scope, transport mcp.Transport) error {
 	defer s.Close()
 	return s.face(scope).mcp.Run(ctx, transport)
 }
 
-// SDK is the SDK's server of a scope, for those who serve it in a way of their own or add to it. Where that
-// way keeps sessions, they close the Server at the end.
+// SDK is the SDK's server of a scope, for callers that serve it over another transport or add to it. If that transport
+// keeps sessions, the caller closes the Server at the end.
 func (s *Server) SDK(scope continuo.Scope) *mcp.Server { return s.face(scope).mcp }
 
 // Close ends the subscriptions of sessions. It may be called twice.
@@ -92,7 +92,7 @@ func (s *Server) Close() {
 	}
 }
 
-// maxUsers bounds the users whose faces are kept; those of more are made for each request.
+// maxUsers bounds the users whose servers are kept; the server of any further user is made for each request.
 const maxUsers = 1000
 
 func (s *Server) face(scope continuo.Scope) *projectServer {
@@ -125,7 +125,7 @@ func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *proj
 	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, PageSize: 100, SetCacheable: private,
 		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,
-		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil }, // subscribed does it
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil }, // the middleware subscribed does it
 		Capabilities:       capabilities(),
 	})
 	f.watches = newWatches(f)
@@ -136,7 +136,7 @@ func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *proj
 	f.mcp.AddSendingMiddleware(f.acknowledged)
 	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return f.mcp }, &mcp.StreamableHTTPOptions{
 		Stateless: true, MaxRequestBodyBytes: options.MaxBodyBytes, PropagateRequestCancellation: true, Logger: slog.New(slog.DiscardHandler),
-		DisableLocalhostProtection: true, // the caller's: behind a proxy with a good key, any name is fine
+		DisableLocalhostProtection: true, // checked by the caller: behind a proxy with a valid key, any name is allowed
 	})
 	f.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
@@ -147,8 +147,8 @@ func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *proj
 	return f
 }
 
-// capabilities are those that the SDK does not find out by itself. Warnings of tools go to the client's log; the list
-// of resources changes with every conversation, and nobody is told each time.
+// capabilities are those that the SDK cannot derive. Warnings of tools go to the client's log; the list of resources
+// changes with every conversation, and clients are not notified of each change.
 func capabilities() *mcp.ServerCapabilities {
 	return &mcp.ServerCapabilities{
 		Logging:   &mcp.LoggingCapabilities{}, //lint:ignore SA1019 clients of before 2026-07-28 ask for it
@@ -156,7 +156,7 @@ func capabilities() *mcp.ServerCapabilities {
 	}
 }
 
-// private keeps what is read from the log out of caches that others share.
+// private keeps results that are read from the log out of shared caches.
 func private(_ context.Context, request mcp.Request, cacheable *mcp.Cacheable) {
 	switch request.(type) {
 	case *mcp.ReadResourceRequest, *mcp.ListResourcesRequest:
@@ -164,7 +164,7 @@ func private(_ context.Context, request mcp.Request, cacheable *mcp.Cacheable) {
 	}
 }
 
-// guarded turns a program error into an answer.
+// guarded turns a panic into an error response.
 func (f *projectServer) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		defer func() {
@@ -174,7 +174,7 @@ func (f *projectServer) guarded(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}()
 		if read, ok := request.(*mcp.ReadResourceRequest); ok && !json.Valid([]byte(strconv.Quote(read.Params.URI))) {
-			return nil, resourceNotFound(read.Params.URI) // the SDK's own error would be the one that it cannot write
+			return nil, resourceNotFound(read.Params.URI) // the SDK's own error may be one that it cannot encode
 		}
 		return next(ctx, method, request)
 	}

@@ -16,23 +16,24 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// problem is an error of a tool as its caller sees it, in structuredContent.error.
+// problem is an error of a tool in the form for callers, in structuredContent.error.
 type problem struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	Field   string `json:"field,omitempty"` // the argument, or the path of a part of one
 	Index   *int   `json:"index,omitempty"` // of the message or item at fault, from 0
 	Rule    string `json:"rule,omitempty"`  // of the log; of the type rule_broken
-	// ExpectSeq and NextSeq are the seq that was expected and the one that there is; of the type conflict.
+	// ExpectSeq and NextSeq are the expected and the actual next seq; of the type conflict.
 	ExpectSeq int64 `json:"expect_seq,omitempty"`
 	NextSeq   int64 `json:"next_seq,omitempty"`
 
-	cause error // logged, when the message does not tell it
+	cause error // logged, when the message does not contain it
 }
 
 const internalMessage = "the server failed; its log says why"
 
-// problemOf says how an error is shown. What it does not know is an internal error, of which nothing is shown.
+// problemOf maps an error to the problem that the caller sees. An unknown error is an internal error, whose text is not
+// shown.
 func problemOf(err error) *problem {
 	var (
 		refused  *task.ValidationError
@@ -67,7 +68,7 @@ func problemOf(err error) *problem {
 	return &problem{Type: "internal", Message: internalMessage, cause: err}
 }
 
-// problemOfKind shows an error of the table. Invalid arguments have the type that the hand-off format names.
+// problemOfKind maps an error of a known kind. Invalid arguments have the type that the hand-off format defines.
 func problemOfKind(kind engine.ErrorKind, err error) *problem {
 	p := &problem{Type: kind.Code, Message: kind.Message(err)}
 	if kind.Code == "invalid_request" {
@@ -87,7 +88,7 @@ func (p *problem) bounded() *problem {
 	return p
 }
 
-// cut bounds a text, which becomes valid UTF-8.
+// cut bounds a text and makes it valid UTF-8.
 func cut(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if utf8.RuneCountInString(text) <= most {
@@ -101,7 +102,7 @@ func refused(kind task.ErrorType, field, message string) error {
 	return &task.ValidationError{Type: kind, Field: field, Index: -1, Message: message}
 }
 
-// protocolError is an error as a method other than tools/call answers it. What is not found is that of the resource.
+// protocolError is the response to a failed method other than tools/call. A not-found error is about the resource.
 func (f *projectServer) protocolError(ctx context.Context, uri string, err error) error {
 	var known *jsonrpc.Error
 	switch {
@@ -121,14 +122,15 @@ func (f *projectServer) protocolError(ctx context.Context, uri string, err error
 	return &jsonrpc.Error{Code: code, Message: p.Type + ": " + p.Message}
 }
 
-// resourceNotFound is mcp.ResourceNotFoundError, whose data is no JSON for some URIs: then the SDK closes the connection.
+// resourceNotFound is mcp.ResourceNotFoundError with valid data: the SDK's own is invalid JSON for some URIs, and then
+// it closes the connection.
 func resourceNotFound(uri string) error {
 	return &jsonrpc.Error{
 		Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: rawjson.MustMarshal(map[string]string{"uri": cut(uri, maxURI)}),
 	}
 }
 
-// logCause logs the error behind a problem that does not tell it.
+// logCause logs the cause of a problem whose message does not contain it.
 func (f *projectServer) logCause(ctx context.Context, p *problem) {
 	if p.cause != nil && p.Type != "cancelled" {
 		f.options.Logger.ErrorContext(ctx, "mcp_failed", "type", p.Type, "error", p.cause.Error())

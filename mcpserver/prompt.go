@@ -15,7 +15,7 @@ import (
 type promptRow struct {
 	name, title string
 	arguments   []*mcp.PromptArgument
-	// fill returns what stands for the names, given the conversation and the arguments.
+	// fill returns the values of the names, given the conversation and the arguments.
 	fill func(ctx context.Context, conversation continuo.Conversation, arguments map[string]string) (map[string]string, error)
 }
 

@@ -25,7 +25,7 @@ type kindOfResource struct {
 	template, name, title, mimeType string
 	// read returns the text of a resource, given the values of the template's variables in order.
 	read func(ctx context.Context, values []string) (string, error)
-	// conversation finds the conversation whose changes are the resource's.
+	// conversation finds the conversation whose changes are changes of the resource.
 	conversation func(ctx context.Context, values []string) (continuo.Conversation, error)
 }
 
@@ -105,10 +105,10 @@ func (f *projectServer) conversationOfTask(ctx context.Context, values []string)
 	return f.engine.Log.Conversation(ctx, status.ConversationID)
 }
 
-// The bounds of the entries that the resource of a conversation shows.
+// The limits of the entries that the resource of a conversation shows.
 const (
 	maxEntries    = 100
-	maxEntryBytes = 1 << 20 // of all of them; the newest is there whatever its size
+	maxEntryBytes = 1 << 20 // of all of them; the newest is shown whatever its size
 )
 
 func (f *projectServer) readConversation(ctx context.Context, values []string) (string, error) {
@@ -185,10 +185,10 @@ func (f *projectServer) readToolResult(ctx context.Context, values []string) (st
 	return said, nil
 }
 
-// resultsFolder is where the log names the results of tools; their names there are those of their calls.
+// resultsFolder is the log's folder for tool results, whose names there are the ids of their calls.
 const resultsFolder = "@state/logs/tool-results/"
 
-// resultName is the name of a tool's result in the URI of its resource, "" for an entry that is none.
+// resultName is the name of a tool's result in the URI of its resource, "" for any other entry.
 func resultName(entry *continuo.Entry) string {
 	name, ok := strings.CutPrefix(entry.OutputRef, resultsFolder)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 // pageSize is how many conversations or tasks a page of the list of resources has.
 const pageSize = 50
 
-// listed answers resources/list from the log: first the conversations, the newest change first, each with its
-// transcript, then the prompts of tasks. What others added to the SDK's server stands before all of them.
+// listed answers resources/list from the log: first the conversations, the most recently changed first, each with its
+// transcript, then the prompts of tasks. Resources that callers added to the SDK's server come before all of them.
 func (f *projectServer) listed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		list, ok := request.(*mcp.ListResourcesRequest)
@@ -60,7 +60,7 @@ func (f *projectServer) added(ctx context.Context, method string, request mcp.Li
 	}
 }
 
-// listPage adds the page that begins behind a place.
+// listPage adds the page that begins after a cursor.
 func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
 	found, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},

@@ -13,20 +13,21 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// maxSubscriptions bounds the resources of one request, and those that a project's sessions watch at once.
+// maxSubscriptions bounds the resources of one request, and the resources that a project's sessions watch at the same
+// time.
 const (
 	maxSubscriptions = 100
 	maxWatches       = 1000
 )
 
-// checkSubscription refuses to watch what is not there.
+// checkSubscription refuses to watch a missing resource.
 func (f *projectServer) checkSubscription(ctx context.Context, request *mcp.SubscribeRequest) error {
 	_, err := f.watched(ctx, request.Params.URI)
 	return f.protocolError(ctx, request.Params.URI, err)
 }
 
-// watched finds the conversation whose changes are those of a resource. Resources that others added to the SDK's
-// server have none: their changes are theirs to tell.
+// watched finds the conversation whose changes are changes of a resource. Resources that callers added to the SDK's
+// server have none: those callers report their changes.
 func (f *projectServer) watched(ctx context.Context, uri string) (*continuo.Conversation, error) {
 	kind, values, ok := f.parseURI(uri)
 	if !ok {
@@ -41,9 +42,9 @@ func (f *projectServer) watched(ctx context.Context, uri string) (*continuo.Conv
 
 const scheme = "continuo://"
 
-// subscribed watches the log for whoever subscribed: for a request that listens as long as it lasts (from protocol
-// 2026-07-28 on), for a session until it unsubscribes or ends. Without a session, nobody could be told later: then
-// the older way to subscribe is refused, and not offered.
+// subscribed watches the log for subscribers: for a listen request as long as it lasts (from protocol 2026-07-28 on),
+// for a session until it unsubscribes or ends. A client without a session cannot be notified later: for it the older
+// way to subscribe is refused, and not offered.
 func (f *projectServer) subscribed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		switch request := request.(type) {
@@ -71,14 +72,14 @@ func (f *projectServer) subscribed(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// keepsSession reports whether the client of a request can be told something later: over pipes, or over HTTP with
-// a session.
+// keepsSession reports whether a request's client can receive notifications later: over pipes, or over HTTP with a
+// session.
 func keepsSession(request mcp.Request) bool {
 	extra := request.GetExtra()
 	return extra == nil || extra.Header == nil || request.GetSession().ID() != ""
 }
 
-// joinedKey is where a request that listens keeps the resources that it has joined.
+// joinedKey is the context key of the resources that a listen request has joined.
 type joinedKey struct{}
 
 // listen watches the resources of a request while it is answered, from its acknowledgement on.
@@ -95,8 +96,8 @@ func (f *projectServer) listen(ctx context.Context, method string, request *mcp.
 	return next(context.WithValue(ctx, joinedKey{}, &joined), method, request)
 }
 
-// acknowledged begins to watch what a request listens to as soon as the SDK knows of it, before the client is told:
-// no change is lost that comes later.
+// acknowledged begins to watch a request's resources as soon as the SDK has registered it, before the client receives
+// the acknowledgement: no later change is lost.
 func (f *projectServer) acknowledged(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		params, ok := request.GetParams().(*mcp.SubscriptionsAcknowledgedParams)
@@ -113,7 +114,7 @@ func (f *projectServer) acknowledged(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// watches are the resources that are watched, each once, however many have subscribed.
+// watches are the watched resources, each once, however many subscribers it has.
 type watches struct {
 	face *projectServer
 
@@ -121,7 +122,7 @@ type watches struct {
 	closed  bool
 	byURI   map[string]*watch
 	session map[*mcp.ServerSession]map[string]bool // what sessions have subscribed to
-	done    sync.WaitGroup                         // the sessions that are attended
+	done    sync.WaitGroup                         // the sessions with an attend goroutine
 }
 
 // watch is a resource that is watched.
@@ -135,7 +136,7 @@ func newWatches(f *projectServer) *watches {
 	return &watches{face: f, byURI: map[string]*watch{}, session: map[*mcp.ServerSession]map[string]bool{}}
 }
 
-// join counts a user of a resource in, who leaves later.
+// join adds a user of a resource; leave removes it.
 func (w *watches) join(ctx context.Context, uri string) error {
 	conversation, err := w.face.watched(ctx, uri)
 	if err != nil {
@@ -164,7 +165,7 @@ func (w *watches) join(ctx context.Context, uri string) error {
 	return nil
 }
 
-// leave counts a user out; the last one ends the watch and waits for it.
+// leave removes a user; the last one ends the watch and waits for it.
 func (w *watches) leave(uri string) {
 	w.mu.Lock()
 	one := w.byURI[uri]
@@ -178,7 +179,7 @@ func (w *watches) leave(uri string) {
 	<-one.ended
 }
 
-// keep watches a resource for a session until it drops it or ends.
+// keep watches a resource for a session until the session unsubscribes or ends.
 func (w *watches) keep(session *mcp.ServerSession, uri string) error {
 	w.mu.Lock()
 	known := w.session[session]
@@ -205,9 +206,9 @@ func (w *watches) keep(session *mcp.ServerSession, uri string) error {
 	return nil
 }
 
-// attend drops what a session has subscribed to when it ends.
+// attend drops the subscriptions of a session when it ends.
 func (w *watches) attend(session *mcp.ServerSession) {
-	_ = session.Wait() // however it ended
+	_ = session.Wait() // it does not matter how it ended
 	w.mu.Lock()
 	uris := w.session[session]
 	delete(w.session, session)
@@ -243,8 +244,8 @@ func (w *watches) close() {
 	w.done.Wait()
 }
 
-// watch tells the subscribers of a resource each time that its conversation has changed since it was as given, until
-// ctx is done or the conversation is deleted, which is told as well.
+// watch notifies the subscribers of a resource of each change of its conversation after the given state, until ctx is
+// done or the conversation is deleted; the deletion is notified as well.
 func (f *projectServer) watch(ctx context.Context, uri string, was continuo.Conversation) {
 	listener := f.engine.Log.Listen(was.ID)
 	defer listener.Close()

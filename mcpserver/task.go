@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// shownTask is what every tool tells of a task. Its history is in its prompt.
+// shownTask is what every tool shows of a task. Its history is in its prompt.
 type shownTask struct {
 	ID             string           `json:"task_id"`
 	ConversationID string           `json:"conversation_id"`
@@ -41,7 +41,7 @@ type shownHistory struct {
 	Messages   int          `json:"total_messages"`
 	Truncated  int          `json:"truncated_count"`
 	Summarized int          `json:"summarized_count"`
-	LeftOut    int          `json:"left_out"` // for want of relevance
+	LeftOut    int          `json:"left_out"` // because of low relevance
 	Source     *task.Source `json:"source,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func showHistory(made *task.Task) *shownHistory {
 	return shown
 }
 
-// maxChars is more than any text of a task has.
+// maxChars is more than the length of any text of a task.
 const maxChars = 1 << 20
 
 func (f *projectServer) createTask(c *call) (answer, error) {
@@ -89,7 +89,7 @@ func (f *projectServer) createTask(c *call) (answer, error) {
 	}{showTask(status, maxChars), showHistory(&status.Task), append([]task.Warning{}, warnings...)}}, nil
 }
 
-// warn tells the client's log of warnings, for people to see.
+// warn sends warnings to the client's log, for people to see.
 func (f *projectServer) warn(c *call, warnings []task.Warning) {
 	for _, warning := range warnings {
 		//lint:ignore SA1019 clients of before 2026-07-28 show it
@@ -147,8 +147,8 @@ type listedTask struct {
 	Agents int `json:"agents"`
 }
 
-// The bounds of a list of tasks: how many it shows, how many it looks at for those of a state, and how much of each
-// description it shows, in characters.
+// The limits of a list of tasks: how many it shows, how many it reads to find those in a state, and how many characters
+// of each description it shows.
 const (
 	maxTasks         = 100
 	maxExamined      = 500
@@ -173,7 +173,7 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	}
 	found := []listedTask{}
 	for examined := 0; ; {
-		query.Limit = limit - len(found) + 1 // one more, to know whether there is one
+		query.Limit = limit - len(found) + 1 // one more, to know whether there is a next page
 		page, err := f.engine.Tasks(c.ctx, query)
 		if err != nil {
 			return answer{}, err
@@ -193,7 +193,7 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	}
 }
 
-// listOf is a page of tasks; last is the place of the last one that was looked at, nil on the last page.
+// listOf is a page of tasks; last is the position of the last one that was read, nil on the last page.
 func listOf(found []listedTask, last *continuo.ConversationCursor) answer {
 	page := struct {
 		Tasks      []listedTask `json:"tasks"`
@@ -205,14 +205,14 @@ func listOf(found []listedTask, last *continuo.ConversationCursor) answer {
 	return answer{value: page}
 }
 
-// place is where a page of a list ends.
+// place is the position where a page of a list ends.
 type place struct {
 	Kind      continuo.Kind `json:"kind,omitempty"`
 	UpdatedAt time.Time     `json:"updated_at"`
 	ID        string        `json:"id"`
 }
 
-// writeCursor makes a text of a place in a list, which readCursor reads.
+// writeCursor encodes a position in a list, which readCursor decodes.
 func writeCursor(place any) string {
 	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
 }

@@ -17,21 +17,21 @@ type toolRow struct {
 	name, title string
 	effect      effect
 	run         func(*call) (answer, error)
-	// anyName passes over arguments that are not known, with a warning, instead of refusing them.
+	// anyName ignores unknown arguments with a warning, instead of refusing them.
 	anyName bool
 }
 
-// effect says what a call does to the world.
+// effect classifies the side effects of a call.
 type effect int
 
 const (
 	reads   effect = iota // changes nothing
 	adds                  // adds something; twice, when it is called twice
-	ends                  // ends something; a second time it does no more
-	commits               // sets something to work that reaches beyond this server
+	ends                  // ends something; idempotent
+	commits               // starts work that reaches beyond this server
 )
 
-// annotations tell clients of an effect.
+// annotations describe an effect to clients.
 func (e effect) annotations(title string) *mcp.ToolAnnotations {
 	destructive, open := e == ends || e == commits, e == commits
 	return &mcp.ToolAnnotations{
@@ -39,7 +39,7 @@ func (e effect) annotations(title string) *mcp.ToolAnnotations {
 	}
 }
 
-// tools lists the tools in the order in which one needs them.
+// tools lists the tools in the order of their typical use.
 func (f *projectServer) tools() []toolRow {
 	return []toolRow{
 		{"create_real_task", "Create a task with its history", adds, f.createTask, true},
@@ -59,7 +59,7 @@ func (f *projectServer) tools() []toolRow {
 //go:embed *.md schema/*.json
 var texts embed.FS
 
-// text reads an embedded file; that it is there is tested.
+// text reads an embedded file; a test checks that it exists.
 func text(name string) string {
 	data, err := texts.ReadFile(name)
 	if err != nil {
@@ -91,7 +91,7 @@ func propertiesOf(schema json.RawMessage) (names []string) {
 	return names
 }
 
-// orError is a schema of results that may be errors instead: clients check errors against it too.
+// orError makes a schema of results that may be errors instead: clients check errors against it too.
 func orError(schema string) json.RawMessage {
 	object, err := rawjson.ParseObject([]byte(schema))
 	if err != nil {
@@ -115,13 +115,13 @@ type call struct {
 	known   []string
 }
 
-// answer is what a tool found: value for programs, and text for a model, default value's JSON.
+// answer is a tool's result: value for programs, and text for a model; the default of text is value's JSON.
 type answer struct {
 	value any
 	text  string
 }
 
-// call runs a tool. Whatever goes wrong is told in the result, for the model that called to see.
+// call runs a tool. Every error is reported in the result, for the calling model to see.
 func (f *projectServer) call(ctx context.Context, request *mcp.CallToolRequest, row toolRow, known []string) *mcp.CallToolResult {
 	c := &call{arguments: readArguments(request.Params.Arguments), ctx: ctx, request: request, known: known}
 	if !row.anyName {
@@ -155,7 +155,7 @@ func (f *projectServer) failure(ctx context.Context, err error) *mcp.CallToolRes
 	}
 }
 
-// names lists names of a type, an empty one left out.
+// names lists names of a type, without the empty one.
 func names[T ~string](all ...T) (list []string) {
 	for _, name := range all {
 		if name != "" && !slices.Contains(list, string(name)) {

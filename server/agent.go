@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// shownAgent is an agent as clients see it. Its persona is not shown.
+// shownAgent is an agent as clients see it, without its persona.
 type shownAgent struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Model and View are what the agent asks for; "" where it leaves them to the request.
+	// Model and View are the agent's own settings; "" where the request decides.
 	Model string `json:"model"`
 	View  string `json:"view"`
 }
@@ -26,7 +26,7 @@ func (s *server) listAgents(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, list[shownAgent]{Data: agents})
 }
 
-// checkAgent refuses an agent that there is not; "" is nobody.
+// checkAgent refuses the id of an unknown agent; "" means no agent.
 func (s *server) checkAgent(param, id string) error {
 	var known []string
 	for _, agent := range s.engine.Agents() {

@@ -10,9 +10,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// showPart shows a part of an entry's content whole, also where the entry has a placeholder of it. That the
-// entry is there and its attachment lost is the operator's to mend, and may be mended: it fails with
-// object_gone as an export does, and not with 410, which clients and caches would take for the last word.
+// showPart shows one part of an entry's content whole, also where the entry has only a placeholder for it. If the entry
+// exists but its attachment is lost, the operator has to restore it, and can: the call fails with object_gone, as an
+// export does, and not with 410, which clients and caches treat as permanent.
 func (s *server) showPart(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -33,11 +33,11 @@ func (s *server) showPart(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := slices.Concat([]byte(`{"data":`), part.Raw, []byte("}\n")) // the encoder would set it anew, and its hash would be another
+	body := slices.Concat([]byte(`{"data":`), part.Raw, []byte("}\n")) // the encoder would reformat it, which would change its hash
 	return writeBody(w, http.StatusOK, "application/json", body)
 }
 
-// part reads the part of a place in an entry's content, from its object where it is kept as one.
+// part reads the part at an index of an entry's content, from its object where it is stored as one.
 func (s *server) part(ctx context.Context, conversation continuo.Conversation, seq, place int64) (continuo.Part, error) {
 	for entry, err := range s.engine.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
@@ -56,7 +56,7 @@ func (s *server) part(ctx context.Context, conversation continuo.Conversation, s
 	return continuo.Part{}, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
-// contentWords says what a content is that does not have a part.
+// contentWords describes a content that does not have the requested part.
 func contentWords(content continuo.Content) string {
 	switch {
 	case content.IsText():
@@ -67,7 +67,7 @@ func contentWords(content continuo.Content) string {
 	return "null"
 }
 
-// numberInPath reads a whole number of a request's path.
+// numberInPath reads an integer from a request's path.
 func numberInPath(r *http.Request, name string, least int64) (int64, error) {
 	number, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil || number < least || number > maxSeq {

@@ -15,14 +15,14 @@ import (
 // KeyPolicy says when callers must have an API key.
 type KeyPolicy int
 
-// When keys are demanded.
+// When keys are required.
 const (
-	KeysOnceMade KeyPolicy = iota // as soon as the store has one, be it revoked; the default
+	KeysOnceMade KeyPolicy = iota // as soon as the store has one, even a revoked one; the default
 	KeysAlways
-	KeysNever // whoever reaches the server is let in
+	KeysNever // every client that reaches the server is admitted
 )
 
-// caller is who a request comes from. Everything that the request touches is within the caller's scope.
+// caller is the origin of a request. Everything that the request touches is within the caller's scope.
 type caller struct {
 	scope continuo.Scope
 	keyID string // "" without a key
@@ -30,15 +30,15 @@ type caller struct {
 
 type callerKey struct{}
 
-// withCaller hands the caller on to the handlers.
+// withCaller adds the caller to the request's context for the handlers.
 func withCaller(r *http.Request, who caller) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
 }
 
-// scopeOf is what the caller of a request that was let in may reach. One that was not has none: this panics.
+// scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.
 func scopeOf(r *http.Request) continuo.Scope { return r.Context().Value(callerKey{}).(caller).scope }
 
-// isOpen reports whether a call needs no key: it tells nothing of any conversation. All others need one.
+// isOpen reports whether a call needs no key because it reveals nothing about any conversation. All others need one.
 func isOpen(pattern string) bool {
 	switch pattern {
 	case "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /api/workflows/schema", "GET /api/crews/schema", "GET /{$}":
@@ -47,10 +47,11 @@ func isOpen(pattern string) bool {
 	return false
 }
 
-// isProbe reports whether a call is open whatever the store says: whether keys are demanded is not asked for it.
+// isProbe reports whether a call is open in every case: the store is not asked whether keys are required.
 func isProbe(pattern string) bool { return pattern == "GET /healthz" || pattern == "GET /readyz" }
 
-// letIn says who a request comes from, or refuses it. The caller of a key that is over is named as well.
+// letIn authenticates a request: it returns its caller, or an error. The caller of a revoked or expired key is returned
+// as well.
 func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 	ctx, anybody := r.Context(), caller{scope: continuo.Scope{ProjectID: s.options.Project}}
 	if isProbe(pattern) {
@@ -92,8 +93,8 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 	return who, s.paces.check(who.keyID, time.Now())
 }
 
-// demandsKey reports whether a request needs a key. One that brings a key of ours is held to it, whatever
-// the others may: it would end in another project than its own.
+// demandsKey reports whether a request needs a key. Under KeysOnceMade, a request with one of our keys is always
+// checked against it, even while others need none: without the check it would act in another project than the key's.
 func (s *server) demandsKey(ctx context.Context, token string) (bool, error) {
 	switch {
 	case s.options.KeyPolicy == KeysNever:
@@ -108,8 +109,8 @@ func (s *server) demandsKey(ctx context.Context, token string) (bool, error) {
 	return s.options.Keys.InUse(ctx)
 }
 
-// tokenOf finds the key that a request brings, "" for none, where the clients of OpenAI, Anthropic and Azure
-// put theirs. Clients that cannot do without a key bring any; one of ours counts before those.
+// tokenOf finds the key of a request, "" for none, in the headers that the clients of OpenAI, Anthropic and Azure use.
+// Clients that must have a key send any value; a key of ours takes precedence over those.
 func tokenOf(header http.Header) (string, error) {
 	var tokens []string
 	for _, value := range header.Values("Authorization") {
@@ -132,7 +133,7 @@ func tokenOf(header http.Header) (string, error) {
 	return cmp.Or(ours, foreign), nil
 }
 
-// unauthenticated is the problem of a request without a good key.
+// unauthenticated is the problem of a request without a valid key.
 func unauthenticated(code, message string) *problem {
 	return &problem{status: http.StatusUnauthorized, kind: authentication, code: code, message: message}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// readBody reads a request's body, which must be JSON, and checks its text. An absent body is nil.
+// readBody reads a request's body, which must be JSON, and validates its text. For an absent body it returns nil.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, err := s.readRaw(w, r)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	return data, nil
 }
 
-// readRaw is readBody for text that may have escapes without a meaning, or be of one of the media types kinds.
+// readRaw is readBody for a body that may contain invalid escapes, or have one of the media types kinds.
 func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string) ([]byte, error) {
 	if contentType := r.Header.Get("Content-Type"); contentType != "" {
 		if err := checkContentType(contentType, kinds); err != nil {
@@ -41,7 +41,7 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes))
 	var tooLarge *http.MaxBytesError
-	var refused *problem // by the budget
+	var refused *problem // set when the budget refused the body
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, &problem{
@@ -68,8 +68,8 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 	return data, nil
 }
 
-// checkContentType takes JSON, and the type that curl -d gives to whatever it sends. That a page of
-// another origin could send the latter does no harm: requests of other origins are refused.
+// checkContentType accepts JSON, and the type that curl -d sends by default. A page of another origin can send that
+// type too, which does no harm: requests of other origins are refused.
 func checkContentType(value string, others []string) error {
 	kind, parameters, err := mime.ParseMediaType(value)
 	charset := parameters["charset"]
@@ -97,8 +97,8 @@ func invalidUTF8(data []byte) int {
 	}
 }
 
-// loneSurrogate returns where JSON text has a \u escape for half of a character, which a decoder would
-// replace without a word; -1 when there is none. The text need not be valid JSON.
+// loneSurrogate returns the position of a \u escape in JSON text that is half of a surrogate pair, which a decoder
+// would replace silently; -1 when there is none. The text need not be valid JSON.
 func loneSurrogate(data []byte) int {
 	for at := 0; at < len(data); at++ {
 		if data[at] != '\\' {

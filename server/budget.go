@@ -8,33 +8,34 @@ import (
 )
 
 const (
-	// bodyCost is how many bytes of memory one byte of a body costs while it is decoded, checked and stored.
+	// bodyCost is the memory, in bytes, that one byte of a body needs while it is decoded, checked and stored.
 	bodyCost = 7
-	// entryCost is how many one byte of a stored entry costs in an answer: decoded, encoded again, and written.
+	// entryCost is the memory, in bytes, that one byte of a stored entry needs in an answer: decoded, encoded again,
+	// and written.
 	entryCost = 5
 )
 
-// budget bounds the memory that the bodies of all requests, and the entries that they read, take together. It is safe for
+// budget bounds the total memory of the bodies of all requests and of the entries that they read. It is safe for
 // concurrent use.
 type budget struct {
-	size int64 // bytes; 0: no bound
+	size int64 // bytes; 0: unlimited
 
 	mu   sync.Mutex
 	used int64
 }
 
-// share is what one request holds of the budget. It is safe for concurrent use.
+// share is the part of the budget that one request holds. It is safe for concurrent use.
 type share struct {
 	budget *budget
 
 	// These are under the budget's lock.
 	body int64 // bytes of it that are covered
-	need int64 // that the request takes
-	held int64 // need, but no more than the whole budget: a request that takes more is let in alone
-	over bool  // the request is over: what still goes on is not its own
+	need int64 // bytes that the request needs
+	held int64 // need, but at most the whole budget: a request that needs more runs alone
+	over bool  // the request is over: work that continues is not charged to it
 }
 
-// grow has the share cover a body of so many bytes, or refuses.
+// grow extends the share to a body of the given size, or refuses.
 func (s *share) grow(body int64) error {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *share) Take(bytes int64) error {
 	return s.take(entryCost * bytes)
 }
 
-// take covers more, or less, or refuses. The caller holds the budget's lock.
+// take extends or shrinks the share, or refuses. The caller holds the budget's lock.
 func (s *share) take(more int64) error {
 	b := s.budget
 	held := min(s.need+more, b.size)
@@ -81,8 +82,8 @@ func (s *share) release() {
 	s.held, s.over = 0, true
 }
 
-// boundedWriter gives each write of an answer that is made piece by piece a time limit, so that a client that does
-// not read is disconnected.
+// boundedWriter sets a time limit for each write of a streamed answer, so that a client that does not read is
+// disconnected.
 type boundedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -90,7 +91,7 @@ type boundedWriter struct {
 
 func withWriteLimit(w http.ResponseWriter) *boundedWriter {
 	b := &boundedWriter{w, http.NewResponseController(w)}
-	_ = b.control.SetWriteDeadline(time.Time{}) // the limit of the connection's answer before this one
+	_ = b.control.SetWriteDeadline(time.Time{}) // clears the deadline of the connection's previous answer
 	return b
 }
 
@@ -117,7 +118,7 @@ func (b *boundedWriter) WriteHeader(status int) {
 	b.ResponseWriter.WriteHeader(status)
 }
 
-// last sets the time limit of what net/http writes after the handler.
+// last sets the deadline of what net/http writes after the handler.
 func (b *boundedWriter) last() { _ = b.control.SetWriteDeadline(time.Now().Add(writeLimit)) }
 
 // meteredBody is a request's body that draws from the budget as it is read.
@@ -127,7 +128,7 @@ type meteredBody struct {
 	received int64
 }
 
-// Read reads on, unless there is no memory for it.
+// Read reads from the body, and fails if the budget has no memory left for it.
 func (m *meteredBody) Read(data []byte) (int, error) {
 	n, err := m.ReadCloser.Read(data)
 	m.received += int64(n)

@@ -28,21 +28,21 @@ type chatRequest struct {
 	OnBusy    engine.OnBusy    `json:"on_busy"`
 }
 
-// chatIDs says which turn of which conversation an answer is of.
+// chatIDs names the turn and the conversation of an answer.
 type chatIDs struct {
-	// SessionID is what the client called the conversation, or its id.
+	// SessionID is the client's name for the conversation, or its id.
 	SessionID      string `json:"session_id"`
 	ConversationID string `json:"conversation_id"`
 	TurnID         string `json:"turn_id"`
-	// Resumed is the turn that this one goes on with, if any. It is known when the turn has begun.
+	// Resumed is the turn that this one resumes, if any. It is known once the turn has begun.
 	Resumed *engine.Resumed `json:"resumed,omitempty"`
 }
 
-// chatAnswer is what a turn gives.
+// chatAnswer is the result of a turn.
 type chatAnswer struct {
 	chatIDs
 	Response string `json:"response"`
-	// FinishReason says why the model ended, as OpenAI names it; "" when it did not say.
+	// FinishReason is why the model stopped, in OpenAI's terms; "" when the model gave no reason.
 	FinishReason string         `json:"finish_reason"`
 	Usage        continuo.Usage `json:"usage"`
 	Context      *chatContext   `json:"context"`
@@ -65,7 +65,7 @@ func contextOf(plan *continuo.Plan) *chatContext {
 	return &chatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
 }
 
-// chat begins a turn. The turn goes on when the client goes away: its answer is in the log then.
+// chat begins a turn. The turn continues when the client disconnects: its answer is then in the log.
 func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	request, err := s.readChat(w, r)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, chat, request.Stream, request.SessionID)
 }
 
-// sdkRetry is how often an official library of a provider has made the request before; nil for other clients.
+// sdkRetry returns how many times a provider's official SDK has sent the request before; nil for other clients.
 func sdkRetry(r *http.Request) *int {
 	count, err := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count"))
 	if err != nil || count < 0 {
@@ -95,8 +95,7 @@ func sdkRetry(r *http.Request) *int {
 	return &count
 }
 
-// answer gives a turn's answer, whole or as a stream. SessionID is what the client called the conversation,
-// "" for its id.
+// answer sends a turn's answer, whole or as a stream. SessionID is the client's name for the conversation, "" for its id.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Chat, stream *bool, sessionID string) error {
 	p := &progress{ids: chatIDs{SessionID: cmp.Or(sessionID, chat.Conversation.ID), ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}}
 	streamed := accepts(r, "text/event-stream")
@@ -121,9 +120,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Cha
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-// aboutRequest says which field an error is about that a request can help: all but these were checked.
+// aboutRequest adds the field of the request that caused an error. The other fields were checked before.
 func aboutRequest(err error) error {
-	if errors.Is(err, engine.ErrUnknownAgent) { // the request's, or the one that the conversation has kept
+	if errors.Is(err, engine.ErrUnknownAgent) { // the request's agent, or the one stored in the conversation
 		return at("agent_id", err)
 	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrOtherUser) {
@@ -162,7 +161,7 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 	return request, checkMessage(request.Message)
 }
 
-// checkMessage refuses a message that says nothing.
+// checkMessage refuses an empty message.
 func checkMessage(message continuo.Content) error {
 	if message.IsBlank() {
 		return refuse("message", "message must be a string or a list of parts that says something")
@@ -170,7 +169,7 @@ func checkMessage(message continuo.Content) error {
 	return nil
 }
 
-// checkNames refuses names that there are not; "" is always fine.
+// checkNames refuses unknown names; "" is always valid.
 func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 	for _, err := range []error{
 		oneOf("view", view, window.Names()...),
@@ -184,18 +183,18 @@ func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 	return nil
 }
 
-// progress is what has come of a turn so far.
+// progress is the state of a turn so far.
 type progress struct {
 	ids    chatIDs
 	plan   *continuo.Plan  // of the newest request
-	begun  bool            // the user's entry stands in the log
-	text   strings.Builder // what the newest round said, for when it cannot be kept
-	last   *continuo.Entry // the final answer, whole or not
+	begun  bool            // the user's entry is in the log
+	text   strings.Builder // the newest round's text, for the case that it cannot be stored
+	last   *continuo.Entry // the final answer, complete or not
 	lastID int64           // of the newest event
 	usage  continuo.Usage
 }
 
-// take notes an event, and with the first one which turn this one goes on with.
+// take records an event; at the first one it also looks up which turn this one resumes.
 func (s *server) take(ctx context.Context, p *progress, event turn.Event) (err error) {
 	if p.lastID == 0 {
 		p.ids.Resumed, err = s.engine.Resumed(ctx, p.ids.ConversationID, p.ids.TurnID)
@@ -204,7 +203,7 @@ func (s *server) take(ctx context.Context, p *progress, event turn.Event) (err e
 	return err
 }
 
-// take notes an event.
+// take records an event.
 func (p *progress) take(event turn.Event) {
 	p.lastID = event.ID
 	switch event.Kind {
@@ -223,7 +222,7 @@ func (p *progress) take(event turn.Event) {
 	}
 }
 
-// end returns the answer of a turn that is over, or why there is none.
+// end returns the answer of a finished turn, or the error that it ended with.
 func (p *progress) end() (*chatAnswer, error) {
 	if p.last == nil {
 		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
@@ -238,7 +237,7 @@ func (p *progress) end() (*chatAnswer, error) {
 	return answer, nil
 }
 
-// failure tells, beside an error, what the turn had come to: nothing that the model said is lost.
+// failure adds the turn's state so far to an error, so that no text of the model is lost.
 func (p *progress) failure(err error) error {
 	failed := problemOf(err)
 	if !p.begun {
@@ -259,8 +258,8 @@ func (p *progress) failure(err error) error {
 	return failed
 }
 
-// modelFailure is the problem of a turn whose model gave no whole answer. The turn is in the log: only the
-// same Idempotency-Key asks for it again without saying everything twice.
+// modelFailure is the problem of a turn whose model gave no complete answer. The turn is in the log: only a retry with
+// the same Idempotency-Key repeats it without appending the message twice.
 func modelFailure(failure *continuo.TurnError) *problem {
 	p := &problem{
 		status: http.StatusBadGateway, kind: upstreamError, code: "llm_error", message: failure.Message,
@@ -281,7 +280,7 @@ func modelFailure(failure *continuo.TurnError) *problem {
 		p.status, p.kind = http.StatusTooManyRequests, rateLimit
 	case continuo.ReasonContextOverflow:
 		p.status, p.kind, p.code = http.StatusRequestEntityTooLarge, invalidRequest, "context_overflow"
-	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // not the model's doing: somebody stopped the turn
+	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // the turn was stopped or interrupted; the model did not fail
 		p.status, p.kind = http.StatusConflict, conflict
 	}
 	return p

@@ -64,7 +64,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 	)
 }
 
-// checkView refuses a view that there is not, and what does not go with it: a role has a model of its own.
+// checkView refuses an unknown view, and parameters that cannot be combined with it: a role has a model of its own.
 func (s *server) checkView(q query, view string) error {
 	role, ok := strings.CutPrefix(view, engine.RoleView)
 	switch {
@@ -85,12 +85,12 @@ func (s *server) checkView(q query, view string) error {
 	return nil
 }
 
-// checkRun refuses what does not go with a run: its step says who answers.
+// checkRun refuses parameters that cannot be combined with a run: its step decides who answers.
 func checkRun(q query) error {
 	if !q.has("run_id") {
 		return nil
 	}
-	if id := q.text("run_id"); !engine.KeyPattern.MatchString(id) { // every id matches it
+	if id := q.text("run_id"); !engine.KeyPattern.MatchString(id) { // all ids match this pattern
 		return at("run_id", noRun(id))
 	}
 	for _, param := range []string{"model", "agent_id", "crew"} {
@@ -104,7 +104,7 @@ func checkRun(q query) error {
 	return nil
 }
 
-// atRange says that a seq out of range was the parameter at; all other parameters were checked before.
+// atRange says that an out-of-range seq is about the parameter at; all other parameters were checked before.
 func atRange(err error) error {
 	if errors.Is(err, continuo.ErrBadRange) {
 		return at("at", err)
@@ -159,11 +159,11 @@ func (s *server) showTranscript(w http.ResponseWriter, r *http.Request) error {
 		}{transcript.String(), plan})
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = transcript.WriteTo(w) // that the client is gone is nobody's error
+	_, _ = transcript.WriteTo(w) // a client that has disconnected is not an error
 	return nil
 }
 
-// accepts reports whether a request asks for a media type by name.
+// accepts reports whether a request's Accept header names a media type.
 func accepts(r *http.Request, mediaType string) bool {
 	for _, value := range r.Header.Values("Accept") {
 		for item := range strings.SplitSeq(value, ",") {

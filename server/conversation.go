@@ -25,7 +25,7 @@ func (s *server) conversation(r *http.Request) (continuo.Conversation, error) {
 // anyConversation finds the conversation that a path names, archived or not.
 func (s *server) anyConversation(r *http.Request) (continuo.Conversation, error) {
 	id := r.PathValue("id")
-	if !engine.KeyPattern.MatchString(id) { // every id and every key matches it
+	if !engine.KeyPattern.MatchString(id) { // all ids and keys match this pattern
 		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", bounded(id), continuo.ErrNotFound)
 	}
 	return s.engine.Log.Find(r.Context(), scopeOf(r), id)
@@ -87,7 +87,7 @@ func (s *server) listConversations(w http.ResponseWriter, r *http.Request) error
 	return writeJSON(w, http.StatusOK, page)
 }
 
-// kindOf reads the parameter kind; without it, people's conversations are meant.
+// kindOf reads the parameter kind; the default is people's conversations.
 func kindOf(q query) (continuo.Kind, error) {
 	switch name := q.text("kind"); {
 	case !q.has("kind") || name == "talk":
@@ -99,20 +99,20 @@ func kindOf(q query) (continuo.Kind, error) {
 	}
 }
 
-// conversationFields are what a client may say of a conversation.
+// conversationFields are the fields of a conversation that a client may set.
 type conversationFields struct {
 	Title       *string         `json:"title"`
 	Metadata    json.RawMessage `json:"metadata"`
 	ActiveMode  *continuo.Mode  `json:"active_mode"`
-	Mode        *continuo.Mode  `json:"mode"` // a shorter name of ActiveMode
+	Mode        *continuo.Mode  `json:"mode"` // a shorter name for ActiveMode
 	ActiveAgent *string         `json:"active_agent"`
 	Key         setting         `json:"key"`
 	UserID      setting         `json:"user_id"`
 }
 
-// setting is a text that null takes away.
+// setting is a text that null clears.
 type setting struct {
-	value *string // nil when it was not given, "" for null
+	value *string // nil when absent, "" for null
 }
 
 // UnmarshalJSON reads a string or null.
@@ -121,7 +121,7 @@ func (s *setting) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, s.value)
 }
 
-// text is what was given; "" for nothing.
+// text is the given text; "" for none.
 func (s setting) text() string {
 	if s.value == nil {
 		return ""
@@ -129,7 +129,7 @@ func (s setting) text() string {
 	return *s.value
 }
 
-// agent is the agent that was given; "" for none.
+// agent is the given agent; "" for none.
 func (f conversationFields) agent() string {
 	if f.ActiveAgent == nil {
 		return ""
@@ -137,10 +137,10 @@ func (f conversationFields) agent() string {
 	return *f.ActiveAgent
 }
 
-// mode is the mode that was given under either name; nil for none.
+// mode is the mode given under either name; nil for none.
 func (f conversationFields) mode() *continuo.Mode { return cmp.Or(f.ActiveMode, f.Mode) }
 
-// The bounds of what a client may say of a conversation.
+// The limits of the fields of a conversation that a client may set.
 const (
 	maxTitle         = 500      // Unicode characters
 	maxMetadataBytes = 16 << 10 // of JSON
@@ -237,7 +237,7 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	return writeJSON(w, http.StatusOK, changed)
 }
 
-// aboutOwner says which field an error is about that changes whose a conversation is, or what it is called.
+// aboutOwner adds the field that caused an error when a client changes the owner or the key of a conversation.
 func aboutOwner(err error) error {
 	switch {
 	case errors.Is(err, continuo.ErrOtherUser):

@@ -28,7 +28,8 @@ func (s *server) listCrews(w http.ResponseWriter, r *http.Request) error {
 	return listFiles(w, rows, err)
 }
 
-// showCrewSchema shows what editors check crews' files against. A crew whose id is schema can speak, but is not shown.
+// showCrewSchema shows the JSON Schema that editors check crews' files against. A crew whose id is schema can be used,
+// but not shown.
 func (s *server) showCrewSchema(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (s *server) getCrew(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, found.Shown())
 }
 
-// crew finds a crew, or says which was probably meant. Ids of crews look like those of workflows.
+// crew finds a crew, or suggests the nearest id. Ids of crews look like those of workflows.
 func (s *server) crew(id string) (*crew.Crew, error) {
 	if !workflowPattern.MatchString(id) {
 		return nil, s.noCrew(id)
@@ -76,18 +77,17 @@ func (s *server) noCrew(id string) error {
 // crewMessage is the body of POST /api/crews/{crew}/messages.
 type crewMessage struct {
 	SessionID string           `json:"session_id"`
-	UserID    string           `json:"user_id"` // whose conversation it is to be
+	UserID    string           `json:"user_id"` // the owner of a new conversation
 	Message   continuo.Content `json:"message"`
 	Author    json.RawMessage  `json:"author"`
 
-	speaker *continuo.Author // the author as it was read; nil for nobody in particular
+	speaker *continuo.Author // the parsed author; nil for none
 }
 
 // maxDisplayName bounds a person's name, in Unicode characters.
 const maxDisplayName = 64
 
-// readSpeaker reads the name of a person. Whatever else an entry's author may have is refused: nobody can speak as
-// a role.
+// readSpeaker reads a person's name. All other fields of an entry's author are refused: no client can speak as a role.
 func readSpeaker(author json.RawMessage) (*continuo.Author, error) {
 	if rawjson.IsNull(author) {
 		return nil, nil
@@ -107,7 +107,7 @@ func readSpeaker(author json.RawMessage) (*continuo.Author, error) {
 	return &continuo.Author{DisplayName: fields.DisplayName}, nil
 }
 
-// sayToCrew hands a message to a crew. The crew goes on when the client goes away.
+// sayToCrew sends a message to a crew. The crew continues when the client disconnects.
 func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request) error {
 	request, err := s.readCrewMessage(w, r)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *server) readCrewMessage(w http.ResponseWriter, r *http.Request) (reques
 	return request, checkSession(request.SessionID)
 }
 
-// checkSession refuses what cannot be a conversation's id or key.
+// checkSession refuses a text that cannot be a conversation's id or key.
 func checkSession(id string) error {
 	if id == "" || engine.KeyPattern.MatchString(id) {
 		return nil
@@ -166,12 +166,12 @@ func checkSession(id string) error {
 	return refuse("session_id", "session_id must be a conversation's id, or a key of up to 128 letters, digits and ._:@-")
 }
 
-// crewSession is the session that a request means; "" is the crew's own.
+// crewSession is the session that a request names; "" is the crew's own.
 func crewSession(r *http.Request, sessionID string) engine.CrewSession {
 	return engine.CrewSession{Scope: scopeOf(r), Crew: r.PathValue("crew"), SessionID: sessionID}
 }
 
-// aboutSession says that an error is about the conversation that a request names: crews were looked up before.
+// aboutSession says that an error is about the conversation that a request names: the crew was looked up before.
 func aboutSession(err error) error {
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrArchived) || errors.Is(err, continuo.ErrOtherUser) {
 		return at("session_id", err)
@@ -179,8 +179,8 @@ func aboutSession(err error) error {
 	return err
 }
 
-// inSession checks that a request's crew has been in its session, and finds the conversation. It has for good, so
-// that a crew is found there whose file is gone.
+// inSession finds the conversation and checks that the request's crew has taken part in it. That a crew has taken part
+// is stored permanently, so that a crew whose file is gone is still found.
 func (s *server) inSession(r *http.Request, sessionID string) (session engine.CrewSession, conversation continuo.Conversation, err error) {
 	session = crewSession(r, sessionID)
 	if err := checkSession(sessionID); err != nil {
@@ -222,7 +222,7 @@ func (s *server) getCrewStatus(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, status)
 }
 
-// stopCrew stops a crew until somebody resumes it or says something.
+// stopCrew stops a crew until a client resumes it or sends a message.
 func (s *server) stopCrew(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		SessionID string `json:"session_id"`
@@ -236,7 +236,7 @@ func (s *server) stopCrew(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// resumeCrew goes on with a cycle that failed, was stopped, or whose process is gone.
+// resumeCrew resumes a cycle that failed, was stopped, or whose process is gone.
 func (s *server) resumeCrew(w http.ResponseWriter, r *http.Request) error {
 	var request sessionRequest
 	return s.changeCrew(w, r, &request, &request.SessionID, func(session engine.CrewSession) (*engine.CrewStatus, error) {
@@ -244,12 +244,12 @@ func (s *server) resumeCrew(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// resetCrew lets a crew begin anew.
+// resetCrew starts a crew's conversation afresh.
 func (s *server) resetCrew(w http.ResponseWriter, r *http.Request) error {
 	return s.turnPage(w, r, s.engine.ResetCrew)
 }
 
-// restoreCrew takes a reset back.
+// restoreCrew undoes a reset.
 func (s *server) restoreCrew(w http.ResponseWriter, r *http.Request) error {
 	return s.turnPage(w, r, s.engine.RestoreCrew)
 }
@@ -259,7 +259,7 @@ type sessionRequest struct {
 	SessionID string `json:"session_id"`
 }
 
-// turnPage does something to a crew once for each Idempotency-Key.
+// turnPage resets or restores a crew, once for each Idempotency-Key.
 func (s *server) turnPage(w http.ResponseWriter, r *http.Request, turn func(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error)) error {
 	var request sessionRequest
 	key, err := idempotencyKey(r)
@@ -271,8 +271,8 @@ func (s *server) turnPage(w http.ResponseWriter, r *http.Request, turn func(cont
 	})
 }
 
-// changeCrew reads an optional body with a session, does something to the crew there, and answers with how it
-// stands: 202, since it takes a moment until whoever carries its turns out knows.
+// changeCrew reads an optional body with a session, changes the crew's state there, and answers with its status. The
+// answer is 202, since the process that runs its turns learns of the change a moment later.
 func (s *server) changeCrew(w http.ResponseWriter, r *http.Request, body any, sessionID *string, change func(engine.CrewSession) (*engine.CrewStatus, error)) error {
 	if err := s.readOptional(w, r, body); err != nil {
 		return err

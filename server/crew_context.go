@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// showRoleContext shows what a role of a crew sees, or what it saw in an earlier round.
+// showRoleContext shows what a role of a crew sees, or saw in an earlier round.
 func (s *server) showRoleContext(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "session_id", "role", "at", "format", "request")
 	if err != nil {
@@ -49,7 +49,7 @@ func checkFormat(format engine.Format) error {
 	return oneOf("format", format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript, engine.FormatHandoff)
 }
 
-// listRounds lists the requests that a role was asked with.
+// listRounds lists a role's requests to its model.
 func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "session_id", "role")
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return aboutSession(err)
 	}
-	if len(rounds) == 0 { // it has not been asked: maybe the crew has not been there
+	if len(rounds) == 0 { // it has no requests yet: maybe the crew never took part here
 		if _, err := s.engine.CrewStatus(r.Context(), session); err != nil {
 			return aboutSession(err)
 		}
@@ -82,7 +82,7 @@ func needsRole(param string) error {
 	return refuse(param, "%s must name the role; GET /api/crews/{crew} lists them", param)
 }
 
-// compareRoles shows what two roles see, or one at two places, side by side.
+// compareRoles shows side by side what two roles see, or what one role sees at two positions.
 func (s *server) compareRoles(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "session_id", "role", "at", "request", "other_role", "other_at", "other_request")
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *server) compareRoles(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, comparison)
 }
 
-// readSight reads what is to be shown of which role, by the names of its parameters; role is the one without.
+// readSight reads which view of which role is requested, from the parameters with the given names; role is the default.
 func readSight(q query, roleParam, atParam, requestParam, role string) (sight engine.Sight, err error) {
 	if sight.Role = role; q.has(roleParam) || role == "" {
 		sight.Role = q.text(roleParam)
@@ -133,7 +133,7 @@ func readSight(q query, roleParam, atParam, requestParam, role string) (sight en
 	return sight, nil
 }
 
-// requestParam is the parameter of a sight that is of a request; "" for others.
+// requestParam returns param for a sight of a request; "" for others.
 func requestParam(param string, sight engine.Sight) string {
 	if sight.Request == 0 {
 		return ""
@@ -141,8 +141,8 @@ func requestParam(param string, sight engine.Sight) string {
 	return param
 }
 
-// aboutSight says which parameter of a sight an error is about: the request's where it is one, else the place's or
-// the role's.
+// aboutSight adds the parameter that caused an error about a sight: the request's parameter where there is one, else
+// that of the position or the role.
 func aboutSight(err error, roleParam, atParam, requestParam string) error {
 	switch {
 	case requestParam != "":

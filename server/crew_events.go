@@ -10,8 +10,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// crewEvents streams what a crew does in a session, from where its newest cycle began or after the entry that the
-// client saw last.
+// crewEvents streams what a crew does in a session, from the start of its newest cycle or after the last entry that the
+// client has seen.
 func (s *server) crewEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "session_id", "after")
 	if err != nil {
@@ -39,17 +39,18 @@ func (s *server) crewEvents(w http.ResponseWriter, r *http.Request) error {
 type crewListener struct {
 	session      engine.CrewSession
 	conversation string // its id
-	seq          int64  // of the newest entry that the client has
-	// ended says that the client has been told after that entry that the crew rests.
+	seq          int64  // of the newest entry that the client has received
+	// ended says that the client has received, after that entry, the event that the crew is idle.
 	ended bool
 
-	run  continuo.Run // the cycle that it hears
-	turn string       // the turn whose live events come
+	run  continuo.Run // the cycle that it follows
+	turn string       // the turn whose live events are sent
 }
 
-// streamCrew sends what a crew does until it rests, cycle by cycle: a client that was away for several misses none.
-// An error before the first event is answered like any other; a stream that has begun always ends with one end or
-// one error. A client that has heard the end is told to stop asking, with 204, as long as nothing followed.
+// streamCrew sends a crew's events until the crew is idle, cycle by cycle: a client that was disconnected for several
+// cycles misses none. An error before the first event is a plain HTTP error; a stream that has begun always ends with
+// one end or one error. A client that has received the end gets 204, which stops its reconnecting, as long as nothing
+// followed.
 func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListener) error {
 	var out *eventStream
 	defer func() {
@@ -79,12 +80,12 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 			return s.breakOff(w, r, out, err)
 		}
 		if out.gone() {
-			return nil // the crew goes on without a listener
+			return nil // the crew continues without a listener
 		}
 	}
 }
 
-// hearCycle sends what follows of the cycle that the listener is at, until it ends or the next one begins.
+// hearCycle sends the remaining events of the listener's cycle, until it ends or the next one begins.
 func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (err error) {
 	if l.run, err = s.cycleAt(r, l.session, l.conversation, l.seq+1); err != nil {
 		return err
@@ -103,16 +104,16 @@ func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (
 	return nil
 }
 
-// isNext reports whether an entry begins the cycle behind the listener's.
+// isNext reports whether an entry begins the cycle after the listener's.
 func (l *crewListener) isNext(entry *continuo.Entry) bool {
 	return entry != nil && entry.RunEvent != nil && entry.RunEvent.Kind == continuo.RunBegan && entry.WorkflowID == l.run.WorkflowID && entry.RunID != l.run.ID
 }
 
-// maxCycles bounds how many cycles are looked through for the first one of a conversation.
+// maxCycles bounds how many cycles are searched for the first one of a conversation.
 const maxCycles = 10_000
 
-// cycleAt finds the newest cycle of a crew in a conversation that had begun at a seq, or the first one of all where
-// none had; ErrNotFound where the crew has not been there.
+// cycleAt finds the newest cycle of a crew in a conversation that had begun at a seq, or the first cycle where none
+// had; it fails with ErrNotFound where the crew has never taken part.
 func (s *server) cycleAt(r *http.Request, session engine.CrewSession, conversation string, seq int64) (found continuo.Run, err error) {
 	query := continuo.RunQuery{
 		ProjectID: session.Scope.ProjectID, ConversationID: conversation, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
@@ -131,7 +132,7 @@ func (s *server) cycleAt(r *http.Request, session engine.CrewSession, conversati
 	return cycles[len(cycles)-1], nil
 }
 
-// The data of a crew's events, beside those of turns.
+// The data of a crew's events that turns do not have.
 type (
 	crewTurnEvent struct {
 		chatIDs
@@ -143,7 +144,7 @@ type (
 	}
 )
 
-// tell sends one step of a cycle. Only entries have ids: what passes by between them is not heard again.
+// tell sends one step of a cycle. Only entries have ids: live events between them are not repeated after a reconnect.
 func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 	if progress.Entry != nil {
 		l.seq = progress.Entry.Seq
@@ -157,8 +158,8 @@ func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 	}
 }
 
-// tellTurn sends a live event of a role's turn as the turn's own stream has it, with the role where it speaks, and
-// without an id. Whoever joins in the middle of a turn is told first which turn it is.
+// tellTurn sends a live event of a role's turn in the form of the turn's own stream, with the role for its text, and
+// without an id. A client that joins in the middle of a turn first receives which turn it is.
 func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string) {
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
@@ -166,7 +167,7 @@ func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string)
 		out.sendAs(0, "turn", crewTurnEvent{ids, role})
 	}
 	switch event.Kind {
-	case turn.Started: // told
+	case turn.Started: // already sent
 	case turn.TextDelta:
 		out.sendAs(0, "delta", crewTextEvent{role, event.Text})
 	case turn.ReasoningDelta:
@@ -179,7 +180,7 @@ func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string)
 	}
 }
 
-// sessionID is what the client calls the conversation.
+// sessionID is the client's name for the conversation.
 func (l *crewListener) sessionID() string {
 	if l.session.SessionID != "" {
 		return l.session.SessionID

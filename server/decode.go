@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// decode reads a JSON object to a struct. It refuses what encoding/json would let pass: members that the
-// struct does not have, members that come twice, and names in another case. Absent and null are the same.
+// decode reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
+// and names in another case. Absent and null are the same.
 func decode(data []byte, into any) error {
 	target := reflect.ValueOf(into).Elem()
 	fields, names := fieldsOf(target.Type())
@@ -27,7 +27,7 @@ func decode(data []byte, into any) error {
 	})
 }
 
-// fieldsOf returns the places of a struct's fields by their JSON names, and the names in order.
+// fieldsOf returns the indexes of a struct's fields by their JSON names, and the names in order.
 func fieldsOf(t reflect.Type) (fields map[string]int, names []string) {
 	fields = map[string]int{}
 	for i := range t.NumField() {
@@ -38,7 +38,7 @@ func fieldsOf(t reflect.Type) (fields map[string]int, names []string) {
 	return fields, names
 }
 
-// eachMember visits the members of the JSON object that a body must be, until visit fails.
+// eachMember calls visit for each member of the JSON object that a body must be, until visit fails.
 func eachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
@@ -82,7 +82,7 @@ func invalidJSON(data []byte, err error) error {
 	return p
 }
 
-// wrongValue says what a member should have been.
+// wrongValue describes the expected type of a member.
 func wrongValue(name string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -112,7 +112,7 @@ func expected(t reflect.Type) string {
 	}
 }
 
-// oneOf checks a name against those that are known; "" stands for the default and is fine.
+// oneOf checks a name against the known ones; "" is the default and valid.
 func oneOf[T ~string](param string, name T, known ...T) error {
 	names := make([]string, len(known))
 	for i, k := range known {

@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// entryPlace is a cursor of the list of entries: where it goes on, and which way.
+// entryPlace is a cursor of the list of entries: its position and its direction.
 type entryPlace struct {
 	Order string `json:"order"`
 	From  int64  `json:"from"`
@@ -47,7 +47,7 @@ func (s *server) listEntries(w http.ResponseWriter, r *http.Request) error {
 		case err != nil && page.count == 0:
 			return err
 		case err != nil:
-			panic(http.ErrAbortHandler) // half a list must not look like a whole one
+			panic(http.ErrAbortHandler) // a truncated list must not look complete
 		}
 	}
 	switch {
@@ -60,7 +60,7 @@ func (s *server) listEntries(w http.ResponseWriter, r *http.Request) error {
 	return page.end()
 }
 
-// page is what a page of so many entries has: what follows it need not be read.
+// page is the range of a page of the given size: entries after it need not be read.
 func (p entryPlace) page(last, limit int64) continuo.Range {
 	if p.Order == "desc" {
 		to := last
@@ -73,7 +73,7 @@ func (p entryPlace) page(last, limit int64) continuo.Range {
 	return continuo.Range{From: from, To: min(from+limit-1, last)}
 }
 
-// entryPage writes a list of entries one by one, so that the answer is never whole in memory.
+// entryPage writes a list of entries one by one, so that the answer is never held in memory as a whole.
 type entryPage struct {
 	out   http.ResponseWriter
 	count int64
@@ -113,12 +113,12 @@ func (p *entryPage) end() error {
 		HasMore    bool    `json:"has_more"`
 		NextCursor *string `json:"next_cursor"`
 	}{p.next != nil, p.next})
-	_, _ = p.out.Write(append(append([]byte(`],`), rest[1:]...), '\n')) // that the client is gone is nobody's error
+	_, _ = p.out.Write(append(append([]byte(`],`), rest[1:]...), '\n')) // a client that has disconnected is not an error
 	return nil
 }
 
-// entriesFrom reads where a list of entries begins: at a cursor, or at from in the given order. From 0 is
-// the oldest entry, or the newest in descending order.
+// entriesFrom reads where a list of entries begins: at a cursor, or at from in the given order. From 0 is the oldest
+// entry, or the newest in descending order.
 func entriesFrom(q query) (entryPlace, error) {
 	place := entryPlace{Order: "asc"}
 	if q.has("order") {
@@ -148,8 +148,8 @@ func entriesFrom(q query) (entryPlace, error) {
 	return at, nil
 }
 
-// The members of an entry: those that a client may give, and those that the log fills in. A test keeps
-// them the members of continuo.Entry.
+// The members of an entry: those that a client may set, and those that the log sets. A test compares them with the
+// members of continuo.Entry.
 var (
 	givenFields = []string{
 		"role", "content", "tool_calls", "tool_call_id", "name", "reasoning", "error",
@@ -195,7 +195,7 @@ func (s *server) appendEntries(w http.ResponseWriter, r *http.Request) error {
 	}{stored})
 }
 
-// ruleParam names the entry that an append was refused for.
+// ruleParam names the entry that caused the refusal of an append.
 func ruleParam(err error, one bool) string {
 	var rule *continuo.RuleError
 	var lost *continuo.ConflictError
@@ -264,7 +264,7 @@ func objectOf(data []byte) (rawjson.Object, error) {
 	return object, err
 }
 
-// readEntry reads an entry of which place is the path, "" for the body itself.
+// readEntry reads one entry. place is its path in the body, "" for the body itself.
 func readEntry(place string, object rawjson.Object, raw []byte) (entry continuo.Entry, err error) {
 	for _, field := range object {
 		path := pathOf(place, field.Key)
@@ -295,7 +295,7 @@ func pathOf(place, name string) string {
 	return place + "." + name
 }
 
-// wrongField finds the field for which an entry could not be read.
+// wrongField finds the field that makes an entry unreadable.
 func wrongField(place string, object rawjson.Object) error {
 	for _, field := range object {
 		var entry continuo.Entry
@@ -316,7 +316,7 @@ func wrongField(place string, object rawjson.Object) error {
 	return refuse(place, "the entry cannot be read")
 }
 
-// idempotencyHeader makes a call that appends happen once.
+// idempotencyHeader is the header that makes a retried append take effect only once.
 const idempotencyHeader = "Idempotency-Key"
 
 // idempotencyKey reads the header Idempotency-Key, "" when there is none.

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// guard keeps other web sites out. A page of another origin may not change anything (CrossOriginProtection),
-// and, where no key is demanded, a name that is not this server's is refused: a site whose name is made to
-// resolve to this machine would count as the same origin otherwise (DNS rebinding). It has no key, though.
+// guard keeps other web sites out. A page of another origin may not change anything (CrossOriginProtection). Where no
+// key is required, a Host that is not this server's is refused too: a site whose name is made to resolve to this
+// machine would otherwise count as the same origin (DNS rebinding). Such a site has no key.
 type guard struct {
 	origins *http.CrossOriginProtection
 	hosts   []string
@@ -25,7 +25,7 @@ func newGuard(allowedHosts []string) *guard {
 	return g
 }
 
-// check refuses a request that may come from another site. The probes are open to any name: they tell nothing.
+// check refuses a request that may come from another site. The probes are open under any name: they reveal nothing.
 func (g *guard) check(r *http.Request, keyDemanded bool) error {
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 		return nil
@@ -59,7 +59,7 @@ func (g *guard) knows(hostport string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// plainHost writes a host name or address without brackets, a last dot, and capitals.
+// plainHost normalizes a host name or address: no brackets, no trailing dot, lower case.
 func plainHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(host, "."))

@@ -9,22 +9,23 @@ import (
 	"time"
 )
 
-// minBodyRate is how many bytes of a body buy one second beyond the time limit: a large body may take longer
-// than a small one, and a client that sends slower than this is disconnected.
+// minBodyRate is how many bytes of a body extend its deadline by one second: a large body may take longer than a small
+// one, and a client that sends more slowly is disconnected.
 const minBodyRate = 64 << 10
 
-// drainLimits bound what is read and thrown away of a body after its request was answered: a socket that is closed
-// with unread data is reset, so that a client which sends its whole body before it reads would never see the answer.
+// drainLimits bound what is read and discarded of a body after its request was answered. Closing a socket with unread
+// data resets the connection, so that a client which sends its whole body before it reads would never see the answer.
 type drainLimits struct {
 	bytes   int64
 	time    time.Duration
-	silence time.Duration // without any of it
+	silence time.Duration // longest time without data
 }
 
-// LimitBodies bounds how long the bodies of a handler's requests may take. A body has timeout, and a second more
-// for each 64 KiB of it that arrived; a read after that fails with os.ErrDeadlineExceeded. A request that is
-// answered before its body was read whole is answered at once, and its connection is closed: net/http would wait
-// for the rest of the body before it answers. What is still sent is thrown away for a while before that. When the http.Server shuts down, bodies that are still being sent are cut.
+// LimitBodies bounds how long the bodies of a handler's requests may take. A body has timeout, and one second more for
+// each 64 KiB received; a read after that fails with os.ErrDeadlineExceeded. A request that is answered before its body
+// was read whole is answered at once, and its connection is closed: net/http would wait for the rest of the body before
+// it answers. Before the close, data that still arrives is discarded for a while. When the http.Server shuts down,
+// bodies that are still being sent are cut off.
 func LimitBodies(next http.Handler, timeout time.Duration) http.Handler {
 	return limitBodies(next, timeout, drainLimits{bytes: 64 << 20, time: 10 * time.Second, silence: time.Second})
 }
@@ -45,7 +46,7 @@ func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) ht
 		}()
 		r.Body = body
 		next.ServeHTTP(answer, r)
-		if !body.whole && (body.received > 0 || r.Header.Get("Expect") == "") { // else the client waits for a word to send it
+		if !body.whole && (body.received > 0 || r.Header.Get("Expect") == "") { // else the client waits for 100 Continue
 			answer.begin()
 			_ = body.control.Flush()
 			body.drain(after)
@@ -53,7 +54,7 @@ func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) ht
 	})
 }
 
-// limitedBody is a request's body with a deadline. It is used by one goroutine, but for cut.
+// limitedBody is a request's body with a deadline. One goroutine uses it, except for cut.
 type limitedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -62,11 +63,11 @@ type limitedBody struct {
 	bodies  *openBodies
 
 	received int64
-	whole    bool          // it was read to its end
+	whole    bool          // read to the end
 	silence  time.Duration // after the answer: how long the client may send nothing; 0 before
 }
 
-// Read reads on, and moves the deadline with what arrives.
+// Read reads from the body, and extends the deadline by the data received.
 func (b *limitedBody) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	b.received += int64(n)
@@ -74,7 +75,7 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 	case errors.Is(err, io.EOF) && !b.whole:
 		b.whole = true
 		b.bodies.remove(b)
-		_ = b.control.SetReadDeadline(time.Time{}) // net/http reads on to learn that the client is gone
+		_ = b.control.SetReadDeadline(time.Time{}) // net/http reads on to detect a disconnect
 	case err == nil:
 		b.bodies.extend(b)
 	case errors.Is(err, os.ErrDeadlineExceeded) && b.bodies.areCut():
@@ -83,14 +84,14 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// drain throws away what is still sent.
+// drain reads and discards the rest of the body.
 func (b *limitedBody) drain(limits drainLimits) {
 	b.begin, b.timeout, b.silence = time.Now(), limits.time, limits.silence
 	b.bodies.extend(b)
 	_, _ = io.CopyN(io.Discard, b, limits.bytes)
 }
 
-// end drops the connection of a body that was not read whole.
+// end closes the connection of a body that was not read whole.
 func (b *limitedBody) end() {
 	if !b.whole {
 		b.bodies.remove(b)
@@ -114,16 +115,16 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// openBodies are the bodies that are being sent. It is safe for concurrent use.
+// openBodies are the bodies being received. It is safe for concurrent use.
 type openBodies struct {
 	watched sync.Once
 
 	mu   sync.Mutex
 	open map[*limitedBody]bool
-	cut  bool // the server stops
+	cut  bool // the server shuts down
 }
 
-// add sets the deadline of a new body. The first one has the server's shutdown watched.
+// add sets the deadline of a new body. The first one registers a hook for the server's shutdown.
 func (o *openBodies) add(b *limitedBody, r *http.Request) {
 	o.watched.Do(func() {
 		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
@@ -136,7 +137,7 @@ func (o *openBodies) add(b *limitedBody, r *http.Request) {
 	o.setDeadline(b)
 }
 
-// extend moves a body's deadline.
+// extend extends a body's deadline.
 func (o *openBodies) extend(b *limitedBody) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -172,7 +173,7 @@ func (o *openBodies) areCut() bool {
 	return o.cut
 }
 
-// earlyAnswer has the connection closed after an answer that does not wait for the body.
+// earlyAnswer closes the connection after an answer that does not wait for the body.
 type earlyAnswer struct {
 	http.ResponseWriter
 	body  *limitedBody

@@ -13,11 +13,11 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// jsonLines is the media type of Continuo's own form.
+// jsonLines is the media type of Continuo's own format.
 const jsonLines = "application/jsonl"
 
-// importConversation makes a conversation of a list of messages, or of an export. What the log could not take as it is
-// gets repaired, so that text with half characters is let in here: that is one of the repairs.
+// importConversation makes a conversation from a list of messages or an export. Whatever the log does not accept
+// unchanged is repaired; that includes text with lone surrogates, which is therefore accepted here.
 func (s *server) importConversation(w http.ResponseWriter, r *http.Request) error {
 	once, err := idempotencyKey(r)
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *server) carryOutImport(r *http.Request, document interchange.Document, 
 	return imported, at("messages", err)
 }
 
-// readImport reads the body of an import to a document that a log accepts, and the title that it gives, if any. Only a
-// key, or an Idempotency-Key, makes it one that may have been imported before.
+// readImport reads the body of an import into a document that a log accepts, and the title in it, if any. Only a key or
+// an Idempotency-Key identifies a document that may have been imported before.
 func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document interchange.Document, title *string, err error) {
 	if _, err := parseQuery(r); err != nil {
 		return document, nil, err
@@ -112,7 +112,7 @@ func (s *server) readImport(w http.ResponseWriter, r *http.Request) (document in
 	return document, request.Title, at("messages", err)
 }
 
-// readExport reads a body in Continuo's own form, as an export gives it: one conversation, under the key that it has.
+// readExport reads a body in Continuo's own format, as an export writes it: one conversation, under its key.
 func (s *server) readExport(w http.ResponseWriter, r *http.Request) (interchange.Document, error) {
 	body, err := s.readRaw(w, r, jsonLines)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *server) readExport(w http.ResponseWriter, r *http.Request) (interchange
 	return documents[0], at("user_id", err)
 }
 
-// exportConversation writes a conversation out, entry by entry.
+// exportConversation writes a conversation, entry by entry.
 func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "format")
 	if err != nil {
@@ -159,12 +159,13 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) erro
 		if r.Context().Err() == nil {
 			s.logCause(w, r, &problem{code: "export_broke_off", cause: err})
 		}
-		panic(http.ErrAbortHandler) // half a file must not look like a whole one
+		panic(http.ErrAbortHandler) // a truncated file must not look complete
 	}
 	return err
 }
 
-// download is a file that is written as it is made. Until its first byte, an error can still be answered.
+// download is a file that is streamed while it is made. An error before its first byte can still be answered as an HTTP
+// error.
 type download struct {
 	response          http.ResponseWriter
 	contentType, name string

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// speakMCP hands a request on to the server of the Model Context Protocol. What that answers is as the protocol has
-// it, not as the rest of this API.
+// speakMCP passes a request to the server of the Model Context Protocol, whose answers have that protocol's form and
+// not that of the rest of this API.
 func (s *server) speakMCP(w http.ResponseWriter, r *http.Request) error {
 	if s.options.MCP == nil {
 		return &problem{

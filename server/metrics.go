@@ -9,13 +9,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests, by route: no series is labelled by what a client may choose.
+// metrics counts requests by route: no label has a value that a client can choose.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
 
-// newMetrics makes the series and registers them; servers that share a registry share the series.
+// newMetrics creates the series and registers them; servers that share a registry share the series.
 func newMetrics(registry *prometheus.Registry) *metrics {
 	return &metrics{
 		requests: register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -28,7 +28,7 @@ func newMetrics(registry *prometheus.Registry) *metrics {
 	}
 }
 
-// register adds a series to a registry, or finds the one that is there.
+// register adds a series to a registry, or returns the existing one.
 func register[T prometheus.Collector](registry *prometheus.Registry, series T) T {
 	var there prometheus.AlreadyRegisteredError
 	if err := registry.Register(series); errors.As(err, &there) {

@@ -2,7 +2,7 @@ package server
 
 import "github.com/continuo-log/continuo/internal/nearest"
 
-// suggestion says which name was probably meant, or which there are.
+// suggestion names the nearest known name, or lists the known names.
 func suggestion(name string, known []string) string {
 	if found := nearest.Name(name, known); found != "" {
 		return "; did you mean " + found + "?"

@@ -12,7 +12,7 @@ import (
 //go:embed openapi.yaml
 var openAPISource []byte
 
-// openAPIDocument makes JSON of openapi.yaml, with the program's version in it.
+// openAPIDocument converts openapi.yaml to JSON, with the program's version in it.
 func openAPIDocument(version string) ([]byte, error) {
 	text, err := yaml.YAMLToJSON(openAPISource)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// paces bounds the requests of each API key in this process. It is safe for concurrent use.
+// paces limits the request rate of each API key in this process. It is safe for concurrent use.
 type paces struct {
-	perSecond int // 0: no bound
+	perSecond int // 0: unlimited
 
 	mu    sync.Mutex
 	byKey map[string]*rate.Limiter
 }
 
-// manyPaces is from how many keys on those are forgotten that have been silent: a new limiter is as theirs.
+// manyPaces is the number of limiters from which idle ones are dropped: a new limiter behaves the same.
 const manyPaces = 1024
 
-// check counts a request, or refuses it. A key may ask for a second's worth at once.
+// check counts a request, or refuses it. The burst of a key is one second's worth of requests.
 func (p *paces) check(keyID string, now time.Time) error {
 	if p.perSecond == 0 || keyID == "" {
 		return nil
@@ -45,7 +45,7 @@ func (p *paces) check(keyID string, now time.Time) error {
 	}
 }
 
-// forgetSilent drops limiters that say nothing any more. Only good keys have one, so that their number is bounded.
+// forgetSilent drops the limiters of idle keys. Only valid keys have one, so their number is bounded.
 func (p *paces) forgetSilent(now time.Time) {
 	if p.byKey == nil {
 		p.byKey = map[string]*rate.Limiter{}

@@ -23,23 +23,23 @@ type problem struct {
 	code    string
 	message string
 	param   string // the field, query parameter or header at fault; empty (null in JSON) for none
-	allow   string // the methods that a path takes, of 405
-	// retryAfter is in how many seconds to ask again; 0 leaves it to the status, and retryNever says that asking again
-	// gives the same.
+	allow   string // the methods that a path accepts, for 405
+	// retryAfter is the delay in seconds before a retry; 0 means the default of the status, and retryNever that a retry
+	// fails in the same way.
 	retryAfter int
-	// details are further members of the error, beside those of the body besides the error.
+	// details are further members of "error"; beside are further members of the body, next to "error".
 	details, beside rawjson.Object
-	// cause is what is logged when the message does not tell all.
+	// cause is what is logged when the message does not contain it.
 	cause error
 }
 
-// The types of errors: whose move it is.
+// The types of errors: they say who has to act.
 const (
 	invalidRequest = "invalid_request_error" // the client's: change the request
-	authentication = "authentication_error"  // the client's: bring a good key
-	permission     = "permission_error"      // the client's: this is another's
+	authentication = "authentication_error"  // the client's: send a valid key
+	permission     = "permission_error"      // the client's: the resource is another owner's
 	notFound       = "not_found_error"
-	conflict       = "conflict_error" // the client's: look again, then decide
+	conflict       = "conflict_error" // the client's: read the current state, then decide
 	rateLimit      = "rate_limit_error"
 	upstreamError  = "upstream_error" // the model's provider
 	serverError    = "server_error"   // the operator's
@@ -47,12 +47,12 @@ const (
 
 func (p *problem) Error() string { return p.code + ": " + p.message }
 
-// refuse makes the problem of a request that has to be changed.
+// refuse makes the problem of a request that the client has to change.
 func refuse(param, format string, args ...any) *problem {
 	return &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_request", param: param, message: fmt.Sprintf(format, args...)}
 }
 
-// paramError says which part of the request an error is about.
+// paramError adds to an error the part of the request that it is about.
 type paramError struct {
 	param string
 	error
@@ -60,7 +60,7 @@ type paramError struct {
 
 func (e *paramError) Unwrap() error { return e.error }
 
-// at adds to an error which part of the request it is about; nil stays nil.
+// at adds to an error the part of the request that it is about; nil stays nil.
 func at(param string, err error) error {
 	if err == nil {
 		return nil
@@ -68,7 +68,7 @@ func at(param string, err error) error {
 	return &paramError{param, err}
 }
 
-// answers maps classes of errors to HTTP.
+// answers maps classes of errors to HTTP statuses.
 var answers = map[engine.ErrorClass]struct {
 	status int
 	kind   string
@@ -84,8 +84,8 @@ var answers = map[engine.ErrorClass]struct {
 	engine.ClassTimeout:     {http.StatusGatewayTimeout, serverError},
 }
 
-// problemOf says how an error is shown to a client. What it does not know is an internal error, of which
-// nothing is shown.
+// problemOf maps an error to the problem that the client sees. An unknown error is an internal error, whose text is not
+// shown.
 func problemOf(err error) *problem {
 	p := problemWithout(err)
 	var where *paramError
@@ -135,7 +135,7 @@ func problemWithout(err error) *problem {
 	}
 }
 
-// problemOfKind shows an error of the table.
+// problemOfKind maps an error of a known kind.
 func problemOfKind(kind engine.ErrorKind, err error) *problem {
 	answer := answers[kind.Class]
 	p := &problem{status: answer.status, kind: answer.kind, code: kind.Code, message: secret.Text(kind.Message(err))}
@@ -154,7 +154,7 @@ func overflowDetails(e *continuo.OverflowError) rawjson.Object {
 		"answer_tokens", e.Answer, "newest_user", e.NewestUser, "open_group", e.OpenGroup, "open_cycle", e.OpenCycle)
 }
 
-// members makes JSON members of names and values in turn.
+// members makes JSON members of alternating names and values.
 func members(pairs ...any) rawjson.Object {
 	var object rawjson.Object
 	for i := 0; i < len(pairs); i += 2 {
@@ -170,7 +170,7 @@ func (p *problem) errorJSON() rawjson.Object {
 		object.Set("param", rawjson.MustMarshal(p.param))
 	}
 	object = append(object, p.details...)
-	if seconds := p.asksToWait(); seconds > 0 { // streams have no header for it
+	if seconds := p.asksToWait(); seconds > 0 { // streams have no such header
 		object.Set("retry_after", rawjson.MustMarshal(seconds))
 	}
 	return object
@@ -182,10 +182,10 @@ func (p *problem) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(append(body, p.beside...))
 }
 
-// retryNever is the retryAfter of what will fail again.
+// retryNever is the retryAfter of an error that a retry does not change.
 const retryNever = -1
 
-// asksToWait is in how many seconds a client may ask again; 0 for what does not pass by waiting.
+// asksToWait is the delay in seconds after which a client may retry; 0 for errors that waiting does not resolve.
 func (p *problem) asksToWait() int {
 	switch {
 	case p.retryAfter == retryNever:
@@ -202,7 +202,7 @@ func (p *problem) asksToWait() int {
 	return 0
 }
 
-// fail answers with an error, and logs what the client is not told.
+// fail answers with an error, and logs what the answer does not contain.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
 		w.WriteHeader(statusClientGone)
@@ -222,11 +222,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = writeJSON(w, p.status, p)
 }
 
-// statusClientGone is what the log says of a request whose client went away before its answer; the
-// number is nginx's.
+// statusClientGone is the logged status of a request whose client disconnected before the answer; the number is nginx's.
 const statusClientGone = 499
 
-// logCause logs the error behind a problem that does not tell it.
+// logCause logs the cause of a problem whose message does not contain it.
 func (s *server) logCause(w http.ResponseWriter, r *http.Request, p *problem) {
 	if p.cause != nil {
 		s.options.Logger.ErrorContext(r.Context(), "request_failed", "request_id", requestID(w), "code", p.code, "error", p.cause.Error())

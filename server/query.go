@@ -15,13 +15,13 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// query is the query of a request: every parameter known, and there once.
+// query is the query of a request: all parameters are known, and none is repeated.
 type query struct{ values url.Values }
 
 // metadataParams is the prefix of the parameters metadata.NAME: those of a list or a search that filters by metadata.
 const metadataParams = "metadata."
 
-// parseQuery reads a request's query, which may have the known parameters.
+// parseQuery reads a request's query and refuses parameters that are not among the known ones.
 func parseQuery(r *http.Request, known ...string) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -40,7 +40,7 @@ func parseQuery(r *http.Request, known ...string) (query, error) {
 	return query{values}, nil
 }
 
-// labels returns the values that the metadata must have, by name; see continuo.LabelsOf.
+// labels returns the required values of the metadata by name; see continuo.LabelsOf.
 func (q query) labels() (map[string]string, error) {
 	var wanted map[string]string
 	for name := range q.values {
@@ -62,7 +62,7 @@ func (q query) labels() (map[string]string, error) {
 	return wanted, nil
 }
 
-// user returns whose conversations are asked for by the parameter user_id; "" for all of the scope.
+// user returns the user that the parameter user_id filters by; "" for all users of the scope.
 func (q query) user(scope continuo.Scope) (string, error) {
 	if q.has("user_id") && q.text("user_id") == "" {
 		return "", refuse("user_id", "user_id is empty: leave it out for everybody's")
@@ -77,7 +77,7 @@ func (q query) has(name string) bool { return q.values.Has(name) }
 // text returns a parameter, "" when it was not given.
 func (q query) text(name string) string { return q.values.Get(name) }
 
-// whole returns a parameter that is a whole number between two bounds, or what is taken without one.
+// whole returns an integer parameter between two bounds, or the default without.
 func (q query) whole(name string, least, most, without int64) (int64, error) {
 	if !q.has(name) {
 		return without, nil
@@ -89,7 +89,7 @@ func (q query) whole(name string, least, most, without int64) (int64, error) {
 	return number, nil
 }
 
-// maxSeq is more than any conversation has entries; it bounds numbers that a query may give.
+// maxSeq is more than the number of entries of any conversation; it bounds numbers in a query.
 const maxSeq = 1 << 53
 
 // maxCount bounds figures that are counts of messages, characters or tokens.
@@ -119,7 +119,7 @@ func (q query) flag(name string) (bool, error) {
 	return false, refuse(name, "%s must be true or false, not %q", name, q.text(name))
 }
 
-// cursor reads the parameter cursor, which writeCursor wrote, to a value.
+// cursor decodes the parameter cursor, which writeCursor wrote, into a value.
 func (q query) cursor(into any) error {
 	data, err := base64.RawURLEncoding.DecodeString(q.text("cursor"))
 	if err == nil {
@@ -131,7 +131,7 @@ func (q query) cursor(into any) error {
 	return nil
 }
 
-// writeCursor makes a text of a place in a list.
+// writeCursor encodes a position in a list.
 func writeCursor(place any) *string {
 	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
 	return &text

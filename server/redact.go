@@ -68,7 +68,7 @@ func (s *server) redactEntries(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, struct {
 		ConversationID string  `json:"conversation_id"`
 		Redacted       []int64 `json:"redacted"`
-		// Residue says that the store's write-ahead log still holds what was redacted, until no reader needs it.
+		// Residue says that the store's write-ahead log still contains the redacted text, until no reader needs that log.
 		Residue bool `json:"residue"`
 	}{conversation.ID, seqs, s.engine.Log.HasResidue()})
 }

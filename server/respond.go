@@ -16,8 +16,7 @@ type list[T any] struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// paged makes a page of what was found when one more than the limit was asked for; place makes the cursor
-// that continues after an item.
+// paged makes a page of the results of a query for limit+1 items; place returns the cursor that continues after an item.
 func paged[T any](found []T, limit int64, place func(T) any) list[T] {
 	if len(found) <= int(limit) {
 		return list[T]{Data: found}
@@ -40,10 +39,10 @@ func writeText(w http.ResponseWriter, text []byte) error {
 	return writeBody(w, http.StatusOK, "text/plain; charset=utf-8", text)
 }
 
-// writeBody answers in one piece. That the client is gone is nobody's error.
+// writeBody writes an answer in one piece. A client that has disconnected is not an error.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // it ends for the client although its request is still being drained
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // ends the answer for the client while its request is still being drained
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 	return nil

@@ -94,7 +94,7 @@ func (s *server) routes() []route {
 	}
 }
 
-// shownPath is a route's path as people write it.
+// shownPath is a route's path as documentation writes it.
 func (r route) shownPath() string {
 	if r.path == "/{$}" {
 		return "/"

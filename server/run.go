@@ -20,12 +20,12 @@ type runRequest struct {
 	WorkflowID string          `json:"workflow_id"`
 	Inputs     json.RawMessage `json:"inputs"`
 	SessionID  string          `json:"session_id"`
-	UserID     string          `json:"user_id"` // whose conversation it is to be
+	UserID     string          `json:"user_id"` // the owner of a new conversation
 	Message    string          `json:"message"`
 	Stream     *bool           `json:"stream"`
 }
 
-// startRun begins a run. The run goes on when the client goes away.
+// startRun begins a run. The run continues when the client disconnects.
 func (s *server) startRun(w http.ResponseWriter, r *http.Request) error {
 	request, err := s.readRun(w, r)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *server) readRun(w http.ResponseWriter, r *http.Request) (request runReq
 	return request, nil
 }
 
-// aboutRun says which field an error is about that a run did not begin for. An Idempotency-Key finds its run
-// when the workflow is gone or wants other inputs, so that these are looked at only now.
+// aboutRun adds the field that kept a run from starting. An Idempotency-Key finds its run even when the workflow is
+// gone or has other inputs now, so these fields are only checked here.
 func (s *server) aboutRun(request *runRequest, err error) error {
 	found, missing := s.workflow(request.WorkflowID)
 	switch {
@@ -107,7 +107,7 @@ func (s *server) aboutRun(request *runRequest, err error) error {
 // run finds the run that a path names.
 func (s *server) run(r *http.Request) (continuo.Run, error) {
 	id := r.PathValue("run")
-	if !engine.KeyPattern.MatchString(id) { // every id matches it
+	if !engine.KeyPattern.MatchString(id) { // all ids match this pattern
 		return continuo.Run{}, noRun(id)
 	}
 	found, err := s.engine.Log.FindRun(r.Context(), scopeOf(r), id)
@@ -153,7 +153,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, page)
 }
 
-// runQuery reads the query of the list of runs, which asks for one more than the limit.
+// runQuery reads the query of the list of runs, with a limit that is one higher than the page's.
 func (s *server) runQuery(r *http.Request) (query continuo.RunQuery, limit int64, err error) {
 	q, err := parseQuery(r, "conversation_id", "workflow_id", "state", "limit", "cursor")
 	if err != nil {
@@ -193,8 +193,8 @@ func checkRunState(given bool, state continuo.RunState) error {
 		continuo.RunStopped, continuo.RunFinished, continuo.RunCancelled)
 }
 
-// conversationOfRuns finds the conversation that a list of runs names by its id or key. The runs of one that
-// is archived come back with it.
+// conversationOfRuns finds the conversation that a list of runs names by its id or key. The runs of an archived
+// conversation are restored with it.
 func (s *server) conversationOfRuns(r *http.Request, name string) (string, error) {
 	found, err := s.searchedConversation(r, name)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *server) conversationOfRuns(r *http.Request, name string) (string, error
 	return found.ID, nil
 }
 
-// stopRun stops a run until somebody resumes it.
+// stopRun stops a run until a client resumes it.
 func (s *server) stopRun(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		Reason string `json:"reason"`
@@ -219,17 +219,17 @@ func (s *server) stopRun(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// cancelRun ends a run for good.
+// cancelRun ends a run permanently.
 func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	return s.changeRun(w, r, &struct{}{}, func(run continuo.Run) (*engine.RunStatus, error) {
 		return s.engine.CancelRun(r.Context(), run)
 	})
 }
 
-// maxComment bounds what a person says with a decision, in Unicode characters: later steps are shown it.
+// maxComment bounds the comment of a decision, in Unicode characters: later steps see it.
 const maxComment = 10_000
 
-// decideRun answers the question of an approval node, or decides on a call of a tool that waits.
+// decideRun answers the question of an approval node, or decides on a tool call that waits.
 func (s *server) decideRun(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		NodeID     string `json:"node_id"`
@@ -257,8 +257,8 @@ func (s *server) decideRun(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// changeRun reads an optional body, does something to the run that the path names, and answers with how it
-// stands: 202, since it takes a moment until whoever carries it out knows.
+// changeRun reads an optional body, changes the state of the run that the path names, and answers with its status. The
+// answer is 202, since the process that executes the run learns of the change a moment later.
 func (s *server) changeRun(w http.ResponseWriter, r *http.Request, body any, change func(continuo.Run) (*engine.RunStatus, error)) error {
 	if err := s.readOptional(w, r, body); err != nil {
 		return err

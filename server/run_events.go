@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// runEvents streams what a run does, from its first entry or after the one that the client saw last.
+// runEvents streams a run's events, from its first entry or after the last one that the client has seen.
 func (s *server) runEvents(w http.ResponseWriter, r *http.Request) error {
 	l, err := newRunListener(r)
 	if err != nil {
@@ -26,20 +26,20 @@ func (s *server) runEvents(w http.ResponseWriter, r *http.Request) error {
 // runListener is a client that follows a run.
 type runListener struct {
 	run     continuo.Run
-	session string // what the client calls the conversation; "" for its id
-	seq     int64  // of the newest entry that the client has
-	// ended says that the client has been told how the run ended after that entry.
+	session string // the client's name for the conversation; "" for its id
+	seq     int64  // of the newest entry that the client has received
+	// ended says that the client has received, after that entry, the event with the run's end.
 	ended bool
 
-	turn   string            // the turn whose live events come
-	status *engine.RunStatus // the newest that was told
+	turn   string            // the turn whose live events are sent
+	status *engine.RunStatus // the newest that was sent
 }
 
-// endSuffix stands in the id of the event end behind the seq of the newest entry: a client that sends it back
-// has heard all there was.
+// endSuffix follows the seq of the newest entry in the id of the event end: a client that sends this id back has
+// received everything.
 const endSuffix = "/end"
 
-// newRunListener reads what a client has seen already.
+// newRunListener reads what a client has received already.
 func newRunListener(r *http.Request) (*runListener, error) {
 	q, err := parseQuery(r, "after")
 	if err != nil {
@@ -50,8 +50,8 @@ func newRunListener(r *http.Request) (*runListener, error) {
 	return l, err
 }
 
-// seen reads the seq of the newest entry that a client of a stream has, 0 for none, and whether it has heard the end
-// behind it. What the header says counts before the parameter after.
+// seen reads the seq of a streaming client's newest entry, 0 for none, and whether it has received the end after it.
+// The header takes precedence over the parameter after.
 func seen(r *http.Request, q query) (seq int64, ended bool, err error) {
 	if seq, err = q.whole("after", 0, maxSeq, 0); err != nil {
 		return 0, false, err
@@ -67,9 +67,9 @@ func seen(r *http.Request, q query) (seq int64, ended bool, err error) {
 	return seq, ended, nil
 }
 
-// streamRun sends a run's entries and what passes by between them, until the run does not go on. An error
-// before the first event is answered like any other; a stream that has begun always ends with one end or one
-// error. A client that has heard the end is told to stop asking, with 204, as long as nothing followed.
+// streamRun sends a run's entries and the live events between them, until the run pauses or ends. An error before the
+// first event is a plain HTTP error; a stream that has begun always ends with one end or one error. A client that has
+// received the end gets 204, which stops its reconnecting, as long as nothing followed.
 func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListener) error {
 	var out *eventStream
 	defer func() {
@@ -89,7 +89,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 			out = newEventStream(w, s.options.KeepAlive)
 		}
 		if l.tell(out, progress); out.gone() {
-			return nil // the run goes on without a listener
+			return nil // the run continues without a listener
 		}
 	}
 	if out == nil && l.ended {
@@ -110,13 +110,13 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 	return nil
 }
 
-// breakOff tells that a stream cannot go on, which says nothing of the run.
+// breakOff reports that a stream cannot continue, which says nothing about the run.
 func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStream, err error) error {
 	switch {
 	case out == nil:
 		return err
 	case r.Context().Err() != nil:
-		return nil // nobody listens
+		return nil // the client has disconnected
 	}
 	p := problemOf(err)
 	s.logCause(w, r, p)
@@ -124,12 +124,12 @@ func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStre
 	return nil
 }
 
-// goesOn reports whether more is to come of a run without anybody's resuming it.
+// goesOn reports whether a run continues without being resumed.
 func goesOn(state continuo.RunState) bool {
 	return state == continuo.RunRunning || state == continuo.RunWaiting
 }
 
-// tell sends one step of a run. Only entries have ids: what passes by between them is not heard again.
+// tell sends one step of a run. Only entries have ids: live events between them are not repeated after a reconnect.
 func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
 	if progress.Entry != nil {
 		l.seq = progress.Entry.Seq
@@ -144,8 +144,8 @@ func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
 	}
 }
 
-// tellTurn sends a live event as the turn's own stream has it, but without an id. Whoever joins in the middle
-// of a turn is told first which turn it is.
+// tellTurn sends a live event in the form of the turn's own stream, but without an id. A client that joins in the
+// middle of a turn first receives which turn it is.
 func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationID string) {
 	ids := chatIDs{SessionID: conversationID, ConversationID: conversationID, TurnID: event.TurnID}
 	if conversationID == l.run.ConversationID {
@@ -156,7 +156,7 @@ func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationI
 		out.sendAs(0, "turn", ids)
 	}
 	if event.Kind == turn.Started {
-		return // told
+		return // already sent
 	}
 	event.ID = 0
 	out.tell(event, &progress{ids: ids})

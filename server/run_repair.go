@@ -13,12 +13,12 @@ import (
 // stepRepair is the body of the calls that repair one step of a run.
 type stepRepair struct {
 	NodeID string `json:"node_id"`
-	// Resume says whether the run goes on at once. Default: it does.
+	// Resume says whether the run resumes at once. Default: it does.
 	Resume *bool `json:"resume"`
 }
 
-// resumeRun goes on with a run that failed, was stopped, or whose process is gone, by a corrected workflow where the body
-// has one.
+// resumeRun resumes a run that failed, was stopped, or whose process is gone, with a corrected workflow if the body has
+// one.
 func (s *server) resumeRun(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		Workflow *string  `json:"workflow"`
@@ -52,12 +52,12 @@ func (s *server) setStep(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// retryStep has a step carried out again.
+// retryStep repeats a step.
 func (s *server) retryStep(w http.ResponseWriter, r *http.Request) error {
 	return s.changeStep(w, r, engine.RepairRetry)
 }
 
-// skipStep has a run go on behind a step.
+// skipStep skips a step, so that the run continues after it.
 func (s *server) skipStep(w http.ResponseWriter, r *http.Request) error {
 	return s.changeStep(w, r, engine.RepairSkip)
 }
@@ -97,7 +97,7 @@ func (s *server) repairRun(r *http.Request, run continuo.Run, repair engine.RunR
 	return status, err
 }
 
-// callerName says in the log who a request came from: a user, a key, or anybody who reaches the server.
+// callerName identifies the caller of a request in the log: a user, a key, or any client that reaches the server.
 func callerName(r *http.Request) string {
 	who := r.Context().Value(callerKey{}).(caller)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 )
 
-// searchPage is a list of matches that says whether the index had everything.
+// searchPage is a list of matches, with a note whether the index was complete.
 type searchPage struct {
 	list[index.Item]
 	Incomplete bool `json:"incomplete"`

@@ -28,7 +28,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	pattern, who := "none", caller{}
-	if r.Method == http.MethodGet { // other requests begin work that goes on without them
+	if r.Method == http.MethodGet { // other requests begin work that outlives them
 		r = r.WithContext(continuo.WithMemory(r.Context(), held))
 	}
 	r, traced := s.trace(r)
@@ -40,7 +40,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		s.logRequest(r, pattern, who, answer, time.Since(begin))
 		endTrace(traced, r.Method, pattern, answer.status)
 		if cause == http.ErrAbortHandler || cause != nil && half {
-			panic(http.ErrAbortHandler) // the client must not take half an answer for a whole one
+			panic(http.ErrAbortHandler) // the client must not take a truncated answer for a complete one
 		}
 	}()
 	handler, found := s.mux.Handler(r)
@@ -57,7 +57,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		s.fail(answer, r, s.noRoute(handler, found, r))
 		return
 	}
-	if err := held.grow(r.ContentLength); err != nil { // at once, before a large body is sent for nothing
+	if err := held.grow(r.ContentLength); err != nil { // at once, before the client sends a large body in vain
 		s.fail(answer, r, err)
 		return
 	}
@@ -69,7 +69,7 @@ const requestIDHeader = "X-Request-Id"
 // requestID is the id that the answer carries.
 func requestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
 
-// recovered turns a program error into the answer of any internal error.
+// recovered answers a panic like any other internal error.
 func (s *server) recovered(w *recorder, r *http.Request, cause any) {
 	s.options.Logger.ErrorContext(r.Context(), "request_panicked", "request_id", requestID(w), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	if !w.began {
@@ -77,10 +77,10 @@ func (s *server) recovered(w *recorder, r *http.Request, cause any) {
 	}
 }
 
-// noRoute says why nothing answers a request: the mux's own handler knows which methods there are.
+// noRoute explains why no route matches a request: the mux's own handler knows which methods a path has.
 func (s *server) noRoute(handler http.Handler, found string, r *http.Request) error {
 	allowed := ""
-	if found == "" { // the mux's own answer; a route that an unclean path leads to must not run
+	if found == "" { // the mux's own answer; a route that an unclean path redirects to must not run
 		probe := headerOnly{http.Header{}}
 		handler.ServeHTTP(probe, r)
 		allowed = probe.header.Get("Allow")
@@ -97,14 +97,14 @@ func (s *server) noRoute(handler http.Handler, found string, r *http.Request) er
 	}
 }
 
-// headerOnly is a response that nobody reads but its header.
+// headerOnly is a response of which only the header is used.
 type headerOnly struct{ header http.Header }
 
 func (h headerOnly) Header() http.Header          { return h.header }
 func (headerOnly) Write(data []byte) (int, error) { return len(data), nil }
 func (headerOnly) WriteHeader(int)                {}
 
-// recorder remembers what was answered.
+// recorder records the status of the answer, and whether it has begun.
 type recorder struct {
 	http.ResponseWriter
 	began  bool
@@ -122,7 +122,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes that the status is 200 unless another was set.
+// Write records the status 200 unless another was set.
 func (r *recorder) Write(data []byte) (int, error) {
 	if !r.began {
 		r.began, r.status = true, http.StatusOK
@@ -130,7 +130,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.ResponseWriter.Write(data)
 }
 
-// logRequest writes the line of a request, and counts it.
+// logRequest logs a request, and counts it.
 func (s *server) logRequest(r *http.Request, pattern string, who caller, answer *recorder, took time.Duration) {
 	status := answer.status
 	if status == 0 {

@@ -1,17 +1,17 @@
-// Package server speaks Continuo's own HTTP API: it decodes a request, calls the engine, and encodes
-// what comes back. It decides nothing about conversations.
+// Package server implements Continuo's own HTTP API: it decodes a request, calls the engine, and encodes the result. It
+// makes no decisions about conversations.
 //
-// Every route is in one table (routes.go), every error in one other (problem.go), and both are described
-// by openapi.yaml, which tests hold against the routes and against real responses.
+// Every route is in one table (routes.go), every error in another (problem.go), and both are described by openapi.yaml,
+// which tests compare with the routes and with real responses.
 //
-// A request is its caller's (auth.go): the project of its API key, or Options.Project where no key is
-// demanded, rules all that it touches. What another project has is not found, in the same words as what
-// nobody has.
+// A request acts with its caller's scope (auth.go): the project of its API key, or Options.Project where no key is
+// required, limits all that it touches. A resource of another project is not found, with the same message as a resource
+// that does not exist.
 //
-// Pitfalls: turns that a request began go on when the client goes away, so that engine.Close must be
-// called, and waited for, after the HTTP server has stopped. Where no key is demanded, requests are only
-// answered under a loopback name or one of Options.AllowedHosts. The caller's http.Server should set ReadHeaderTimeout and must not
-// set WriteTimeout, which would cut streams; the streams bound each write themselves.
+// Pitfalls: turns that a request began continue when the client disconnects, so that engine.Close must be called, and
+// waited for, after the HTTP server has stopped. Where no key is required, requests are only answered under a loopback
+// name or one of Options.AllowedHosts. The caller's http.Server should set ReadHeaderTimeout and must not set
+// WriteTimeout, which would cut streams; the streams bound each write themselves.
 package server
 
 import (
@@ -31,38 +31,38 @@ import (
 
 // Options configures a server. The zero value works.
 type Options struct {
-	// Project is whose conversations are served to callers without a key, and whose keys may see /metrics.
-	// Default continuo.DefaultProject.
+	// Project is the project of callers without a key, and the one whose keys may read /metrics. Default
+	// continuo.DefaultProject.
 	Project string
-	// Keys checks the API keys of callers, KeyPolicy says when they must have one. Default: there are none, and
-	// nobody needs one; with KeysAlways, nobody is let in then.
+	// Keys checks the API keys of callers, KeyPolicy says when a key is required. Default: there are no keys and none
+	// is required; with KeysAlways and no Keys, every caller is refused.
 	Keys      *auth.Checker
 	KeyPolicy KeyPolicy
-	// RequestsPerSecond bounds the requests of each key in this process. Default 0: no bound.
+	// RequestsPerSecond limits the requests of each key in this process. Default 0: unlimited.
 	RequestsPerSecond int
 	// MaxBodyBytes bounds a request's body. Default 32 MiB.
 	MaxBodyBytes int64
-	// MemoryBudget bounds, in bytes, what the bodies of all requests under way take while they are handled, at
-	// bodyCost for each byte. Default 0: no bound.
+	// MemoryBudget bounds, in bytes, the memory for the bodies of all requests in progress, at bodyCost for each byte.
+	// Default 0: unlimited.
 	MemoryBudget int64
 	// BodyTimeout is how long a request's body may take; see LimitBodies. Default 30 s.
 	BodyTimeout time.Duration
-	// KeepAlive is how long a stream may be silent before it carries a comment. Default 15 s.
+	// KeepAlive is how long a stream may be idle before it sends a comment. Default 15 s.
 	KeepAlive time.Duration
-	// Logger gets one line for each request, never with message text. Default: none are logged.
+	// Logger receives one line for each request, never with message text. Default: no logging.
 	Logger *slog.Logger
-	// Tracer makes a span for each request, below the caller's own (traceparent). Default: none are made, and turns are
-	// traced below the caller's.
+	// Tracer makes a span for each request, as a child of the caller's (traceparent). Default: no spans are made, and
+	// the spans of turns are children of the caller's.
 	Tracer trace.Tracer
-	// Registry is what /metrics shows; the server adds its own series to it. Default: a new one.
+	// Registry is the registry that /metrics shows; the server adds its own series to it. Default: a new one.
 	Registry *prometheus.Registry
 	// Version is the program's. Default "dev".
 	Version string
-	// AllowedHosts are the host names, without port, under which the server may be asked besides localhost
-	// and the loopback addresses where no key is demanded. Default none.
+	// AllowedHosts are the host names, without port, that requests may use besides localhost and the loopback addresses
+	// where no key is required. Default none.
 	AllowedHosts []string
-	// MCP makes what speaks the Model Context Protocol at /mcp, to callers who were let in to a scope.
-	// Default: there is nothing at /mcp.
+	// MCP returns the handler of the Model Context Protocol at /mcp for an authenticated caller's scope. Default: there
+	// is nothing at /mcp.
 	MCP func(scope continuo.Scope) http.Handler
 }
 
@@ -94,7 +94,7 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-// server is what the handlers share.
+// server is the state that the handlers share.
 type server struct {
 	engine  *engine.Engine
 	options Options
@@ -108,7 +108,7 @@ type server struct {
 	openAPI func() ([]byte, error)
 }
 
-// New makes the handler of an engine's HTTP API. It is safe for concurrent use and has nothing to close.
+// New makes the handler of an engine's HTTP API. It is safe for concurrent use and need not be closed.
 func New(engine *engine.Engine, options Options) http.Handler {
 	options = options.orDefaults()
 	s := &server{

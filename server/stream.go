@@ -14,12 +14,11 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// errNothingToSend says that a turn has no events after the one that the client saw last.
+// errNothingToSend says that a turn has no events after the last one that the client has seen.
 var errNothingToSend = errors.New("the turn has no further events")
 
-// stream sends a turn's events as they come, each with its id. Out is nil for a stream that begins with its
-// first event, so that an error before it is answered like any other. A stream that has begun always ends
-// with one done or one error.
+// stream sends a turn's events as they come, each with its id. Out is nil for a stream that begins with its first event,
+// so that an error before it is a plain HTTP error. A stream that has begun always ends with one done or one error.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream, events iter.Seq2[turn.Event, error], p *progress) error {
 	defer func() {
 		if out != nil {
@@ -40,7 +39,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 			return s.endStream(w, r, out, p, p.failure(err))
 		}
 		if out.tell(event, p); out.gone() {
-			return nil // the turn goes on without a listener
+			return nil // the turn continues without a listener
 		}
 	}
 	if out == nil {
@@ -71,11 +70,11 @@ type (
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
-		// ExpiresAt is when the call is denied if nobody decides; of calls that wait for a decision.
+		// ExpiresAt is when an undecided call is denied; only for calls that wait for a decision.
 		ExpiresAt time.Time `json:"expires_at,omitzero"`
 	}
-	// callDeltaEvent is a piece of a call that the model is still writing. Calls are told apart by Index;
-	// ID and Name are in the first piece.
+	// callDeltaEvent is a fragment of a call that the model is still writing. Index identifies the call; ID and Name
+	// are in the first fragment.
 	callDeltaEvent struct {
 		Index     int    `json:"index"`
 		ID        string `json:"id,omitempty"`
@@ -120,13 +119,13 @@ func toolResult(entry *continuo.Entry) toolResultEvent {
 	return event
 }
 
-// eventStream writes server-sent events, and a comment whenever it was silent for long. Write errors are
-// kept: after the first one, everything is dropped.
+// eventStream writes server-sent events, and a comment whenever it was idle for long. After the first write error,
+// which it keeps, it drops everything.
 type eventStream struct {
 	mu        sync.Mutex
 	out       *sse.Writer
 	control   *http.ResponseController
-	ended     bool // the last event is written
+	ended     bool // the last event has been written
 	err       error
 	keepAlive *time.Ticker
 	interval  time.Duration
@@ -157,8 +156,7 @@ func (e *eventStream) breakSilence() {
 	}
 }
 
-// tell sends what a client wants to know of a turn's event, under the event's id. The turn's end is sent
-// by others.
+// tell sends a turn's event to the client, under the event's id. The callers send the end of the turn.
 func (e *eventStream) tell(event turn.Event, p *progress) {
 	switch event.Kind {
 	case turn.Started:
@@ -212,7 +210,7 @@ func (e *eventStream) send(id, name string, value any) {
 // writeLimit is how long a client may take to read one event.
 const writeLimit = 30 * time.Second
 
-// write does one write, unless an earlier one failed.
+// write performs one write, unless an earlier one failed.
 func (e *eventStream) write(one func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -223,18 +221,18 @@ func (e *eventStream) write(one func() error) {
 	e.err = one()
 }
 
-// gone reports whether nobody listens any more.
+// gone reports whether the client has disconnected.
 func (e *eventStream) gone() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err != nil
 }
 
-// close ends the stream: a stream that has no last event yet, because the program failed, gets one.
+// close ends the stream: a stream without a last event, because the handler panicked, gets one.
 func (e *eventStream) close() {
 	e.sendAs(0, "error", problemOf(errors.New("the stream broke off")))
 	e.keepAlive.Stop()
 	close(e.stop)
 	e.silence.Wait()
-	_ = e.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own time
+	_ = e.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own deadline
 }

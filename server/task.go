@@ -14,13 +14,13 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// taskFields are those of the body of POST /api/tasks, which package task reads.
+// taskFields are the fields of the body of POST /api/tasks that package task reads.
 var taskFields = []string{
 	"description", "priority", "client_cwd", "background_context", "expected_deliverables", "success_criteria", "constraints",
 	"relevant_files", "related_documentation", "conversation_history", "compression", "relevance",
 }
 
-// createTask keeps a task that is given away.
+// createTask stores a task.
 func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
 	}{status, append([]task.Warning{}, warnings...)})
 }
 
-// readTask reads a task, and whose it is.
+// readTask reads a task, and its owner.
 func readTask(body []byte) (request task.Request, userID string, err error) {
 	var rest rawjson.Object
 	err = eachMember(body, func(name string, value json.RawMessage) error {
@@ -73,7 +73,7 @@ func readTask(body []byte) (request task.Request, userID string, err error) {
 	return request, userID, err
 }
 
-// aboutHistory says that the conversation which cannot be read is that of the history.
+// aboutHistory says that an unreadable conversation is the one of the task's history.
 func aboutHistory(err error) error {
 	if errors.Is(err, continuo.ErrArchived) {
 		return at("conversation_history", err)
@@ -81,13 +81,13 @@ func aboutHistory(err error) error {
 	return err
 }
 
-// listedTask is a task of the list, without what explains it and what was found.
+// listedTask is a task of the list, without its context and its findings.
 type listedTask struct {
 	engine.TaskStatus
 	Findings []engine.Finding `json:"findings,omitempty"`
 }
 
-// maxTasksRead bounds how many tasks a page of those in one state is looked for among.
+// maxTasksRead bounds how many tasks are read to fill a page of tasks in one state.
 const maxTasksRead = 500
 
 func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
@@ -123,7 +123,7 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// readTaskQuery reads the query of the list of tasks, which asks for one more than the limit.
+// readTaskQuery reads the query of the list of tasks, with a limit that is one higher than the page's.
 func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskState, limit int, err error) {
 	q, err := parseQuery(r, "status", "limit", "cursor", "user_id")
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *server) getTask(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, status)
 }
 
-// showTaskPrompt writes what an agent is told.
+// showTaskPrompt writes the prompt that an agent receives.
 func (s *server) showTaskPrompt(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *server) showTaskPrompt(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, []byte(prompt))
 }
 
-// deployAgent sets an agent to work on a task. It goes on when the client goes away.
+// deployAgent starts an agent on a task. The agent continues when the client disconnects.
 func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		AgentType string `json:"agent_type"`
@@ -203,7 +203,7 @@ func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, agent)
 }
 
-// deployed finds the agent that a path names, which works on the task that it names.
+// deployed finds the agent that a path names, on the task that the path names.
 func (s *server) deployed(r *http.Request) (*engine.DeployedAgent, error) {
 	id := r.PathValue("agent")
 	agent, err := s.engine.Agent(r.Context(), scopeOf(r), id)
@@ -251,7 +251,7 @@ func (s *server) showOutput(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, output)
 }
 
-// killAgent ends an agent's work for good.
+// killAgent ends an agent's work permanently.
 func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		Reason string `json:"reason"`
@@ -272,7 +272,7 @@ func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusAccepted, agent)
 }
 
-// reportFinding keeps what an agent, or whoever else works on a task, has found.
+// reportFinding stores a finding of an agent, or of another worker on a task.
 func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		AgentID  string          `json:"agent_id"`
@@ -295,7 +295,7 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, kept)
 }
 
-// taskInvalid is the problem of a task, or of what is asked for it, that was refused.
+// taskInvalid is the problem of a refused task, or of a refused call about one.
 func taskInvalid(refused *task.ValidationError) *problem {
 	p := refuse(refused.Field, "%s", refused.Message)
 	p.code = string(refused.Type)

@@ -10,15 +10,15 @@ import (
 	"github.com/continuo-log/continuo/internal/span"
 )
 
-// trace begins the span of a request, below the caller's if it names one by the header traceparent (W3C Trace Context).
+// trace begins the span of a request, as a child of the caller's if the header traceparent (W3C Trace Context) names one.
 func (s *server) trace(r *http.Request) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, traced := span.Start(ctx, s.options.Tracer, r.Method, trace.SpanKindServer, attribute.String(span.HTTPMethod, r.Method))
 	return r.WithContext(ctx), traced
 }
 
-// endTrace ends the span of a request, named by its route. pattern begins with the method, but for requests without a
-// route.
+// endTrace ends the span of a request, named by its route. pattern begins with the method, except for requests without
+// a route.
 func endTrace(traced trace.Span, method, pattern string, status int) {
 	if pattern != "none" {
 		traced.SetName(pattern)

@@ -19,7 +19,7 @@ type shownTurn struct {
 	WaitingFor []callEvent `json:"waiting_for,omitempty"`
 }
 
-// public leaves out what is for the programs that share the store.
+// public removes the fields that are only for the programs that share the store.
 func public(t continuo.Turn) continuo.Turn {
 	t.Owner, t.Fence, t.Fingerprint, t.LeaseUntil, t.LeaseExpired = "", 0, "", time.Time{}, false
 	return t
@@ -84,7 +84,7 @@ func (s *server) getTurn(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, shown)
 }
 
-// shown finds the turn that a path names, and makes what clients see of it, with the calls that it waits for.
+// shown finds the turn that a path names, and converts it to the form for clients, with the calls that it waits for.
 func (s *server) shown(r *http.Request) (conversation continuo.Conversation, found continuo.Turn, shown shownTurn, err error) {
 	conversation, found, err = s.turn(r)
 	shown.Turn = public(found)
@@ -98,8 +98,8 @@ func (s *server) shown(r *http.Request) (conversation continuo.Conversation, fou
 	return conversation, found, shown, err
 }
 
-// turnEvents streams a turn's events from the start or after the one that the client saw last, live or
-// over. A client that has seen the last one already is told to stop asking: 204, as EventSource has it.
+// turnEvents streams a turn's events from the start or after the last one that the client has seen, live or from the
+// log. A client that has received the last one gets 204, which stops an EventSource from reconnecting.
 func (s *server) turnEvents(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "after")
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *server) turnEvents(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// resumeTurn goes on with a turn that failed, and answers as POST /chat does.
+// resumeTurn resumes a turn that failed, and answers as POST /chat does.
 func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request) error {
 	var request struct {
 		Model  string        `json:"model"`
@@ -164,8 +164,8 @@ func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, r, chat, request.Stream, r.PathValue("id"))
 }
 
-// cancelTurn stops a turn: 202 and the turn as it was, since it takes a moment to end. One that has ended
-// already is shown as it is.
+// cancelTurn stops a turn: the answer is 202 with the turn's state before, since it takes a moment to end. A turn that
+// has ended already is shown as it is.
 func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -186,7 +186,8 @@ func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, public(found))
 }
 
-// decide lets a call that waits for a person run, or not: 202 and the turn as it was, without that call.
+// decide approves or denies a call that waits for a person: the answer is 202 with the turn's state before, without
+// that call.
 func (s *server) decide(w http.ResponseWriter, r *http.Request) error {
 	callID, decision, err := s.readDecision(w, r)
 	if err != nil {

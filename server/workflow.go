@@ -11,16 +11,16 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// workflowPattern is what the ids of workflows look like. What does not match is never looked up.
+// workflowPattern is the pattern of the ids of workflows. An id that does not match is never looked up.
 var workflowPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
-// brokenFile is a row for the file of a workflow or a crew that is not right.
+// brokenFile is the row of an invalid file of a workflow or a crew.
 type brokenFile struct {
 	File     string         `json:"file"`
 	Problems []shownProblem `json:"problems"`
 }
 
-// shownProblem is one thing that is wrong with a file. The folder is nobody's business.
+// shownProblem is one error in a file. It does not show the folder.
 type shownProblem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -36,12 +36,12 @@ func shownProblems(problems *workflow.Problems) []shownProblem {
 	return shown
 }
 
-// workflowInvalid is the problem of a workflow whose file is not right.
+// workflowInvalid is the problem of a workflow whose file is invalid.
 func workflowInvalid(problems *workflow.Problems) *problem {
 	return fileInvalid("workflow_invalid", "the workflow's file is not right", problems)
 }
 
-// fileInvalid is the problem of a file that is not right.
+// fileInvalid is the problem of an invalid file.
 func fileInvalid(code, message string, problems *workflow.Problems) *problem {
 	shown := shownProblems(problems)
 	p := &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: code, message: message, details: members("problems", shown)}
@@ -55,7 +55,7 @@ func fileInvalid(code, message string, problems *workflow.Problems) *problem {
 	return p
 }
 
-// splitProblems takes joined errors apart: the problems of files, and what else there is.
+// splitProblems splits joined errors into the problems of files and the rest.
 func splitProblems(err error) (found []*workflow.Problems, rest error) {
 	if problems, ok := err.(*workflow.Problems); ok {
 		return []*workflow.Problems{problems}, nil
@@ -87,7 +87,7 @@ func (s *server) listWorkflows(w http.ResponseWriter, r *http.Request) error {
 	return listFiles(w, rows, err)
 }
 
-// listFiles answers with the rows of files that are right, and behind them those that are not, by the joined error.
+// listFiles answers with the rows of valid files, followed by the invalid ones, which the joined error names.
 func listFiles(w http.ResponseWriter, rows []any, err error) error {
 	broken, err := splitProblems(err)
 	if err != nil {
@@ -101,8 +101,8 @@ func listFiles(w http.ResponseWriter, rows []any, err error) error {
 	return writeJSON(w, http.StatusOK, list[any]{Data: rows})
 }
 
-// showWorkflowSchema shows what editors check workflows' files against. A workflow whose id is schema can be run,
-// but is not shown.
+// showWorkflowSchema shows the JSON Schema that editors check workflows' files against. A workflow whose id is schema
+// can be run, but not shown.
 func (s *server) showWorkflowSchema(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *server) getWorkflow(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, found.Shown())
 }
 
-// workflow finds a workflow, or says which was probably meant.
+// workflow finds a workflow, or suggests the nearest id.
 func (s *server) workflow(id string) (*workflow.Workflow, error) {
 	if !workflowPattern.MatchString(id) {
 		return nil, s.noWorkflow(id)

@@ -17,19 +17,19 @@ import (
 const DefaultURL = "https://api.telegram.org"
 
 const (
-	callTime = 20 * time.Second // that a call may take, the time of a long poll not counted
+	callTime = 20 * time.Second // time limit of a call, without the time of a long poll
 	maxReply = 8 << 20          // bytes of an answer
 	maxBatch = 20               // updates of one answer, each with at most some 100 KB of quoted messages
 )
 
-// client calls the Bot API as one bot. No error of it has the bot's token.
+// client calls the Bot API as one bot. Its errors never contain the bot's token.
 type client struct {
 	http  *http.Client
 	base  string
 	token string
 }
 
-// newClient makes a client that follows no redirects: an error of one would have the URL, and the URL the token.
+// newClient makes a client that follows no redirects: an error of one would contain the URL, and the URL the token.
 func newClient(transport *http.Client, base, token string) client {
 	own := *transport
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -37,25 +37,25 @@ func newClient(transport *http.Client, base, token string) client {
 	return client{http: &own, base: strings.TrimSuffix(base, "/"), token: token}
 }
 
-// apiError is a call that Telegram, or something on the way to it, answered with an error.
+// apiError is an error response to a call, from Telegram or from a proxy before it.
 type apiError struct {
 	Method      string
 	Code        int
 	Description string
-	RetryAfter  time.Duration // of 429; 0 where it was not said
-	MigrateTo   int64         // the id of the supergroup that the chat has become; 0
+	RetryAfter  time.Duration // of 429; 0 where the response does not say
+	MigrateTo   int64         // the id of the supergroup that the chat has become; 0 for none
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s: %d %s", e.Method, e.Code, e.Description) }
 
-// reply is the frame of every answer.
+// reply is the envelope of every response.
 type reply struct {
 	OK          bool            `json:"ok"`
 	Result      json.RawMessage `json:"result"`
 	ErrorCode   int             `json:"error_code"`
 	Description string          `json:"description"`
 	Parameters  struct {
-		RetryAfter      int64 `json:"retry_after"` // s
+		RetryAfter      int64 `json:"retry_after"` // seconds
 		MigrateToChatID int64 `json:"migrate_to_chat_id"`
 	} `json:"parameters"`
 }
@@ -88,10 +88,10 @@ func (c client) call(ctx context.Context, method string, limit time.Duration, pa
 	return c.read(method, response.StatusCode, data, result)
 }
 
-// failed is the error of a call that was not answered. The token is taken out of it, however it came there.
+// failed is the error of a call without a response. The token is removed from it, wherever it occurs.
 func (c client) failed(method string, err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // the outer one says the URL
+		err = outer.Err // the outer error contains the URL
 	}
 	if strings.Contains(err.Error(), c.token) {
 		err = errors.New(c.redact(err.Error()))
@@ -101,7 +101,7 @@ func (c client) failed(method string, err error) error {
 
 func (c client) redact(text string) string { return strings.ReplaceAll(text, c.token, "TOKEN") }
 
-// read reads an answer.
+// read decodes a response.
 func (c client) read(method string, status int, data []byte, result any) error {
 	var r reply
 	if err := json.Unmarshal(data, &r); err != nil || !r.OK && r.ErrorCode == 0 {
@@ -125,7 +125,7 @@ func (c client) read(method string, status int, data []byte, result any) error {
 	return nil
 }
 
-// me asks who the bot is.
+// me fetches the bot's own account.
 func (c client) me(ctx context.Context) (account, error) {
 	var bot account
 	return bot, c.call(ctx, "getMe", callTime, struct{}{}, &bot)
@@ -136,7 +136,7 @@ func (c client) updates(ctx context.Context, offset int64, wait time.Duration) (
 	params := struct {
 		Offset  int64    `json:"offset,omitempty"`
 		Limit   int      `json:"limit"`
-		Timeout int      `json:"timeout"` // s
+		Timeout int      `json:"timeout"` // seconds
 		Allowed []string `json:"allowed_updates"`
 	}{offset, maxBatch, int(wait / time.Second), allowedUpdates()}
 	var raw []json.RawMessage
@@ -153,7 +153,7 @@ func (c client) updates(ctx context.Context, offset int64, wait time.Duration) (
 	return found, nil
 }
 
-// allowedUpdates are the kinds of updates that are asked for.
+// allowedUpdates are the kinds of updates that the bot requests.
 func allowedUpdates() []string { return []string{"message", "edited_message"} }
 
 // outgoing is a message to a chat.
@@ -164,7 +164,7 @@ type outgoing struct {
 	Preview   linkPreview `json:"link_preview_options"`
 }
 
-// linkPreview turns the previews of links off: an answer's links would be opened by Telegram's servers.
+// linkPreview disables the previews of links: for a preview, Telegram's servers would open the links of an answer.
 type linkPreview struct {
 	Disabled bool `json:"is_disabled"`
 }
@@ -177,23 +177,23 @@ func (c client) typing(ctx context.Context, chatID int64) error {
 	return c.call(ctx, "sendChatAction", callTime, map[string]any{"chat_id": chatID, "action": "typing"}, nil)
 }
 
-// setCommands tells Telegram which commands it offers to people of the chat.
+// setCommands sets the commands that Telegram offers to people in the chat.
 func (c client) setCommands(ctx context.Context, chatID int64, offered []offeredCommand) error {
 	return c.call(ctx, "setMyCommands", callTime, map[string]any{
 		"commands": offered, "scope": map[string]any{"type": "chat", "chat_id": chatID},
 	}, nil)
 }
 
-// chat asks for a chat that the bot can see.
+// chat fetches a chat that the bot can see.
 func (c client) chat(ctx context.Context, id int64) (found chat, err error) {
 	return found, c.call(ctx, "getChat", callTime, map[string]any{"chat_id": id}, &found)
 }
 
-// standingIn is how somebody stands in a group: a ChatMember.
+// standingIn is an account's membership in a group: a ChatMember.
 type standingIn struct {
 	Status   string `json:"status"`
-	IsMember bool   `json:"is_member"`         // of who is restricted
-	MaySend  bool   `json:"can_send_messages"` // likewise
+	IsMember bool   `json:"is_member"`         // only of a restricted member
+	MaySend  bool   `json:"can_send_messages"` // only of a restricted member
 }
 
 func (s standingIn) isAdmin() bool { return s.Status == "creator" || s.Status == "administrator" }
@@ -202,14 +202,14 @@ func (s standingIn) isIn() bool {
 }
 func (s standingIn) maySpeak() bool { return s.Status != "restricted" || s.MaySend }
 
-// standing asks how somebody stands in a group.
+// standing fetches an account's membership in a group.
 func (c client) standing(ctx context.Context, chatID, userID int64) (found standingIn, err error) {
 	return found, c.call(ctx, "getChatMember", callTime, map[string]any{"chat_id": chatID, "user_id": userID}, &found)
 }
 
-// webhookInfo is where Telegram posts a bot's updates, and how that goes.
+// webhookInfo is the address to which Telegram posts a bot's updates, and the state of its deliveries.
 type webhookInfo struct {
-	URL       string `json:"url"` // "" for nowhere
+	URL       string `json:"url"` // "" for none
 	Pending   int    `json:"pending_update_count"`
 	LastError string `json:"last_error_message"`
 }
@@ -222,7 +222,7 @@ func (c client) deleteWebhook(ctx context.Context) error {
 	return c.call(ctx, "deleteWebhook", callTime, struct{}{}, nil)
 }
 
-// setWebhook has Telegram post updates to an address, one at a time, so that they keep their order.
+// setWebhook makes Telegram post updates to an address, one at a time, so that they keep their order.
 func (c client) setWebhook(ctx context.Context, address, secret string) error {
 	return c.call(ctx, "setWebhook", callTime, map[string]any{
 		"url": address, "secret_token": secret, "max_connections": 1, "allowed_updates": allowedUpdates(),

@@ -13,18 +13,18 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// bot is a bot that sends. It makes no call before the time that Telegram asked it to wait for.
+// bot is a bot that sends. It makes no call before the end of a delay that Telegram has requested.
 type bot struct {
 	client
 	name string // for the log: the role's, or "listener"
 	log  *slog.Logger
 
 	mu    sync.Mutex
-	until time.Time // no call before
+	until time.Time // no call before this time
 }
 
-// insist makes a call until Telegram has taken or refused it, or ctx is done: what failed for a passing reason is
-// tried again. The error is then an apiError, or ctx's.
+// insist repeats a call until Telegram has accepted or refused it, or ctx is done: temporary failures are retried. The
+// error is then an apiError, or ctx's.
 func (b *bot) insist(ctx context.Context, call func(context.Context) error) error {
 	for failures := 0; ; failures++ {
 		if err := b.pace(ctx); err != nil {
@@ -37,7 +37,7 @@ func (b *bot) insist(ctx context.Context, call func(context.Context) error) erro
 		b.obeyRetryAfter(err)
 		b.log.WarnContext(ctx, "telegram_call_failed", "bot", b.name, "error", err.Error(), "failures", failures+1)
 		if retryAfter(err) > 0 {
-			continue // pace waits
+			continue // pace waits first
 		}
 		if err := backoff.Wait(ctx, after(failures)); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (b *bot) insist(ctx context.Context, call func(context.Context) error) erro
 	}
 }
 
-// pace waits for the time that Telegram asked for.
+// pace waits for the delay that Telegram has requested.
 func (b *bot) pace(ctx context.Context) error {
 	b.mu.Lock()
 	wait := time.Until(b.until)
@@ -56,7 +56,7 @@ func (b *bot) pace(ctx context.Context) error {
 	return backoff.Wait(ctx, wait)
 }
 
-// obeyRetryAfter keeps the time that Telegram asks for in an error.
+// obeyRetryAfter records the delay that Telegram requests in an error.
 func (b *bot) obeyRetryAfter(err error) {
 	wait := retryAfter(err)
 	if wait <= 0 {
@@ -69,11 +69,11 @@ func (b *bot) obeyRetryAfter(err error) {
 	}
 }
 
-// lingerTime is how long a call that is under way may still take when the program is to end: one that is broken off
-// would be made again by the next program, and a message stand twice in the chat.
+// lingerTime is how long a call in progress may continue at shutdown: if it were cancelled, the next process would
+// repeat it, and a message would appear twice in the chat.
 const lingerTime = 3 * time.Second
 
-// lingering makes a call that outlives ctx by a little.
+// lingering makes a call that may outlive ctx by lingerTime.
 func lingering(ctx context.Context, call func(context.Context) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -86,7 +86,8 @@ func lingering(ctx context.Context, call func(context.Context) error) error {
 	return err
 }
 
-// isPassing reports whether the same call may succeed later: it was not answered, Telegram is not well, or asks to wait.
+// isPassing reports whether the same call may succeed later: it had no response, Telegram has a fault, or it requests a
+// delay.
 func isPassing(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -102,19 +103,19 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// isRefusedToken reports whether Telegram knows no bot by the token: 404 is for what has not a token's form.
+// isRefusedToken reports whether Telegram knows no bot with the token: it answers 404 to a malformed token.
 func isRefusedToken(err error) bool {
 	refused, ok := errors.AsType[*apiError](err)
 	return ok && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusNotFound)
 }
 
-// isConflict reports whether another program gets the bot's updates.
+// isConflict reports whether another program receives the bot's updates.
 func isConflict(err error) bool {
 	refused, ok := errors.AsType[*apiError](err)
 	return ok && refused.Code == http.StatusConflict
 }
 
-// isUnreadable reports whether the message's Markdown was refused.
+// isUnreadable reports whether Telegram cannot parse the message's Markdown.
 func isUnreadable(err error) bool {
 	refused, ok := errors.AsType[*apiError](err)
 	return ok && refused.Code == http.StatusBadRequest && strings.Contains(refused.Description, "can't parse entities")
@@ -125,7 +126,7 @@ const (
 	maxWait   = 30 * time.Second
 )
 
-// after is how long to wait after so many failures before: it doubles up to maxWait, and a half of it is drawn.
+// after is the delay after a number of failures: it doubles up to maxWait, and half of it is random.
 func after(failures int) time.Duration {
 	whole := backoff.Doubled(firstWait, maxWait, failures+1)
 	return whole/2 + rand.N(whole/2) //nolint:gosec // spreads callers, hides nothing

@@ -10,31 +10,31 @@ import (
 	"slices"
 )
 
-// Report is what Telegram says of a chat and of the bots that are to speak in it.
+// Report is what Telegram reports about a chat and about the bots that are to speak in it.
 type Report struct {
 	// Chat is its title, and ChatType private, group, supergroup or channel; "" where the listener cannot see it.
 	Chat, ChatType string
-	// Bots are the listener, which has no role, and then those of roles by their names.
+	// Bots are the listener, which has no role, and then the bots of roles, sorted by role.
 	Bots []BotReport
-	// Findings are what is wrong, and what to do about it.
+	// Findings are the faults, with how to fix them.
 	Findings []Finding
 }
 
 // BotReport is a bot that Telegram knows.
 type BotReport struct {
-	Role     string // "" of the listener
+	Role     string // "" for the listener
 	Username string
 }
 
-// Finding is something that keeps a front end from working, or a part of it.
+// Finding is a fault that disables a front end, or a part of it.
 type Finding struct {
-	// Fatal says that the chat would not be heard, or nothing said in it.
+	// Fatal says that the front end could receive nothing from the chat, or send nothing to it.
 	Fatal bool
-	Text  string // for people
+	Text  string // for people to read
 }
 
-// Check asks Telegram about the bots and the chat of a front end, and changes nothing. The error is one of options, or
-// ctx's; what Telegram says is in the report.
+// Check asks Telegram about the bots and the chat of a front end, and changes nothing. The error is about options, or
+// is ctx's; all that Telegram says is in the report.
 func Check(ctx context.Context, options Options) (*Report, error) {
 	f, err := New(nil, options)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *checking) find(fatal bool, format string, args ...any) {
 	c.report.Findings = append(c.report.Findings, Finding{fatal, fmt.Sprintf(format, args...)})
 }
 
-// bot finds out who a bot is.
+// bot fetches a bot's account.
 func (c *checking) bot(ctx context.Context, b *bot, role string) (me account, ok bool) {
 	me, err := b.me(ctx)
 	name := "the listener"
@@ -81,7 +81,7 @@ func (c *checking) bot(ctx context.Context, b *bot, role string) (me account, ok
 	return me, err == nil
 }
 
-// chat looks whether the listener hears the chat, and may speak in it.
+// chat checks whether the listener receives the chat's messages, and may write in it.
 func (c *checking) chat(ctx context.Context, me account) {
 	id := c.options.ChatID
 	found, err := c.listener.chat(ctx, id)
@@ -117,10 +117,10 @@ func (c *checking) chat(ctx context.Context, me account) {
 	}
 }
 
-// roleIn looks whether a role's bot may speak in the chat.
+// roleIn checks whether a role's bot may write in the chat.
 func (c *checking) roleIn(ctx context.Context, b *bot, role string, me account) {
 	if c.report.ChatType == "" {
-		return // nothing more can be told
+		return // nothing more can be checked
 	}
 	if c.report.ChatType == "private" {
 		if _, err := b.chat(ctx, c.options.ChatID); err != nil {
@@ -130,7 +130,7 @@ func (c *checking) roleIn(ctx context.Context, b *bot, role string, me account) 
 	}
 	standing, err := b.standing(ctx, c.options.ChatID, me.ID)
 	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code < http.StatusInternalServerError && refused.Code != http.StatusTooManyRequests {
-		standing, err = standingIn{}, nil // it sees no such chat
+		standing, err = standingIn{}, nil // the bot cannot see the chat
 	}
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (c *checking) roleIn(ctx context.Context, b *bot, role string, me account) 
 	}
 }
 
-// webhook looks where Telegram posts what people write.
+// webhook checks where Telegram posts the updates.
 func (c *checking) webhook(ctx context.Context) {
 	hook, err := c.listener.webhook(ctx)
 	want := ""

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// command is a message that is meant for the bot itself.
+// command is a message that is addressed to the bot itself.
 type command struct {
-	name     string // in small letters, without the slash
-	bot      string // whose name stood behind it; "" for none
+	name     string // in lower case, without the slash
+	bot      string // the bot's name after the command; "" for none
 	argument string
 }
 
-// offeredCommand is a command as Telegram offers it to people.
+// offeredCommand is a command as Telegram shows it to people.
 type offeredCommand struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
@@ -38,7 +38,7 @@ func offeredCommands() []offeredCommand {
 
 var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+|$)`)
 
-// parseCommand reads a command; ok is false for any other text, such as a path.
+// parseCommand parses a command; ok is false for any other text, such as a path.
 func parseCommand(text string) (c command, ok bool) {
 	found := commandForm.FindStringSubmatch(text)
 	if found == nil {
@@ -47,8 +47,8 @@ func parseCommand(text string) (c command, ok bool) {
 	return command{name: strings.ToLower(found[1]), bot: found[2], argument: strings.TrimSpace(text[len(found[0]):])}, true
 }
 
-// overtakes reports whether an update is a command that is carried out although an earlier message could not be handed
-// in yet: one that reads, or stops what may be in the way.
+// overtakes reports whether an update is a command that runs even if an earlier message is still waiting to be
+// recorded: a command that only reads, or that stops the work that may be blocking.
 func (f *FrontEnd) overtakes(u update) bool {
 	if u.Message == nil || u.Message.Chat.ID != f.options.ChatID || u.Message.isBots() || u.Message.Forward != nil {
 		return false
@@ -57,8 +57,8 @@ func (f *FrontEnd) overtakes(u update) bool {
 	return ok && slices.Contains([]string{"stop", "status", "roles", "context", "start", "help"}, c.name)
 }
 
-// settle does what is left of a command that has overtaken others, now that those are handled: what was written before
-// a stop is stopped too, without a second reply.
+// settle finishes a command that has overtaken messages, once those are handled: a stop also stops the work on messages
+// that were written before it, without a second reply.
 func (f *FrontEnd) settle(ctx context.Context, u update) error {
 	if c, _ := parseCommand(u.Message.Text); c.name != "stop" || c.bot != "" && !strings.EqualFold(c.bot, f.username) {
 		return nil
@@ -70,7 +70,7 @@ func (f *FrontEnd) settle(ctx context.Context, u update) error {
 	return err
 }
 
-// command carries a command out. Those of other bots are ignored.
+// command executes a command. Commands for other bots are ignored.
 func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 	if c.bot != "" && !strings.EqualFold(c.bot, f.username) {
 		return nil
@@ -97,12 +97,12 @@ func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 	}
 }
 
-// unkeyed is a change that comes to the same when it is made again.
+// unkeyed is an idempotent change, which needs no key.
 func unkeyed(do func(context.Context) (string, error)) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, _ string) (string, error) { return do(ctx) }
 }
 
-// change does what a command asks for, once for its update, and says what came of it.
+// change executes a command that changes something, once per update, and replies with the result.
 func (f *FrontEnd) change(ctx context.Context, u update, do func(context.Context, string) (string, error)) error {
 	said, err := do(ctx, f.key(u))
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
@@ -114,7 +114,7 @@ func (f *FrontEnd) change(ctx context.Context, u update, do func(context.Context
 	return f.tell(ctx, said)
 }
 
-// show tells what a command reads. A failure is told too: the person asks again if it matters.
+// show replies with what a command reads. A failure is reported too: the person can send the command again.
 func (f *FrontEnd) show(ctx context.Context, read func(context.Context) (string, error)) error {
 	bounded, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -142,11 +142,11 @@ func (f *FrontEnd) showContext(ctx context.Context, role string) error {
 	})
 }
 
-// contextMessages is how many messages a role's context takes in the chat at most: a long one would hold up what is
-// said for minutes.
+// contextMessages is the most messages that a role's context takes in the chat: a long one would delay the roles'
+// answers for minutes.
 const contextMessages = 2
 
-// newest is the end of a text that is too long for the chat, with a line that says so.
+// newest returns the end of a text that is too long for the chat, with a line that says so.
 func (f *FrontEnd) newest(text string) string {
 	room := contextMessages * f.options.MaxMessageLength * 3 / 4
 	start := len(text)
@@ -167,7 +167,7 @@ func (f *FrontEnd) newest(text string) string {
 	return fmt.Sprintf("The newest %d of %d characters; continuo crew context shows all.\n\n%s", utf8.RuneCountInString(end), utf8.RuneCountInString(text), end)
 }
 
-// help lists the commands, behind a complaint if there is one.
+// help lists the commands, after a complaint if there is one.
 func help(complaint string) string {
 	var b strings.Builder
 	if complaint != "" {

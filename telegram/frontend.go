@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// Options says which bots speak for a crew, and where.
+// Options are the chat of a crew, and the bots that speak there.
 type Options struct {
-	// Token is the listener bot's.
+	// Token is the listener bot's token.
 	Token string
-	// RoleTokens are those of the bots of roles, by role. A role without one is spoken for by the listener.
+	// RoleTokens are the tokens of the roles' bots, by role. The listener sends the answers of a role without one.
 	RoleTokens map[string]string
-	// DisplayNames are what people call the roles, by role. Replies to a role are told to the crew under its name.
+	// DisplayNames are the roles' names for people, by role. The crew sees a reply to a role under that name.
 	DisplayNames map[string]string
-	// ChatID is the one chat that is listened to.
+	// ChatID is the only chat that the listener reads.
 	ChatID int64
-	// MaxMessageLength is how long a message is at most, in UTF-16 units: 100 to 4096. Default 4096.
+	// MaxMessageLength is the longest message, in UTF-16 units: 100 to 4096. Default 4096.
 	MaxMessageLength int
-	// PollTime is how long Telegram holds a question for updates open: 1 to 50 s, in whole seconds. Default 30 s.
+	// PollTime is how long Telegram holds a long poll for updates open: 1 to 50 s, in whole seconds. Default 30 s.
 	PollTime time.Duration
-	// Webhook has Telegram post updates to [FrontEnd.Handler], in the place of long polling. Default nil.
+	// Webhook makes Telegram post updates to [FrontEnd.Handler], instead of long polling. Default nil.
 	Webhook *Webhook
-	// URL is that of the Bot API. Default [DefaultURL].
+	// URL is the address of the Bot API. Default [DefaultURL].
 	URL string
-	// HTTP makes the calls. Its time limit and its policy for redirects are not used. Default [http.DefaultClient].
+	// HTTP is the client for all calls. Its timeout and its redirect policy are not used. Default [http.DefaultClient].
 	HTTP *http.Client
-	// Log is told of what goes wrong, without texts and tokens. Default none.
+	// Log receives failures, without texts and tokens. Default none.
 	Log *slog.Logger
 }
 
-// Webhook says where Telegram posts updates to.
+// Webhook is the address to which Telegram posts updates.
 type Webhook struct {
-	URL string // https, as the world sees the handler
-	// Secret is what Telegram has to send with each update: 1 to 256 letters, digits, _ and -.
+	URL string // https, the handler's public address
+	// Secret is the token that Telegram has to send with each update: 1 to 256 letters, digits, _ and -.
 	Secret string
 }
 
@@ -55,12 +55,12 @@ type FrontEnd struct {
 
 	ready    atomic.Bool   // username is set
 	username string        // the listener's
-	handling chan struct{} // has room for one: who handles an update
+	handling chan struct{} // has a capacity of one: the handler of an update holds it
 
-	// Of who handles an update.
+	// Guarded by handling.
 	ignored map[int64]bool // chats
-	album   string         // the newest one that was refused
-	movedTo int64          // the supergroup that the chat has become; 0
+	album   string         // the newest album that was refused
+	movedTo int64          // the supergroup that the chat has become; 0 for none
 }
 
 var (
@@ -68,7 +68,7 @@ var (
 	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
-// New makes a front end. Nothing is called before [FrontEnd.Run].
+// New makes a front end. It makes no calls before [FrontEnd.Run].
 func New(crew Crew, options Options) (*FrontEnd, error) {
 	options.URL = cmp.Or(options.URL, DefaultURL)
 	options.MaxMessageLength = cmp.Or(options.MaxMessageLength, maxUnits)
@@ -125,10 +125,10 @@ func (o Options) check() error {
 	return nil
 }
 
-// Run listens and sends until ctx is done, for which the error is nil, or Telegram refuses the listener's token. It is
-// run once. Of several processes with one store any takes what Telegram posts to a webhook, and one polls and sends; see
-// Crew.RunExclusive. Another program with the same token and a store of its own stands by for as long as Telegram prefers the
-// other.
+// Run receives and sends until ctx is done, for which the error is nil, or Telegram refuses the listener's token. It
+// may be called once. Of several processes with one store, any receives what Telegram posts to a webhook, and one polls
+// and sends; see Crew.RunExclusive. If another program uses the same token with a store of its own, this one waits for
+// as long as Telegram prefers the other.
 func (f *FrontEnd) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return ended(ctx, err)
@@ -140,7 +140,7 @@ func (f *FrontEnd) Run(ctx context.Context) error {
 	return ended(ctx, f.crew.RunExclusive(ctx, work))
 }
 
-// ended is what Run returns.
+// ended converts an error into the result of Run.
 func ended(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -152,7 +152,7 @@ func ended(ctx context.Context, err error) error {
 	}
 }
 
-// begin asks Telegram who the listener is and says how it wants its updates.
+// begin fetches the listener's account and sets how Telegram delivers its updates.
 func (f *FrontEnd) begin(ctx context.Context) error {
 	err := f.listener.insist(ctx, func(ctx context.Context) error {
 		me, err := f.listener.me(ctx)
@@ -162,7 +162,7 @@ func (f *FrontEnd) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.listener.setCommands(ctx, f.options.ChatID, offeredCommands()); err != nil { // a nicety
+	if err := f.listener.setCommands(ctx, f.options.ChatID, offeredCommands()); err != nil { // optional
 		f.listener.obeyRetryAfter(err)
 		f.log.WarnContext(ctx, "telegram_commands_not_set", "error", err.Error())
 	}

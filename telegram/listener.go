@@ -8,11 +8,12 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// standBy is how long to leave the bot's updates to another program that gets them, and as much again at most.
+// standBy is how long to leave the bot's updates to another program that receives them; up to as much again is added at
+// random.
 const standBy = 5 * time.Second
 
-// poll takes updates and sends answers for as long as no other program gets the bot's updates. While one does, nothing
-// is sent: that one sends.
+// poll receives updates and sends answers while no other program receives the bot's updates. While another does, it
+// sends nothing: that program sends.
 func (f *FrontEnd) poll(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -46,19 +47,19 @@ func (f *FrontEnd) poll(ctx context.Context) error {
 	}
 }
 
-// polling is how far long polling is.
+// polling is the state of long polling.
 type polling struct {
 	frontEnd *FrontEnd
-	// offset confirms the updates before it; 0 none. It goes back to 0 when they are known to be confirmed: after a
-	// silent week Telegram counts on from anywhere, and an offset above that would confirm what was never seen.
+	// offset confirms the updates before it; 0 none. It returns to 0 when they are known to be confirmed: after a week
+	// without updates Telegram continues with any id, and a higher offset would confirm updates that were never received.
 	offset   int64
-	wait     time.Duration // that Telegram holds the next question open; 0 at first, to see soon who gets the updates
-	failures int           // of the newest questions
-	held     int           // how often the first update that is not confirmed has failed
+	wait     time.Duration // how long Telegram holds the next poll open; 0 at first, to see soon which program receives the updates
+	failures int           // of the newest polls
+	held     int           // how often the first unconfirmed update has failed
 	overtook map[int64]bool
 }
 
-// next asks for updates. An answer without any that comes at once is not one of a long poll, and is waited after.
+// next polls for updates. After an empty response that comes at once, which no long poll gives, it waits.
 func (p *polling) next(ctx context.Context) ([]update, error) {
 	listener := p.frontEnd.listener
 	if err := listener.pace(ctx); err != nil {
@@ -72,9 +73,8 @@ func (p *polling) next(ctx context.Context) ([]update, error) {
 	return updates, err
 }
 
-// take handles updates, in their order, and has them confirmed by the next question. One that cannot be handled comes
-// again with that, and with it what was written since: of what waits behind it only commands that may overtake it are
-// carried out.
+// take handles updates in order; the next poll confirms them. An update that cannot be handled comes again with the
+// next poll, together with newer ones: of those behind it, only commands that may overtake it run.
 func (p *polling) take(ctx context.Context, updates []update) error {
 	p.failures, p.wait = 0, p.frontEnd.options.PollTime
 	if len(updates) == 0 {
@@ -100,7 +100,7 @@ func (p *polling) take(ctx context.Context, updates []update) error {
 // tellAfter is how often an update is tried before the person is told that it waits: it takes about two seconds.
 const tellAfter = 3
 
-// hold leaves an update that failed for the next question, and waits.
+// hold leaves a failed update for the next poll, and waits.
 func (p *polling) hold(ctx context.Context, u update, failure error, behind []update) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -109,7 +109,7 @@ func (p *polling) hold(ctx context.Context, u update, failure error, behind []up
 	p.held++
 	f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", failure.Error(), "failures", p.held)
 	if p.held == tellAfter {
-		_ = f.tell(ctx, saidWaits) // a nicety
+		_ = f.tell(ctx, saidWaits) // optional
 	}
 	for _, later := range behind {
 		if f.overtakes(later) && !p.overtook[later.ID] && f.one(ctx, later) == nil {

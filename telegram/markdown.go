@@ -18,8 +18,8 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// markdown reads what models write: CommonMark with strikethrough. HTML is text, and so are definitions of links, which
-// would not be shown otherwise. Tables are read here (table.go): a table of GitHub's leaves cells out.
+// markdown parses models' text: CommonMark with strikethrough. HTML is text, and so are link definitions, which would
+// otherwise not be shown. Tables are parsed in table.go: the parser for GitHub's tables drops cells.
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(
 		util.Prioritized(parser.NewSetextHeadingParser(), 100),
@@ -35,7 +35,7 @@ var markdown = parser.NewParser(
 	parser.WithInlineParsers(inlineParsers()...),
 )
 
-// inlineMarkdown reads one paragraph, whatever its lines begin with.
+// inlineMarkdown parses one paragraph, without block syntax.
 var inlineMarkdown = parser.NewParser(
 	parser.WithBlockParsers(util.Prioritized(parser.NewParagraphParser(), 1000)), parser.WithInlineParsers(inlineParsers()...),
 )
@@ -51,7 +51,8 @@ func inlineParsers() []util.PrioritizedValue {
 	}
 }
 
-// asterisks reads those between two digits as text: a product or a power, which as emphasis would lose its sign.
+// asterisks treats asterisks between two digits as text: they are a product or a power, which would lose its operator
+// as emphasis.
 type asterisks struct{}
 
 func (asterisks) Trigger() []byte { return []byte{'*'} }
@@ -66,7 +67,7 @@ func (asterisks) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node
 	return ast.NewTextSegment(segment.WithStop(segment.Start + n))
 }
 
-// scan reads a model's Markdown. URLs of links take at most a quarter of limit.
+// scan parses a model's Markdown. URLs of links take at most a quarter of limit.
 func scan(source string, limit int) (spans []span) {
 	separator := ""
 	for _, piece := range cutPieces(clean(source)) {
@@ -81,7 +82,7 @@ func scan(source string, limit int) (spans []span) {
 	return spans
 }
 
-// join puts two pieces together. One that goes on within a block of code lengthens the block.
+// join concatenates two pieces. A piece that continues a block of code extends the block.
 func join(spans []span, separator string, next []span, inBlock bool) []span {
 	last := len(spans) - 1
 	if inBlock && last >= 0 && len(next) > 0 && spans[last].kind == spanBlock && spans[last].style == next[0].style {
@@ -95,10 +96,10 @@ func join(spans []span, separator string, next []span, inBlock bool) []span {
 	return append(appendSpan(spans, next[0].style, next[0].text), next[1:]...)
 }
 
-// renderer makes spans of a document.
+// renderer converts a document to spans.
 type renderer struct {
 	source []byte
-	maxURL int // units
+	maxURL int // UTF-16 units
 	spans  []span
 	style  style
 	indent string // of lines in a list
@@ -106,7 +107,7 @@ type renderer struct {
 
 func (r *renderer) write(words string) { r.spans = appendSpan(r.spans, r.style, words) }
 
-// as renders with a style that is changed.
+// as renders with a modified style.
 func (r *renderer) as(change func(*style), render func()) {
 	before := r.style
 	change(&r.style)
@@ -114,7 +115,7 @@ func (r *renderer) as(change func(*style), render func()) {
 	r.style = before
 }
 
-// blocks renders the blocks within a node. The first one begins where the text is.
+// blocks renders the blocks within a node. The first one begins at the current position.
 func (r *renderer) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n != parent.FirstChild() {
@@ -152,7 +153,7 @@ func (r *renderer) block(n ast.Node) {
 	}
 }
 
-// list renders a list: its items are blocks behind a mark or a number.
+// list renders a list: each item's blocks follow a mark or a number.
 func (r *renderer) list(list *ast.List) {
 	number, outer := list.Start, r.indent
 	for item := list.FirstChild(); item != nil; item = item.NextSibling() {
@@ -174,7 +175,7 @@ func (r *renderer) list(list *ast.List) {
 	}
 }
 
-// firstOf is the first block of an item; the item itself where there is none.
+// firstOf returns the first block of an item, or the item itself if it has none.
 func firstOf(item ast.Node) ast.Node {
 	if first := item.FirstChild(); first != nil {
 		return first
@@ -182,7 +183,7 @@ func firstOf(item ast.Node) ast.Node {
 	return item
 }
 
-// paragraph renders text, or the lines before a table and the table.
+// paragraph renders text, and a table with the lines before it.
 func (r *renderer) paragraph(n ast.Node) {
 	lines := strings.Split(linesOf(n, r.source), "\n")
 	header := tableHeader(lines)
@@ -215,10 +216,10 @@ func linesOf(n ast.Node, source []byte) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// language is what a block of code may be marked with.
+// language matches the language names that a block of code may have.
 var language = regexp.MustCompile(`^[A-Za-z0-9_+#.-]{1,32}$`)
 
-// code renders a block of code. Blocks stand in no quote, for Telegram shows none there.
+// code renders a block of code, never inside a quote: Telegram shows none there.
 func (r *renderer) code(code, name string) {
 	if plaintext.IsBlank(code) {
 		return
@@ -229,7 +230,7 @@ func (r *renderer) code(code, name string) {
 	r.spans = append(r.spans, span{style{kind: spanBlock, language: name}, code})
 }
 
-// inlines renders what a node has within its lines.
+// inlines renders a node's inline content.
 func (r *renderer) inlines(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		r.inline(n)
@@ -270,7 +271,7 @@ func (r *renderer) text(n *ast.Text) {
 	}
 }
 
-// codeSpan renders code within a line. In a link it is text, for Telegram knows no code there.
+// codeSpan renders inline code. In a link it is text: Telegram supports no code there.
 func (r *renderer) codeSpan(n *ast.CodeSpan) {
 	var b strings.Builder
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -286,7 +287,7 @@ func (r *renderer) codeSpan(n *ast.CodeSpan) {
 	r.as(func(s *style) { *s = style{kind: spanCode} }, func() { r.write(code) })
 }
 
-// link renders a link or an image. Where Telegram would not follow the URL, it stands behind the text.
+// link renders a link or an image. A URL that Telegram would not link follows the text.
 func (r *renderer) link(n ast.Node, to string) {
 	to = string(util.UnescapePunctuations([]byte(to)))
 	usable := r.style.link == "" && canFollow(to) && countUnits(urlEscaper.Replace(to)) <= r.maxURL
@@ -306,14 +307,14 @@ func (r *renderer) link(n ast.Node, to string) {
 	}
 }
 
-// add appends spans that keep their style.
+// add appends spans with their own style.
 func (r *renderer) add(spans []span) {
 	for _, s := range spans {
 		r.spans = appendSpan(r.spans, s.style, s.text)
 	}
 }
 
-// canFollow reports whether Telegram makes a link of a URL.
+// canFollow reports whether Telegram makes a URL a link.
 func canFollow(to string) bool {
 	parsed, err := url.Parse(to)
 	return err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http") && parsed.Host != "" && !strings.ContainsAny(to, " \n\t")

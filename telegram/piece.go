@@ -6,22 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxPiece is how many bytes of Markdown are read at once. The time for reading grows with the square of the nesting
-// that signs without sense make ("[[[[", ">>>>"), so that longer texts are read piece by piece.
+// maxPiece is how many bytes of Markdown are parsed at once. The time for parsing grows with the square of the nesting
+// of meaningless marks ("[[[[", ">>>>"), so longer texts are parsed piece by piece.
 const maxPiece = 8 << 10
 
-// piece is a part of a text that is read by itself.
+// piece is a part of a text that is parsed by itself.
 type piece struct {
 	text   string
-	fence  string // the line that begins the block of code in which the piece begins; ""
-	behind string // the line feeds behind it
+	fence  string // the fence line of the block of code that the piece begins in; "" for none
+	behind string // the line feeds after it
 }
 
-// fenceLine begins or ends a block of code.
+// fenceLine matches the first or last line of a block of code.
 var fenceLine = regexp.MustCompile("^\\s*(```+[^`]*|~~~+.*)$")
 
-// cutPieces cuts a text before paragraphs that begin at the margin and in no block of code, else between lines, else
-// within a line.
+// cutPieces cuts a text before unindented paragraphs outside of blocks of code, else between lines, else within a line.
 func cutPieces(text string) (pieces []piece) {
 	c := cutter{text: text}
 	for end := 0; end < len(text); {
@@ -39,15 +38,15 @@ func cutPieces(text string) (pieces []piece) {
 	return append(c.pieces, c.piece(len(text)))
 }
 
-// cutter goes over the lines of a text.
+// cutter iterates over the lines of a text.
 type cutter struct {
 	text   string
 	pieces []piece
 	start  int    // of the piece
-	within string // the fence of the block of code that it begins in
-	fence  string // that of the block of code that the lines are in now; ""
-	best   int    // the newest place for a good cut
-	blank  bool   // the line before says nothing
+	within string // the fence of the block of code that the piece begins in
+	fence  string // the fence of the block of code of the current line; "" for none
+	best   int    // the newest good position for a cut
+	blank  bool   // the line before is blank
 }
 
 func (c *cutter) line(begin int, line string) {
@@ -64,7 +63,7 @@ func (c *cutter) line(begin int, line string) {
 	}
 }
 
-// cut ends the piece at the best place up to the line that begins at a place, or within that line where it is too long.
+// cut ends the piece at the best position up to the start of a line, or within that line if it is too long.
 func (c *cutter) cut(line int) {
 	at, within := c.best, ""
 	if at <= c.start {

@@ -9,10 +9,10 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// origin says who wrote a forwarded message first: a MessageOrigin.
+// origin is the original sender of a forwarded message: a MessageOrigin.
 type origin struct {
 	User     *account `json:"sender_user"`
-	UserName string   `json:"sender_user_name"` // of who hides the account
+	UserName string   `json:"sender_user_name"` // of an account that is hidden
 	Sender   *chat    `json:"sender_chat"`      // a group, for an anonymous administrator
 	Channel  *chat    `json:"chat"`
 }
@@ -27,24 +27,24 @@ type elsewhere struct {
 	Origin origin `json:"origin"`
 }
 
-// entity is a part of a message that is shown in a way of its own, in UTF-16 units.
+// entity is a part of a message with its own formatting, in UTF-16 units.
 type entity struct {
 	Type   string `json:"type"`
 	Offset int    `json:"offset"`
 	Length int    `json:"length"`
 }
 
-// The lines that introduce words of somebody else. Each is followed by those words, each line behind a ">".
+// The headers of quoted text. The text follows a header, each line with a ">" before it.
 const (
 	repliesTo     = "[replies to "
 	forwardedFrom = "[forwarded from "
 )
 
-// maxQuoted is how many characters of a message are repeated in a reply to it.
+// maxQuoted is how many characters of a message a reply to it repeats.
 const maxQuoted = 300
 
-// told is a message as the roles are told it: with the words that it replies to, or under the name of who wrote what is
-// forwarded. What the person typed cannot pass for either: such lines get a backslash.
+// told formats a message for the roles: with the text that it replies to, or under the name of the original sender of a
+// forwarded message. The person's own lines that look like such headers get a backslash.
 func (f *FrontEnd) told(m *message, text string) string {
 	if m.Forward != nil {
 		return forwardedFrom + m.Forward.name() + "]\n" + quote(text)
@@ -60,13 +60,13 @@ func (f *FrontEnd) told(m *message, text string) string {
 	return header + escapeHeaders(text, true)
 }
 
-// repliedTo says who wrote the message that m answers, and the words of it that matter; ok is false for no reply.
+// repliedTo returns the writer of the message that m answers, and its relevant text; ok is false if m is no reply.
 func (f *FrontEnd) repliedTo(m *message) (who, words string, ok bool) {
 	switch replied := m.ReplyTo; {
 	case replied != nil:
 		who, words = f.writer(replied)
 		if words == "" && !replied.has() && m.Quote == nil {
-			return "", "", false // Telegram's own, such as the beginning of a topic
+			return "", "", false // Telegram's service message, such as the beginning of a topic
 		}
 	case m.External != nil:
 		who = m.External.Origin.name()
@@ -79,7 +79,8 @@ func (f *FrontEnd) repliedTo(m *message) (who, words string, ok bool) {
 	return who, words, true
 }
 
-// writer says who wrote a message, and what. A role's answer is the role's, whichever bot has sent it.
+// writer returns the writer of a message, and its text. For a role's answer the writer is the role, whichever bot has
+// sent it.
 func (f *FrontEnd) writer(m *message) (who, words string) {
 	words = cmp.Or(m.Text, m.Caption)
 	switch {
@@ -93,8 +94,8 @@ func (f *FrontEnd) writer(m *message) (who, words string) {
 	}
 }
 
-// roleOf returns the display name of the role whose answer a bot has sent, and the answer without that name above it.
-// The name is "" where it cannot be told, as for a later part of an answer that the listener has sent.
+// roleOf returns the display name of the role whose answer a bot has sent, and the answer without the name above it.
+// The name is "" where it cannot be determined, as for a later part of an answer that the listener has sent.
 func (f *FrontEnd) roleOf(m *message) (name, words string) {
 	header, rest, _ := strings.Cut(m.Text, "\n")
 	isHeader := slices.Contains(m.Entities, entity{"underline", 0, countUnits(header)})
@@ -111,7 +112,7 @@ func (f *FrontEnd) roleOf(m *message) (name, words string) {
 	return name, cmp.Or(m.Text, m.Caption)
 }
 
-// name is who wrote a forwarded message first.
+// name is the name of a forwarded message's original sender.
 func (o *origin) name() string {
 	switch {
 	case o.User != nil && o.User.IsBot:
@@ -128,7 +129,7 @@ func (o *origin) name() string {
 	return "User"
 }
 
-// inBrackets is a name behind what it names, without what could end the header that it stands in; "" for no name.
+// inBrackets formats a name in brackets, without characters that could end the header around it; "" for no name.
 func inBrackets(name string) string {
 	name = oneLine(strings.Map(func(r rune) rune {
 		switch {
@@ -145,10 +146,10 @@ func inBrackets(name string) string {
 	return " (" + name + ")"
 }
 
-// quote puts a ">" before each line.
+// quote puts "> " before each line.
 func quote(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") }
 
-// shorten cuts a text to so many characters.
+// shorten truncates a text to a number of characters.
 func shorten(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -156,8 +157,8 @@ func shorten(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
 }
 
-// escapeHeaders puts a backslash before the lines of a person that read like a header of ours and, behind a quote, before
-// those that would lengthen it.
+// escapeHeaders puts a backslash before the person's lines that look like one of our headers and, after a quote, before
+// those that would extend it.
 func escapeHeaders(text string, behindQuote bool) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -170,8 +171,8 @@ func escapeHeaders(text string, behindQuote bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// looksLikeHeader reports whether a line could be taken for one that introduces words of somebody else, whatever its
-// letters, blanks and brackets are, and whatever marks stand before it.
+// looksLikeHeader reports whether a line could be taken for a header of quoted text, regardless of the form of its
+// letters, spaces and brackets, and of leading marks.
 func looksLikeHeader(line string) bool {
 	line = plaintext.TrimInvisible(line, "\\*_#>~`")
 	first, _ := utf8.DecodeRuneInString(line)
@@ -182,7 +183,7 @@ func looksLikeHeader(line string) bool {
 	return strings.HasPrefix(head, "repliesto") || head == "forwardedfrom"
 }
 
-// lettersOf are the first letters of a line, as they look at a glance.
+// lettersOf returns the first letters of a line in the form that they look like.
 func lettersOf(line string, most int) string {
 	var head strings.Builder
 	for _, r := range line {

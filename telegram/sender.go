@@ -16,7 +16,7 @@ type delivering struct {
 	done   chan struct{}
 }
 
-// startDelivering sends answers until it is stopped. fail is told when Telegram refuses the listener's token.
+// startDelivering sends answers until it is stopped. It calls fail when Telegram refuses the listener's token.
 func (f *FrontEnd) startDelivering(ctx context.Context, fail context.CancelCauseFunc) *delivering {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &delivering{cancel, make(chan struct{})}
@@ -29,7 +29,7 @@ func (f *FrontEnd) startDelivering(ctx context.Context, fail context.CancelCause
 	return d
 }
 
-// stop ends it, and returns when it has ended; nil is no delivering.
+// stop stops sending and waits until it has ended; d may be nil.
 func (d *delivering) stop() {
 	if d != nil {
 		d.cancel()
@@ -37,7 +37,8 @@ func (d *delivering) stop() {
 	}
 }
 
-// deliver sends what the crew says, from where it was left, until ctx is done or Telegram refuses the listener's token.
+// deliver sends the crew's events from the stored position on, until ctx is done or Telegram refuses the listener's
+// token.
 func (f *FrontEnd) deliver(ctx context.Context) error {
 	for failures := 0; ; failures++ {
 		began := time.Now()
@@ -82,7 +83,7 @@ func (f *FrontEnd) follow(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sendEvent sends what is left of an event, one part after the other, and returns how far that is.
+// sendEvent sends the remaining parts of an event, one after the other, and returns the new position.
 func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Delivery) (Delivery, error) {
 	parts := f.parts(event)
 	if len(parts) == 0 {
@@ -99,7 +100,7 @@ func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Deliver
 			return delivered, err
 		}
 	}
-	if delivered.Parts < len(parts) { // it has more where the limit has changed
+	if delivered.Parts < len(parts) { // it has more if the limit has changed
 		if _, err := f.speak(ctx, by, parts[len(parts)-1]); err != nil {
 			return delivered, err
 		}
@@ -108,7 +109,7 @@ func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Deliver
 	return delivered, f.note(ctx, delivered)
 }
 
-// parts are the messages of an event; none for what is not shown.
+// parts are the messages of an event; none for an event that is not shown.
 func (f *FrontEnd) parts(event Event) []part {
 	name := cmp.Or(event.DisplayName, event.Role)
 	switch event.Kind {
@@ -127,7 +128,7 @@ func (f *FrontEnd) parts(event Event) []part {
 	}
 }
 
-// voice is the bot that says an event: a role's own says nothing but its answers.
+// voice returns the bot that sends an event: a role's own bot sends only the role's answers.
 func (f *FrontEnd) voice(event Event) *bot {
 	if event.Kind == EventAnswer || event.Kind == EventSpeaking {
 		return cmp.Or(f.roles[event.Role], f.listener)
@@ -135,7 +136,7 @@ func (f *FrontEnd) voice(event Event) *bot {
 	return f.listener
 }
 
-// note keeps how far the front end is, until it is stored or ctx is done.
+// note stores the position until it succeeds or ctx is done.
 func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
 	for failures := 0; ; failures++ {
 		err := lingering(ctx, func(ctx context.Context) error { return f.crew.SetDelivered(ctx, delivered) })
@@ -149,7 +150,8 @@ func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
 	}
 }
 
-// speak sends a part by a bot, or by the listener where Telegram refuses it that bot, and returns who says the rest.
+// speak sends a part with a bot, or with the listener if Telegram refuses that bot, and returns the bot for the
+// remaining parts.
 func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
 	if by == f.listener {
 		return by, f.speakAsListener(ctx, p)
@@ -162,11 +164,11 @@ func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
 	return f.listener, f.speakAsListener(ctx, p)
 }
 
-// saidUnsent stands for a part that Telegram does not take, as a chat that is not there would not take it either.
+// saidUnsent replaces a part that Telegram refuses. In a chat that does not exist, Telegram refuses this text as well.
 const saidUnsent = "(A part of this answer cannot be shown here. It stands in the log.)"
 
-// speakAsListener sends a part until Telegram takes it or something that stands for it. Nothing is left out, so that a
-// chat that the listener is not in holds the answers up until it is.
+// speakAsListener sends a part until Telegram accepts it or its replacement. Nothing is skipped: a chat that the
+// listener is not in blocks the answers until it is.
 func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
 	for failures := 0; ; failures++ {
 		err := f.send(ctx, f.listener, p)
@@ -190,7 +192,7 @@ func (f *FrontEnd) send(ctx context.Context, by *bot, p part) error {
 	return f.sendTo(ctx, by, f.options.ChatID, p)
 }
 
-// sendTo sends a part, as plain text where Telegram cannot read its Markdown.
+// sendTo sends a part, as plain text if Telegram cannot parse its Markdown.
 func (f *FrontEnd) sendTo(ctx context.Context, by *bot, chatID int64, p part) error {
 	err := by.insist(ctx, func(ctx context.Context) error { return by.send(ctx, chatID, p.Markdown, "MarkdownV2") })
 	if !isUnreadable(err) {

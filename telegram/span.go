@@ -4,33 +4,33 @@ import (
 	"strings"
 )
 
-// span is a piece of a text that is shown in one style.
+// span is a piece of a text with one style.
 type span struct {
 	style
 	text string
 }
 
-// style is how a span is shown.
+// style is the formatting of a span.
 type style struct {
 	kind                 spanKind
 	bold, italic, strike bool   // of text
-	quote                bool   // of text: its lines stand behind a bar
-	link                 string // of text: where it leads to; ""
-	language             string // of a block; ""
+	quote                bool   // of text: its lines are in a block quote
+	link                 string // of text: the link's URL; "" for none
+	language             string // of a block; "" for none
 }
 
 type spanKind uint8
 
 const (
 	spanText  spanKind = iota
-	spanCode           // within a line
+	spanCode           // inline
 	spanBlock          // lines of code, the last one without its line feed
 )
 
-// verbatim is a text that is shown as it stands, whatever its signs mean in Markdown.
+// verbatim is a text that is shown unchanged, whatever its characters mean in Markdown.
 func verbatim(text string) []span { return appendSpan(nil, style{}, clean(text)) }
 
-// appendSpan adds text to the last span where that has the same style.
+// appendSpan adds text, to the last span if that has the same style.
 func appendSpan(spans []span, as style, text string) []span {
 	if text == "" {
 		return spans
@@ -42,7 +42,8 @@ func appendSpan(spans []span, as style, text string) []span {
 	return append(spans, span{as, text})
 }
 
-// plain writes spans for where Telegram refuses the Markdown: with the signs of code, and links behind their text.
+// plain writes spans as plain text, for when Telegram refuses the Markdown: with the marks of code, and URLs after the
+// text of links.
 func plain(spans []span) string {
 	var b strings.Builder
 	for _, s := range spans {
@@ -58,7 +59,7 @@ func plain(spans []span) string {
 	return b.String()
 }
 
-// markdownV2 writes spans in Telegram's MarkdownV2. Each opens and closes its own entities, those of a quote on each
+// markdownV2 writes spans in Telegram's MarkdownV2. Each span opens and closes its own entities, in a quote on each
 // line, so that spans can be split anywhere. The text begins a line.
 func markdownV2(spans []span) string {
 	var b strings.Builder
@@ -84,7 +85,7 @@ func markdownV2(spans []span) string {
 	return b.String()
 }
 
-// pieces are the parts of a span that open and close their entities: its lines in a quote, else all of it.
+// pieces are the parts of a span that open and close their entities: in a quote each line, else the whole span.
 func (s span) pieces() []string {
 	if s.quote {
 		return strings.Split(s.text, "\n")
@@ -92,8 +93,8 @@ func (s span) pieces() []string {
 	return []string{s.text}
 }
 
-// headline writes the name above an answer, in bold and underlined: Markdown has no underline, so that no answer can have
-// a line that looks like it.
+// headline writes the name above an answer, in bold and underlined: Markdown has no underline, so that no line of an
+// answer can look like it.
 func headline(name string) string {
 	var b strings.Builder
 	escape(&b, name, spanText)
@@ -129,7 +130,7 @@ func when(is bool, text string) string {
 
 var urlEscaper = strings.NewReplacer(`\`, `\\`, ")", `\)`)
 
-// cost is how many units the marks of a span take, and how many those of each further line.
+// cost is how many units the marks of a span take, and how many those of each further line take.
 func (s style) cost() (first, line int) {
 	first = countUnits(s.opening()) + countUnits(s.closing())
 	if s.quote {
@@ -148,7 +149,7 @@ func escape(b *strings.Builder, text string, kind spanKind) {
 	}
 }
 
-// isReserved reports whether a rune means something in MarkdownV2, in text or in code.
+// isReserved reports whether MarkdownV2 reserves a rune, in text or in code.
 func isReserved(r rune, kind spanKind) bool {
 	if kind != spanText {
 		return r == '`' || r == '\\'

@@ -8,20 +8,19 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// minUnits is the least that a part may have: room for a header, for the fences of a block of code, and for words.
+// minUnits is the smallest limit of a part: it leaves room for a header, for the fences of a block of code, and for text.
 const minUnits = 100
 
-// part is a message of an answer, in MarkdownV2 and, for where that is refused, as plain text.
+// part is one message of an answer, in MarkdownV2 and, for when that is refused, as plain text.
 type part struct {
 	Markdown string
 	Plain    string
 }
 
-// split writes spans as parts of at most limit UTF-16 units, the signs of MarkdownV2 counted. The first one begins
-// with the header on a line of its own; "" is none. A part ends with a paragraph where one ends in its second
-// half, else with a line or else a word, else where the last word ends, and within a word where it has no other. What
-// is shown in a style keeps it in each part. White space where parts meet is left out; a text of which nothing is seen
-// has no parts.
+// split writes spans as parts of at most limit UTF-16 units, the marks of MarkdownV2 included. The first part begins
+// with the header on a line of its own; "" is none. A part ends at a paragraph that ends in its second half, else at a
+// line, else at a word there, else at its last word, and within a word if there is no other way. A style continues in
+// each part. White space between parts is dropped; a text with nothing visible has no parts.
 func split(header string, spans []span, limit int) (parts []part) {
 	limit = min(max(limit, minUnits), maxUnits)
 	header = headerOf(header, limit)
@@ -41,7 +40,7 @@ func split(header string, spans []span, limit int) (parts []part) {
 	return parts
 }
 
-// headerOf is a name as the header of an answer; "" where nothing of it is seen.
+// headerOf formats a name as the header of an answer; "" if nothing of it is visible.
 func headerOf(name string, limit int) string {
 	if name = oneLine(name, limit/8); plaintext.IsBlank(name) {
 		return ""
@@ -56,7 +55,7 @@ func write(header string, spans []span) part {
 	return part{headline(header) + "\n" + markdownV2(spans), header + "\n" + plain(spans)}
 }
 
-// plainText is what is shown of spans.
+// plainText is the visible text of spans.
 func plainText(spans []span) string {
 	var b strings.Builder
 	for _, s := range spans {
@@ -71,10 +70,10 @@ type splitter struct {
 	limit int
 }
 
-// place is a place in spans. Behind the last rune of a span stands the beginning of the next one.
+// place is a position in spans. The position after a span's last rune is the beginning of the next span.
 type place struct{ span, offset int }
 
-// skip passes over white space, but for the indentation of code.
+// skip skips white space, except for the indentation of code.
 func (s *splitter) skip(at place) place {
 	for at.span < len(s.spans) {
 		current := s.spans[at.span]
@@ -94,11 +93,11 @@ func (s *splitter) after(at place, size int) place {
 	return at
 }
 
-// seam is how well a part may end at a place.
+// seam ranks how well a part may end at a position.
 type seam uint8
 
 const (
-	seamRune seam = iota // within what people take for one character
+	seamRune seam = iota // within what people see as one character
 	seamCharacter
 	seamWord
 	seamLine
@@ -106,9 +105,9 @@ const (
 	seams
 )
 
-// reach returns where the part ends that begins at a place and has used some of its units already.
+// reach returns the end of the part that begins at a position and has used some of its units already.
 func (s *splitter) reach(from place, used int) place {
-	var last [seams]place // of each seam the last place, and what the part would have there
+	var last [seams]place // for each seam its last position, and the size of the part that would end there
 	var cost [seams]int
 	var before rune
 	var first, ofLine int
@@ -139,7 +138,7 @@ func (s *splitter) reach(from place, used int) place {
 	return place{len(s.spans), 0}
 }
 
-// seam says how well a part may end between r and what stands at next.
+// seam ranks a break between r and the rune at next.
 func (s *splitter) seam(before, r rune, next place) seam {
 	switch {
 	case r == '\n' && before == '\n':
@@ -176,7 +175,7 @@ func (s *splitter) choose(last [seams]place, cost [seams]int) place {
 	return last[best]
 }
 
-// between copies the spans between two places.
+// between copies the spans between two positions.
 func (s *splitter) between(from, to place) (spans []span) {
 	for i := from.span; i < len(s.spans) && i <= to.span; i++ {
 		piece := s.spans[i]
@@ -193,7 +192,7 @@ func (s *splitter) between(from, to place) (spans []span) {
 	return spans
 }
 
-// trim takes white space off the end, and spans that are nothing else.
+// trim removes white space at the end, and spans of only white space.
 func trim(spans []span) []span {
 	for len(spans) > 0 {
 		last := &spans[len(spans)-1]

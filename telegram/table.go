@@ -11,7 +11,8 @@ import (
 // delimiter is the second line of a table.
 var delimiter = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$`)
 
-// tableHeader returns which line of a paragraph is the header of a table; -1 for none. All lines from there on are rows.
+// tableHeader returns the index of a paragraph's line that is the header of a table; -1 for none. All lines from there
+// on are rows.
 func tableHeader(lines []string) int {
 	for i := range len(lines) - 1 {
 		if strings.Contains(lines[i], "|") && strings.Contains(lines[i+1], "|") && delimiter.MatchString(lines[i+1]) {
@@ -21,8 +22,8 @@ func tableHeader(lines []string) int {
 	return -1
 }
 
-// layOut writes a table with aligned columns, for a font whose characters have one width. A table that would grow much
-// by that stays as it was written.
+// layOut writes a table with aligned columns for a monospaced font. A table that would become much longer stays
+// unchanged.
 func layOut(lines []string) string {
 	rows := make([][]string, 0, len(lines)-1)
 	for i, line := range lines {
@@ -55,7 +56,7 @@ func layOut(lines []string) string {
 	return b.String()
 }
 
-// cells splits a row. A pipe behind a backslash is one of the text; Markdown within a cell is left out.
+// cells splits a row. An escaped pipe is part of the text; Markdown within a cell is dropped.
 func cells(row string) []string {
 	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
 	var list []string
@@ -78,7 +79,7 @@ func cells(row string) []string {
 	return list
 }
 
-// cellText is what is seen of a cell.
+// cellText is the visible text of a cell.
 func cellText(cell string) string {
 	r := renderer{}
 	r.words(strings.TrimSpace(cell))
@@ -97,7 +98,7 @@ func columns(rows [][]string) (widths []int) {
 	return widths
 }
 
-// alignments says which columns are aligned to the right.
+// alignments returns the columns that are right-aligned.
 func alignments(line string) (right []bool) {
 	for _, cell := range strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|") {
 		cell = strings.TrimSpace(cell)
@@ -134,7 +135,7 @@ func rule(widths []int) string {
 	return strings.Join(parts, "-+-")
 }
 
-// shownWidth is how many columns a text takes in a font whose characters have one width, or two.
+// shownWidth is how many columns a text takes in a monospaced font, with wide characters.
 func shownWidth(text string) (columns int) {
 	for _, r := range text {
 		switch kind := width.LookupRune(r).Kind(); {

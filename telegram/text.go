@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxUnits is how many UTF-16 code units a message of Telegram has at most.
+// maxUnits is the length limit of a Telegram message, in UTF-16 code units.
 const maxUnits = 4096
 
 // units counts the UTF-16 code units of a rune.
@@ -24,8 +24,8 @@ func countUnits(text string) (count int) {
 	return count
 }
 
-// clean makes text what Telegram takes and gives back unchanged: valid UTF-8 without control characters but tabs and
-// line feeds.
+// clean converts text to what Telegram accepts and returns unchanged: valid UTF-8 without control characters except
+// tabs and line feeds.
 func clean(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, string(utf8.RuneError)), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -51,7 +51,7 @@ func oneLine(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// joins reports whether two runes are parts of what people take for one character. It errs to the side of joining.
+// joins reports whether two runes belong to what people see as one character. In doubt it returns true.
 func joins(before, after rune) bool {
 	const joiner = '\u200D'
 	switch {
@@ -64,5 +64,5 @@ func joins(before, after rune) bool {
 	}
 }
 
-// isRegional reports whether two of the rune make a flag.
+// isRegional reports whether two runes of this kind make a flag.
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }

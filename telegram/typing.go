@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	typingDelay = time.Second      // before the first sign: of a turn that is over long since there is none
-	typingEvery = 4 * time.Second  // Telegram shows one for 5 s
-	typingMost  = 15 * time.Minute // if nobody ever says that the role has ended
+	typingDelay = time.Second      // before the first indicator: a turn that is long over needs none
+	typingEvery = 4 * time.Second  // Telegram shows an indicator for 5 s
+	typingMost  = 15 * time.Minute // if no event ever ends the role's turn
 )
 
 // typing shows in the chat that a role is writing.
@@ -19,7 +19,7 @@ type typing struct {
 	done   chan struct{}
 }
 
-// startTyping shows it until it is stopped. That it fails matters to nobody.
+// startTyping shows the indicator until it is stopped. Its failures are ignored.
 func (f *FrontEnd) startTyping(ctx context.Context, role string) *typing {
 	ctx, cancel := context.WithTimeout(ctx, typingMost)
 	t := &typing{cancel, make(chan struct{})}
@@ -37,7 +37,7 @@ func (f *FrontEnd) startTyping(ctx context.Context, role string) *typing {
 	return t
 }
 
-// stop ends it, and returns when it has ended; nil is no typing.
+// stop stops the indicator and waits until it has ended; t may be nil.
 func (t *typing) stop() {
 	if t != nil {
 		t.cancel()

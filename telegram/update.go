@@ -13,16 +13,16 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// update is what Telegram tells a bot of, as far as it is looked at.
+// update is an update from Telegram, with the fields that are used here.
 type update struct {
 	ID      int64    `json:"update_id"`
 	Message *message `json:"message"`
 	Edited  *message `json:"edited_message"`
-	broken  bool     // what it tells cannot be read
+	broken  bool     // its content cannot be parsed
 }
 
-// readUpdate reads an update. One that has other types than are known is only known by its id: it must be confirmed all
-// the same, or it would come again before all others.
+// readUpdate parses an update. If its fields have unexpected types only its id is read: it must be confirmed all the
+// same, or it would come again before all others.
 func readUpdate(data []byte) (update, error) {
 	var u update
 	err := json.Unmarshal(data, &u)
@@ -37,7 +37,7 @@ func readUpdate(data []byte) (update, error) {
 
 type message struct {
 	From        *account   `json:"from"`
-	SenderChat  *chat      `json:"sender_chat"` // of an administrator without a name, and of a channel
+	SenderChat  *chat      `json:"sender_chat"` // of an anonymous administrator, and of a channel
 	Chat        chat       `json:"chat"`
 	Text        string     `json:"text"`
 	Entities    []entity   `json:"entities"`
@@ -65,11 +65,11 @@ type chat struct {
 	ID        int64  `json:"id"`
 	Type      string `json:"type"`
 	Title     string `json:"title"`
-	FirstName string `json:"first_name"` // of a private one, as Username
+	FirstName string `json:"first_name"` // of a private chat, as is Username
 	Username  string `json:"username"`
 }
 
-// media are the things that a person can send besides text. A message with neither is Telegram's own.
+// media are the kinds of content other than text. A message with neither text nor media is a service message of Telegram.
 type media struct {
 	Animation json.RawMessage `json:"animation"`
 	Audio     json.RawMessage `json:"audio"`
@@ -90,7 +90,7 @@ type media struct {
 	Voice     json.RawMessage `json:"voice"`
 }
 
-// has reports whether there is one.
+// has reports whether there is any.
 func (m media) has() bool {
 	for _, one := range []json.RawMessage{
 		m.Animation, m.Audio, m.Checklist, m.Contact, m.Dice, m.Document, m.Game, m.Location, m.PaidMedia, m.Photo, m.Poll,
@@ -103,7 +103,7 @@ func (m media) has() bool {
 	return false
 }
 
-// What people are told of messages that are not taken, or not whole.
+// The replies to messages that are refused, or not accepted completely.
 const (
 	saidEdited  = "An edited message is not read again. Please send what you mean as a new message."
 	saidMedia   = "Only text is taken: pictures, files and voice messages are not read."
@@ -114,8 +114,8 @@ const (
 	saidWaits   = "Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile."
 )
 
-// handle does what an update asks for. An error means that it is to be handled again: all that is done for it bears its
-// key, and only replies may come twice.
+// handle processes an update. An error means that it has to be handled again: all its effects have the update's key,
+// and only replies may be repeated.
 func (f *FrontEnd) handle(ctx context.Context, u update) error {
 	m := u.Message
 	if m == nil {
@@ -151,11 +151,11 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 	return f.tell(ctx, saidCaption)
 }
 
-// isBots reports whether a bot has written the message: roles are not to hear themselves. Administrators without a name
-// and channels write in the name of a bot of Telegram's.
+// isBots reports whether a bot has written the message: roles must not receive their own messages. Anonymous
+// administrators and channels write in the name of a bot of Telegram's.
 func (m *message) isBots() bool { return m.From != nil && m.From.IsBot && m.SenderChat == nil }
 
-// refuseMedia says that media are not taken, once for an album.
+// refuseMedia replies that media are not supported, once for an album.
 func (f *FrontEnd) refuseMedia(ctx context.Context, m *message) error {
 	if m.Album != "" && m.Album == f.album {
 		return nil
@@ -167,7 +167,7 @@ func (f *FrontEnd) refuseMedia(ctx context.Context, m *message) error {
 	return nil
 }
 
-// read takes a text: a command, or a message to the crew.
+// read processes a text: a command, or a message to the crew.
 func (f *FrontEnd) read(ctx context.Context, u update, m *message, text string) error {
 	if c, ok := parseCommand(text); ok && m.Forward == nil {
 		return f.command(ctx, u, c)
@@ -175,7 +175,7 @@ func (f *FrontEnd) read(ctx context.Context, u update, m *message, text string) 
 	return f.say(ctx, u, m, text)
 }
 
-// say hands a message to the crew.
+// say appends a message to the crew's conversation.
 func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) error {
 	text, complaint := checkText(text)
 	if complaint != "" {
@@ -191,7 +191,7 @@ func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) e
 	return nil
 }
 
-// checkText returns what is taken of a text, or why it is not.
+// checkText returns the accepted text, or why it is refused.
 func checkText(text string) (taken, complaint string) {
 	switch {
 	case strings.ToValidUTF8(text, "") != text:
@@ -205,7 +205,7 @@ func checkText(text string) (taken, complaint string) {
 	return text, ""
 }
 
-// author names who wrote the message, in a group; nil in the chat of one person.
+// author returns the writer of the message in a group; nil in the chat of one person.
 func (m *message) author() *continuo.Author {
 	if m.Chat.Type == "private" {
 		return nil
@@ -217,10 +217,10 @@ func (m *message) author() *continuo.Author {
 	return &continuo.Author{DisplayName: name}
 }
 
-// maxName is how many characters of a person's name are told.
+// maxName is how many characters of a person's name the crew sees.
 const maxName = 64
 
-// name is that of who wrote the message; "" where it is not said.
+// name is the name of the message's writer; "" if Telegram does not give it.
 func (m *message) name() string {
 	switch {
 	case m.SenderChat != nil:
@@ -238,15 +238,15 @@ func (a *account) name() string {
 	return a.Username
 }
 
-// id is the account's, as a bot's token has it.
+// id is the account's id in the form that a bot's token has.
 func (a *account) id() string { return strconv.FormatInt(a.ID, 10) }
 
-// key is the name under which an update is taken once.
+// key is the idempotency key of an update.
 func (f *FrontEnd) key(u update) string { return fmt.Sprintf("telegram/%s/%d", f.botID, u.ID) }
 
-// ignore notes that somebody else has written to the listener; of each chat once.
+// ignore logs that the listener received a message from another chat; once per chat.
 func (f *FrontEnd) ignore(ctx context.Context, c chat) {
-	const most = 100 // chats that are remembered
+	const most = 100 // how many chats are remembered
 	if f.ignored[c.ID] || len(f.ignored) >= most {
 		return
 	}
@@ -254,7 +254,8 @@ func (f *FrontEnd) ignore(ctx context.Context, c chat) {
 	f.log.WarnContext(ctx, "telegram_chat_ignored", "chat_id", c.ID, "chat_type", c.Type, "reason", "it is not the chat of the crew")
 }
 
-// moved says, in the log and in the supergroup, that the chat has become one, which has another id. It is said once.
+// moved reports, in the log and in the supergroup, that the chat has become a supergroup with another id. It does so
+// once.
 func (f *FrontEnd) moved(ctx context.Context, to int64) error {
 	if f.movedTo == to {
 		return nil
@@ -264,7 +265,7 @@ func (f *FrontEnd) moved(ctx context.Context, to int64) error {
 	return f.tellIn(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew does not hear it before telegram.chat_id is set to that id.", to))
 }
 
-// tell sends the chat a reply of the listener's. What Telegram will never take is left out.
+// tell sends the chat a reply from the listener. A reply that Telegram will never accept is dropped.
 func (f *FrontEnd) tell(ctx context.Context, text string) error {
 	return f.tellIn(ctx, f.options.ChatID, text)
 }
@@ -282,7 +283,7 @@ func (f *FrontEnd) tellIn(ctx context.Context, chatID int64, text string) error 
 	return nil
 }
 
-// one handles an update while no other one is.
+// one handles an update while no other is being handled.
 func (f *FrontEnd) one(ctx context.Context, u update) error {
 	select {
 	case f.handling <- struct{}{}:
@@ -293,5 +294,5 @@ func (f *FrontEnd) one(ctx context.Context, u update) error {
 	return f.handle(ctx, u)
 }
 
-// readTime bounds what a command reads.
+// readTime limits the time of a command that reads.
 const readTime = 30 * time.Second

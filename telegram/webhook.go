@@ -15,8 +15,8 @@ const (
 	hookTime     = 50 * time.Second // Telegram waits for a minute
 )
 
-// Handler takes the updates that Telegram posts to a webhook. The answer is 200 when the update's message stands in the
-// log; with any other one Telegram posts it again. There is none without [Options].Webhook.
+// Handler receives the updates that Telegram posts to a webhook. The status is 200 when the update's message is in the
+// log; after any other status Telegram posts the update again. It is nil without [Options].Webhook.
 func (f *FrontEnd) Handler() http.Handler {
 	if f.options.Webhook == nil {
 		return http.NotFoundHandler()
@@ -38,7 +38,7 @@ func (f *FrontEnd) Handler() http.Handler {
 	})
 }
 
-// hear takes one update and returns the status of the answer.
+// hear processes one update and returns the status of the response.
 func (f *FrontEnd) hear(w http.ResponseWriter, r *http.Request) (status int) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
 	if err != nil {

@@ -48,8 +48,8 @@ func (s *Server) deleteWebhook(b *bot, r *http.Request) (any, *refusal) {
 	return true, nil
 }
 
-// Deliver posts a bot's first update that is not confirmed to its webhook, as Telegram does again until the answer is a
-// 2xx; status is 0 where there is nothing to post.
+// Deliver posts a bot's first unconfirmed update to its webhook, as Telegram repeats until the response is a 2xx;
+// status is 0 if there is nothing to post.
 func (s *Server) Deliver(ctx context.Context, token string, client *http.Client) (status int, err error) {
 	s.mu.Lock()
 	b := s.bots[token]

@@ -2,21 +2,21 @@ package telegramtest
 
 import "net/http"
 
-// SetPrivacy turns a bot's privacy mode on: in groups it is told of nothing but commands and replies. It is off at first.
+// SetPrivacy sets a bot's privacy mode: in groups it then receives only commands and replies. It is off at first.
 func (s *Server) SetPrivacy(token string, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bots[token].private = on
 }
 
-// Mute takes away a bot's right to write in a chat that it is in.
+// Mute removes a bot's right to write in a chat that it is in.
 func (s *Server) Mute(id int64, token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chats[id].muted = append(s.chats[id].muted, token)
 }
 
-// Promote makes a chat a supergroup of another id.
+// Promote turns a chat into a supergroup with another id.
 func (s *Server) Promote(from, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *Server) Promote(from, to int64) {
 	s.chats[from] = &chat{kind: "group", members: s.chats[to].members, movedTo: to}
 }
 
-// SetWebhookError is what a bot's webhook is said to have failed with.
+// SetWebhookError sets the last error of a bot's webhook.
 func (s *Server) SetWebhookError(token, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Server) getMe(b *bot) (any, *refusal) {
 	return map[string]any{"id": b.id, "is_bot": true, "first_name": b.username, "username": b.username, "can_read_all_group_messages": !b.private}, nil
 }
 
-// seen is a chat that a bot can see; the server is held.
+// seen returns a chat that a bot can see; the caller holds the server's lock.
 func (s *Server) seen(b *bot, token string, id int64) (*chat, *refusal) {
 	if refused := s.allowed(b, token, id); refused != nil {
 		return nil, refused

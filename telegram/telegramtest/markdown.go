@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Entity is a part of a message that is shown in a way of its own. Offset and Length are in UTF-16 units.
+// Entity is a part of a message with its own formatting. Offset and Length are in UTF-16 units.
 type Entity struct {
 	Type           string
 	Offset, Length int
@@ -14,8 +14,8 @@ type Entity struct {
 	URL            string // of text_link
 }
 
-// ParseMarkdownV2 reads a message as Telegram does, and refuses it with Telegram's words. Custom emoji and
-// mentions are not told apart from links.
+// ParseMarkdownV2 parses a message as Telegram does, with Telegram's error messages. It does not distinguish custom
+// emoji and mentions from links.
 func ParseMarkdownV2(raw string) (text string, entities []Entity, err error) {
 	p := parser{raw: raw}
 	for p.at < len(raw) {
@@ -31,7 +31,7 @@ func ParseMarkdownV2(raw string) (text string, entities []Entity, err error) {
 	return p.text.String(), p.entities, nil
 }
 
-// markupError is why a message is refused, in Telegram's words.
+// markupError is why a message is refused, in Telegram's wording.
 type markupError string
 
 func (e markupError) Error() string { return string(e) }
@@ -44,12 +44,12 @@ type parser struct {
 	text     strings.Builder
 	units    int // of text
 	open     []opened
-	quote    *Entity // the lines behind ">" that the text is in; nil
+	quote    *Entity // the quote that the text is in; nil for none
 	entities []Entity
 }
 
 type opened struct {
-	mark       string // that closes it
+	mark       string // the mark that closes it
 	name       string // in errors
 	byteOffset int
 	entity     Entity
@@ -89,7 +89,7 @@ func (p *parser) step() error {
 	return p.begin(c)
 }
 
-// take takes a character over.
+// take copies a character.
 func (p *parser) take() {
 	r, size := utf8.DecodeRuneInString(p.raw[p.at:])
 	p.text.WriteString(p.raw[p.at : p.at+size])
@@ -112,7 +112,7 @@ func (p *parser) closes() bool {
 	return p.top().mark != "_" || !strings.HasPrefix(p.raw[p.at:], "__")
 }
 
-// begin opens an entity, or says that a character is reserved.
+// begin opens an entity, or reports that a character is reserved.
 func (p *parser) begin(c byte) error {
 	rest := p.raw[p.at:]
 	for _, kind := range []struct{ mark, closing, entity, name string }{
@@ -143,8 +143,8 @@ func (p *parser) begin(c byte) error {
 	return refused("Character '%c' is reserved and must be escaped with the preceding '\\'", c)
 }
 
-// endLine ends a line of a quote, and the quote where the next line does not begin with its mark. No entity reaches over
-// the end of a quote.
+// endLine ends a line of a quote, and the quote if the next line does not begin with its mark. No entity may extend
+// over the end of a quote.
 func (p *parser) endLine() error {
 	p.take()
 	if strings.HasPrefix(p.raw[p.at:], ">") {
@@ -168,7 +168,7 @@ func (p *parser) endQuote() {
 	p.quote = nil
 }
 
-// language reads the word behind the mark of a block of code, and the line feed before its first line.
+// language reads the language after the mark of a block of code, and the line feed before its first line.
 func (p *parser) language() {
 	rest := p.raw[p.at:]
 	end := strings.IndexAny(rest, " \t\r\n`")
@@ -202,8 +202,7 @@ func (p *parser) close() error {
 	return nil
 }
 
-// address reads a URL up to the bracket that closes it, which no backslash stands before, and returns what stands behind
-// that; -1 where there is none.
+// address reads a URL up to its unescaped closing bracket, and returns the position after that; -1 if there is none.
 func address(raw string) (address string, end int) {
 	var b strings.Builder
 	for at := 0; at < len(raw); at++ {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// carryOut does what a call asks for.
+// carryOut executes a call.
 func (s *Server) carryOut(b *bot, token, method string, r *http.Request) (result any, refused *refusal) {
 	switch method {
 	case "getMe":
@@ -39,14 +39,14 @@ func (s *Server) carryOut(b *bot, token, method string, r *http.Request) (result
 	}
 }
 
-// note is problem, for who does not hold the server.
+// note is problem for callers that do not hold the server's lock.
 func (s *Server) note(format string, values ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.problem(format, values...)
 }
 
-// decode reads the parameters of a call; one that is not known is a problem.
+// decode reads the parameters of a call; an unknown one is a problem.
 func (s *Server) decode(r *http.Request, into any) *refusal {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
@@ -57,10 +57,10 @@ func (s *Server) decode(r *http.Request, into any) *refusal {
 	return nil
 }
 
-// poll is a question for updates that is held open.
+// poll is a long poll for updates.
 type poll struct {
 	woken, ended chan struct{}
-	why          string // it was ended
+	why          string // the reason if it was ended
 }
 
 func (p *poll) wake() {
@@ -132,7 +132,7 @@ func (s *Server) getUpdates(b *bot, r *http.Request) (any, *refusal) {
 	return b.show(params.Limit), nil
 }
 
-// confirm takes away the updates before offset. One that was never shown is lost.
+// confirm removes the updates before offset. One that was never delivered is lost.
 func (s *Server) confirm(b *bot, offset int64) {
 	for offset > 0 && len(b.updates) > 0 && b.updates[0].id < offset {
 		if !b.updates[0].shown {
@@ -151,7 +151,7 @@ func (b *bot) show(limit int) []any {
 	return shown
 }
 
-// allowed says why a bot may not send to a chat.
+// allowed returns why a bot may not send to a chat.
 func (s *Server) allowed(b *bot, token string, chatID int64) *refusal {
 	if wait := time.Until(b.until); wait > 0 {
 		s.problem("%s sends %v before it may", b.username, wait)
@@ -206,7 +206,7 @@ func (s *Server) sendMessage(b *bot, token string, r *http.Request) (any, *refus
 // maxUnits is how many UTF-16 units a message has at most, as it is shown.
 const maxUnits = 4096
 
-// read says how a message is shown, or why it is refused.
+// read returns how a message is shown, or why it is refused.
 func read(raw, parseMode string) (text string, entities []Entity, refused *refusal) {
 	text = raw
 	switch parseMode {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Server is a Bot API with bots, chats and what was written in them. It is safe for concurrent use.
+// Server is a Bot API with bots, chats and their messages. It is safe for concurrent use.
 type Server struct {
 	mu       sync.Mutex
 	bots     map[string]*bot // by token
@@ -20,7 +20,7 @@ type Server struct {
 	problems []string
 	faults   func(Call) Fault
 	messages int64
-	changed  chan struct{} // closed, and replaced, when something was sent
+	changed  chan struct{} // closed, and replaced, at each sent message
 }
 
 type bot struct {
@@ -30,7 +30,7 @@ type bot struct {
 	nextID   int64
 	polling  *poll
 	hook     *hook
-	until    time.Time // sends nothing before, as it was told
+	until    time.Time // must not send before this time, as it was answered
 	typed    int
 	commands []Command
 
@@ -53,16 +53,16 @@ type chat struct {
 
 // Sent is a message that a bot has sent.
 type Sent struct {
-	Bot       string // username
+	Bot       string // the bot's username
 	ChatID    int64
-	Raw       string // as it came
+	Raw       string // as the client sent it
 	ParseMode string
-	Text      string // as it is shown
+	Text      string // as it is displayed
 	Entities  []Entity
 	At        time.Time
 }
 
-// Command is one that a bot offers.
+// Command is a command that a bot offers.
 type Command struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
@@ -77,13 +77,13 @@ type Call struct {
 
 // Fault makes a call fail. The zero value does not.
 type Fault struct {
-	// Status is what the call is answered with, without being carried out. 429 goes with RetryAfter.
+	// Status is the response status; the call is not executed. 429 also has RetryAfter.
 	Status      int
-	Description string // default: the status in words
-	RetryAfter  int    // s; until then the bot must not send
-	// Plain answers in the way of a proxy, not of the API.
+	Description string // default: the text of the status
+	RetryAfter  int    // seconds; until then the bot must not send
+	// Plain answers with HTML, as a proxy does.
 	Plain bool
-	// Dropped breaks the connection before the call is carried out, Lost after it.
+	// Dropped breaks the connection before the call is executed, Lost after it.
 	Dropped, Lost bool
 }
 
@@ -101,7 +101,7 @@ func (s *Server) AddBot(id int64, username string) (token string) {
 	return token
 }
 
-// RemoveBot has a token refused from now on.
+// RemoveBot refuses a token from now on.
 func (s *Server) RemoveBot(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,10 +119,10 @@ func (s *Server) AddChat(id int64, kind, title string, tokens ...string) {
 	s.chats[id] = c
 }
 
-// Leave takes a bot out of a chat; Join brings it back.
+// Leave removes a bot from a chat; Join adds it again.
 func (s *Server) Leave(id int64, token string) { s.member(id, token, false) }
 
-// Join brings a bot into a chat.
+// Join adds a bot to a chat.
 func (s *Server) Join(id int64, token string) { s.member(id, token, true) }
 
 func (s *Server) member(id int64, token string, is bool) {
@@ -131,19 +131,20 @@ func (s *Server) member(id int64, token string, is bool) {
 	s.chats[id].members[token] = is
 }
 
-// SetFaults says which calls fail; nil none. It is asked once for each call, while the server does nothing else.
+// SetFaults sets the function that makes calls fail; nil for none. The server calls it once for each call, while it
+// holds its lock.
 func (s *Server) SetFaults(faults func(Call) Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = faults
 }
 
-// Say has a person write a text to a chat, which all bots there are told of.
+// Say makes a person write a text to a chat; all bots there receive it.
 func (s *Server) Say(chatID int64, name, text string) {
 	s.Post(chatID, name, map[string]any{"text": text})
 }
 
-// Post has a person send a message with the fields given.
+// Post makes a person send a message with the given fields.
 func (s *Server) Post(chatID int64, name string, fields map[string]any) {
 	message := map[string]any{"from": map[string]any{"id": 77, "is_bot": false, "first_name": name}}
 	for key, value := range fields {
@@ -152,7 +153,7 @@ func (s *Server) Post(chatID int64, name string, fields map[string]any) {
 	s.update(chatID, "message", message)
 }
 
-// Edit has a person change a message.
+// Edit makes a person edit a message.
 func (s *Server) Edit(chatID int64, name, text string) {
 	s.update(chatID, "edited_message", map[string]any{
 		"from": map[string]any{"id": 77, "is_bot": false, "first_name": name}, "text": text, "edit_date": time.Now().Unix(),
@@ -179,7 +180,7 @@ func (s *Server) update(chatID int64, kind string, message map[string]any) {
 	}
 }
 
-// Jump has a bot's updates count on from another id, as Telegram's do after a silent week.
+// Jump makes a bot's updates continue from another id, as Telegram's do after a week without updates.
 func (s *Server) Jump(token string, id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +253,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case fault.Plain:
 		w.WriteHeader(fault.Status)
-		_, _ = fmt.Fprint(w, "<html>", http.StatusText(fault.Status), "</html>") // the client may be gone
+		_, _ = fmt.Fprint(w, "<html>", http.StatusText(fault.Status), "</html>") // the client may have disconnected
 		return
 	case fault.Status != 0:
 		refuse(w, fault.refusal())
@@ -272,7 +273,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin counts a call and asks whether it fails.
+// begin counts a call and decides whether it fails.
 func (s *Server) begin(token, method string, r *http.Request) (*bot, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,11 +296,11 @@ func (s *Server) begin(token, method string, r *http.Request) (*bot, Fault) {
 	return b, fault
 }
 
-// refusal is an answer that something is wrong.
+// refusal is an error response.
 type refusal struct {
 	code        int
 	description string
-	retryAfter  int   // s
+	retryAfter  int   // seconds
 	movedTo     int64 // the chat
 }
 
@@ -335,5 +336,5 @@ func refuse(w http.ResponseWriter, r *refusal) {
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }
