@@ -13,23 +13,23 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Checker says which keys may be used. It remembers what it found, so that most checks ask nobody. It is
-// safe for concurrent use.
+// Checker decides which keys are valid. It caches keys, so that most checks do not read the store. It is safe for
+// concurrent use.
 type Checker struct {
 	store   continuo.KeyStore
 	options Options
 
 	mu    sync.Mutex
-	found map[string]finding // by id, of keys that there are
+	found map[string]finding // by id, of existing keys
 
-	exists   atomic.Bool   // there is a key
-	asking   chan struct{} // holds one while the store is asked for any key
-	askedAt  time.Time     // when there was none; under asking
-	failure  error         // of the newest question that failed; under asking
+	exists   atomic.Bool   // a key exists
+	asking   chan struct{} // held while the store is asked whether it has any key
+	askedAt  time.Time     // when there was none; guarded by asking
+	failure  error         // of the newest query that failed; guarded by asking
 	failures atomic.Int64  // how many failed
 }
 
-// finding is a key as the store had it.
+// finding is a key as it was in the store.
 type finding struct {
 	key continuo.APIKey
 	at  time.Time
@@ -37,10 +37,9 @@ type finding struct {
 
 // Options configures a Checker. The zero value works.
 type Options struct {
-	// Keep is how long what was found counts: a key that is revoked is refused at most so much later, by
-	// every process. Default 5 s.
+	// Keep is the lifetime of the cache: a revoked key is refused at most so much later, by every process. Default 5 s.
 	Keep time.Duration
-	// MaxKept bounds how many keys are remembered. Default 1024.
+	// MaxKept bounds how many keys are cached. Default 1024.
 	MaxKept int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -60,11 +59,11 @@ func NewChecker(store continuo.KeyStore, options Options) *Checker {
 	return &Checker{store: store, options: options, found: map[string]finding{}, asking: make(chan struct{}, 1)}
 }
 
-// unknownHash stands for the hash of a key that there is not. It is no secret's that anybody could find.
+// unknownHash replaces the hash of a key that does not exist. No secret that can be found has this hash.
 var unknownHash = strings.Repeat("0", 64)
 
-// Check finds the key of which shown is the whole text. It fails with ErrRefused, or as the store failed.
-// A key whose secret was right, and that is over, comes back beside the error: its holder may be named.
+// Check looks up the key whose full text is shown. It fails with ErrRefused, or with the store's error. A revoked or
+// expired key whose secret was right is returned beside the error: its holder may be named.
 func (c *Checker) Check(ctx context.Context, shown string) (continuo.APIKey, error) {
 	id, secret, err := parse(shown)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *Checker) Check(ctx context.Context, shown string) (continuo.APIKey, err
 	key, err := c.find(ctx, id)
 	known := err == nil
 	if errors.Is(err, continuo.ErrNotFound) {
-		key.Hash = unknownHash // the same work for ids that there are and that there are not
+		key.Hash = unknownHash // the same work whether the id exists or not
 	} else if err != nil {
 		return continuo.APIKey{}, fmt.Errorf("look up API key %s: %w", id, err)
 	}
@@ -89,8 +88,8 @@ func (c *Checker) Check(ctx context.Context, shown string) (continuo.APIKey, err
 	return key, nil
 }
 
-// find looks a key up by its id. One that there is not is asked for each time: nobody fills the memory with
-// ids of their own making, and a new key counts at once.
+// find looks a key up by its id. An unknown id is queried each time: invented ids cannot fill the memory, and a new key
+// is valid at once.
 func (c *Checker) find(ctx context.Context, id string) (continuo.APIKey, error) {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -113,9 +112,9 @@ func (c *Checker) find(ctx context.Context, id string) (continuo.APIKey, error) 
 	return key, nil
 }
 
-// InUse reports whether the store has a key of any project, be it expired or revoked: the end of the last
-// key must not open what keys have closed. While there is none, the store is asked once in Options.Keep. Those
-// who come meanwhile wait, and share a failure: behind a store that takes long to fail they do not queue up.
+// InUse reports whether the store has a key of any project, even an expired or revoked one: the end of the last key
+// must not open what keys have closed. While there is none, the store is asked once per Options.Keep. Concurrent
+// callers wait, and share a failure: they do not queue up behind a store that fails slowly.
 func (c *Checker) InUse(ctx context.Context) (bool, error) {
 	if c.exists.Load() {
 		return true, nil
@@ -142,7 +141,7 @@ func (c *Checker) ask(ctx context.Context, now time.Time) (bool, error) {
 	keys, err := c.store.Keys(ctx, "")
 	if err != nil {
 		err = fmt.Errorf("look for API keys: %w", err)
-		if ctx.Err() == nil { // the store failed, not this caller's patience
+		if ctx.Err() == nil { // the store failed, and not this caller's context
 			c.failure = err
 			c.failures.Add(1)
 		}

@@ -1,13 +1,13 @@
-// Package auth makes API keys and checks them. A key is shown once, as ctn_ID_SECRET; the store has its id,
-// its project and a hash of its secret, so that who reads the store cannot use it.
+// Package auth makes API keys and checks them. A key is shown once, as ctn_ID_SECRET; the store has its id, its project
+// and a hash of its secret, so that reading the store does not give anyone a usable key.
 //
-// ID is 12 and SECRET 59 characters of the alphabet of encoding, digits and small letters without i, l, o
-// and u. The secret is 256 random bits in 52 characters, and 7 more that check the whole, so that a typing
-// error is told apart without asking the store; scanners for lost secrets find a key by its first four
-// characters. The hash is a plain SHA-256 of the 52: a slow or salted one is for what people make up, and
-// nobody tries 2^256 secrets.
+// ID is 12 and SECRET 59 characters of the alphabet of encoding, digits and lower-case letters without i, l, o and u.
+// The secret is 256 random bits in 52 characters, and a checksum over the whole key in 7 more, so that a typing error
+// is detected without a query to the store; scanners for leaked secrets find a key by its first four characters. The
+// hash is a plain SHA-256 of the 52: slow or salted hashes are for passwords that people invent, and 2^256 secrets
+// cannot be tried.
 //
-// Pitfalls: a [Checker] remembers keys for a moment, so that one that is revoked is refused that much later.
+// Pitfalls: a [Checker] caches keys for a moment, so that a revoked one is refused that much later.
 package auth
 
 import (
@@ -37,10 +37,10 @@ const (
 
 var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// ErrRefused says that a key lets nobody in; what wraps it says why, as far as the caller may know.
+// ErrRefused says that a key is not valid; errors that wrap it say why, as far as the caller may know.
 var ErrRefused = errors.New("the API key is not valid")
 
-// New makes a key without a project or a name, and what it is shown as, this once.
+// New makes a key without a project or a name, and its full text, which is shown only this once.
 func New(now time.Time) (key continuo.APIKey, shown string) {
 	var random [8 + 32]byte
 	_, _ = rand.Read(random[:]) // never fails since Go 1.24
@@ -49,7 +49,7 @@ func New(now time.Time) (key continuo.APIKey, shown string) {
 	return continuo.APIKey{ID: id, Hash: hashOf(secret), CreatedAt: now.UTC()}, begin + checkOf(begin)
 }
 
-// parse takes a key apart that is whole; its parts may be anybody's invention.
+// parse splits a complete key; its parts are not verified against the store.
 func parse(shown string) (id, secret string, err error) {
 	rest, ours := strings.CutPrefix(shown, Prefix)
 	if !ours {
@@ -66,20 +66,20 @@ func parse(shown string) (id, secret string, err error) {
 	return id, secret[:secretLength], nil
 }
 
-// checkOf is the CRC-32 of the beginning of a key.
+// checkOf is the checksum (CRC-32) of a key's beginning.
 func checkOf(begin string) string {
 	var sum [4]byte
 	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE([]byte(begin)))
 	return encoding.EncodeToString(sum[:])
 }
 
-// hashOf is what the store has of a secret.
+// hashOf is the hash of a secret that the store has.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// IDOf is the id of a key that is named by its id, or by the whole text that it was shown as.
+// IDOf is the id of a key that is given by its id, or by its full text.
 func IDOf(text string) string {
 	rest, whole := strings.CutPrefix(text, Prefix)
 	if !whole {

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// AttachmentType says what an attachment is.
+// AttachmentType is the kind of an attachment.
 type AttachmentType string
 
 // The types of attachments.
@@ -20,8 +20,8 @@ const (
 	File  AttachmentType = "file"
 )
 
-// Attachment is something that belongs to a message and is no words: a piece of code, an image, a file. It has at
-// least one of Content, URL and Ref; an image has no Content, because bytes have no place in a prompt.
+// Attachment is a non-text part of a message: a piece of code, an image, a file. It has at least one of Content, URL
+// and Ref; an image has no Content, because bytes do not belong in a prompt.
 type Attachment struct {
 	Type     AttachmentType `json:"type"`
 	Language string         `json:"language,omitempty"`
@@ -34,7 +34,7 @@ type Attachment struct {
 	OriginalLength int  `json:"original_length,omitempty"`
 }
 
-// The most characters of what names an attachment.
+// The most characters of the texts that name an attachment.
 const (
 	maxLabel     = 100
 	maxReference = 2048
@@ -63,7 +63,7 @@ func readAttachments(raw json.RawMessage, index int, limits Limits) ([]Attachmen
 	return attachments, nil
 }
 
-// readAttachment reads one attachment. Its errors have a field and a message that the place is put before.
+// readAttachment reads one attachment. Its errors have a field and a message; the caller adds the path before them.
 func readAttachment(raw json.RawMessage) (Attachment, *ValidationError) {
 	object, err := rawjson.ParseObject(raw)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *Attachment) check() *ValidationError {
 	return nil
 }
 
-// isReference reports whether a text stands on one line and is short enough to be shown whole.
+// isReference reports whether a text is one line and short enough to be shown whole.
 func isReference(text string) bool { return oneLine(text, maxReference) == text }
 
 func isWebAddress(text string) bool {
@@ -114,7 +114,7 @@ func isWebAddress(text string) bool {
 	return err == nil && (address.Scheme == "http" || address.Scheme == "https") && address.Host != "" && address.User == nil
 }
 
-// bounded cuts what is too long.
+// bounded truncates a content that is too long.
 func (a Attachment) bounded(limits Limits) Attachment {
 	a.Language, a.Name = oneLine(a.Language, maxLabel), oneLine(a.Name, maxLabel)
 	if chars := utf8.RuneCountInString(a.Content); chars > limits.AttachmentMaxChars {
@@ -123,14 +123,14 @@ func (a Attachment) bounded(limits Limits) Attachment {
 	return a
 }
 
-// The indents of attachments. No line of a message's content begins with fewer than four spaces, so that none
-// reads as an attachment.
+// The indents of attachments. Every line of a message's content begins with at least four spaces, so that none looks
+// like an attachment.
 const (
 	attachmentIndent = "  📎 "
 	codeIndent       = "        "
 )
 
-// write writes the attachment below its message: a line that says what it is and where, then its content.
+// write writes the attachment below its message: a line with its kind and location, then its content.
 func (a *Attachment) write(b *strings.Builder) {
 	b.WriteString(attachmentIndent)
 	b.WriteString(label(string(a.Type), maxLabel))

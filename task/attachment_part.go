@@ -8,16 +8,16 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// attachmentOf is what a part of a content attaches to its message. Its type is empty where the part is neither an
-// image nor a file. A web address is its URL, a provider's id of a file its Ref. Bytes are never taken over: of a part
-// that has nothing else it has neither, and whoever asks gives it one or leaves it out.
+// attachmentOf is the attachment that a part of a content makes. Its type is empty if the part is neither an image nor
+// a file. A web address becomes its URL, a provider's file id its Ref. Bytes are never copied: for a part that has only
+// bytes, both are empty, and the caller sets one or drops the attachment.
 func attachmentOf(kind string, raw json.RawMessage) Attachment {
 	a := Attachment{Type: attachmentType(kind)}
 	if a.Type == "" {
 		return a
 	}
 	var part mediaPart
-	_ = json.Unmarshal(raw, &part) // what is of another kind says nothing
+	_ = json.Unmarshal(raw, &part) // members of another type are ignored
 	a.Name = oneLine(string(cmp.Or(part.Name, part.File.Name, part.Title)), maxLabel)
 	place := string(cmp.Or(part.Image.URL, part.File.URL, part.File.Data, part.Source.URL, part.Audio.URL, part.Video.URL, part.FileURL, part.Data))
 	id := string(cmp.Or(part.FileID, part.File.FileID, part.Source.FileID))
@@ -30,7 +30,7 @@ func attachmentOf(kind string, raw json.RawMessage) Attachment {
 	return a
 }
 
-// isOneWord reports whether a text is a reference that nothing can follow on its line.
+// isOneWord reports whether a text is a reference without spaces, so that nothing can follow it on its line.
 func isOneWord(text string) bool { return isReference(text) && !strings.Contains(text, " ") }
 
 // attachmentType is the type of a part's attachment, empty for a part that is neither an image nor a file.
@@ -44,8 +44,8 @@ func attachmentType(kind string) AttachmentType {
 	return ""
 }
 
-// placeholder stands in a message's text for a part that is no text, such as [image] or [file: report.pdf]. note, if
-// any, says what became of it.
+// placeholder replaces a non-text part in a message's text, such as [image] or [file: report.pdf]. note, if any, says
+// what happened to it.
 func placeholder(kind string, attached Attachment, note string) string {
 	what := label(kind, 40)
 	if attached.Type != "" {
@@ -60,7 +60,7 @@ func placeholder(kind string, attached Attachment, note string) string {
 	return "[" + what + "]"
 }
 
-// mediaPart is what parts say of themselves in OpenAI's forms (chat, responses) and in Anthropic's.
+// mediaPart has the members of media parts in OpenAI's formats (chat, responses) and in Anthropic's.
 type mediaPart struct {
 	mediaSource             // a file of responses
 	FileURL     shortText   `json:"file_url"` // likewise
@@ -74,7 +74,7 @@ type mediaPart struct {
 
 type mediaSource struct {
 	URL    shortText `json:"url"`
-	Data   shortText `json:"file_data"` // some services take an address here
+	Data   shortText `json:"file_data"` // some services accept an address here
 	FileID shortText `json:"file_id"`
 	Name   shortText `json:"filename"`
 }
@@ -91,7 +91,8 @@ func (s *imageSource) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// shortText is a JSON string that may be shown; any other value, and what is as long as bytes are, is empty.
+// shortText is a JSON string that may be shown; any other value, or a string that is long enough to be bytes, is read
+// as empty.
 type shortText string
 
 // UnmarshalJSON is part of json.Unmarshaler.
@@ -104,5 +105,5 @@ func (t *shortText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxShortText is the most bytes of JSON of a text that is read: a reference, all of it escaped.
+// maxShortText is the most bytes of JSON of a text that is read: a reference with every character escaped.
 const maxShortText = 6*maxReference + len(`""`)

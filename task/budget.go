@@ -9,26 +9,26 @@ import (
 	"github.com/continuo-log/continuo/token"
 )
 
-// A task's prompt has at most Limits.MaxTokens tokens, counted with the encoding o200k. Where the history would
-// exceed them, its longest texts are cut further, all to the same number of tokens; the newest message of a user
-// stays as it is. Where even short texts are too much, the oldest messages go.
+// A task's prompt has at most Limits.MaxTokens tokens, counted with the encoding o200k. Where the history would exceed
+// them, its longest texts are truncated further, all to the same number of tokens; the newest message of a user stays
+// unchanged. Where even short texts are too much, the oldest messages are dropped.
 
-// leastTokens is the fewest tokens that a text is cut to before the oldest messages go.
+// leastTokens is the fewest tokens that a text is truncated to before the oldest messages are dropped.
 const leastTokens = 24
 
-// sampleBytes is how much of a text's beginning, middle and end is tokenized to estimate how many tokens it has.
+// sampleBytes is how much of a text's beginning, middle and end is tokenized to estimate its number of tokens.
 const sampleBytes = 256
 
-// excerpt is a text of a history that can be cut: a message's content or an attachment's.
+// excerpt is a text of a history that can be truncated: a message's content or an attachment's.
 type excerpt struct {
 	text    string
 	perByte float64 // tokens
-	tokens  float64 // of what the history has of it, estimated
+	tokens  float64 // of the part in the history, estimated
 	cut     func(text string)
 }
 
-// fitTokens cuts the history of a task so that its prompt fits, and returns a warning where it did. messages are those
-// that the history was shaped from.
+// fitTokens truncates the history of a task so that its prompt fits, and returns a warning if it did. messages are
+// those that the history was made from.
 func (s *shaper) fitTokens(task *Task, messages []Message) []Warning {
 	history, most := task.Context.ConversationHistory, s.limits.MaxTokens
 	if history == nil {
@@ -57,7 +57,7 @@ func (s *shaper) fitTokens(task *Task, messages []Message) []Warning {
 	return []Warning{tooManyTokens(most, int(longest), left)}
 }
 
-// fits reports whether the prompt has at most so many tokens. It counts them only where an estimate is near.
+// fits reports whether the prompt has at most that many tokens. It counts them only where the estimate is close.
 func fits(task *Task, excerpts []excerpt, most int) bool {
 	estimated := 0.0
 	for _, e := range excerpts {
@@ -75,18 +75,18 @@ func (h *History) countTruncated() {
 	}
 }
 
-// dropOldest leaves out the oldest messages until the prompt fits, at most all but the newest, and returns how many.
+// dropOldest drops the oldest messages until the prompt fits, at most all but the newest, and returns how many.
 func dropOldest(task *Task, most int) (left int) {
 	history := task.Context.ConversationHistory
 	for len(history.Messages) > 1 && tokensOf(task) > most {
-		n := (len(history.Messages) + 2) / 4 // fewer than there are
+		n := (len(history.Messages) + 2) / 4 // fewer than all
 		left += n
 		history.leaveOut(n)
 	}
 	return left
 }
 
-// leaveOut leaves the oldest messages out and says so in a gap.
+// leaveOut drops the oldest messages and records that in a gap.
 func (h *History) leaveOut(n int) {
 	left := n
 	var gaps []Gap
@@ -119,7 +119,7 @@ func tooManyTokens(most, longest, left int) Warning {
 	return warning
 }
 
-// excerptsOf lists the texts of a history that can be cut.
+// excerptsOf lists the texts of a history that can be truncated.
 func excerptsOf(history *History, messages []Message) []excerpt {
 	newest := newestOfUser(history.Messages)
 	var found []excerpt
@@ -146,7 +146,7 @@ func newestOfUser(messages []Shaped) int {
 	return -1
 }
 
-// contentOf is the content of a message, cut with the mark that every cut message has.
+// contentOf is the content of a message, truncated with the usual mark.
 func contentOf(shaped *Shaped, message *Message) excerpt {
 	text, mark := message.Content, "... (truncated"
 	if shaped.Summarized {
@@ -169,7 +169,7 @@ func attachedText(a *Attachment) excerpt {
 	}}
 }
 
-// cutTo cuts the longest texts to the same number of tokens, so that all together have no more than the budget. It
+// cutTo truncates the longest texts to the same number of tokens, so that all together have no more than the budget. It
 // returns that number.
 func cutTo(excerpts []excerpt, budget float64) (longest float64) {
 	longest = max(shareOf(excerpts, budget), leastTokens)
@@ -181,7 +181,7 @@ func cutTo(excerpts []excerpt, budget float64) (longest float64) {
 	return longest
 }
 
-// shareOf is the most tokens that each text may have: short texts leave what they do not need to the others.
+// shareOf is the most tokens that each text may have: short texts leave the rest of their share to the others.
 func shareOf(excerpts []excerpt, budget float64) float64 {
 	sizes := make([]float64, len(excerpts))
 	for i := range excerpts {
@@ -198,7 +198,7 @@ func shareOf(excerpts []excerpt, budget float64) float64 {
 	return math.Inf(1)
 }
 
-// density is about how many tokens a byte of a text has.
+// density is the approximate number of tokens per byte of a text.
 func density(text string) float64 {
 	sample := text
 	if len(text) > 4*sampleBytes {
@@ -208,7 +208,7 @@ func density(text string) float64 {
 	return float64(token.O200k().Count(sample)) / float64(max(len(sample), 1))
 }
 
-// firstBytes is the beginning of a text, at most so many bytes of whole characters.
+// firstBytes is the beginning of a text: whole characters, at most that many bytes.
 func firstBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -223,7 +223,8 @@ func firstBytes(text string, most int) string {
 // tokensOf counts the tokens of a task's prompt.
 func tokensOf(task *Task) int { return token.O200k().Count(Prompt(*task)) }
 
-// withoutTexts is a task whose history has none of the texts that can be cut: its prompt is what cannot.
+// withoutTexts is a task whose history has none of the texts that can be truncated: its prompt is the part that cannot
+// be.
 func withoutTexts(task *Task) *Task {
 	bare, history := *task, *task.Context.ConversationHistory
 	history.Messages = slices.Clone(history.Messages)

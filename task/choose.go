@@ -11,33 +11,33 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-// Choosing sentences is covering words: each word has a weight, a sentence is worth the weights of its words, and a
-// word that a taken sentence has is worth little from then on. Always the sentence that adds most for its length is
-// taken next.
+// Sentences are chosen to cover words: each word has a weight, a sentence is worth the sum of the weights of its words,
+// and a word of a chosen sentence is worth little from then on. The next sentence is always the one that adds most for
+// its length.
 
 // Weights of words, by what they are.
 const (
 	numberWeight  = 4.0 // has a digit: amounts, dates, versions, identifiers
-	nameWeight    = 3.0 // a capital within a sentence
+	nameWeight    = 3.0 // begins with a capital within a sentence
 	topicWeight   = 1.5 // used more than once, but not everywhere
 	otherWeight   = 1.0
 	commonWeight  = 0.05 // in every tenth sentence or more often, or of one or two characters
-	coveredFactor = 0.1  // what is left of a word's weight once a taken sentence has it
+	coveredFactor = 0.1  // the fraction of a word's weight that remains once a chosen sentence has it
 )
 
-// Factors and additions of sentences.
+// Factors and bonuses of sentences.
 const (
 	userFactor     = 2.0
 	questionFactor = 0.4
 	politeFactor   = 0.2
 	decisionBonus  = 4.0 // "we decided", and half of it for "must", "never", "prefer"
 	negationBonus  = 1.5
-	// overheadChars is added to a sentence's length, so that fragments of a word or two do not win.
+	// overheadChars is added to a sentence's length, so that fragments of one or two words are not preferred.
 	overheadChars = 30
 )
 
-// decisionWords are words without which no sentence decides anything, and negations: looking them up costs less than
-// the expressions of weightOf.
+// decisionWords are words that every decision has one of, and negations: looking them up is cheaper than the
+// expressions of weightOf.
 var decisionWords, negations = wordTable(`decided decision decide agreed agree settled will ll we'll let let's lets chose chosen approved rejected ruled
 	must shall have has needs required never always instead prefer`), wordTable(`not never no none without cannot t don't isn't doesn't didn't won't can't
 	aren't wasn't weren't shouldn't couldn't wouldn't haven't hasn't hadn't`)
@@ -54,18 +54,18 @@ func hasAny(words []string, table map[string]bool) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return table[word] })
 }
 
-// candidate is a sentence that may be taken.
+// candidate is a sentence that may be chosen.
 type candidate struct {
 	index  int
 	chars  int
 	words  []string // distinct
 	bonus  float64
 	factor float64
-	worth  float64 // for its length, as last computed
-	at     int     // how many sentences were taken then
+	worth  float64 // per length, as last computed
+	at     int     // how many sentences were chosen then
 }
 
-// choose takes the sentences that matter, of so many characters at most.
+// choose chooses the important sentences, up to a number of characters.
 func choose(sentences []sentence, most int) {
 	queue, weights := candidatesOf(sentences)
 	covered := map[string]bool{}
@@ -90,7 +90,7 @@ func choose(sentences []sentence, most int) {
 		switch {
 		case c.chars > left:
 			heap.Pop(&queue)
-		case c.at != taken: // taken sentences have made it worth less
+		case c.at != taken: // the chosen sentences have reduced its worth
 			c.rate(weights, covered, taken)
 			heap.Fix(&queue, 0)
 		default:
@@ -100,10 +100,10 @@ func choose(sentences []sentence, most int) {
 	}
 }
 
-// candidatesOf makes candidates of sentences, of those that are repeated word for word the first, and weighs the words.
+// candidatesOf makes candidates of sentences, of identical ones the first, and weights the words.
 func candidatesOf(sentences []sentence) (candidates, map[string]float64) {
 	all := make(candidates, 0, len(sentences))
-	in := map[string]int{} // how many sentences have a word
+	in := map[string]int{} // how many sentences contain a word
 	names, seen := map[string]bool{}, map[string]*candidate{}
 	for i := range sentences {
 		one := &sentences[i]
@@ -159,7 +159,7 @@ func weigh(word string, n, sentences int, name bool) float64 {
 	return otherWeight
 }
 
-// findNames adds the words that begin with a capital and do not begin a sentence or follow a speaker's name.
+// findNames adds the capitalized words that do not begin a sentence or follow a speaker's name.
 func findNames(text string, names map[string]bool) {
 	for token := range fulltext.Tokens(text) {
 		before := strings.TrimRight(text[:token.Start], " \"'“‘(*_-")
@@ -172,7 +172,7 @@ func findNames(text string, names map[string]bool) {
 	}
 }
 
-// courtesies begin sentences that say nothing of the matter.
+// courtesies begin sentences without content.
 var courtesies = []string{
 	"thank", "i hope", "hope ", "sure", "great", "of course", "let me know", "please let me know", "you're welcome", "happy to", "glad to",
 	"feel free", "no problem", "sounds good", "hello", "hi ", "hi!", "good morning", "have a ", "i'm here to", "i'd be happy",
@@ -188,10 +188,10 @@ func isQuestion(text string) bool {
 	return end == '?' || end == '？'
 }
 
-// rate computes what a sentence adds for its length to those that are taken.
+// rate computes what a sentence adds to the chosen ones for its length.
 func (c *candidate) rate(weights map[string]float64, covered map[string]bool, taken int) {
 	sum, fresh := 0.0, 0.0
-	for _, word := range c.words { // in their order: the sum is the same each time
+	for _, word := range c.words { // in order, so that the sum is deterministic
 		weight := weights[word]
 		if covered[word] {
 			sum += weight * coveredFactor
@@ -201,13 +201,13 @@ func (c *candidate) rate(weights map[string]float64, covered map[string]bool, ta
 		fresh += weight
 	}
 	if sum > 0 {
-		sum += c.bonus * fresh / (fresh + 2) // a rule that is repeated is no news
+		sum += c.bonus * fresh / (fresh + 2) // a repeated rule adds nothing
 	}
 	c.worth = rounded(c.factor * sum / math.Pow(float64(c.chars+overheadChars), 0.9))
 	c.at = taken
 }
 
-// candidates is a heap, the best first and of equals the earlier.
+// candidates is a heap: the best first, and of equals the earlier.
 type candidates []*candidate
 
 func (q candidates) Len() int { return len(q) }

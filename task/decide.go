@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxDecision is how many characters a decision has at most.
+// maxDecision is the most characters of a decision.
 const maxDecision = 300
 
-// The words by which a sentence tells of a decision: those that say so, and those that may.
+// The expressions that identify a decision: those that state one, and those that may.
 var (
 	surelyDecides = regexp.MustCompile(`(?i)\b(decided|decision|decide to|agreed|we agree|settled on|we will|we'll|we’ll|let's (go with|use)|let’s (go with|use)|chose|chosen|approved|rejected|ruled out)\b`)
 	maybeDecides  = regexp.MustCompile(`(?i)\b(must|must not|shall|have to|has to|needs to|required|never|always|instead of|prefer)\b`)
 )
 
-// Decisions picks the sentences of a text that tell of a decision: at most so many, in their order, those that say so
-// before those that may, and of these the last. What asks is no decision. The same text gives the same sentences.
+// Decisions picks the sentences of a text that state a decision: at most so many, in their order, explicit decisions
+// before possible ones, and of these the last. Questions are not decisions. The result is deterministic.
 func Decisions(text string, most int) []string {
 	type found struct {
 		at, weight int
@@ -47,7 +47,7 @@ func Decisions(text string, most int) []string {
 	return decisions
 }
 
-// weightOf says how surely a sentence tells of a decision; 0 for not at all.
+// weightOf rates how likely a sentence states a decision; 0 for not at all.
 func weightOf(sentence string) int {
 	switch {
 	case strings.HasSuffix(strings.TrimRight(sentence, `"')]}”’»`), "?"):

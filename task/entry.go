@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// What is told of a group: the calls of an assistant entry and their results.
+// The limits of a group's text: the calls of an assistant entry and their results.
 const (
 	maxToldText      = 1000 // characters of the text before the calls
 	maxToldArguments = 60   // characters of a call's arguments
@@ -18,14 +18,13 @@ const (
 	maxToldCalls     = 8    // calls of a group
 )
 
-// maxToldAttachments is how many attachments a message has, the first ones counting.
+// maxToldAttachments is the most attachments of a message; the first ones are kept.
 const maxToldAttachments = 10
 
-// FromEntries makes a history's messages of entries of the log, in their order. System entries and hidden ones are
-// left out, and so are entries that say nothing. A group becomes one line of the assistant: what it said, what it
-// called and what came of it. An answer that is not whole begins with the reason, what a person removed reads
-// [redacted], and who speaks is named where the log knows it. Images and files are attachments, by their web address
-// or else by the part's path in the API.
+// FromEntries converts entries of the log, in order, to the messages of a history. It omits system entries, hidden
+// entries and empty entries. A group becomes one line of the assistant: its text, its calls and their results. An
+// incomplete answer begins with the reason, redacted content reads [redacted], and the speaker is named where the log
+// knows it. Images and files are attachments, by their web address or else by the part's path in the API.
 func FromEntries(entries []continuo.Entry) []Message {
 	var messages []Message
 	for i := 0; i < len(entries); i++ {
@@ -45,7 +44,7 @@ func FromEntries(entries []continuo.Entry) []Message {
 			text = groupLine(e, results)
 		case e.Role == continuo.Assistant:
 			text = saidBy(e)
-		case e.Role == continuo.Tool: // its call stands before the range
+		case e.Role == continuo.Tool: // its call is before the range
 			text = oneLine(e.ToolName, maxLabel) + " -> " + resultLine(e)
 		}
 		if strings.TrimSpace(text) != "" && !e.IsPlaceholder() {
@@ -71,7 +70,7 @@ func resultsAfter(entries []continuo.Entry) []continuo.Entry {
 	return entries[:end]
 }
 
-// saidBy is what an entry says, with the reason before it when it broke off.
+// saidBy is the text of an entry, with the reason before it if it is incomplete.
 func saidBy(e *continuo.Entry) string {
 	text := entryText(e)
 	if e.Error == nil {
@@ -85,7 +84,7 @@ func saidBy(e *continuo.Entry) string {
 	return strings.TrimSpace(note + " " + text)
 }
 
-// entryText is an entry's text, its parts without text as placeholders.
+// entryText is an entry's text, with placeholders for its non-text parts.
 func entryText(e *continuo.Entry) string {
 	if e.Redacted != nil {
 		return continuo.RedactedText
@@ -104,7 +103,7 @@ func entryText(e *continuo.Entry) string {
 	return strings.Join(texts, "\n")
 }
 
-// attachmentsOf are the images and files that entries show.
+// attachmentsOf are the images and files of entries.
 func attachmentsOf(entries []continuo.Entry) []Attachment {
 	var attachments []Attachment
 	for i := range entries {
@@ -130,12 +129,12 @@ func attachmentsOf(entries []continuo.Entry) []Attachment {
 	return attachments
 }
 
-// partPath is where the API shows a part of an entry's content, whole.
+// partPath is the API's path of a part of an entry's content.
 func partPath(e *continuo.Entry, place int) string {
 	return fmt.Sprintf("/api/conversations/%s/entries/%d/parts/%d", url.PathEscape(e.ConversationID), e.Seq, place)
 }
 
-// mediaTypeOf is what the log knows of a part that it keeps as an object: its name is in there.
+// mediaTypeOf is the media type that the log has for a part stored as an object; the part's name is in that object.
 func mediaTypeOf(e *continuo.Entry, place int) string {
 	at := slices.IndexFunc(e.Attachments, func(a continuo.Attachment) bool { return a.Part == place })
 	if at < 0 {
@@ -144,7 +143,7 @@ func mediaTypeOf(e *continuo.Entry, place int) string {
 	return e.Attachments[at].MediaType
 }
 
-// groupLine tells a group on one line.
+// groupLine writes a group on one line.
 func groupLine(e *continuo.Entry, results []continuo.Entry) string {
 	var told []string
 	for i, call := range e.ToolCalls {
@@ -163,8 +162,8 @@ func groupLine(e *continuo.Entry, results []continuo.Entry) string {
 	return strings.TrimSpace(oneLine(saidBy(e), maxToldText) + " called " + strings.Join(told, "; "))
 }
 
-// resultOf finds the result of a call, nil when there is none to show. Imported calls may share an id or have none;
-// then the place decides.
+// resultOf finds the result of a call, nil if there is none to show. Imported calls may share an id or have none; then
+// the position decides.
 func resultOf(results []continuo.Entry, id string, at int) *continuo.Entry {
 	if at < len(results) && results[at].ToolCallID == id && !results[at].Hidden {
 		return &results[at]
@@ -177,7 +176,7 @@ func resultOf(results []continuo.Entry, id string, at int) *continuo.Entry {
 	return nil
 }
 
-// resultLine is what came of a call: the tool's own outcome, or the first line of its output.
+// resultLine describes the result of a call: the tool's own outcome, or the first line of its output.
 func resultLine(e *continuo.Entry) string {
 	text := e.Outcome
 	switch {
@@ -203,7 +202,7 @@ func resultLine(e *continuo.Entry) string {
 	return text
 }
 
-// named puts the speaker's name before a text, in a crew or where the protocol names one.
+// named puts the speaker's name before a text, in a crew or where the protocol gives a name.
 func named(e *continuo.Entry, text string) string {
 	name := e.Name
 	if author := e.Author; author != nil {

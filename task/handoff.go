@@ -13,20 +13,20 @@ import (
 // HandoffView is the name of the view that [Limits.View] returns.
 const HandoffView = "handoff"
 
-// View shows a conversation as the history of a task does: the newest messages in words, each group as one, cut to the
-// limits. It has no window. Nothing of a call is left that could be answered.
+// View shows a conversation as the history of a task does: the newest messages as text, each group as one, truncated to
+// the limits. It has no window. It shows no call in a form that could be answered.
 type View struct {
 	window.View
 	Handoff MessageLimits `json:"handoff"`
 }
 
-// MessageLimits bound what a View shows of one message, in characters.
+// MessageLimits bound, in characters, what a View shows of one message.
 type MessageLimits struct {
 	UserMaxChars      int `json:"user_max_chars"`      // of a user's message
 	AssistantMaxChars int `json:"assistant_max_chars"` // of every other message
 }
 
-// View is the view of a conversation that a task's history would be made of.
+// View is the view of a conversation that a task's history would be made from.
 func (l Limits) View() View {
 	l = l.orDefaults()
 	return View{
@@ -35,10 +35,10 @@ func (l Limits) View() View {
 	}
 }
 
-// ReasonMessageChars is the reason of what the limits on characters have cut.
+// ReasonMessageChars is the reason for a text that the limits on characters have truncated.
 const ReasonMessageChars = "over_message_chars"
 
-// The other reasons that only hand-offs have for not showing an entry as it was said.
+// The other reasons, used by hand-offs only, for not showing an entry unchanged.
 const (
 	reasonOneLine  = "in_one_line"
 	reasonTextOnly = "text_only"
@@ -50,11 +50,11 @@ func (v View) Hash() string {
 	return window.HashOf(v)
 }
 
-// CheckFits reports nothing: the view cuts what is too long.
+// CheckFits returns nil: the view truncates what is too long.
 func (v View) CheckFits(window.Input, continuo.Content) error { return nil }
 
-// Build decides what the view shows of a log: the newest messages that fit. The newest user message and a group at the end
-// of the log are always shown.
+// Build decides what the view shows of a log: the newest messages that fit. The newest user message and a group at the
+// end of the log are always shown.
 func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, erro
 	return r.plan(shown), nil
 }
 
-// handoffReader reads what a hand-off may show, the newest first.
+// handoffReader reads the entries that a hand-off may show, the newest first.
 type handoffReader struct {
 	view    View
 	in      window.Input
@@ -83,11 +83,11 @@ type handoffReader struct {
 
 	rows     int64
 	excluded []window.Exclusion
-	messages []*handoffMessage // what was read and says something, newest first
+	messages []*handoffMessage // those with a text, newest first
 	user     *handoffMessage   // the newest user message; nil for none
 }
 
-// handoffMessage is a unit as a hand-off shows it.
+// handoffMessage is a unit in the form that a hand-off shows.
 type handoffMessage struct {
 	unit  *window.Unit
 	shown continuo.Message
@@ -100,7 +100,7 @@ type handoffShown struct {
 	window   continuo.Window
 }
 
-// read reads for as long as what it finds may fit, and finds the newest user message if it is further up.
+// read reads while the next message may fit, and finds the newest user message if it is further back.
 func (r *handoffReader) read() error {
 	assemble := window.NewAssembler(r.view.View)
 	var size, needed continuo.Size
@@ -135,7 +135,7 @@ func (r *handoffReader) read() error {
 	return r.findUser(read)
 }
 
-// findUser finds the newest message of the user that says anything, before a seq.
+// findUser finds the user's newest non-empty message before a seq.
 func (r *handoffReader) findUser(before int64) error {
 	for r.user == nil && before > 1 {
 		entry, err := r.source.LatestUser(before - 1)
@@ -152,7 +152,7 @@ func (r *handoffReader) findUser(before int64) error {
 	return nil
 }
 
-// message puts a unit into words; nil where it says nothing.
+// message converts a unit to text; nil if it has none.
 func (r *handoffReader) message(u *window.Unit) *handoffMessage {
 	if u == nil {
 		return nil
@@ -182,7 +182,7 @@ func entriesOf(u *window.Unit) []continuo.Entry {
 	return entries
 }
 
-// silence says why an entry says nothing.
+// silence returns why an entry has no text to show.
 func silence(e *continuo.Entry) string {
 	switch {
 	case e.Role == continuo.System:
@@ -193,15 +193,15 @@ func silence(e *continuo.Entry) string {
 	return window.ReasonEmpty
 }
 
-// plainEntry is an entry without what belongs to its own form only, such as a vendor's data: no rendering may put that
-// to the words of a hand-off.
+// plainEntry is an entry without the data that belongs to its original form only, such as a vendor's: no rendering may
+// add that to the text of a hand-off.
 func plainEntry(e *continuo.Entry) *continuo.Entry {
 	plain := *e
 	plain.Vendor, plain.Extra, plain.Reasoning = nil, nil, nil
 	return &plain
 }
 
-// fit decides what is shown: what must be, and of the rest the newest that fits.
+// fit decides what is shown: the mandatory messages, and the newest others that fit.
 func (r *handoffReader) fit() (shown handoffShown, err error) {
 	var open *handoffMessage
 	var parts continuo.OverflowError
@@ -241,7 +241,7 @@ func (r *handoffReader) fit() (shown handoffShown, err error) {
 	return shown, nil
 }
 
-// plan writes down what was decided. It has no open cycle: whoever takes the work over begins one.
+// plan records the decision. It has no open cycle: the agent that takes the work over begins one.
 func (r *handoffReader) plan(shown handoffShown) *continuo.Plan {
 	p := &continuo.Plan{View: r.view.Name, ViewHash: r.view.Hash(), At: r.in.At, Window: shown.window}
 	for _, m := range shown.messages {
@@ -266,7 +266,7 @@ func (r *handoffReader) items(shown handoffShown) []continuo.PlanItem {
 	for _, m := range shown.messages {
 		verdict, reason := r.verdict(m)
 		put(m.unit.Entries[0], verdict, reason, &m.shown.Size)
-		for _, result := range m.unit.Entries[1:] { // the line of their calls shows them
+		for _, result := range m.unit.Entries[1:] { // the line of their calls includes them
 			put(result, continuo.Truncated, reasonOneLine, &continuo.Size{})
 		}
 	}
@@ -282,7 +282,7 @@ func (r *handoffReader) items(shown handoffShown) []continuo.PlanItem {
 	return items
 }
 
-// verdict says how a message is shown, of a group its first entry, and why.
+// verdict returns how a message is shown, of a group its first entry, and why.
 func (r *handoffReader) verdict(m *handoffMessage) (continuo.Verdict, string) {
 	switch {
 	case m.cut:

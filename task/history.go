@@ -14,12 +14,12 @@ type History struct {
 	TotalMessages   int      `json:"total_messages"` // of Messages
 	TruncatedCount  int      `json:"truncated_count"`
 	SummarizedCount int      `json:"summarized_count,omitempty"`
-	// Gaps are where messages were left out for want of relevance, in order.
+	// Gaps are where messages were left out because of low relevance, in order.
 	Gaps     []Gap    `json:"gaps,omitempty"`
 	Metadata Metadata `json:"metadata"`
 }
 
-// Shaped is a message as a history keeps it. One that is not whole is truncated or summarized, not both.
+// Shaped is a message in the form that a history stores. An incomplete one is either truncated or summarized.
 type Shaped struct {
 	Role           Role         `json:"role"`
 	Content        string       `json:"content"`
@@ -30,25 +30,25 @@ type Shaped struct {
 	Attachments    []Attachment `json:"attachments,omitempty"`
 }
 
-// Gap tells of messages that were left out before a message.
+// Gap is a number of messages that were left out before a message.
 type Gap struct {
 	Before  int `json:"before"` // index of the message that follows, from 0
 	LeftOut int `json:"left_out"`
 }
 
-// Metadata tells when a history was made and which time it covers. Oldest and newest compare moments and are the
-// messages' own timestamps; they are missing when no timestamp can be read.
+// Metadata is when a history was made and the time that it covers. Oldest and newest are found by comparing instants
+// and are the messages' own timestamps; they are missing when no timestamp can be parsed.
 type Metadata struct {
 	CollectionTime string `json:"collection_time"`
 	OldestMessage  string `json:"oldest_message,omitempty"`
 	NewestMessage  string `json:"newest_message,omitempty"`
 }
 
-// shaper cuts messages, or summarizes them if it has a summarizer.
+// shaper truncates messages, or summarizes them if it has a summarizer.
 type shaper struct {
 	limits     Limits
 	summarizer Summarizer
-	progress   func(made, total int) // nil for nobody
+	progress   func(made, total int) // nil for none
 	warnings   []Warning
 }
 
@@ -72,7 +72,7 @@ func (s *shaper) history(ctx context.Context, messages []Message, now time.Time)
 	return &history, s.summarize(ctx, messages, history.Messages, long)
 }
 
-// shape cuts a message that is too long, or marks it as one to summarize.
+// shape truncates a message that is too long, or marks it for a summary.
 func (s *shaper) shape(message *Message) Shaped {
 	chars := utf8.RuneCountInString(message.Content)
 	shaped := Shaped{
@@ -90,7 +90,7 @@ func (s *shaper) shape(message *Message) Shaped {
 	return shaped
 }
 
-// cutMark ends a content that is not whole. A user's message tells its length, as it usually stays whole.
+// cutMark ends an incomplete content. The mark of a user's message includes its length, as it is usually kept whole.
 func cutMark(what string, role Role, chars int) string {
 	if role == User {
 		return fmt.Sprintf(" %s, original: %d chars)", what, chars)
@@ -98,11 +98,11 @@ func cutMark(what string, role Role, chars int) string {
 	return " " + what + ")"
 }
 
-// maxAtOnce is how many summaries are made at once.
+// maxAtOnce is how many summaries are made concurrently.
 const maxAtOnce = 4
 
-// summarize makes the summaries of some messages, several at once. The only error is that of a context that is done;
-// no summary is begun then.
+// summarize makes the summaries of messages, several concurrently. The only error is that of a context that is done; no
+// summary is begun after that.
 func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Shaped, long []int) error {
 	told := counted{tell: s.progress, total: len(long)}
 	fellBack := make([]bool, len(messages))
@@ -134,7 +134,8 @@ func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Sha
 	return nil
 }
 
-// summarizeOne makes the summary of a message. It reports whether the summarizer had none, and sentences were taken.
+// summarizeOne makes the summary of a message. It reports whether the summarizer failed, so that sentences were
+// extracted instead.
 func (s *shaper) summarizeOne(ctx context.Context, message *Message, shaped *Shaped) (fellBack bool) {
 	most := s.limits.keepOf(message.Role)
 	summary, err := s.summarizer.Summarize(ctx, message.Content, most)
@@ -155,16 +156,16 @@ func notSummarized(index int) Warning {
 	}
 }
 
-// counted counts summaries for whoever is told of them. It is safe for concurrent use.
+// counted counts summaries and reports the count. It is safe for concurrent use.
 type counted struct {
-	tell  func(made, total int) // nil for nobody
+	tell  func(made, total int) // nil for none
 	total int
 
 	mu   sync.Mutex
 	made int
 }
 
-// one counts one more.
+// one adds one to the count.
 func (c *counted) one() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// instantOf reads a timestamp: RFC 3339 and its relatives of ISO 8601, a date alone too, with a blank or a T, with
-// the punctuation or without, a fraction behind a point or a comma. Without a zone it is UTC. The result has the
-// zone that was written.
+// instantOf parses a timestamp: RFC 3339 and related forms of ISO 8601, also a date alone, with a space or a T, with or
+// without punctuation, a fraction after a point or a comma. Without a zone it is UTC. The result has the zone of the
+// text.
 func instantOf(text string) (instant time.Time, ok bool) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	date, clock := text, ""
@@ -34,7 +34,7 @@ func dateLayout(length int) string {
 	return "2006-01-02"
 }
 
-// clockLayout is of a time of day with what parts it from the date.
+// clockLayout is the layout of a time of day with the separator before it.
 func clockLayout(length int) string {
 	for _, layout := range []string{"", "T15", "T1504", "T15:04", "T150405"} {
 		if len(layout) == length {
@@ -56,8 +56,7 @@ func zoneLayout(zone string) string {
 	return "-07:00:00"
 }
 
-// clockOf is a timestamp as the prompt shows it: the time of day in the zone that was written, or, where it
-// cannot be read, its text.
+// clockOf is a timestamp as the prompt shows it: the time of day in its own zone, or the text if it cannot be parsed.
 func clockOf(timestamp string) string {
 	if instant, ok := instantOf(timestamp); ok {
 		return instant.Format("15:04:05")
@@ -68,7 +67,7 @@ func clockOf(timestamp string) string {
 	return "unknown time"
 }
 
-// span returns the timestamps of the oldest and the newest message whose time can be read, "" when there is none.
+// span returns the timestamps of the oldest and the newest message whose time can be parsed, "" if there is none.
 func span(messages []Message) (oldest, newest string) {
 	var first, last time.Time
 	for _, message := range messages {

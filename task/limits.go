@@ -2,7 +2,7 @@ package task
 
 import "cmp"
 
-// Limits bound what a request may hold and what its history keeps. The first three are the settings handoff.*.
+// Limits bound the size of a request and of its history. The first three are the settings handoff.*.
 type Limits struct {
 	MaxMessages       int // of a history; the newest are kept. Default: 50
 	UserMaxChars      int // characters of a user's message. Default: 8000
@@ -12,7 +12,7 @@ type Limits struct {
 	MaxFieldChars      int // characters of a text, and of an item of a list. Default: 32000
 	MaxItems           int // of a list. Default: 200
 	MaxAttachments     int // of a message. Default: 10
-	AttachmentMaxChars int // characters of an attachment's content; what is longer is cut. Default: 4000
+	AttachmentMaxChars int // characters of an attachment's content; longer ones are truncated. Default: 4000
 
 	// MaxTokens is how many tokens a task's prompt has at most, counted with the encoding o200k. Default: 20000
 	MaxTokens int
@@ -32,11 +32,11 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// suffixChars is what a user's message that is cut keeps free for the mark of the cut.
+// suffixChars is the room for the truncation mark in a user's message.
 const suffixChars = 100
 
-// keepOf is how many characters a text of a limit keeps when it is cut. Of a user's message it is the limit
-// less 100; of a limit below 200, where that would be little or nothing, it is half.
+// keepOf is how many characters of a text remain when it is truncated. Of a user's message it is the limit less 100; of
+// a limit below 200, where that would be little or nothing, it is half.
 func (l Limits) keepOf(role Role) int {
 	if role == User {
 		return max(l.UserMaxChars-suffixChars, l.UserMaxChars/2)
@@ -44,7 +44,7 @@ func (l Limits) keepOf(role Role) int {
 	return l.AssistantMaxChars
 }
 
-// maxOf is how many characters a message of a role may have and stay as it is.
+// maxOf is how many characters a role's message may have without truncation.
 func (l Limits) maxOf(role Role) int {
 	if role == User {
 		return l.UserMaxChars

@@ -19,7 +19,7 @@ const (
 	Orchestrator Role = "orchestrator"
 )
 
-// Message is a message of a history, whole.
+// Message is a complete message of a history.
 type Message struct {
 	Role        Role
 	Content     string
@@ -30,7 +30,7 @@ type Message struct {
 // maxTimestamp is the characters of a timestamp that are kept.
 const maxTimestamp = 64
 
-// timestampOf writes a moment as a message's timestamp.
+// timestampOf formats a time as a message's timestamp.
 func timestampOf(t time.Time) string {
 	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 }
@@ -38,7 +38,7 @@ func timestampOf(t time.Time) string {
 // readMessages reads the caller's messages: all of them, or the newest that the limits allow.
 func readMessages(raw json.RawMessage, all bool, now time.Time, limits Limits) ([]Message, []Warning, error) {
 	if kindOf(raw) != "list" {
-		return nil, nil, nil // nothing; what is something else has been refused
+		return nil, nil, nil // no history; other values have been refused
 	}
 	if len(raw) > limits.MaxBytes {
 		return nil, nil, refuse(InvalidValue, historyField, "conversation_history has %d bytes, at most %d are allowed", len(raw), limits.MaxBytes)

@@ -7,16 +7,16 @@ type ErrorType string
 
 // The types of a ValidationError.
 const (
-	TypeError    ErrorType = "type_error"    // a value of another kind than asked for
-	MissingField ErrorType = "missing_field" // a field that must be there is not
-	InvalidValue ErrorType = "invalid_value" // the right kind, but not one of the values that are allowed
+	TypeError    ErrorType = "type_error"    // a value of another type than required
+	MissingField ErrorType = "missing_field" // a required field is missing
+	InvalidValue ErrorType = "invalid_value" // the right type, but not an allowed value
 )
 
-// ValidationError says why a request was refused.
+// ValidationError is why a request was refused.
 type ValidationError struct {
 	Type    ErrorType
 	Field   string // the name of the field, or the path of a part, such as conversation_history[3].role
-	Index   int    // of the message or the item in its list, from 0; -1 when the fault is in none
+	Index   int    // of the message or the item in its list, from 0; -1 for a fault in neither
 	Message string
 }
 
@@ -41,7 +41,7 @@ const (
 	Medium Severity = "medium"
 )
 
-// Warning says what became of a request that was accepted and may not be what the caller had in mind.
+// Warning describes a change to an accepted request that the caller may not expect.
 type Warning struct {
 	Severity   Severity `json:"severity"`
 	Message    string   `json:"message"`
@@ -56,7 +56,7 @@ func tooManyMessages(have, most int) Warning {
 	}
 }
 
-// unreadableTimestamps tells of timestamps that are kept as they were written; first is one of a message at index.
+// unreadableTimestamps warns about timestamps that are kept as text; first is one of a message at index.
 func unreadableTimestamps(count int, first string, index int) Warning {
 	message := fmt.Sprintf("conversation_history has a timestamp that cannot be read, '%s' at index %d", first, index)
 	if count > 1 {

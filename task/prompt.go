@@ -11,12 +11,12 @@ import (
 //go:embed conversation-history.md
 var historyIntroduction string
 
-// contentIndent begins every line of everything that a prompt quotes; nothing else begins with it.
+// contentIndent begins every line of quoted text in a prompt; no other line begins with it.
 const contentIndent = "    "
 
-// Prompt writes a task for whoever takes it on: the block TASK CONTEXT with a section for each field that was given.
-// The same task gives the same bytes. Lines that begin at the margin are structure, all that was given is indented,
-// so that no text of it reads as a header, a message or a footer.
+// Prompt writes a task for the agent that takes it on: the block TASK CONTEXT with a section for each given field. The
+// result is deterministic. Unindented lines are structure, all given text is indented, so that no text looks like a
+// header, a message or a footer.
 //
 // The footer of the history counts the truncated messages only if there are some.
 func Prompt(task Task) string {
@@ -38,7 +38,7 @@ func Prompt(task Task) string {
 	return b.String()
 }
 
-// writeText writes the section of a text; none for one that says nothing.
+// writeText writes the section of a text; nothing for a blank one.
 func writeText(b *strings.Builder, title, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -48,7 +48,7 @@ func writeText(b *strings.Builder, title, text string) {
 	b.WriteByte('\n')
 }
 
-// writeList writes the section of a list; none for an empty one.
+// writeList writes the section of a list; nothing for an empty one.
 func writeList(b *strings.Builder, title string, items []string) {
 	if len(items) == 0 {
 		return

@@ -9,21 +9,21 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-// Relevant leaves out the messages that have little to do with a task's description and keeps the others in their
-// order. gaps tell where messages are missing.
+// Relevant drops the messages that have little to do with a task's description and keeps the others in order. gaps are
+// where messages were dropped.
 //
-// Each message has a score from 0 to 1: how well its words match those of the description (BM25: rare words count
-// more, long messages less), as a share of the best message's. An answer often repeats nothing of its question, so a
-// message has at least half the score of its neighbours. What is below the cut-off goes; 0 keeps all, 1 only the
-// best. With most above 0 at most so many are kept, the best, and of equals the newer. The first and the newest message
-// of a user and the newest message of all stay whatever their score, also where most is less than three. Where no word of the
-// description occurs nothing is known, and only most leaves messages out.
+// Each message has a score from 0 to 1: how well its words match those of the description (BM25: rare words count more,
+// long messages less), as a share of the best message's. An answer often repeats nothing of its question, so a message
+// has at least half the score of its neighbours. Messages below the cut-off are dropped; 0 keeps all, 1 only the best.
+// With most above 0 at most that many are kept, the best, and of equals the newer. The first and the newest message of
+// a user and the newest message of all stay whatever their score, also where most is less than three. If no word of the
+// description occurs, there are no scores, and only most drops messages.
 func Relevant(messages []Message, description string, cutoff float64, most int) (kept []Message, gaps []Gap) {
 	found := relevant(messages, description, cutoff, most)
 	return found.kept, found.gaps
 }
 
-// selection is what relevant keeps of messages.
+// selection is the messages that Relevant keeps.
 type selection struct {
 	kept   []Message
 	gaps   []Gap
@@ -82,7 +82,7 @@ func relevant(messages []Message, description string, cutoff float64, most int) 
 	return found
 }
 
-// warnings tell of what was left out of so many messages: by the cut-off, and by the limit on their number.
+// warnings describe what was dropped from total messages: by the cut-off, and by the limit on their number.
 func (s *selection) warnings(total, most int) (warnings []Warning) {
 	below, beyond := total-s.passed, s.passed-len(s.kept)
 	const describe = "Use the words of the messages that matter in the description"
@@ -92,7 +92,7 @@ func (s *selection) warnings(total, most int) (warnings []Warning) {
 			Message:    fmt.Sprintf("conversation_history has %d messages, %d of them left out as less relevant", total, below),
 			Suggestion: "Lower relevance to keep more of them",
 		}
-		if beyond > 0 { // then a lower one keeps no more
+		if beyond > 0 { // then a lower cut-off keeps no more
 			low.Suggestion = describe
 		}
 		warnings = append(warnings, low)
@@ -124,7 +124,7 @@ func byScore(scores []float64) []int {
 	return order
 }
 
-// The usual constants of BM25: how fast a word that is repeated stops to count, and how much length does.
+// The usual constants of BM25: how fast repetitions of a word stop counting, and how much length counts.
 const (
 	saturation = 1.2
 	lengthBias = 0.75
@@ -152,7 +152,7 @@ func scoresOf(messages []Message, description string) []float64 {
 	best := 0.0
 	for i := range messages {
 		length := 1 - lengthBias + lengthBias*lengths[i]*float64(len(messages))/max(total, 1)
-		for _, word := range asked { // in their order: the sum is the same each time
+		for _, word := range asked { // in order, so that the sum is deterministic
 			n, often := float64(in[word]), float64(counts[i][word])
 			rarity := math.Log(1 + (float64(len(messages))-n+0.5)/(n+0.5))
 			scores[i] += rarity * often * (saturation + 1) / (often + saturation*length)
@@ -162,7 +162,7 @@ func scoresOf(messages []Message, description string) []float64 {
 	return withNeighbours(scores, best)
 }
 
-// withNeighbours makes scores shares of the best, and lets each message have half of what its neighbours have.
+// withNeighbours divides scores by the best one, and raises each to at least half of its neighbours'.
 func withNeighbours(scores []float64, best float64) []float64 {
 	if best == 0 {
 		return scores
@@ -181,10 +181,10 @@ func withNeighbours(scores []float64, best float64) []float64 {
 	return shared
 }
 
-// rounded takes off the digits in which processors differ, so that the same messages are kept everywhere.
+// rounded removes the digits in which processors differ, so that the same messages are kept everywhere.
 func rounded(score float64) float64 { return math.Round(score*1e9) / 1e9 }
 
-// maxSearched is how many bytes of a message its score is made of.
+// maxSearched is how many bytes of a message its score is computed from.
 const maxSearched = 64 << 10
 
 func searched(message *Message) string {
@@ -195,8 +195,8 @@ func searched(message *Message) string {
 	return firstChars(text, maxSearched)
 }
 
-// wordsOf are the words of a text. A run of characters of a script without spaces gives its pairs of neighbours, as
-// one character says little; a single one stands for itself.
+// wordsOf returns the words of a text. A run of characters of a script without spaces gives its pairs of neighbours, as
+// one character means little; a single character is a word.
 func wordsOf(text string) []string {
 	var words []string
 	var before fulltext.Token
@@ -224,7 +224,7 @@ func wordsOf(text string) []string {
 	return words
 }
 
-// distinct sorts words and leaves each in once.
+// distinct sorts words and removes duplicates.
 func distinct(words []string) []string {
 	slices.Sort(words)
 	return slices.Compact(words)

@@ -23,7 +23,7 @@ const (
 	P4 Priority = "P4"
 )
 
-// Compression says what becomes of messages that are longer than their limit.
+// Compression is how messages that are longer than their limit are shortened.
 type Compression string
 
 // The compressions: the beginning of a message, or a summary of it.
@@ -32,7 +32,7 @@ const (
 	Semantic Compression = "semantic"
 )
 
-// Request asks for a task, as it came in.
+// Request is a request for a task, before validation.
 type Request struct {
 	Description          string
 	Priority             Priority // default: P2
@@ -47,13 +47,12 @@ type Request struct {
 	ConversationHistory json.RawMessage
 	// Compression of messages that are too long. Default: Truncate
 	Compression Compression
-	// Relevance, from 0 to 1, leaves messages out that have less to do with the description; see Relevant.
-	// Default: nil, all are kept
+	// Relevance, from 0 to 1, is the cut-off below which messages are dropped; see Relevant. Default: nil, all are kept
 	Relevance *float64
 }
 
-// Parse reads a request from a JSON object with the names of the tool create_real_task; limits bound its size.
-// Fields that it does not know are passed over. It fails with a *ValidationError.
+// Parse reads a request from a JSON object with the names of the tool create_real_task; limits bound its size. Unknown
+// fields are ignored. It fails with a *ValidationError.
 func Parse(data []byte, limits Limits) (Request, error) {
 	limits = limits.orDefaults()
 	if len(data) > limits.MaxBytes {
@@ -142,7 +141,7 @@ func (r *fieldReader) number(name string) *float64 {
 	return &number
 }
 
-// fields checks everything of a request but its history.
+// fields checks all of a request except its history.
 func (r *Request) fields(limits Limits) (Task, error) {
 	c := fieldChecker{limits: limits}
 	task := Task{
@@ -174,8 +173,8 @@ func (r *Request) fields(limits Limits) (Task, error) {
 	return task, nil
 }
 
-// tokens counts the tokens of a task's prompt without a history. No text has more tokens than bytes: a short prompt
-// is not counted.
+// tokens counts the tokens of a task's prompt without a history. A text has at most as many tokens as bytes: a short
+// prompt is not counted.
 func (c *fieldChecker) tokens(task *Task) int {
 	prompt := Prompt(*task)
 	if len(prompt) <= c.limits.MaxTokens {
@@ -197,7 +196,7 @@ func (c *fieldChecker) text(name, text string) string {
 	return clean(text)
 }
 
-// list leaves blank items out.
+// list drops blank items.
 func (c *fieldChecker) list(name string, items []string) []string {
 	if len(items) > c.limits.MaxItems && c.err == nil {
 		c.err = refuse(InvalidValue, name, "%s has %d items, at most %d are allowed", name, len(items), c.limits.MaxItems)
@@ -216,7 +215,7 @@ func (c *fieldChecker) list(name string, items []string) []string {
 	return kept
 }
 
-// oneOf checks a value of a few; missing stands for the empty one.
+// oneOf checks a value against a few; missing is the default of the empty one.
 func oneOf[T ~string](c *fieldChecker, name string, value, missing T, allowed ...T) T {
 	if value == "" {
 		return missing

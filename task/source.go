@@ -13,28 +13,28 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Source names the entries of the log that a task's history is made of. In a request it is the id or the key of the
-// conversation, or an object with the range; the range counts entries by their seq, both ends included. A stored
-// one has the id and both ends, unless the conversation was empty.
+// Source names the entries of the log that a task's history is made from. In a request it is the id or the key of the
+// conversation, or an object with the range; the range counts entries by their seq, both ends included. A stored one
+// has the id and both ends, unless the conversation was empty.
 type Source struct {
-	ConversationID string `json:"conversation_id"` // in a request the key will do
-	From           int64  `json:"from,omitempty"`  // in a request default: the first entry
-	To             int64  `json:"to,omitempty"`    // in a request default: the newest entry
+	ConversationID string `json:"conversation_id"` // a request may give the key instead
+	From           int64  `json:"from,omitempty"`  // default in a request: the first entry
+	To             int64  `json:"to,omitempty"`    // default in a request: the newest entry
 }
 
-// maxSource is how many entries of a conversation are read for a history at most, the newest.
+// maxSource is the most entries of a conversation, the newest, that are read for a history.
 const maxSource = 5000
 
 // sourceRead is how far Read got in a range of entries.
 type sourceRead struct {
-	asked Source // the range that was asked for
+	asked Source // the requested range
 	from  int64  // the first entry of the draft's messages
-	more  bool   // a message before them was seen; reading ended there
+	more  bool   // there was a message before them; reading ended there
 }
 
-// Read makes the messages of entries of the log, and narrows Task.Source, whose both ends the caller has set, to those
-// that the history is made of. The entries come from the end of the range backward. Without relevance it ends as soon
-// as there are as many messages as are kept, and with it at the beginning; in either case after 5 000 entries.
+// Read makes the messages from entries of the log, and narrows Task.Source, whose both ends the caller has set, to
+// those that the history is made from. The entries come from the end of the range backward. Without relevance it stops
+// as soon as there are as many messages as are kept, and with it at the beginning; in either case after 5 000 entries.
 func (d *Draft) Read(backward iter.Seq2[continuo.Entry, error]) error {
 	source, most := d.Task.Source, d.limits.orDefaults().MaxMessages
 	read := sourceRead{asked: *source, from: source.From}
@@ -66,7 +66,7 @@ func (d *Draft) Read(backward iter.Seq2[continuo.Entry, error]) error {
 	return nil
 }
 
-// warnings tell of what Read left out: one, or none.
+// warnings describe what Read left out: one, or none.
 func (r *sourceRead) warnings(most int) []Warning {
 	entries := r.asked.To - r.asked.From + 1
 	switch {
@@ -88,12 +88,12 @@ func (r *sourceRead) warnings(most int) []Warning {
 
 const historyField = "conversation_history"
 
-// errNotAList is what every history is refused with that is neither messages nor the name of a conversation.
+// errNotAList is the error for a history that is neither messages nor the name of a conversation.
 func errNotAList() *ValidationError {
 	return refuse(TypeError, historyField, "conversation_history must be a list of message dicts")
 }
 
-// sourceOf reads a history that names a conversation; nil when it is a list of messages, or nothing.
+// sourceOf reads a history that names a conversation; nil for a list of messages, or no history.
 func sourceOf(raw json.RawMessage) (*Source, error) {
 	switch kindOf(raw) {
 	case "list", "NoneType":

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Summarizer makes a text shorter: at most so many characters that say what matters. It must be safe for concurrent
-// use. What is longer than asked for is cut.
+// Summarizer shortens a text to the important content, in at most so many characters. It must be safe for concurrent
+// use. A longer result is truncated.
 type Summarizer interface {
 	Summarize(ctx context.Context, text string, most int) (string, error)
 }
 
-// Extractive summarizes without a model: it takes the sentences that matter, in their order, with … between those that
-// were apart. The first sentence matters most. Then those that add most for their length: numbers and dates, names,
-// words that the text uses more than once but not everywhere, and decisions, rules and negations. What a taken sentence
-// has said already counts little, so that repeats and boilerplate are left out; lines of the user ("User: …") count
-// more than others, questions and courtesies less. The same text gives the same summary. It never fails.
+// Extractive summarizes without a model: it extracts the important sentences, in their order, with … between those that
+// were apart. The first sentence is the most important. Then come those that add most for their length: numbers and
+// dates, names, words that the text uses more than once but not everywhere, and decisions, rules and negations. Words
+// of extracted sentences count little from then on, so that repeats and boilerplate are left out; lines of the user
+// ("User: …") count more than others, questions and courtesies less. The result is deterministic. It never fails.
 type Extractive struct{}
 
 // Summarize implements Summarizer.
@@ -26,7 +26,7 @@ func (Extractive) Summarize(_ context.Context, text string, most int) (string, e
 }
 
 const (
-	// maxExtracted is how many bytes of a text's beginning, and of its end, are looked at.
+	// maxExtracted is how many bytes of a text's beginning, and of its end, are considered.
 	maxExtracted = 128 << 10
 	ellipsis     = " … "
 )
@@ -46,7 +46,7 @@ func extract(text string, most int) string {
 	return join(sentences)
 }
 
-// ends is a text whose middle is left out when it is very long.
+// ends is a text without its middle if it is very long.
 func ends(text string) string {
 	if len(text) <= 2*maxExtracted {
 		return text
@@ -69,7 +69,7 @@ type sentence struct {
 	taken bool
 }
 
-// sentencesOf parts a text into sentences, on one line each. A point ends one where white space follows.
+// sentencesOf splits a text into sentences, each on one line. A point ends one if white space follows.
 func sentencesOf(text string) []sentence {
 	var found []sentence
 	line, user := 0, false
@@ -103,7 +103,7 @@ func sentencesOf(text string) []sentence {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// join writes the sentences that were taken.
+// join writes the chosen sentences.
 func join(sentences []sentence) string {
 	var b strings.Builder
 	before := -1

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Task is work that is given away, as it is stored.
+// Task is delegated work in its stored form.
 type Task struct {
 	Description string   `json:"description"`
 	Priority    Priority `json:"priority"`
 	ClientCwd   string   `json:"client_cwd,omitempty"`
-	// Source names the entries that the history was made of, by both ends; nil when the caller gave the messages.
+	// Source names the entries that the history was made from, with both ends; nil when the caller gave the messages.
 	Source  *Source `json:"source,omitempty"`
 	Context Context `json:"task_context,omitzero"`
 }
 
-// Context is what explains a task; only what was given is there.
+// Context is what explains a task; it has only what was given.
 type Context struct {
 	BackgroundContext    string   `json:"background_context,omitempty"`
 	ExpectedDeliverables []string `json:"expected_deliverables,omitempty"`
@@ -32,17 +32,16 @@ func (c Context) IsZero() bool {
 		len(c.SuccessCriteria) == 0 && len(c.Constraints) == 0 && len(c.RelevantFiles) == 0 && len(c.RelatedDocumentation) == 0
 }
 
-// Draft is a request that has been checked, with its history still whole.
+// Draft is a checked request with its complete history.
 type Draft struct {
-	// Task has everything but the history.
+	// Task has everything except the history.
 	Task Task
-	// Messages are the history, the oldest first. Where Task.Source is set, Read makes them of those entries.
+	// Messages are the history, the oldest first. Where Task.Source is set, Read makes them from those entries.
 	Messages []Message
-	// Compression and Relevance are the request's.
+	// Compression and Relevance are the request's values.
 	Compression Compression
 	Relevance   *float64
-	// Progress is told how many summaries are made of how many, after each of them, one call after the other. Default:
-	// nobody.
+	// Progress is called after each summary with the number made and the total, never concurrently. Default: none.
 	Progress func(made, total int)
 
 	limits Limits
@@ -50,7 +49,7 @@ type Draft struct {
 	read   sourceRead
 }
 
-// Check checks a request. now stands for timestamps that are missing. It fails with a *ValidationError.
+// Check checks a request. now replaces missing timestamps. It fails with a *ValidationError.
 func Check(request Request, now time.Time, limits Limits) (Draft, []Warning, error) {
 	draft := Draft{limits: limits.orDefaults(), now: now, Compression: request.Compression, Relevance: request.Relevance}
 	var err error
@@ -69,9 +68,9 @@ func Check(request Request, now time.Time, limits Limits) (Draft, []Warning, err
 	return draft, warnings, nil
 }
 
-// Shape makes the task, its history cut to what the limits allow. summarizer makes the summaries where the request
-// asks for some (nil: [Extractive]); where it fails, Extractive does it and a warning says so. The only error is
-// that of a context that is done.
+// Shape makes the task, with its history reduced to the limits. summarizer makes the summaries if the request asks for
+// them (nil: [Extractive]); where it fails, Extractive makes the summary and a warning says so. The only error is that
+// of a context that is done.
 func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warning, error) {
 	messages, gaps, warnings := d.choose()
 	s := shaper{limits: d.limits.orDefaults(), summarizer: summarizer, progress: d.Progress}
@@ -93,7 +92,7 @@ func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warni
 	return task, warnings, nil
 }
 
-// choose returns the messages that the history keeps, and where it leaves some out for want of relevance.
+// choose returns the messages that the history keeps, and where it drops some because of low relevance.
 func (d *Draft) choose() (messages []Message, gaps []Gap, warnings []Warning) {
 	most := d.limits.orDefaults().MaxMessages
 	warnings = d.read.warnings(most)
@@ -111,8 +110,8 @@ func (d *Draft) choose() (messages []Message, gaps []Gap, warnings []Warning) {
 	return messages, nil, warnings
 }
 
-// Validate is Check and Shape for requests that need nobody else: messages that are too long are cut, or summarized
-// by Extractive. A task whose history is a conversation of the log has its Source and no history.
+// Validate is Check and Shape for requests without other services: messages that are too long are truncated, or
+// summarized by Extractive. A task whose history is a conversation of the log has its Source and no history.
 func Validate(request Request, now time.Time, limits Limits) (*Task, []Warning, error) {
 	draft, warnings, err := Check(request, now, limits)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a text that every store can keep: valid UTF-8 without NUL.
+// clean makes a text that every store can hold: valid UTF-8 without NUL.
 func clean(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -27,7 +27,7 @@ func firstChars(text string, chars int) string {
 
 // oneLine is a text on one line, its white space made single spaces, cut to so many characters with an ellipsis.
 func oneLine(text string, most int) string {
-	bounded := firstChars(clean(text), 16*most+64) // white space may be most of it
+	bounded := firstChars(clean(text), 16*most+64) // most of it may be white space
 	line := strings.Join(strings.FieldsFunc(bounded, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || isLineEnd(r) }), " ")
 	if utf8.RuneCountInString(line) <= most && len(bounded) == len(clean(text)) {
 		return line
@@ -35,7 +35,7 @@ func oneLine(text string, most int) string {
 	return strings.TrimRight(firstChars(line, most-1), " ") + "…"
 }
 
-// isLineEnd reports whether some reader of text begins a new line at a character.
+// isLineEnd reports whether any reader of text treats a character as a line end.
 func isLineEnd(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, '\u2028', '\u2029':
@@ -44,8 +44,8 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// linesOf parts a text into its lines, at whatever ends a line for any reader. What would move a terminal's
-// cursor, and so could overwrite what stands before it, is shown as a sign: ESC is ␛.
+// linesOf splits a text into its lines, at everything that any reader treats as a line end. Characters that move a
+// terminal's cursor, and so could overwrite earlier text, are replaced by visible ones: ESC is ␛.
 func linesOf(text string) []string {
 	if strings.ContainsFunc(text, isPeculiar) {
 		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
@@ -54,7 +54,7 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// isPeculiar reports whether a character, or the byte that is none, may not stand in a line as it is.
+// isPeculiar reports whether a character, or an invalid byte, must be replaced in a line.
 func isPeculiar(r rune) bool { return r == utf8.RuneError || r != plain(r) }
 
 func plain(r rune) rune {
@@ -73,7 +73,7 @@ func plain(r rune) rune {
 	return r
 }
 
-// writeIndented writes each line of a text behind an indent, the first one behind one of its own.
+// writeIndented writes each line of a text after an indent, the first line after one of its own.
 func writeIndented(b *strings.Builder, first, rest, text string) {
 	indent := first
 	for _, line := range linesOf(text) {
@@ -84,10 +84,10 @@ func writeIndented(b *strings.Builder, first, rest, text string) {
 	}
 }
 
-// label is a text that stands inside of a header: on one line, without the signs that headers are made of.
+// label is a text for the inside of a header: on one line, without the characters that headers consist of.
 func label(text string, most int) string { return oneLine(without("()[]", text), most) }
 
-// without is a text with spaces for some characters.
+// without replaces some characters of a text by spaces.
 func without(characters, text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(characters, r) {

@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// kindOf names the kind of a JSON value as callers of the format know it.
+// kindOf names the type of a JSON value in the terms of the format's callers.
 func kindOf(value json.RawMessage) string {
 	value = bytes.TrimSpace(value)
 	switch {
@@ -28,7 +28,7 @@ func kindOf(value json.RawMessage) string {
 	return "int"
 }
 
-// textOf is what a value says: a string's text, nothing for null, else compact JSON.
+// textOf is the text of a value: a string's content, nothing for null, else compact JSON.
 func textOf(value json.RawMessage) string {
 	if rawjson.IsNull(value) {
 		return ""
@@ -51,8 +51,8 @@ func shown(value json.RawMessage) string {
 	return oneLine(textOf(value), 80)
 }
 
-// readContent reads a message's content, whatever its kind: its text, and at most so many attachments of its parts.
-// Bytes that stand in a part have no place that an attachment could name, and are left out.
+// readContent reads a message's content, whatever its type: its text, and at most so many attachments of its parts.
+// Inline bytes of a part have no address that an attachment could name, and are dropped.
 func readContent(value json.RawMessage, most int) (text string, attachments []Attachment) {
 	var parts []json.RawMessage
 	if kindOf(value) != "list" || json.Unmarshal(value, &parts) != nil {
@@ -62,15 +62,15 @@ func readContent(value json.RawMessage, most int) (text string, attachments []At
 	for _, part := range parts {
 		text, attached, ok := readPart(part, len(attachments) < most)
 		if !ok {
-			return textOf(value), nil // a list of something else
+			return textOf(value), nil // a list of other values
 		}
 		texts, attachments = append(texts, text), append(attachments, attached...)
 	}
 	return strings.Join(texts, "\n"), attachments
 }
 
-// readPart reads a part of a content: its text, or a placeholder that names its type and what it attaches, if there is
-// room: one, or none.
+// readPart reads a part of a content: its text, or a placeholder that names its type and its attachment, at most one,
+// if there is room.
 func readPart(part json.RawMessage, room bool) (text string, attached []Attachment, ok bool) {
 	if text, ok := rawjson.String(part); ok {
 		return clean(text), nil, true

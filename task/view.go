@@ -6,7 +6,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Section writes the section of a task's prompt that tells of entries of the log, all of them; "" for nothing.
+// Section writes the section of a task's prompt for all the given entries of the log; "" for none.
 func (l Limits) Section(entries []continuo.Entry) string {
 	history := l.orDefaults().history(entries)
 	var b strings.Builder
@@ -14,7 +14,7 @@ func (l Limits) Section(entries []continuo.Entry) string {
 	return b.String()
 }
 
-// history is what a history keeps of entries.
+// history is the history that the limits keep of entries.
 func (l Limits) history(entries []continuo.Entry) History {
 	var history History
 	s := shaper{limits: l}

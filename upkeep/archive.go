@@ -18,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Archivist takes conversations out of a store and brings them back. It is safe for concurrent use.
+// Archivist archives conversations of a store and restores them. It is safe for concurrent use.
 type Archivist struct {
 	Store   continuo.Store
 	Objects continuo.ObjectStore
@@ -32,23 +32,22 @@ type header struct {
 	Conversation string `json:"conversation_id"`
 }
 
-// archiveVersion is what this program writes and reads.
+// archiveVersion is the version of archives that this program writes and reads.
 const archiveVersion = 1
 
 // trailer is the last line of an archive.
 type trailer struct {
 	Records int    `json:"records"`
-	SHA256  string `json:"sha256"` // of all lines before, with their ends
+	SHA256  string `json:"sha256"` // of all lines before, with their line ends
 }
 
-// archiveTries is how often an archive is written anew because its conversation has changed meanwhile.
+// archiveTries is how often an archive is written again because its conversation has changed in the meantime.
 const archiveTries = 3
 
-// Archive writes a conversation into an archive and then takes it out of the store, but for its own record
-// and the entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with
-// continuo.ErrArchived and continuo.ErrNotFound. A process that ends in between leaves the conversation as
-// it was, perhaps with an archive beside it that nothing names. Where the store does not say what came of it,
-// the archive stays, needed or not.
+// Archive writes a conversation into an archive and then removes it from the store, except for its own record and the
+// entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with continuo.ErrArchived and
+// continuo.ErrNotFound. A process that ends in between leaves the conversation unchanged, perhaps with an archive that
+// nothing refers to. If the store does not report the outcome, the archive stays, needed or not.
 func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversation, error) {
 	for try := 1; ; try++ {
 		seen, err := a.Store.Conversation(ctx, id)
@@ -71,7 +70,7 @@ func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversatio
 		isChanged := errors.As(err, &changed)
 		if isChanged || errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrArchived) {
 			_ = a.Objects.DeleteObject(context.WithoutCancel(ctx), name)
-		} // after any other error the conversation may be archived all the same, and this is all there is of it
+		} // after any other error the conversation may be archived nevertheless, and this archive is its only copy
 		if !isChanged || try == archiveTries {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
@@ -94,7 +93,7 @@ func (a Archivist) write(ctx context.Context, id, name string) error {
 		writer.CloseWithError(a.encode(ctx, id, writer))
 	}()
 	err := a.Objects.PutObject(ctx, name, reader)
-	reader.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // lets the goroutine end
+	reader.CloseWithError(errors.Join(err, io.ErrClosedPipe)) // ends the goroutine
 	<-written
 	return err
 }
@@ -129,16 +128,16 @@ func writeLine(into io.Writer, value any) error {
 	return err
 }
 
-// restoreAtOnce bounds what one transaction brings back, in records and in bytes.
+// restoreAtOnce bounds what one transaction restores, in records and in bytes.
 const (
 	restoreAtOnce      = 256
 	restoreBytesAtOnce = 4 << 20
 )
 
-// Restore brings an archived conversation back, entries, receipts and turns as they were, and removes the
-// archive. Its words are indexed anew. It can be stopped and done again. It fails with
-// continuo.ErrObjectGone when the archive is missing and with an error that says so when it is damaged:
-// then nothing has changed. One that is not archived is given back as it is.
+// Restore restores an archived conversation, with entries, receipts and turns unchanged, and removes the archive. Its
+// text is indexed again. It can be stopped and repeated. It fails with continuo.ErrObjectGone when the archive is
+// missing and with a descriptive error when it is damaged: then nothing has changed. A conversation that is not
+// archived is returned unchanged.
 func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversation, error) {
 	found, err := a.Store.Conversation(ctx, id)
 	if err == nil && found.ArchivedAt.IsZero() {
@@ -157,7 +156,7 @@ func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversatio
 	if err == nil {
 		err = a.Objects.DeleteObject(ctx, name)
 	}
-	if err == nil { // the store had noted that it is of no use
+	if err == nil { // the store had recorded that it is obsolete
 		err = a.Store.Discarded(ctx, []string{name})
 	}
 	now, nowErr := a.Store.Conversation(ctx, id)
@@ -173,12 +172,12 @@ func (a Archivist) verify(ctx context.Context, c continuo.Conversation) error {
 	return a.decode(ctx, c, func([]continuo.Record) error { return nil })
 }
 
-// bringBack writes the records of an archive, but for the conversation's own, which the store has.
+// bringBack writes the records of an archive, except for the conversation's own, which the store has.
 func (a Archivist) bringBack(ctx context.Context, c continuo.Conversation) error {
 	return a.decode(ctx, c, func(some []continuo.Record) error { return a.Store.PutArchived(ctx, c.ID, c.ArchivedAt, some) })
 }
 
-// decode gives the records of an archive to take, some at a time, without the conversation's own.
+// decode passes the records of an archive to take, in batches, without the conversation's own.
 func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take func([]continuo.Record) error) error {
 	name := continuo.ObjectName(c.ID, continuo.ArchiveObject(c.ArchivedAt))
 	object, err := a.Objects.ReadObject(ctx, name, 0, -1)
@@ -195,7 +194,7 @@ func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take fun
 	return nil
 }
 
-// errDamaged says that an archive is not what was written.
+// errDamaged says that an archive differs from what was written.
 var errDamaged = errors.New("it is damaged: put it back from a backup of the object store")
 
 func readArchive(packed io.Reader, id string, take func([]continuo.Record) error) error {
@@ -233,7 +232,7 @@ type archiveReader struct {
 	records int
 }
 
-// line reads one line, which is not the last, into a value.
+// line decodes one line, which is not the last, into a value.
 func (r *archiveReader) line(into any) error {
 	text, err := r.lines.ReadBytes('\n')
 	if err == nil {
@@ -246,7 +245,7 @@ func (r *archiveReader) line(into any) error {
 	return nil
 }
 
-// some reads records up to a bound, and whether the archive is at its end and whole.
+// some reads records up to a bound, and returns whether that was the end of a complete archive.
 func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
 	for size := 0; len(some) < restoreAtOnce && size < restoreBytesAtOnce; {
 		text, err := r.lines.ReadBytes('\n')

@@ -9,33 +9,33 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Checker looks for what must not be in a store: gaps and repeats, groups that cannot be shown, references
-// to what is not there, counts that are wrong, indexes that are not those of the entries, and objects that
-// nothing names. It may run while the store is used. It is used once.
+// Checker looks for faults in a store: gaps and repeats, groups that cannot be shown, references to missing things,
+// wrong counts, indexes that differ from the entries, and objects that nothing refers to. It may run while the store is
+// used. It is used once.
 type Checker struct {
 	Store continuo.Store
-	// Objects is checked with the store. Default: objects are not looked at.
+	// Objects is checked with the store. Default: objects are not checked.
 	Objects continuo.ObjectStore
-	// Counter counts tokens again, of entries that name it. Default: tokens are not counted again.
+	// Counter counts the tokens of entries again that were counted with it. Default: tokens are not counted again.
 	Counter continuo.Counter
-	// Mend removes objects that nothing names, and has the indexes of words and of runs made anew that are not those of
-	// the entries. Everything else is for a person to decide. Where objects are missing that entries
-	// name, none is removed: they may be those of another store.
+	// Mend removes objects that nothing refers to, and has indexes of text and of runs rebuilt that differ from the
+	// entries. All other faults are for a person to decide. If objects are missing that entries refer to, none is
+	// removed: the loose ones may be those of another store.
 	Mend bool
-	// Loose is how old an object that nothing names must be to be told: a younger one may belong to an entry
+	// Loose is how old an object that nothing refers to must be to be reported: a younger one may belong to an entry
 	// that is about to be appended. Default 24 h.
 	Loose time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Progress is told after each conversation. Default none.
+	// Progress is called after each conversation. Default none.
 	Progress func(Checked)
 
-	blobs   map[string]bool // envelopes that were looked for
-	missing int             // objects that entries name
+	blobs   map[string]bool // envelopes that were looked up
+	missing int             // missing objects that entries refer to
 	unnamed []unnamed
 }
 
-// Checked counts what was looked at.
+// Checked counts what was checked.
 type Checked struct {
 	Conversations int64 `json:"conversations"`
 	Entries       int64 `json:"entries"`
@@ -46,33 +46,33 @@ type Checked struct {
 	Mended        int64 `json:"mended"`
 }
 
-// Finding is one thing that is wrong.
+// Finding is one fault.
 type Finding struct {
 	ConversationID string `json:"conversation_id,omitempty"`
-	Seq            int64  `json:"seq,omitempty"` // of the entry; 0 when it is about none
+	Seq            int64  `json:"seq,omitempty"` // of the entry; 0 for none
 	Kind           Kind   `json:"kind"`
 	What           string `json:"what"`
-	Mend           string `json:"mend"` // what to do
+	Mend           string `json:"mend"` // how to fix it
 	Mended         bool   `json:"mended,omitempty"`
 }
 
-// Kind says what is wrong.
+// Kind is the kind of a fault.
 type Kind string
 
 // The kinds of findings.
 const (
-	BadSequence  Kind = "sequence"   // a gap, a repeat, or an entry in another's place
-	BadGroup     Kind = "group"      // entries that the log would not have taken
-	BadReference Kind = "reference"  // something names what is not there
-	BadCount     Kind = "count"      // a number that is not that of what it counts
-	LooseObject  Kind = "loose"      // an object that nothing names
-	BadIndex     Kind = "index"      // the index of words or of runs is not that of the log
-	BadTurn      Kind = "turn"       // turns that cannot have been
-	Unreadable   Kind = "unreadable" // a row that is not what a store writes
-	Damaged      Kind = "damaged"    // bytes that changed on disk: the engine's own check or an entry's checksum found them
+	BadSequence  Kind = "sequence"   // a gap, a repeat, or an entry at another's position
+	BadGroup     Kind = "group"      // entries that the log would have refused
+	BadReference Kind = "reference"  // a reference to something that is missing
+	BadCount     Kind = "count"      // a count that differs from what it counts
+	LooseObject  Kind = "loose"      // an object that nothing refers to
+	BadIndex     Kind = "index"      // the index of text or of runs differs from the log
+	BadTurn      Kind = "turn"       // an impossible state of turns
+	Unreadable   Kind = "unreadable" // a row that no store writes
+	Damaged      Kind = "damaged"    // bytes that changed on disk, found by the engine's own check or by an entry's checksum
 )
 
-// Check goes through everything and tells found of each finding, in the order of the conversations' ids.
+// Check checks everything and calls found for each finding, in the order of the conversations' ids.
 func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, error) {
 	if c.Loose == 0 {
 		c.Loose = 24 * time.Hour
@@ -130,12 +130,12 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 			return err
 		}
 	}
-	if w.record0 == nil && w.unreadable == "" { // it was deleted meanwhile
+	if w.record0 == nil && w.unreadable == "" { // deleted in the meantime
 		return nil
 	}
 	checked.Conversations++
 	if w.unreadable != "" {
-		return nil // what depends on what could not be read cannot be judged
+		return nil // what depends on unreadable records cannot be checked
 	}
 	if err := errors.Join(w.end(), w.objects()); err != nil {
 		return err
@@ -146,12 +146,12 @@ func (c *Checker) conversation(ctx context.Context, id string, checked *Checked,
 	return w.runIndex()
 }
 
-// isOfTheStore reports whether nothing could be read, rather than something that is there.
+// isOfTheStore reports whether nothing can be read from the store, rather than one damaged record.
 func isOfTheStore(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrClosed)
 }
 
-// strangers finds objects of conversations that are not there.
+// strangers finds objects of conversations that do not exist.
 func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked *Checked) error {
 	if c.Objects == nil {
 		return nil
@@ -164,7 +164,7 @@ func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked 
 		if known[id] || c.Now().Sub(object.ModifiedAt) < c.Loose {
 			continue
 		}
-		if _, err := c.Store.Conversation(ctx, id); err == nil { // it was begun meanwhile
+		if _, err := c.Store.Conversation(ctx, id); err == nil { // begun in the meantime
 			continue
 		}
 		checked.Objects++
@@ -173,7 +173,7 @@ func (c *Checker) strangers(ctx context.Context, known map[string]bool, checked 
 	return nil
 }
 
-// loose notes an object that nothing names.
+// loose records an object that nothing refers to.
 func (c *Checker) loose(object continuo.ObjectInfo, conversationID string) {
 	c.unnamed = append(c.unnamed, unnamed{object.Name, Finding{
 		ConversationID: conversationID, Kind: LooseObject,
@@ -182,13 +182,13 @@ func (c *Checker) loose(object continuo.ObjectInfo, conversationID string) {
 	}})
 }
 
-// unnamed is an object that nothing names.
+// unnamed is an object that nothing refers to.
 type unnamed struct {
 	name    string
 	finding Finding
 }
 
-// tellLoose tells of the objects that nothing names, and removes them where that is wanted and safe.
+// tellLoose reports the objects that nothing refers to, and removes them if that is wanted and safe.
 func (c *Checker) tellLoose(ctx context.Context, tell func(Finding)) error {
 	for _, object := range c.unnamed {
 		switch {

@@ -11,17 +11,17 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// runs are those of one conversation as its entries tell of them, by id.
+// runs are the runs of one conversation as its entries record them, by id.
 type runs map[string]continuo.Run
 
-// take carries out what an entry changes, as every store does.
+// take applies the change of an entry, as every store does.
 func (r runs) take(e *continuo.Entry) {
 	if e.RunEvent == nil {
 		return
 	}
 	for _, change := range continuo.RunChanges([]continuo.Entry{*e}) {
 		run, begun := r[change.RunID]
-		if change.Begins == begun { // it has begun already, or nobody knows it
+		if change.Begins == begun { // it has begun already, or is unknown
 			continue
 		}
 		if change.Begins {
@@ -38,14 +38,14 @@ func (r runs) take(e *continuo.Entry) {
 	}
 }
 
-// runTries bounds how often the index of runs is read again because its conversation goes on meanwhile. One
-// that never rests so long is left to the next check.
+// runTries bounds how often the index of runs is read again because its conversation changes in the meantime. A
+// conversation that keeps changing is left to the next check.
 const runTries = 10
 
-// runIndex checks that the index of runs is that of the entries.
+// runIndex checks that the index of runs agrees with the entries.
 func (w *walk) runIndex() error {
 	through := w.last
-	if w.record0.ID == "" { // told already
+	if w.record0.ID == "" { // reported already
 		return nil
 	}
 	for range runTries {
@@ -71,7 +71,7 @@ func (w *walk) runIndex() error {
 	return nil
 }
 
-// mendRuns tells of a wrong index, and has it made anew where that is wanted and the entries are all there.
+// mendRuns reports a wrong index, and has it rebuilt if that is wanted and all entries are there.
 func (w *walk) mendRuns(wrong []Finding) error {
 	mends := w.Mend && !w.broken
 	if mends {
@@ -86,7 +86,7 @@ func (w *walk) mendRuns(wrong []Finding) error {
 	return nil
 }
 
-// indexedRuns reads what the index has of the conversation.
+// indexedRuns reads the conversation's runs from the index.
 func (w *walk) indexedRuns() (runs, error) {
 	found := runs{}
 	query := continuo.RunQuery{ProjectID: w.record0.ProjectID, ConversationID: w.record0.ID, Limit: pageSize}
@@ -105,8 +105,8 @@ func (w *walk) indexedRuns() (runs, error) {
 	}
 }
 
-// wrongRuns compares the index with the entries, by the ids of runs. An archived or deleted conversation has no
-// runs in it.
+// wrongRuns compares the index with the entries, by the ids of runs. An archived or deleted conversation has no runs in
+// the index.
 func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
 	told := w.runs
 	if isAside(w.record0) {
@@ -136,12 +136,12 @@ func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
 	return wrong
 }
 
-// isAside reports whether a conversation's entries are kept in an archive, or for forks only.
+// isAside reports whether a conversation's entries are in an archive, or are kept for forks only.
 func isAside(c *continuo.ConversationRecord) bool {
 	return c.Deleted || !c.ArchivedAt.IsZero()
 }
 
-// differences says what the index has otherwise than the entries.
+// differences describes how the index differs from the entries.
 func differences(have, want continuo.Run) (ways []string) {
 	for _, field := range []struct{ name, have, want string }{
 		{"workflow_id", strconv.Quote(have.WorkflowID), strconv.Quote(want.WorkflowID)},
@@ -165,8 +165,8 @@ func timeWords(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// settled reports whether the conversation is as it was read, with no entry after through. Entries that have
-// come since are taken, and through goes on to the last of them.
+// settled reports whether the conversation is unchanged since it was read, with no entry after through. New entries are
+// applied, and through advances to the last of them.
 func (w *walk) settled(through *int64) (bool, error) {
 	head, err := w.Store.Records(w.ctx, w.record0.ID, continuo.RecordPlace{}, 1)
 	if err != nil || len(head) == 0 || head[0].Conversation == nil {
@@ -194,7 +194,7 @@ func (w *walk) settled(through *int64) (bool, error) {
 	}
 }
 
-// remakeWords is what to do about an index of runs that is not that of the entries.
+// remakeWords is how to fix an index of runs that differs from the entries.
 func (w *walk) remakeWords() string {
 	if w.broken {
 		return "entries are missing, and the index may be right: " + restoreWords

@@ -16,43 +16,43 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Copier makes one store hold what another one holds. It goes from conversation to conversation, compares
-// both sides page by page, and writes what differs; so it can be stopped and done again, and what
-// has been copied already only costs reading. Both stores may be read meanwhile.
+// Copier makes one store equal to another. It compares both sides conversation by conversation and page by page, and
+// writes the differences; so it can be stopped and repeated, and what is copied already is only read. Both stores may
+// be read in the meantime.
 type Copier struct {
 	From, To continuo.Store
-	// Workers is how many conversations are copied at once. Default 8.
+	// Workers is how many conversations are copied concurrently. Default 8.
 	Workers int
-	// Progress is told how far a pass is, from several goroutines. Default none.
+	// Progress is called with the progress of a pass, from several goroutines. Default none.
 	Progress func(Progress)
 }
 
-// Progress says how far a pass of a copy is.
+// Progress is how far a pass of a copy has got.
 type Progress struct {
 	Pass          int
-	Conversations int64 // looked at
+	Conversations int64 // compared
 	Total         int64 // of the source, when the pass began
 	Records       int64 // written
 }
 
-// Copied says what a copy did.
+// Copied is the result of a copy.
 type Copied struct {
 	Passes        int   `json:"passes"`
 	Conversations int64 `json:"conversations"`
 	Records       int64 `json:"records"` // in the source
 	Written       int64 `json:"written"`
-	Removed       int64 `json:"removed"` // conversations that the source does not have any more
+	Removed       int64 `json:"removed"` // conversations that the source no longer has
 	Blobs         int64 `json:"blobs"`
 	Keys          int64 `json:"keys"`
-	// FromSHA256 and ToSHA256 are of all records on each side, in the order of the conversations' ids, in hex.
+	// FromSHA256 and ToSHA256 are hashes of all records on each side, in the order of the conversations' ids, in hex.
 	FromSHA256 string `json:"from_sha256"`
 	ToSHA256   string `json:"to_sha256"`
 }
 
-// maxPasses bounds how often a source that does not stop changing is gone through.
+// maxPasses bounds the passes over a source that keeps changing.
 const maxPasses = 10
 
-// Copy copies until a whole pass finds nothing that differs. It fails when the source changes all the time.
+// Copy copies until a whole pass finds no difference. It fails if the source keeps changing.
 func (c *Copier) Copy(ctx context.Context) (Copied, error) {
 	var total Copied
 	if err := c.copyKeys(ctx, &total); err != nil {
@@ -70,7 +70,7 @@ func (c *Copier) Copy(ctx context.Context) (Copied, error) {
 	return total, errors.New("the source changes faster than it is copied: stop the programs that write to it, and copy again (what is copied stays)")
 }
 
-// Verify compares the stores and writes nothing. Projects, keys and blobs may be more in the copy.
+// Verify compares the stores and writes nothing. The copy may have more projects, keys and blobs than the source.
 func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 	var total Copied
 	check := *c
@@ -85,7 +85,7 @@ func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 	return total, err
 }
 
-// readOnly refuses records: what would have to be written differs.
+// readOnly refuses writes: a record that would have to be written differs.
 type readOnly struct{ continuo.Store }
 
 func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Record) error {
@@ -118,7 +118,7 @@ func placeWords(place continuo.RecordPlace) string {
 	return "its own record"
 }
 
-// pass goes through all conversations once and reports whether anything differed.
+// pass compares all conversations once and reports whether anything differed.
 func (c *Copier) pass(ctx context.Context, number int, total *Copied) (changed bool, err error) {
 	p := &pass{Copier: c, number: number, digests: map[string][2]string{}}
 	ids, err := p.list(ctx)
@@ -138,7 +138,7 @@ func (c *Copier) pass(ctx context.Context, number int, total *Copied) (changed b
 	return p.written.Load()+p.stale.Load()+removed > 0, nil
 }
 
-// pass is one walk through the source.
+// pass is one pass over the source.
 type pass struct {
 	*Copier
 	number  int
@@ -146,8 +146,8 @@ type pass struct {
 	looked  atomic.Int64
 	read    atomic.Int64
 	written atomic.Int64
-	stale   atomic.Int64 // conversations that had what the source has not
-	deleted atomic.Int64 // among them, those that were deleted in the source and stay for their forks
+	stale   atomic.Int64 // conversations with records that the source does not have
+	deleted atomic.Int64 // those of them that were deleted in the source and are kept for their forks
 
 	mu      sync.Mutex
 	digests map[string][2]string // of each conversation, from and to
@@ -165,7 +165,7 @@ func (p *pass) list(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// copyAll copies conversations, several at once, and then the forks among them, each after its ancestors.
+// copyAll copies conversations, several concurrently, and then the forks among them, each after its ancestors.
 func (p *pass) copyAll(ctx context.Context, ids []string) error {
 	err := p.each(ctx, ids, func(ctx context.Context, id string) error {
 		first, err := p.From.Records(ctx, id, continuo.RecordPlace{}, 1)
@@ -243,8 +243,8 @@ func (p *pass) each(ctx context.Context, ids []string, work func(context.Context
 	return context.Cause(ctx)
 }
 
-// copyOne makes a conversation of the destination what it is in the source; first has its own record there. One
-// that has what the source does not have (any more) is removed and copied anew.
+// copyOne makes a conversation of the destination equal to the source's; first has the source's own record of it. A
+// conversation with records that the source does not have (any more) is removed and copied again.
 func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) error {
 	if len(first) > 0 && first[0].Conversation != nil {
 		if err := p.retire(ctx, first[0].Conversation); err != nil {
@@ -254,7 +254,7 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 	stale, err := p.copyRecords(ctx, id)
 	if err == nil && stale {
 		p.stale.Add(1)
-		if err = p.To.Delete(ctx, id); err == nil || errors.Is(err, continuo.ErrNotFound) { // one that was deleted is kept by its forks
+		if err = p.To.Delete(ctx, id); err == nil || errors.Is(err, continuo.ErrNotFound) { // forks keep a deleted one
 			err = p.copyAnew(ctx, id, first)
 		}
 	}
@@ -263,8 +263,8 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 	return err
 }
 
-// copyAnew copies a conversation that was removed, after those that it begins with: some of them may have
-// been kept for it alone, and be gone as well.
+// copyAnew copies a conversation that was removed, after those that it begins with: some of these may have been kept
+// only for it, and be gone as well.
 func (p *pass) copyAnew(ctx context.Context, id string, first []continuo.Record) error {
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
@@ -277,8 +277,8 @@ func (p *pass) copyAnew(ctx context.Context, id string, first []continuo.Record)
 	return err
 }
 
-// retire deletes or archives at the destination what was deleted or archived in the source since it was
-// copied: a store knows then which entries and objects are still needed.
+// retire deletes or archives at the destination what was deleted or archived in the source since the last copy: the
+// store then knows which entries and objects are still needed.
 func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) error {
 	if !here.Deleted && here.ArchivedAt.IsZero() {
 		return nil
@@ -298,7 +298,7 @@ func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) er
 	}
 	p.stale.Add(1)
 	if errors.Is(err, continuo.ErrBusy) || errors.Is(err, continuo.ErrNotFound) {
-		return nil // its records are put in the place of those that are there
+		return nil // the source's records replace those of the destination
 	}
 	return err
 }
@@ -338,7 +338,7 @@ func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err erro
 	return false, nil
 }
 
-// between reads the records after one place up to another, by place.
+// between reads the records after one position up to another, by position.
 func between(ctx context.Context, store continuo.RecordStore, id string, after, last continuo.RecordPlace) (map[continuo.RecordPlace][]byte, error) {
 	found := map[continuo.RecordPlace][]byte{}
 	for {
@@ -375,7 +375,7 @@ func (p *pass) report() {
 	}
 }
 
-// copyPage writes those records of a page that the destination does not have as they are.
+// copyPage writes those records of a page that the destination lacks or has in another state.
 func (p *pass) copyPage(ctx context.Context, id string, page []continuo.Record, there map[continuo.RecordPlace][]byte, from, to hash.Hash) error {
 	var differ []continuo.Record
 	for i := range page {
@@ -394,7 +394,7 @@ func (p *pass) copyPage(ctx context.Context, id string, page []continuo.Record, 
 	return p.To.PutRecords(ctx, id, differ)
 }
 
-// encode is a record as it is compared: what another store's clock says of a lease is left out.
+// encode is a record in the form for comparison: without times of a lease, which are from another store's clock.
 func encode(record *continuo.Record) []byte {
 	same := *record
 	if same.Turn != nil {
@@ -420,9 +420,9 @@ func (p *pass) removeOthers(ctx context.Context, ids []string) (removed int64, e
 			gone = append(gone, id)
 		}
 	}
-	for i := len(gone) - 1; i >= 0; i-- { // forks before what they begin with
+	for i := len(gone) - 1; i >= 0; i-- { // forks before their ancestors
 		switch err := p.To.Delete(ctx, gone[i]); {
-		case errors.Is(err, continuo.ErrNotFound): // deleted already; its forks keep it
+		case errors.Is(err, continuo.ErrNotFound): // deleted already; kept for its forks
 		case err != nil:
 			return removed, fmt.Errorf("remove conversation %s: %w", gone[i], err)
 		default:
@@ -432,7 +432,7 @@ func (p *pass) removeOthers(ctx context.Context, ids []string) (removed int64, e
 	return removed, nil
 }
 
-// digest sums up both sides.
+// digest hashes both sides.
 func (p *pass) digest(ids []string) (from, to string) {
 	sums := [2]hash.Hash{sha256.New(), sha256.New()}
 	for _, id := range ids {

@@ -7,10 +7,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Losses is what a copy would take from its destination.
+// Losses is what a copy would remove from its destination.
 type Losses struct {
 	Unknown int64 `json:"unknown"` // conversations that the source does not have: they would be removed
-	Newer   int64 `json:"newer"`   // conversations that went on at the destination: the source's would replace them
+	Newer   int64 `json:"newer"`   // conversations that were continued at the destination: the source's would replace them
 	// Example is the id of one of them.
 	Example string `json:"example,omitempty"`
 }
@@ -18,10 +18,10 @@ type Losses struct {
 // Any reports whether there is anything to lose.
 func (l Losses) Any() bool { return l.Unknown+l.Newer > 0 }
 
-// Losses looks for what Copy would remove from the destination or replace there, and changes nothing. An
-// empty destination has none, and neither has one that holds an earlier copy of a source from which nothing
-// was deleted since. What counts is that a conversation is there, how long it is and when it changed last; that it
-// was archived at the destination does not show.
+// Losses looks for what Copy would remove from the destination or replace there, and changes nothing. An empty
+// destination has no losses, and neither has one with an earlier copy of a source from which nothing was deleted since.
+// It compares whether a conversation exists, its length and the time of its last change; it does not notice that a
+// conversation was archived at the destination.
 func (c *Copier) Losses(ctx context.Context) (Losses, error) {
 	var ids []string
 	for id, err := range conversationIDs(ctx, c.To) {
@@ -34,7 +34,7 @@ func (c *Copier) Losses(ctx context.Context) (Losses, error) {
 	var example atomic.Pointer[string]
 	p := &pass{Copier: c}
 	err := p.each(ctx, ids, func(ctx context.Context, id string) error {
-		there, err := head(ctx, c.To, id) // first: the source may go on meanwhile
+		there, err := head(ctx, c.To, id) // first: the source may change in the meantime
 		if err != nil || there == nil {
 			return err
 		}
@@ -59,8 +59,7 @@ func (c *Copier) Losses(ctx context.Context) (Losses, error) {
 	return found, err
 }
 
-// head reads a conversation's own record, nil when there is none or it is a deleted one that is kept for
-// its forks.
+// head reads a conversation's own record, nil if there is none or it is a deleted one that is kept for its forks.
 func head(ctx context.Context, store continuo.RecordStore, id string) (*continuo.ConversationRecord, error) {
 	first, err := store.Records(ctx, id, continuo.RecordPlace{}, 1)
 	if err != nil || len(first) == 0 || first[0].Conversation == nil || first[0].Conversation.Deleted {

@@ -11,7 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// copyKeys copies projects and keys, and which keys are revoked.
+// copyKeys copies projects and keys, with their revocations.
 func (c *Copier) copyKeys(ctx context.Context, total *Copied) error {
 	projects, err := c.From.Projects(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Copier) copyKeys(ctx context.Context, total *Copied) error {
 	return nil
 }
 
-// verifyKeys checks that the destination has the source's projects, and its keys as they are.
+// verifyKeys checks that the destination has the source's projects, and its keys in the same state.
 func (c *Copier) verifyKeys(ctx context.Context, total *Copied) error {
 	projects, err := c.From.Projects(ctx)
 	if err != nil {
@@ -112,9 +112,8 @@ func eachBlob(ctx context.Context, store continuo.RecordStore, each func(hash st
 	}
 }
 
-// CopyObjects copies the objects that a destination does not have in the same size or only from an earlier time,
-// and returns how many.
-// Progress is told of each; it may be nil.
+// CopyObjects copies the objects that a destination does not have, or has in another size or from an earlier time, and
+// returns how many. It calls progress for each; progress may be nil.
 func CopyObjects(ctx context.Context, from, to continuo.ObjectStore, progress func(objects, bytes int64)) (copied int64, err error) {
 	there := map[string]continuo.ObjectInfo{}
 	for object, err := range to.Objects(ctx, "") {
@@ -132,7 +131,7 @@ func CopyObjects(ctx context.Context, from, to continuo.ObjectStore, progress fu
 			continue
 		}
 		switch err := copyObject(ctx, from, to, object.Name); {
-		case errors.Is(err, continuo.ErrNotFound): // it was removed meanwhile
+		case errors.Is(err, continuo.ErrNotFound): // removed in the meantime
 			continue
 		case err != nil:
 			return copied, fmt.Errorf("copy object %s: %w", object.Name, err)

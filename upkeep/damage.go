@@ -10,17 +10,17 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// selfChecking is a store whose engine can check its own files. Both stores of this project are.
+// selfChecking is a store whose engine can check its own files, as both stores of this project can.
 type selfChecking interface {
-	// CheckIntegrity has the engine verify its tables and indexes, and calls found for each fault. It returns an
-	// error only where the check could not run.
+	// CheckIntegrity makes the engine verify its tables and indexes, and calls found for each fault. It returns an
+	// error only if the check could not run.
 	CheckIntegrity(ctx context.Context, found func(what string)) error
 	// EntryOwners lists the ids of conversations that have entries of their own, above after, in ascending order. It
 	// does not read the table of conversations, which may be damaged.
 	EntryOwners(ctx context.Context, after string, limit int) ([]string, error)
 }
 
-// restoreDatabase is what to do about damage that the engine reports.
+// restoreDatabase is how to fix damage that the engine reports.
 const restoreDatabase = "restore a backup of the database; copy what can be read with continuo export, or sqlite3's .recover"
 
 // integrity reports what the engine finds in its own files.
@@ -38,7 +38,7 @@ func (c *Checker) integrity(ctx context.Context, tell func(Finding)) error {
 	return nil
 }
 
-// ids yields the ids of all conversations. Behind a damaged part of their list, the ids come from the entries.
+// ids yields the ids of all conversations. After a damaged part of their list, the ids come from the entries.
 func (c *Checker) ids(ctx context.Context, tell func(Finding)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""
@@ -57,7 +57,7 @@ func (c *Checker) ids(ctx context.Context, tell func(Finding)) iter.Seq2[string,
 	}
 }
 
-// readable yields what can be read of a conversation. Where a record is damaged, it yields the error and goes on
+// readable yields the readable records of a conversation. Where a record is damaged, it yields the error and continues
 // with the next kind of records.
 func readable(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
 	return func(yield func(continuo.Record, error) bool) {
@@ -87,7 +87,7 @@ func readable(ctx context.Context, store continuo.RecordStore, id string) iter.S
 	}
 }
 
-// endOfKind is a place behind all records of a kind. A place that is there already moves on to the next kind.
+// endOfKind is the position after all records of a kind; if at is that position already, the one after the next kind.
 func endOfKind(kind continuo.RecordKind, at continuo.RecordPlace) continuo.RecordPlace {
 	end := continuo.RecordPlace{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
 	if at == end {

@@ -1,13 +1,12 @@
-// Package upkeep keeps stores in order: it copies one into another, checks what is in one, and takes
-// conversations out of it into archives and back.
+// Package upkeep maintains stores: it copies one into another, checks a store's contents, and archives and restores
+// conversations.
 //
-// All three read what is kept as [continuo.Record]s, a page at a time, whatever the engine. An archive is
-// an object of JSON lines, gzipped: a header, a record a line, and a trailer with the number of records and
-// the SHA-256 of all lines before it.
+// All three read the stored data as [continuo.Record]s, a page at a time, whatever the engine. An archive is an object
+// of JSON lines, gzipped: a header, one record per line, and a trailer with the number of records and the SHA-256 of
+// all lines before it.
 //
-// Pitfalls: a copy and a check may run while the store is used; what changes under them is looked at again
-// (a copy) or told as it was at that moment (a check). The last pass of a copy that is to be the whole truth
-// needs a source that nobody writes to.
+// Pitfalls: a copy and a check may run while the store is used; a copy compares changed conversations again, a check
+// reports the state that it read. For a final pass that copies everything, nothing may write to the source.
 package upkeep
 
 import (
@@ -17,10 +16,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// pageSize is how many records are read at once.
+// pageSize is how many records are read per query.
 const pageSize = 256
 
-// records yields all that a store keeps of a conversation.
+// records yields all records of a conversation.
 func records(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
 	return func(yield func(continuo.Record, error) bool) {
 		for after := (continuo.RecordPlace{}); ; {

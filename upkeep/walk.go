@@ -20,23 +20,23 @@ type walk struct {
 
 	record0 *continuo.ConversationRecord
 	last    int64 // seq of the newest own entry
-	broken  bool  // the sequence, or its end, was told of already
-	// unreadable is the newest error of a record that cannot be read; "" when all can.
+	broken  bool  // a gap in the sequence, or at its end, was reported already
+	// unreadable is the newest error of an unreadable record; "" if all can be read.
 	unreadable string
-	runs       runs // as the entries tell of them
+	runs       runs // as the entries record them
 	group      continuo.Group
 	needs      map[string]need // objects, by id
-	running    string          // id of the turn that runs
+	running    string          // id of the running turn
 	fences     map[int64]string
 }
 
-// need is an entry that names an object.
+// need is an entry that refers to an object.
 type need struct {
 	seq   int64
 	bytes int64
 }
 
-// restoreWords is what to do about what a program cannot know.
+// restoreWords is how to fix what a program cannot reconstruct.
 const restoreWords = "restore it from a backup of the store; what is there can be saved with continuo export"
 
 func (w *walk) record(r *continuo.Record) error {
@@ -67,7 +67,7 @@ func (w *walk) record(r *continuo.Record) error {
 	return nil
 }
 
-// damaged reports a record that cannot be read, once where several pages fail for the same reason.
+// damaged reports an unreadable record, once if several pages fail for the same reason.
 func (w *walk) damaged(err error) {
 	if w.broken = true; w.unreadable != err.Error() {
 		w.unreadable = err.Error()
@@ -75,7 +75,7 @@ func (w *walk) damaged(err error) {
 	}
 }
 
-// recordOwner is the conversation that a record says it belongs to.
+// recordOwner is the id of the conversation in a record.
 func recordOwner(r *continuo.Record) string {
 	if r.Entry != nil {
 		return r.Entry.ConversationID
@@ -87,7 +87,7 @@ func (w *walk) say(seq int64, kind Kind, what, mend string) {
 	w.tell(Finding{Seq: seq, Kind: kind, What: what, Mend: mend})
 }
 
-// lineage checks that what the conversation begins with is there.
+// lineage checks that the entries which the conversation begins with exist.
 func (w *walk) lineage() error {
 	c := w.record0
 	through := int64(0)
@@ -104,13 +104,13 @@ func (w *walk) lineage() error {
 		}
 		through = segment.Through
 	}
-	if through != c.ForkSeq && !c.Deleted { // a deleted one has no lineage any more
+	if through != c.ForkSeq && !c.Deleted { // a deleted one no longer has a lineage
 		w.say(0, BadCount, fmt.Sprintf("its fork_seq is %d, and its lineage ends at %d", c.ForkSeq, through), restoreWords)
 	}
 	return nil
 }
 
-// entry checks an entry's place, its shape, what it names and what it counts.
+// entry checks an entry's position, its shape, its references and its counts.
 func (w *walk) entry(e *continuo.Entry) error {
 	if e.Seq != w.last+1 && !w.broken {
 		w.say(e.Seq, BadSequence, fmt.Sprintf("entry %d follows entry %d", e.Seq, w.last), restoreWords)
@@ -138,8 +138,8 @@ func (w *walk) entry(e *continuo.Entry) error {
 	return nil
 }
 
-// counts counts characters and, with the same tokenizer, tokens again. Those of content that is not in the
-// entry are not known.
+// counts counts characters and, with the same tokenizer, tokens again. Those of content outside of the entry are not
+// known.
 func (w *walk) counts(e *continuo.Entry) {
 	const mend = "nothing is lost: budgets are a little off; export and import the conversation to count again"
 	chars := utf8.RuneCountInString(e.Content.String())
@@ -203,7 +203,7 @@ func (w *walk) turn(t *continuo.Turn) {
 	w.running = t.ID
 }
 
-// end checks what is known once everything was read.
+// end performs the checks that need all records.
 func (w *walk) end() error {
 	c := w.record0
 	if !c.ArchivedAt.IsZero() {
@@ -212,7 +212,7 @@ func (w *walk) end() error {
 	if c.LastSeq == w.last {
 		return nil
 	}
-	now, err := w.Store.Conversation(w.ctx, c.ID) // it may have grown while it was read
+	now, err := w.Store.Conversation(w.ctx, c.ID) // it may have grown in the meantime
 	switch {
 	case errors.Is(err, continuo.ErrNotFound) && !c.Deleted:
 		return nil
@@ -240,7 +240,7 @@ func (w *walk) archive() error {
 	return err
 }
 
-// objects compares what entries name with what there is.
+// objects compares the entries' references with the existing objects.
 func (w *walk) objects() error {
 	if w.Objects == nil {
 		return nil
@@ -256,14 +256,14 @@ func (w *walk) objects() error {
 		switch {
 		case named && need.bytes >= 0 && need.bytes != object.Size:
 			w.say(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
-		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // what an archived conversation names is in its archive
+		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // the references of an archived conversation are in its archive
 		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
 			w.loose(object, w.record0.ID)
 		}
 	}
 	for id, need := range w.needs {
 		if continuo.IsArchiveObject(id) {
-			continue // told already
+			continue // reported already
 		}
 		w.missing++
 		w.say(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
@@ -271,7 +271,7 @@ func (w *walk) objects() error {
 	return nil
 }
 
-// index checks that the index of words is not ahead of the log.
+// index checks that the index of text is not ahead of the log.
 func (w *walk) index() error {
 	behind, err := w.Store.Unindexed(w.ctx, continuo.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
 	if err != nil || len(behind) == 0 || behind[0].Indexed <= behind[0].Conversation.LastSeq {
