@@ -1,4 +1,5 @@
-// Package backoff has the waits between attempts: one that a context ends, and one that doubles with each failure.
+// Package backoff implements the delays between attempts: one that a context ends, and one that doubles with each
+// failure.
 package backoff
 
 import (
@@ -6,7 +7,7 @@ import (
 	"time"
 )
 
-// Wait waits, and returns at once with the error of ctx when that ends.
+// Wait waits, and returns the error of ctx at once if that ends.
 func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -21,8 +22,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 // doublings is how often a wait doubles at most: to a thousand times the first.
 const doublings = 10
 
-// Doubled is the wait behind so many failures in a row: first behind one, twice as long behind each of the next ten, and
-// never more than most. Callers that must not begin together spread it.
+// Doubled is the delay after a number of consecutive failures: first after one, twice as long after each of the next
+// ten, and never more than most. Callers that must not retry simultaneously add jitter.
 func Doubled(first, most time.Duration, failures int) time.Duration {
 	d := min(first, most)
 	for range min(failures-1, doublings) {

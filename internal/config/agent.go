@@ -16,27 +16,27 @@ import (
 // AgentConfig is one agent of the file.
 type AgentConfig struct {
 	ID   string // the key under agents
-	Name string // for people; the id where none is given
-	// Persona is the text of persona, or of PersonaFile as it was when the settings were loaded. Never blank.
+	Name string // for people; default: the id
+	// Persona is the text of persona, or the content of PersonaFile when the settings were loaded. Never blank.
 	Persona     string
-	PersonaFile string // "" where the persona stands in the settings
-	// Model is DemoModel or a key of Models or Connectors, View the name of a view; "" leaves them to the request.
+	PersonaFile string // "" if the persona is in the settings
+	// Model is DemoModel or a key of Models or Connectors, View the name of a view; "" where the request decides.
 	Model, View string
 	Tools       AgentToolsConfig
-	// MaxMessages, MaxChars and MaxTokens replace the view's limits where they are not 0.
+	// MaxMessages, MaxChars and MaxTokens replace the view's limits unless they are 0.
 	MaxMessages, MaxChars, MaxTokens int
 	MaxOutputTokens                  int // 0: the model's own
 }
 
-// AgentToolsConfig narrows the section tools for an agent: of both, the more careful decision counts.
+// AgentToolsConfig narrows the section tools for an agent: the stricter of both decisions applies.
 type AgentToolsConfig struct {
-	Allow, Ask, Deny []string // patterns of tools' names
-	Otherwise        string   // "allow", which leaves it to the section tools, "ask" or "deny"
+	Allow, Ask, Deny []string // patterns of tool names
+	Otherwise        string   // "allow", which defers to the section tools, "ask" or "deny"
 }
 
 const agentsPrefix = "agents."
 
-// rows lists the settings of one agent, their keys beginning with prefix. Views are those that it may have.
+// rows lists the settings of one agent, their keys beginning with prefix. Views are the allowed names of views.
 func (a *AgentConfig) rows(prefix, home string, views []string) []*setting {
 	rows := append(a.ownRows(prefix, home, views), a.toolRows(prefix+"tools.")...)
 	rows = append(rows, a.limitRows(prefix)...)
@@ -106,7 +106,7 @@ func (a *AgentConfig) limitRows(prefix string) []*setting {
 	}}
 }
 
-// persona is a text that says something; lines and tabs may stand in it.
+// persona is a non-blank text; it may have line feeds and tabs.
 func persona(place *string) value {
 	return value{
 		allowed: "a text that is not blank, in one line or below persona: |",
@@ -134,7 +134,7 @@ func checkPersona(text string) error {
 	return nil
 }
 
-// maxPersonaBytes bounds a persona's file: it goes with every request.
+// maxPersonaBytes bounds a persona's file: it is sent with every request.
 const maxPersonaBytes = 64 << 10
 
 // readPersona reads a persona's file.
@@ -165,7 +165,7 @@ func readPersona(name string) (string, error) {
 	return text, nil
 }
 
-// viewName is the name of a view; nil views know nothing, and any name will do.
+// viewName is the name of a view; with nil views, any name is accepted.
 func viewName(place *string, views []string) value {
 	v := name(place, "the name of a view")
 	if len(views) == 0 {

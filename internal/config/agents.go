@@ -16,10 +16,10 @@ type agentRows struct {
 	rows   []*setting
 }
 
-// agentID is what an agent's id looks like.
+// agentID matches an agent's id.
 var agentID = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// NoAgent is what people write for nobody, so that no agent can have it for an id.
+// NoAgent means no agent in settings and commands, so that no agent can have this id.
 const NoAgent = "none"
 
 // agentsSection applies the section agents: a mapping of ids to mappings.
@@ -79,7 +79,7 @@ func (r *fileReader) agentField(agent *agentRows, prefix string, f yamltree.Fiel
 	}
 }
 
-// agentTools applies an agent's section tools, or the list that is short for it.
+// agentTools applies an agent's section tools, or the list that abbreviates it.
 func (r *fileReader) agentTools(agent *agentRows, prefix string, value *yamltree.Node) {
 	switch value.Kind {
 	case yamltree.Null:
@@ -99,7 +99,7 @@ func (r *fileReader) agentTools(agent *agentRows, prefix string, value *yamltree
 	}
 }
 
-// agentPersona makes sure that an agent has one persona, and reads its file.
+// agentPersona checks that an agent has exactly one persona, and reads its file.
 func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *yamltree.Node) {
 	text, file := agent.row(prefix+"persona"), agent.row(prefix+"persona_file")
 	switch {
@@ -116,7 +116,7 @@ func (r *fileReader) agentPersona(agent *agentRows, prefix string, at *yamltree.
 	}
 }
 
-// checkAgents refuses models that there are not.
+// checkAgents refuses unknown models.
 func (l *loader) checkAgents() {
 	for _, agent := range l.agents {
 		name := agent.config.Model
@@ -137,7 +137,7 @@ func (a *agentRows) row(key string) *setting {
 	return nil
 }
 
-// advice tells which key below prefix was probably meant.
+// advice suggests the key below prefix that was probably meant.
 func (a *agentRows) advice(prefix, key, of string) string {
 	var names []string
 	for _, row := range a.rows {
@@ -154,7 +154,7 @@ func (a *agentRows) advice(prefix, key, of string) string {
 	return "the keys of " + of + " are " + strings.Join(names, ", ")
 }
 
-// public lists the agent's settings for a person to read. Of a file's persona only the file is shown.
+// public lists the agent's settings for a person to read. Of a persona from a file only the file's name is shown.
 func (a *agentRows) public() []Setting {
 	var all []Setting
 	for _, row := range a.rows {
@@ -167,7 +167,7 @@ func (a *agentRows) public() []Setting {
 	return all
 }
 
-// hints tells of a list that does nothing.
+// hints warns about a list without effect.
 func (a *agentRows) hints() []string {
 	if tools := a.config.Tools; len(tools.Allow) == 0 || tools.Otherwise != "allow" {
 		return nil

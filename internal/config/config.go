@@ -1,14 +1,13 @@
-// Package config reads Continuo's settings from defaults, a YAML file, the environment and flags, where
-// the later one wins, and remembers where each value came from.
+// Package config reads Continuo's settings from defaults, a YAML file, the environment and flags, of which the later
+// takes precedence, and records the origin of each value.
 //
-// One table (table.go, model.go) holds every key with its default, its bounds and its meaning; reading,
-// refusing, doctor, docs/settings.md and the example file all stand on it. The file is read into a
-// small tree with a line and a column for each value (yaml.go), so that every complaint can point at
-// what it means.
+// One table (table.go, model.go) holds every key with its default, its bounds and its meaning; reading, validation,
+// doctor, docs/settings.md and the example file all use it. The file is read into a small tree with a line and a column
+// for each value (yaml.go), so that every error can point at its cause.
 //
-// Pitfalls: models, agents, connectors and MCP servers are set in the file only. A secret never stands in the file, which names the environment
-// variable that holds it, and no error repeats what was given where a secret may have been pasted by
-// mistake. Relative paths are relative to the working directory, not to the file.
+// Pitfalls: models, agents, connectors and MCP servers are set in the file only. The file never contains a secret, but
+// the name of the environment variable that holds it, and no error repeats a value where a secret may have been pasted
+// by mistake. Relative paths are relative to the working directory, not to the file.
 package config
 
 import (
@@ -27,7 +26,7 @@ import (
 // DemoModel names the built-in model, which needs no upstream.
 const DemoModel = "demo"
 
-// Config is every setting, checked. It is read-only once loaded, and then safe for concurrent use.
+// Config is all settings, validated. It is read-only once loaded, and then safe for concurrent use.
 type Config struct {
 	// File is the settings file that was read; "" when there is none.
 	File string
@@ -86,7 +85,7 @@ type ContextConfig struct {
 type ChatConfig struct {
 	MaxHistoryMessages int
 	MaxContextTokens   int
-	// MaxContextTokensGiven says that MaxContextTokens is no default.
+	// MaxContextTokensGiven says that MaxContextTokens was set and is no default.
 	MaxContextTokensGiven bool
 	ReservedTokens        int
 	Strategy              string // "truncate" or "summarize"
@@ -136,11 +135,11 @@ const (
 // ServerConfig is the section server.
 type ServerConfig struct {
 	Keys            string // KeysOnceMade, KeysAlways or KeysNever
-	MaxTurns        int    // of each project; 0: no bound
-	MaxRequestRate  int    // of each API key per second; 0: no bound
+	MaxTurns        int    // per project; 0: unlimited
+	MaxRequestRate  int    // per API key and second; 0: unlimited
 	MaxBodyBytes    int64
 	BodyTimeout     time.Duration
-	MemoryBudgetMiB int64 // 0: a quarter of what there is
+	MemoryBudgetMiB int64 // 0: a quarter of the available memory
 	MaxConnections  int   // 0: as many as the limit on open files allows
 	ShutdownTimeout time.Duration
 }
@@ -157,22 +156,22 @@ type PromptsConfig struct {
 
 // WorkflowsConfig is the section workflows.
 type WorkflowsConfig struct {
-	Dir string // "": none are read; a folder that is not there has none
+	Dir string // "": none are read; a missing folder has none
 }
 
 // ToolsConfig is the section tools.
 type ToolsConfig struct {
-	// Allow, Ask and Deny are patterns of tools' names. A pattern that matches no tool is no error here.
+	// Allow, Ask and Deny are patterns of tool names. A pattern that matches no tool is no error here.
 	Allow, Ask, Deny []string
 	Otherwise        string // "ask", "allow" or "deny"
 	AskTimeout       time.Duration
 	MaxOutputBytes   int
 	ProjectDir       string   // "": no @project
-	DenyFiles        []string // patterns of names of files that no tool reaches
+	DenyFiles        []string // patterns of names of files that no tool may access
 }
 
-// Model finds a model by its name; "" means the default model. The demo model is always there, with
-// Protocol ProtocolDemo. An unknown name is ErrNotFound, with a sentence that suggests the nearest.
+// Model finds a model by its name; "" means the default model. The demo model always exists, with Protocol
+// ProtocolDemo. An unknown name is ErrNotFound, with a sentence that suggests the nearest.
 func (c *Config) Model(name string) (ModelConfig, error) {
 	if name == "" {
 		name = c.DefaultModel
@@ -186,12 +185,12 @@ func (c *Config) Model(name string) (ModelConfig, error) {
 	return ModelConfig{}, fmt.Errorf("find model %s: %w; %s", quoted(name), continuo.ErrNotFound, modelAdvice(name, c.ModelNames()))
 }
 
-// ModelNames returns the names that Model knows, sorted, the demo model included.
+// ModelNames returns the names that Model accepts, sorted, the demo model included.
 func (c *Config) ModelNames() []string {
 	return slices.Sorted(maps.Keys(withDemo(c.Models)))
 }
 
-// AnswerNames returns the names that may stand wherever a model is named, sorted: those of ModelNames and of the
+// AnswerNames returns the names that are valid wherever a model is named, sorted: those of ModelNames and of the
 // connectors.
 func (c *Config) AnswerNames() []string {
 	return slices.Sorted(maps.Keys(withConnectors(withDemo(c.Models), c.Connectors)))
@@ -210,7 +209,7 @@ func withDemo(models map[string]ModelConfig) map[string]ModelConfig {
 	return all
 }
 
-// modelAdvice tells what names there are instead of name.
+// modelAdvice lists the names that exist instead of name.
 func modelAdvice(name string, names []string) string {
 	if near := nearest.Name(name, names); near != "" {
 		return "did you mean " + word(near) + "?"
@@ -221,8 +220,8 @@ func modelAdvice(name string, names []string) string {
 	return "the models are " + strings.Join(names, ", ")
 }
 
-// Settings returns every setting with its value and origin, sorted by key, for doctor. It holds no
-// secrets: of an API key only whether its variable is set, of headers only their names.
+// Settings returns every setting with its value and origin, sorted by key, for doctor. It contains no secrets: of an
+// API key only whether its variable is set, of headers only their names.
 func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 
 // Hints returns sentences about settings that are valid but probably not what was meant, such as a key

@@ -4,36 +4,35 @@ import (
 	"time"
 )
 
-// ConnectorConfig is one connector of the file: a program that answers as a model does. Exactly one of Command and
-// ACP is set.
+// ConnectorConfig is one connector of the file: a program that is used as a model. Exactly one of Command and ACP is set.
 type ConnectorConfig struct {
 	Name    string   // the key under connectors
-	Command []string // with PromptPlace and SystemPlace in it, or not
+	Command []string // PromptPlace and SystemPlace in it are optional
 	ACP     []string
 	Prompt  string // PromptStdin or PromptArgument; only of a command
-	Dir     string // "": the one that Continuo was started in
-	// Env has its ${NAME} filled in, so that it may hold secrets: never show values.
+	Dir     string // "": the working directory of Continuo
+	// Env has each ${NAME} replaced, so that it may contain secrets: never show its values.
 	Env map[string]string
-	// Timeout bounds an answer, 0 when only turn.timeout does, or handoff.agent_timeout an agent's work on a task.
+	// Timeout bounds an answer; with 0 only turn.timeout does, or handoff.agent_timeout for an agent's work on a task.
 	Timeout        time.Duration
 	MaxOutputBytes int
 	Format         string // "text"; only of a command
-	Permissions    string // PermissionsDeny or PermissionsAllow; only of an agent that speaks ACP
+	Permissions    string // PermissionsDeny or PermissionsAllow; only of an agent over ACP
 }
 
-// The ways in which a program gets the prompt.
+// The ways to pass the prompt to a program.
 const (
 	PromptStdin    = "stdin"
 	PromptArgument = "argument"
 )
 
-// The words of a command that stand for texts of the request; as package model/command has them.
+// The placeholders in a command that texts of the request replace; as in package model/command.
 const (
 	PromptPlace = "{prompt}"
 	SystemPlace = "{system}"
 )
 
-// What is answered to an agent that asks whether it may do something.
+// The answers to an agent that asks for a permission.
 const (
 	PermissionsDeny  = "deny"
 	PermissionsAllow = "allow"

@@ -16,13 +16,13 @@ type connectorRows struct {
 	at     Origin // of its name
 	rows   []*setting
 	env    *setting
-	unset  []string // variables that are named and not set
+	unset  []string // variables that are referenced and not set
 }
 
-// modelConnector is the connector of roles that a model speaks for; see crew.ConnectorModel.
+// modelConnector is the connector of roles whose texts come from a model; see crew.ConnectorModel.
 const modelConnector = "model"
 
-// connectorName is what a connector's name looks like.
+// connectorName matches a connector's name.
 var connectorName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
 // connectorsSection applies the section connectors: a mapping of names to mappings.
@@ -81,7 +81,7 @@ func (r *fileReader) connectorField(connector *connectorRows, prefix string, f y
 	}
 }
 
-// connectorConflict tells what is wrong between settings that are each right, and fills in what follows from them.
+// connectorConflict reports conflicts between settings that are each valid, and sets the values that follow from them.
 func (r *fileReader) connectorConflict(connector *connectorRows, prefix string) {
 	given := func(key string) *setting {
 		if row := connector.row(prefix + key); row.origin.Kind == FromFile {
@@ -115,15 +115,15 @@ func (r *fileReader) connectorConflict(connector *connectorRows, prefix string) 
 	r.connectorPlaces(connector, command, connector.row(prefix+"prompt"))
 }
 
-// aPlace is an argument that gets a text of the request. A text within a longer argument could mean anything to
-// whoever reads it, a shell above all.
+// aPlace matches an argument that a text of the request replaces. A text within a longer argument could be interpreted
+// by the program that reads it, above all by a shell.
 var aPlace = regexp.MustCompile(`^(?s:.*=)?(?:\{prompt\}|\{system\})$`)
 
 func hasPlace(argument string) bool {
 	return strings.Contains(argument, PromptPlace) || strings.Contains(argument, SystemPlace)
 }
 
-// connectorPlaces checks where the texts of a request stand in a command, and says how it gets the prompt.
+// connectorPlaces checks the positions of the placeholders in a command, and sets how it receives the prompt.
 func (r *fileReader) connectorPlaces(connector *connectorRows, command, prompt *setting) {
 	seen := map[string]int{}
 	for i, argument := range connector.config.Command {
@@ -147,7 +147,7 @@ func (r *fileReader) connectorPlaces(connector *connectorRows, command, prompt *
 	}
 }
 
-// checkConnectors refuses connectors that are called like models: a name must say who answers.
+// checkConnectors refuses connectors with the name of a model: a name must be unambiguous.
 func (l *loader) checkConnectors() {
 	for _, connector := range l.connectors {
 		if _, taken := l.config.Models[connector.config.Name]; taken {
@@ -165,7 +165,7 @@ func (c *connectorRows) row(key string) *setting {
 	return nil
 }
 
-// advice tells which key of a connector was probably meant.
+// advice suggests the key of a connector that was probably meant.
 func (c *connectorRows) advice(prefix, key string) string {
 	names := []string{"env"}
 	for _, row := range c.rows {
@@ -178,7 +178,7 @@ func (c *connectorRows) advice(prefix, key string) string {
 	return "the keys of a connector are " + strings.Join(names, ", ")
 }
 
-// public lists the connector's settings for a person to read, of its environment the names only.
+// public lists the connector's settings for a person to read, with only the names of its environment variables.
 func (c *connectorRows) public() []Setting {
 	var all []Setting
 	for _, row := range append(slices.Clone(c.rows), c.env) {

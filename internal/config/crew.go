@@ -8,10 +8,10 @@ import (
 
 // CrewsConfig is the section crews.
 type CrewsConfig struct {
-	Dir string // "": none are read; a folder that is not there has none
+	Dir string // "": none are read; a missing folder has none
 }
 
-// CrewConfig is the section crew: what holds for roles of which their crew says nothing else.
+// CrewConfig is the section crew: the defaults for roles whose crew sets nothing else.
 type CrewConfig struct {
 	MaxConversationLength  int // messages
 	SystemReminderInterval int // answers
@@ -34,7 +34,7 @@ func (c *Config) crewRows(home string) []*setting {
 	}}
 }
 
-// durationFrom is a length of time that is not shorter than least.
+// durationFrom is a duration of at least least.
 func durationFrom(place *time.Duration, least time.Duration) value {
 	return value{
 		allowed: "a time of at least " + durationText(least) + " with its unit, such as 90s, 10m or 1h30m",

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Schema lists every setting there is, in the order of the sections, without values. The settings of
-// models stand under models.NAME, those of agents under agents.NAME, those of connectors under
-// connectors.NAME, those of MCP servers under mcp.servers.NAME. Defaults that depend on something else are phrases.
+// Schema lists all settings, in the order of the sections, without values. The settings of models are under
+// models.NAME, those of agents under agents.NAME, those of connectors under connectors.NAME, those of MCP servers under
+// mcp.servers.NAME. Defaults that depend on something else are phrases.
 func Schema() []Setting {
 	var all []Setting
 	for _, row := range schemaRows() {
@@ -44,7 +44,7 @@ func schemaRows() []*setting {
 	return append(rows, server.envRow(schemaServer), server.headersRow(schemaServer))
 }
 
-// Markdown writes docs/settings.md: how settings are given, and a table of all of them.
+// Markdown writes docs/settings.md: how to set settings, and a table of all of them.
 func Markdown() string {
 	var page strings.Builder
 	page.WriteString(markdownTop)
@@ -107,8 +107,8 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// Example writes a continuo.yaml that names every setting with its default and its meaning, all
-// commented out: loading it as it is changes nothing.
+// Example writes a continuo.yaml that names every setting with its default and its meaning, all commented out: loading
+// it changes nothing.
 func Example() string {
 	var page strings.Builder
 	page.WriteString("# Settings of Continuo. Below its meaning, each setting stands with its default, behind a # at the\n# beginning of the line: take away that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
@@ -229,7 +229,7 @@ mcp:
 #      timeout: 30s
 `
 
-// quoteSigns quotes the items of a list that begin with a character that means something else in YAML.
+// quoteSigns quotes the items of a list that begin with a character that has a meaning in YAML.
 func quoteSigns(list string) string {
 	items := strings.Split(list, ", ")
 	for i, item := range items {

@@ -28,7 +28,7 @@ func (l *loader) loadFile(explicit string) {
 	}
 }
 
-// readFile reads the file that was asked for, or the first of the usual ones that is there.
+// readFile reads the given file, or the first of the default ones that exists.
 func (l *loader) readFile(explicit string) (name string, data []byte, err error) {
 	if explicit != "" {
 		data, err = readBounded(explicit)
@@ -79,7 +79,7 @@ type fileReader struct {
 	name string
 }
 
-// at is the place of a node, of a mapping that of its first key.
+// at is the position of a node; of a mapping, that of its first key.
 func (r *fileReader) at(n *yamltree.Node) Origin {
 	place := n.At
 	if len(n.Fields) > 0 {
@@ -145,7 +145,7 @@ func (r *fileReader) unknown(key string, at *yamltree.Node) {
 	}
 }
 
-// isSection reports whether settings stand below key.
+// isSection reports whether key has settings below it.
 func (l *loader) isSection(key string) bool {
 	for _, row := range l.rows {
 		if strings.HasPrefix(row.key, key+".") {
@@ -155,7 +155,7 @@ func (l *loader) isSection(key string) bool {
 	return false
 }
 
-// advice tells which key was probably meant instead of an unknown one.
+// advice suggests the key that was probably meant instead of an unknown one.
 func (l *loader) advice(key string) string {
 	var keys, lasts []string
 	byLast := map[string]string{}
@@ -182,7 +182,7 @@ func (l *loader) advice(key string) string {
 	return meant(near, l.listed(section))
 }
 
-// meant asks whether a key was meant, or says otherwise when none is near.
+// meant asks whether the near key was meant, or returns otherwise if there is none.
 func meant(near, otherwise string) string {
 	if near == "" {
 		return otherwise

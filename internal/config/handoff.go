@@ -7,7 +7,7 @@ type HandoffConfig struct {
 	MaxMessages       int
 	UserMaxChars      int // Unicode characters
 	AssistantMaxChars int // Unicode characters
-	MaxAgents         int // at work at once, of a project in one program
+	MaxAgents         int // running concurrently, of a project in one program
 	AgentTimeout      time.Duration
 }
 

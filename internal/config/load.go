@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/nearest"
 )
 
-// Options says where Load looks. The zero value finds the file and reads nothing else.
+// Options configures where Load reads settings from. The zero value finds the file and reads nothing else.
 type Options struct {
 	// File is the settings file, which must exist. Default: ./continuo.yaml, or else
 	// $XDG_CONFIG_HOME/continuo/continuo.yaml (~/.config when that is not set), or else none.
@@ -19,16 +19,16 @@ type Options struct {
 	Env []string
 	// Flags holds what flags set: key → value, as text.
 	Flags map[string]string
-	// FlagNames tells which flag a key of Flags came from, without dashes, for origins and errors.
-	// Default for each key: "set KEY".
+	// FlagNames maps a key of Flags to the flag that set it, without dashes, for origins and errors. Default for each
+	// key: "set KEY".
 	FlagNames map[string]string
-	// Views names the views that agents may have. Default: any name will do.
+	// Views are the names of the views that agents may have. Default: any name.
 	Views []string
 }
 
-// Load reads the settings. When anything is wrong with them it returns no Config but one error that
-// joins all problems, one per line: the file's in the order of its lines, then the environment's, the
-// flags', and what does not fit together.
+// Load reads the settings. If anything is wrong with them it returns no Config but one error that joins all problems,
+// one per line: the file's in the order of its lines, then those of the environment, those of the flags, and conflicts
+// between settings.
 func Load(options Options) (*Config, error) {
 	l := newLoader(options.Env)
 	l.views = options.Views
@@ -50,8 +50,8 @@ type loader struct {
 	models   []*modelRows
 	agents   []*agentRows
 	mcp      []*mcpRows
-	views    []string // that agents may have
-	broken   bool     // the file could not be read, so that nothing can be said of its models
+	views    []string // the views that agents may have
+	broken   bool     // the file could not be read, so that its models are unknown
 	problems problems
 
 	connectors []*connectorRows
@@ -71,7 +71,7 @@ func newLoader(environ []string) *loader {
 	return l
 }
 
-// home returns the home folder, "" when it is not known.
+// home returns the home folder, "" if unknown.
 func (l *loader) home() string {
 	home := l.env["HOME"]
 	if home == "" && runtime.GOOS == "windows" {
@@ -83,8 +83,8 @@ func (l *loader) home() string {
 	return filepath.Clean(home)
 }
 
-// xdg returns a folder of the XDG Base Directory Specification, which says that relative paths are to
-// be ignored; "" when there is none.
+// xdg returns a folder of the XDG Base Directory Specification, which requires that relative paths are ignored; "" if
+// there is none.
 func (l *loader) xdg(variable, below string) string {
 	if folder := l.env[variable]; filepath.IsAbs(folder) {
 		return folder
@@ -168,7 +168,7 @@ func (l *loader) apply(row *setting, g given) {
 	}
 }
 
-// finish checks what spans several settings and makes the lists for doctor.
+// finish checks conditions over several settings and makes the lists for doctor.
 func (l *loader) finish() {
 	c := l.config
 	c.Chat.MaxContextTokensGiven = l.row("chat.max_context_tokens").origin.Kind != FromDefault
@@ -209,7 +209,7 @@ func (l *loader) finish() {
 	}
 }
 
-// checkFallbacks refuses fallbacks that are no other models.
+// checkFallbacks refuses fallbacks that are not another model.
 func (l *loader) checkFallbacks() {
 	for _, model := range l.models {
 		name, fallback := model.config.Name, model.config.Fallback

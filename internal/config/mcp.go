@@ -25,10 +25,10 @@ type MCPServerConfig struct {
 	Enabled bool
 	Command []string
 	Dir     string
-	// Env and Headers have their ${NAME} filled in, so that they may hold secrets: never show values.
+	// Env and Headers have each ${NAME} replaced, so that they may contain secrets: never show their values.
 	Env, Headers map[string]string
 	URL          string
-	// Timeout bounds a call, 0 when only turn.tool_timeout does.
+	// Timeout bounds a call; with 0 only turn.tool_timeout does.
 	Timeout time.Duration
 }
 
@@ -37,14 +37,14 @@ type mcpRows struct {
 	config       *MCPServerConfig
 	rows         []*setting
 	env, headers *setting
-	unset        []string // variables that are named and not set
+	unset        []string // variables that are referenced and not set
 }
 
 const mcpPrefix = "mcp.servers."
 
 var mcpName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// builtinTools begin the names of built-in tools, which a server's must not look like.
+// builtinTools are the prefixes of built-in tools' names, which a server's name must not resemble.
 var builtinTools = [...]string{"fs", "conversation"}
 
 // rows lists the settings of one server, their keys beginning with prefix.
@@ -90,7 +90,7 @@ func (m *MCPServerConfig) headersRow(prefix string) *setting {
 		"HTTP headers that each request to the server carries, such as Authorization: Bearer ${NAME}. Secrets never stand in the file.")
 }
 
-// mappingRow is for a person to read: of a mapping it shows the names only. Mappings are read one by one
+// mappingRow is a row for display: of a mapping it shows the names only. Mappings are read one by one
 // (fileReader.texts).
 func mappingRow(key string, place *map[string]string, allowed, doc string) *setting {
 	return &setting{key: key, phrase: "none", doc: doc, value: value{
@@ -100,8 +100,7 @@ func mappingRow(key string, place *map[string]string, allowed, doc string) *sett
 	}}
 }
 
-// commandLine is a program and its arguments. People write secrets into arguments, so that only their
-// number is shown.
+// commandLine is a program and its arguments. Arguments may contain secrets, so that only their number is shown.
 func commandLine(place *[]string) value {
 	return value{
 		allowed: "a list of a program and its arguments, such as [npx, -y, some-server]",
@@ -129,7 +128,7 @@ func commandLine(place *[]string) value {
 	}
 }
 
-// endpoint is an http or https URL without anything that could hold a secret.
+// endpoint is an http or https URL without any part that could contain a secret.
 func endpoint(place *string) value {
 	return value{
 		allowed: "an http or https URL with a host and without user, query and fragment, such as http://127.0.0.1:3000/mcp; a key goes into headers",
@@ -224,8 +223,8 @@ func (r *fileReader) mcpField(server *mcpRows, prefix string, f yamltree.Field) 
 	}
 }
 
-// texts applies a mapping of names to texts with ${NAME} in them, and adds to missing the variables that are not
-// set. What was given is never repeated.
+// texts applies a mapping of names to texts with ${NAME} in them, and adds the variables that are not set to missing.
+// Its errors never repeat the given texts.
 func (r *fileReader) texts(missing *[]string, row *setting, given *yamltree.Node, into map[string]string, check func(name string) (string, error)) {
 	switch given.Kind {
 	case yamltree.Null:
@@ -261,7 +260,7 @@ func (r *fileReader) texts(missing *[]string, row *setting, given *yamltree.Node
 
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// fillIn replaces each ${NAME} by the variable's value and tells which are not set.
+// fillIn replaces each ${NAME} by the variable's value and returns the variables that are not set.
 func fillIn(text string, env map[string]string) (filled string, unset []string) {
 	filled = reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]
@@ -287,7 +286,7 @@ func checkHeaderName(name string) error {
 	return nil
 }
 
-// looksSecret reports whether a variable or a header usually holds a secret.
+// looksSecret reports whether a variable or a header of that name usually contains a secret.
 func looksSecret(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	for _, part := range []string{"token", "secret", "password", "cookie", "authorization", "api_key", "apikey", "credential"} {
@@ -298,7 +297,7 @@ func looksSecret(name string) bool {
 	return strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "_auth")
 }
 
-// mcpConflict tells what is wrong between settings that are each right.
+// mcpConflict reports conflicts between settings that are each valid.
 func (r *fileReader) mcpConflict(server *mcpRows, prefix string, at *yamltree.Node) {
 	given := func(key string) *setting {
 		for _, row := range append(slices.Clone(server.rows), server.env, server.headers) {
@@ -337,7 +336,7 @@ func (m *mcpRows) row(key string) *setting {
 	return nil
 }
 
-// advice tells which key of a server was probably meant.
+// advice suggests the key of a server that was probably meant.
 func (m *mcpRows) advice(prefix, key string) string {
 	names := []string{"env", "headers"}
 	for _, row := range m.rows {
@@ -350,7 +349,7 @@ func (m *mcpRows) advice(prefix, key string) string {
 	return "the keys of an MCP server are " + strings.Join(names, ", ")
 }
 
-// public lists the server's settings for a person to read, of its mappings the names only.
+// public lists the server's settings for a person to read, with only the names of its mappings.
 func (m *mcpRows) public() []Setting {
 	var all []Setting
 	for _, row := range append(slices.Clone(m.rows), m.env, m.headers) {

@@ -17,7 +17,7 @@ import (
 const (
 	ProtocolOpenAIChat        = "openai-chat"
 	ProtocolAnthropicMessages = "anthropic-messages"
-	ProtocolDemo              = "demo" // only the built-in model has it
+	ProtocolDemo              = "demo" // only the built-in model uses it
 )
 
 // The ways in which a model calls tools.
@@ -26,7 +26,7 @@ const (
 	ToolCallsTranscript = "transcript"
 )
 
-// What the setting structured_outputs may say.
+// The values of the setting structured_outputs.
 const (
 	StructuredAuto   = "auto"
 	StructuredOff    = "off"
@@ -34,13 +34,13 @@ const (
 	StructuredSchema = "json_schema"
 )
 
-// What the setting inline_thinking may say.
+// The values of the setting inline_thinking.
 const (
 	InlineThinkingAuto = "auto"
 	InlineThinkingOff  = "off"
 )
 
-// What the setting strict may say.
+// The values of the setting strict.
 const (
 	StrictAuto     = "auto"
 	StrictOn       = "true"
@@ -53,11 +53,11 @@ const (
 	anthropicURL = "https://api.anthropic.com"
 )
 
-// ModelConfig is one model of the file. It never holds a key, only the variable that does.
+// ModelConfig is one model of the file. It never contains an API key, only the name of the variable that does.
 type ModelConfig struct {
 	Name     string // the key under models
 	Protocol string
-	// ToolCalls is ToolCallsNative, or ToolCallsTranscript for a model that has none of its own.
+	// ToolCalls is ToolCallsNative, or ToolCallsTranscript for a model without native tool calls.
 	ToolCalls string
 	// StructuredOutputs is StructuredAuto, StructuredOff, StructuredObject or StructuredSchema.
 	StructuredOutputs string
@@ -67,21 +67,21 @@ type ModelConfig struct {
 	Strict  string
 	BaseURL string // without a slash at its end
 	Model   string // the upstream's name for it
-	// APIKeyEnv names the environment variable with the key, "" when no key is sent; APIKeySet says
-	// whether it had a value when the settings were loaded.
+	// APIKeyEnv is the name of the environment variable with the key, "" if no key is sent; APIKeySet says whether it
+	// had a value when the settings were loaded.
 	APIKeyEnv string
 	APIKeySet bool
 	Provider  string
-	// ContextWindow is in tokens; 0 when it is not known.
+	// ContextWindow is in tokens; 0 if unknown.
 	ContextWindow int
-	// MaxOutputTokens is 0 when the request is to leave it to the provider; never 0 for Anthropic, whose
-	// protocol demands a number.
+	// MaxOutputTokens is 0 where the request leaves it to the provider; never 0 for Anthropic, whose protocol requires
+	// a number.
 	MaxOutputTokens int
 	Temperature     *float64 // nil leaves it to the provider
 	Headers         map[string]string
 	// Fallback is another key of Models, "" for none.
 	Fallback string
-	// FirstTokenTimeout replaces TurnConfig's; 0 leaves it.
+	// FirstTokenTimeout replaces TurnConfig's unless it is 0.
 	FirstTokenTimeout time.Duration
 }
 
@@ -146,7 +146,7 @@ func (m *ModelConfig) limitRows(prefix string) []*setting {
 	}}
 }
 
-// headersRow is for a person to read; headers are read one by one (modelReader.headers).
+// headersRow is a row for display; headers are read one by one (modelReader.headers).
 func (m *ModelConfig) headersRow(prefix string) *setting {
 	return &setting{
 		key: prefix + "headers", phrase: "none",
@@ -166,7 +166,7 @@ func (m *ModelConfig) headersRow(prefix string) *setting {
 	}
 }
 
-// resolve fills in the defaults that follow from other values of the model.
+// resolve sets the defaults that follow from other values of the model.
 func (m *ModelConfig) resolve(rows []*setting, env map[string]string) {
 	row := func(key string) *setting {
 		at := slices.IndexFunc(rows, func(s *setting) bool { return strings.HasSuffix(s.key, "."+key) })
@@ -179,7 +179,7 @@ func (m *ModelConfig) resolve(rows []*setting, env map[string]string) {
 	row("base_url").setDefault(vendorURL)
 	if m.BaseURL != vendorURL {
 		vendorEnv = ""
-		if m.Protocol != ProtocolAnthropicMessages { // whose blocks any endpoint of the protocol takes back
+		if m.Protocol != ProtocolAnthropicMessages { // any endpoint of this protocol accepts its blocks again
 			vendor = hostOf(m.BaseURL)
 		}
 	}
@@ -193,7 +193,7 @@ func (m *ModelConfig) resolve(rows []*setting, env map[string]string) {
 	m.APIKeySet = m.APIKeyEnv != "" && env[m.APIKeyEnv] != ""
 }
 
-// conflict names what is wrong between values that are each right; nil when nothing is.
+// conflict returns a conflict between values that are each valid; nil if there is none.
 func (m *ModelConfig) conflict() (key string, err error) {
 	switch {
 	case m.Protocol == ProtocolAnthropicMessages && m.Temperature != nil && *m.Temperature > 1:
@@ -209,14 +209,14 @@ func (m *ModelConfig) conflict() (key string, err error) {
 	return "", nil
 }
 
-// strictness is a word of the setting strict, two of which YAML reads as booleans.
+// strictness is a value of the setting strict, two of which YAML reads as booleans.
 func strictness(place *string) value {
 	word := oneOf(place, StrictAuto, StrictOn, StrictOff, StrictNoSystem)
 	word.takes = append(word.takes, yamltree.Bool)
 	return word
 }
 
-// fallbackName is the name of a model or nothing; whether there is such a model is known once all are read.
+// fallbackName is the name of a model or empty; whether that model exists is checked once all are read.
 func fallbackName(place *string) value {
 	named := name(place, `another name under models, or "" for none`)
 	set := named.set
@@ -230,8 +230,7 @@ func fallbackName(place *string) value {
 	return named
 }
 
-// hostOf returns a checked base URL's host, with its port: two upstreams on one machine are two
-// providers.
+// hostOf returns the host of a validated base URL, with its port: two upstreams on one machine are two providers.
 func hostOf(base string) string {
 	location, err := url.Parse(base)
 	if err != nil {
@@ -240,8 +239,7 @@ func hostOf(base string) string {
 	return location.Host
 }
 
-// baseURL is an http or https URL without anything that could hold a secret or that a path could not
-// be put behind.
+// baseURL is an http or https URL to which a path can be appended, without any part that could contain a secret.
 func baseURL(place *string) value {
 	return value{
 		allowed: "an http or https URL with a host and without user, query and fragment, such as " + openAIURL,
@@ -260,8 +258,8 @@ func baseURL(place *string) value {
 	}
 }
 
-// variable is the name of an environment variable. Small letters are refused because many providers'
-// keys would pass for names with them.
+// variable is the name of an environment variable. Lower-case letters are refused because many providers' keys would
+// pass for names with them.
 func variable(place *string) value {
 	return value{
 		allowed: `the name of an environment variable in capital letters, digits and _, such as OPENAI_API_KEY, or "" to send no key; the key itself stays in the environment`,
@@ -281,7 +279,7 @@ func variable(place *string) value {
 	}
 }
 
-// checkHeader refuses headers that HTTP has no form for and those that carry secrets.
+// checkHeader refuses headers that are not valid in HTTP and those that carry secrets.
 func checkHeader(name, text string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isTokenRune(r) }) {
 		return errors.New("not a header name; allowed: letters, digits and -")
@@ -298,7 +296,7 @@ func checkHeader(name, text string) error {
 	return nil
 }
 
-// isTokenRune reports whether r may stand in a header name (RFC 9110, section 5.6.2).
+// isTokenRune reports whether r is allowed in a header name (RFC 9110, section 5.6.2).
 func isTokenRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }

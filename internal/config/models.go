@@ -84,7 +84,7 @@ func (m *modelRows) row(key string) *setting {
 	return nil
 }
 
-// advice tells which key of a model was probably meant.
+// advice suggests the key of a model that was probably meant.
 func (m *modelRows) advice(prefix, key string) string {
 	names := []string{"headers"}
 	for _, row := range m.rows {
@@ -97,7 +97,7 @@ func (m *modelRows) advice(prefix, key string) string {
 	return "the keys of a model are " + strings.Join(names, ", ")
 }
 
-// headers applies a model's headers. What was given is never repeated.
+// headers applies a model's headers. Its errors never repeat the given values.
 func (r *fileReader) headers(model *modelRows, value *yamltree.Node) {
 	key := model.headers.key
 	switch value.Kind {
@@ -123,8 +123,7 @@ func (r *fileReader) headers(model *modelRows, value *yamltree.Node) {
 	}
 }
 
-// public lists the model's settings for a person to read. Of the key it tells whether it is set, of the
-// headers their names.
+// public lists the model's settings for a person to read: of the key whether it is set, of the headers their names.
 func (m *modelRows) public() []Setting {
 	var all []Setting
 	for _, row := range append(slices.Clone(m.rows), m.headers) {
@@ -164,7 +163,7 @@ func hints(c *Config, env map[string]string) []string {
 	return found
 }
 
-// MissingKey says that the key of the default model is not set; "" when it is, or when the model takes none.
+// MissingKey says that the key of the default model is not set; "" if it is, or if the model needs none.
 func (c *Config) MissingKey() string {
 	model := c.Models[c.DefaultModel]
 	if model.APIKeyEnv == "" || model.APIKeySet {

@@ -2,7 +2,7 @@ package config
 
 import "fmt"
 
-// OriginKind says which layer a value came from. Later layers win.
+// OriginKind is the layer that a value came from. Later layers take precedence.
 type OriginKind int
 
 // The layers, in the order in which they are applied.
@@ -16,9 +16,9 @@ const (
 // Origin is where a value came from.
 type Origin struct {
 	Kind OriginKind
-	// Name is the file's, the variable's or the flag's name (with its dashes); "" for a default.
+	// Name is the name of the file, the variable or the flag (with its dashes); "" for a default.
 	Name string
-	// Line and Column are the value's place in the file, from 1, the column in characters.
+	// Line and Column are the value's position in the file, from 1, the column in characters.
 	Line, Column int
 }
 

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// maxProblems is how many problems one Load tells; the rest is counted.
+// maxProblems is how many problems one Load reports; the rest is counted.
 const maxProblems = 50
 
-// problems collects what is wrong with the settings, in order, so that all of it is told at once.
+// problems collects the errors in the settings, in order, so that all are reported at once.
 type problems struct {
 	list []error
 	more int
 }
 
-// add keeps a problem with its place before it.
+// add records a problem with its position before it.
 func (p *problems) add(at Origin, format string, args ...any) {
 	p.addError(fmt.Errorf("%s: %w", at.place(), fmt.Errorf(format, args...)))
 }
@@ -27,7 +27,7 @@ func (p *problems) addError(err error) {
 	}
 }
 
-// full counts a problem that has no room; ask it before working out a long explanation.
+// full counts a problem that exceeds the limit; call it before building a long explanation.
 func (p *problems) full() bool {
 	if len(p.list) < maxProblems {
 		return false
@@ -45,7 +45,7 @@ func (p *problems) err() error {
 	return errors.Join(list...)
 }
 
-// quoted shows foreign text in an error: on one line and not too long.
+// quoted formats foreign text for an error: on one line and not too long.
 func quoted(text string) string {
 	const limit = 60
 	if runes := []rune(text); len(runes) > limit {
@@ -54,7 +54,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// word shows a key in an error: bare when it looks like one, quoted otherwise.
+// word formats a key for an error: bare if it has the form of one, quoted otherwise.
 func word(text string) string {
 	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == ""
 	if plain && text != "" && len(text) <= 80 {

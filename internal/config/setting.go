@@ -13,38 +13,38 @@ import (
 // Setting is one key for a person to read.
 type Setting struct {
 	Key string
-	// Value is the value in force, as it would be written; Default is what it is when nothing is said. In
-	// a Schema there is no Value, and Default may be a phrase.
+	// Value is the effective value, as it would be written; Default is the value without any setting. In a Schema there
+	// is no Value, and Default may be a phrase.
 	Value   string
 	Default string
 	Origin  Origin
 	Doc     string // what it means, in sentences
-	KnownAs string // what other documents call it; "" when nothing
-	Allowed string // what may be given
-	Env     string // the variable that sets it; "" when only the file does
+	KnownAs string // its name in other documents; "" for none
+	Allowed string // the allowed values
+	Env     string // the variable that sets it; "" if only the file does
 }
 
-// setting is one row of the table: a key and the place that it sets.
+// setting is one row of the table: a key and the variable that it sets.
 type setting struct {
 	key     string
 	value   value
 	def     string // the default, as it would be written
-	phrase  string // says what the default is where def cannot; "" otherwise
-	example string // for the example file, where the default would not do; "" otherwise
+	phrase  string // describes the default where def cannot; "" otherwise
+	example string // for the example file, where the default is unsuitable; "" otherwise
 	doc     string
 	knownAs string
 	origin  Origin
 }
 
-// given is a value as it was written somewhere.
+// given is a value as it was written in its source.
 type given struct {
-	kind   yamltree.Kind // untyped for the environment and flags, where everything is text
+	kind   yamltree.Kind // untyped for the environment and flags, where all values are text
 	text   string
 	items  []string // of a list
 	origin Origin
 }
 
-// apply reads a given value into the setting's place. On an error the place is as it was.
+// apply parses a given value into the setting's variable. On an error the variable is unchanged.
 func (s *setting) apply(g given) error {
 	err := s.value.read(g)
 	switch {
@@ -57,7 +57,7 @@ func (s *setting) apply(g given) error {
 	return nil
 }
 
-// setDefault replaces the default, and the value too while nobody has given one.
+// setDefault replaces the default, and the value too unless one was given.
 func (s *setting) setDefault(def string) {
 	s.def = def
 	if s.origin.Kind == FromDefault {
@@ -65,14 +65,14 @@ func (s *setting) setDefault(def string) {
 	}
 }
 
-// mustRead reads a default; a test keeps every default readable.
+// mustRead parses a default; a test checks that every default is valid.
 func (s *setting) mustRead(text string) {
 	if err := s.value.read(given{text: text}); err != nil {
 		panic(fmt.Sprintf("config: default of %s: %v", s.key, err))
 	}
 }
 
-// read checks the kind of what was given and reads it.
+// read checks the kind of a given value and parses it.
 func (v value) read(g given) error {
 	if g.kind != untyped && !slices.Contains(v.takes, g.kind) {
 		return errNotAllowed
@@ -97,7 +97,7 @@ func splitList(text string) []string {
 	return items
 }
 
-// repeat says what was given, without the text where it may be a secret.
+// repeat formats the given value for an error, without the text where it may be a secret.
 func (v value) repeat(g given) string {
 	switch {
 	case g.kind == yamltree.Whole && !v.hidden, g.kind == yamltree.Number && !v.hidden, g.kind == yamltree.Bool && !v.hidden:
@@ -119,7 +119,7 @@ func (v value) repeat(g given) string {
 	}
 }
 
-// public is the setting for a person to read.
+// public is the setting in the form for display.
 func (s *setting) public() Setting {
 	return Setting{
 		Key: s.key, Value: s.value.show(), Default: s.def, Origin: s.origin, Doc: s.doc, KnownAs: s.knownAs,
@@ -129,8 +129,8 @@ func (s *setting) public() Setting {
 
 const envPrefix = "CONTINUO_"
 
-// envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES.
-// Keys of models, agents, connectors and MCP servers have none.
+// envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES. Keys of models,
+// agents, connectors and MCP servers have none.
 func envName(key string) string {
 	if strings.HasPrefix(key, "models.") || strings.HasPrefix(key, agentsPrefix) || strings.HasPrefix(key, connectorsPrefix) || strings.HasPrefix(key, mcpPrefix) {
 		return ""

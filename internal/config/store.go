@@ -12,23 +12,23 @@ import (
 // StoreConfig is the section store.
 type StoreConfig struct {
 	Path string // of the SQLite file, never empty
-	// URL is of a PostgreSQL database, which is used instead of the file; it may hold a password. "": none.
+	// URL is that of a PostgreSQL database, which is used instead of the file; it may contain a password. "": none.
 	URL              string
 	MaxConnections   int
 	StatementTimeout time.Duration
 	RetryTimeout     time.Duration
-	Partitions       int // 0: plain tables
+	Partitions       int // 0: unpartitioned tables
 }
 
 // ObjectsConfig is the section objects.
 type ObjectsConfig struct {
 	Location string // a folder or a URL, never empty
-	// Up to these sizes an output's text and a part's JSON stand in their entry.
+	// An output's text and a part's JSON up to these sizes are stored in their entry.
 	InlineOutputBytes, InlinePartBytes int
 }
 
-// maxInlineBytes is the most that can be asked to stand in an entry. As JSON, a text may be six times as
-// long, and an entry may have 32 MiB.
+// maxInlineBytes is the largest valid value of these settings. As JSON, a text may be six times as long, and an entry
+// may have 32 MiB.
 const maxInlineBytes = 4 << 20
 
 func (c *Config) storeRows(home string) []*setting {
@@ -64,7 +64,7 @@ func (c *Config) storeRows(home string) []*setting {
 	}}
 }
 
-// databaseURL is a postgres URL or nothing. What is shown of it has no password.
+// databaseURL is a postgres URL or empty. It is shown without its password.
 func databaseURL(place *string) value {
 	return value{
 		allowed: `a URL such as postgres://user@host:5432/database, or "" for the SQLite file`,
@@ -89,7 +89,7 @@ func databaseURL(place *string) value {
 	}
 }
 
-// WithoutPassword is a database URL as it may be shown.
+// WithoutPassword is a database URL in the form for display.
 func WithoutPassword(text string) string {
 	location, err := url.Parse(text)
 	if err != nil {
@@ -105,7 +105,7 @@ func WithoutPassword(text string) string {
 	return location.Redacted()
 }
 
-// place is a folder or a bucket. What is shown of a bucket has no keys.
+// place is a folder or a bucket. A bucket is shown without its keys.
 func place(location *string, home string) value {
 	v := path(location, home, false)
 	v.hidden = true
@@ -113,7 +113,7 @@ func place(location *string, home string) value {
 	return v
 }
 
-// WithoutKeys is the location of an object store as it may be shown.
+// WithoutKeys is the location of an object store in the form for display.
 func WithoutKeys(text string) string {
 	location, err := url.Parse(text)
 	if err != nil || location.Host == "" && location.RawQuery == "" {
@@ -129,13 +129,13 @@ func WithoutKeys(text string) string {
 	return location.String()
 }
 
-// checkStore refuses a password in the file, and finds the defaults that there are not.
+// checkStore refuses a missing default path and a password in the file, and sets the default of objects.location.
 func (l *loader) checkStore() {
 	c := l.config
 	if c.Store.Path == "" {
 		l.problems.addError(errors.New("store.path: no default, because neither XDG_DATA_HOME nor HOME is set to an absolute path: set one of them, or store.path (CONTINUO_STORE_PATH)"))
 	}
-	// Both name the store: the one that was given later counts, and of one layer the database.
+	// Both name the store: the one from the later layer takes precedence, and within one layer the database.
 	if l.row("store.path").origin.Kind > l.row("store.url").origin.Kind {
 		c.Store.URL = ""
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// summarizer is the name of a model that makes summaries, or nothing for the built-in one.
+// summarizer is the name of a model that makes summaries, or empty for the built-in one.
 func summarizer(place *string) value {
 	v := name(place, "a name under models, or nothing")
 	choose := v.set

@@ -2,15 +2,14 @@ package config
 
 import "strings"
 
-// defaultSecrets are names under which programs keep keys and passwords.
+// defaultSecrets are names under which programs store keys and passwords.
 var defaultSecrets = []string{
 	".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "*.pem", "*.key", "*.p12", "*.pfx", "*.keystore",
 	"key.txt", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".netrc", ".npmrc", ".pypirc", ".pgpass",
 	".git-credentials", "**/.git/config",
 }
 
-// table lists every setting outside of models, each with its default already in place. home is for
-// paths that begin with "~/".
+// table lists every setting outside of models, each with its default already set. home is for paths that begin with "~/".
 func (c *Config) table(home string) []*setting {
 	rows := slicesOf(
 		c.basicRows(),

@@ -14,7 +14,7 @@ import (
 type TelegramConfig struct {
 	Crew             string // "": no crew is on Telegram
 	ChatID           int64  // 0: none
-	BotToken         string // never show it; "" when there is none, or its variable is not set
+	BotToken         string // never show it; "" if there is none, or its variable is not set
 	APIURL           string // without a slash at its end
 	MaxMessageLength int    // UTF-16 units
 	WebhookURL       string // "": long polling
@@ -24,7 +24,7 @@ type TelegramConfig struct {
 	botToken, webhookSecret secretText
 }
 
-// String tells which crew is in which chat, and no secret.
+// String describes which crew is in which chat, without secrets.
 func (t TelegramConfig) String() string {
 	return fmt.Sprintf("the crew %q in the chat %d", t.Crew, t.ChatID)
 }
@@ -32,13 +32,13 @@ func (t TelegramConfig) String() string {
 // GoString is String: %#v shows no more than %v.
 func (t TelegramConfig) GoString() string { return t.String() }
 
-// secretText is a secret and where the settings say that it stands. The zero value is none.
+// secretText is a secret and the variable that contains it according to the settings. The zero value is none.
 type secretText struct {
-	variable string // "" when the secret was given itself
+	variable string // "" if the secret itself was given
 	text     string
 }
 
-// shown tells where the secret stands, or that it is there, and not what it is.
+// shown describes where the secret is, or that it is set, and never the secret.
 func (s secretText) shown() string {
 	switch {
 	case s.variable != "":
@@ -78,7 +78,7 @@ func (c *Config) telegramRows() []*setting {
 	}}
 }
 
-// crewID is the id of a crew or nothing; whether there is one is known when the crews are read.
+// crewID is the id of a crew or empty; whether that crew exists is checked when the crews are read.
 func crewID(place *string) value {
 	v := name(place, `the id of a crew, or "" for none`)
 	set := v.set
@@ -92,7 +92,7 @@ func crewID(place *string) value {
 	return v
 }
 
-// chatID is a whole number of either sign.
+// chatID is an integer of either sign.
 func chatID(place *int64) value {
 	return value{
 		allowed: "a whole number, such as -1001234567890, or 0 for none",
@@ -111,7 +111,8 @@ func chatID(place *int64) value {
 
 const maxSecretBytes = 1000
 
-// secret is ${NAME}, whose variable checkTelegram looks up, or the secret itself, which it refuses in the file.
+// secret is ${NAME}, whose variable checkTelegram looks up, or the secret itself, which checkTelegram refuses in the
+// file.
 func secret(place *secretText) value {
 	return value{
 		allowed: `${NAME}, where NAME is a variable of the environment, or "" for none`,
@@ -128,7 +129,7 @@ func secret(place *secretText) value {
 	}
 }
 
-// webhook is an https URL or nothing: Telegram calls no other.
+// webhook is an https URL or empty: Telegram calls no other.
 func webhook(place *string) value {
 	v := endpoint(place)
 	v.allowed = `an https URL with a host and without user, query and fragment, such as https://bots.example.org/telegram, or "" for none`
@@ -151,7 +152,7 @@ var (
 	webhookSecret  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
-// checkTelegram looks the secrets up, and refuses those that stand in the file.
+// checkTelegram looks the secrets up, and refuses those that are in the file itself.
 func (l *loader) checkTelegram() {
 	telegram := &l.config.Telegram
 	for _, one := range []struct {
@@ -180,7 +181,7 @@ func (l *loader) checkTelegram() {
 	telegram.BotToken, telegram.WebhookSecret = telegram.botToken.text, telegram.webhookSecret.text
 }
 
-// hints tells what is missing for a crew that is to be on Telegram.
+// hints lists what a crew on Telegram still needs.
 func (t *TelegramConfig) hints() []string {
 	if t.Crew == "" {
 		return nil

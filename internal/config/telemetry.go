@@ -10,7 +10,7 @@ import (
 // TelemetryConfig is the section telemetry.
 type TelemetryConfig struct {
 	OTLPEndpoint   string  // without a slash at its end; "": from OTEL_EXPORTER_OTLP_ENDPOINT, or none
-	OTLPHeadersEnv string  // names a variable; "" sends no headers
+	OTLPHeadersEnv string  // the name of a variable; "" sends no headers
 	Sample         float64 // from 0 to 1
 	MessageText    bool
 }
@@ -48,7 +48,7 @@ func fraction(place *float64) value {
 	}
 }
 
-// collector is a base URL or nothing.
+// collector is a base URL or empty.
 func collector(place *string) value {
 	v := baseURL(place)
 	v.allowed = strings.Replace(v.allowed, "such as "+openAIURL, `such as http://127.0.0.1:4318, or "" for none`, 1)

@@ -17,27 +17,27 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// value is a typed place in a Config: how a text is read into it and shown again.
+// value is a typed variable of a Config: how a text is parsed into it and formatted again.
 type value struct {
 	allowed string          // completes "allowed: …"
-	takes   []yamltree.Kind // the kinds of YAML value that may be given
+	takes   []yamltree.Kind // the kinds of YAML value that are accepted
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
 	show    func() string
-	// hidden says that what was given is not repeated in errors: people paste secrets there.
+	// hidden says that errors do not repeat the given value: people may paste secrets there.
 	hidden bool
 }
 
-// errNotAllowed says that a text is not what value.allowed describes. Any other error explains itself.
+// errNotAllowed says that a text does not match value.allowed. Any other error explains itself.
 var errNotAllowed = errors.New("not allowed")
 
-// maxWhole bounds every whole number, so that sums of them stay far from overflowing.
+// maxWhole bounds every integer, so that sums of them do not overflow.
 const maxWhole = math.MaxInt32
 
-// whole is a whole number of at least least, in plain decimal digits.
+// whole is an integer of at least least, in plain decimal digits.
 func whole[T int | int64](place *T, least int) value { return between(place, least, maxWhole) }
 
-// between is a whole number of at least least and at most most, in plain decimal digits.
+// between is an integer of at least least and at most most, in plain decimal digits.
 func between[T int | int64](place *T, least, most int) value {
 	return value{
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
@@ -71,7 +71,7 @@ func share(place *float64) value {
 	}
 }
 
-// temperature is a number from 0 to 2, or nothing.
+// temperature is a number from 0 to 2, or unset.
 func temperature(place **float64) value {
 	return value{
 		allowed: "a number from 0 to 2",
@@ -108,7 +108,7 @@ func boolean(place *bool) value {
 	}
 }
 
-// duration is a length of time of at least a millisecond, as time.ParseDuration reads it.
+// duration is a duration of at least a millisecond, in the syntax of time.ParseDuration.
 func duration(place *time.Duration) value {
 	return value{
 		allowed: "a time of at least 1ms with its unit, such as 90s, 10m or 1h30m",
@@ -125,7 +125,7 @@ func duration(place *time.Duration) value {
 	}
 }
 
-// optionalDuration is a duration that is shown only where it was given.
+// optionalDuration is a duration that is shown only if it was given.
 func optionalDuration(place *time.Duration) value {
 	v := duration(place)
 	v.show = func() string {
@@ -137,7 +137,7 @@ func optionalDuration(place *time.Duration) value {
 	return v
 }
 
-// pause is a duration that may be none.
+// pause is a duration that may be 0.
 func pause(place *time.Duration) value {
 	v := duration(place)
 	some := v.set
@@ -201,7 +201,7 @@ func logLevel(place *slog.Level) value {
 	}
 }
 
-// name is a text that is not empty and has nothing in it that could not be seen.
+// name is a text that is not empty and has no invisible characters.
 func name(place *string, allowed string) value {
 	return value{
 		allowed: allowed,
@@ -240,8 +240,8 @@ func isLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// patternList is a list of tools' names, each once, in which "*" stands for any run of characters; as one
-// text they stand between commas.
+// patternList is a list of tool names, each once, in which "*" matches any run of characters; as one text they are
+// separated by commas.
 func patternList(place *[]string) value {
 	return value{
 		allowed: "a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)",
@@ -259,7 +259,7 @@ func patternList(place *[]string) value {
 	}
 }
 
-// globList is a list of patterns of files' names, each once.
+// globList is a list of patterns of file names, each once.
 func globList(place *[]string) value {
 	v := patternList(place)
 	v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example (in the environment and in flags: separated by commas)"

@@ -2,10 +2,10 @@ package config
 
 import "github.com/continuo-log/continuo/internal/yamltree"
 
-// untyped is the kind of text from elsewhere than the file.
+// untyped is the kind of text from other sources than the file.
 const untyped yamltree.Kind = 0
 
-// maxFileBytes bounds the settings file; whoever reads it from the disk looks at it.
+// maxFileBytes bounds the settings file; the code that reads it from the disk checks it.
 const maxFileBytes = 64 << 10
 
 // parseYAML reads the settings file: one mapping, with plain scalars, lists and mappings below it. It

@@ -1,22 +1,22 @@
-// Package e2e tests the whole: the real program as a process of its own, between a client and upstreams
-// that nobody of this project wrote. It holds tests and benchmarks only.
+// Package e2e tests the whole program: the real binary as a process of its own, between a client and upstreams that are
+// not written by this project. It contains tests and benchmarks only.
 //
-// The upstreams are a mock of model providers from npm (the folder CONTINUO_NPM_DIR has its node_modules;
-// make npm fills .npm), a program that breaks streams in ways that the mock does not (CONTINUO_CLIENTS, or
-// ../shared/clients beside the checkout), and a script of raw bytes that is part of the tests. What a
-// machine does not have is skipped, and says so.
+// The upstreams are a mock of model providers from npm (the folder CONTINUO_NPM_DIR has its node_modules; make npm
+// fills .npm), a program that breaks streams in ways that the mock does not (CONTINUO_CLIENTS, or ../shared/clients
+// beside the checkout), and a script of raw bytes that is part of the tests. Tests whose programs are missing on a
+// machine are skipped, with a message.
 //
-// The kill tests (kill*_test.go) kill or stop programs with SIGKILL and SIGSTOP at random points while they
-// stream, and compare what clients were told before with what the log and the streams say after. They need
-// Linux and are skipped in short tests; CONTINUO_LONG=1 kills ten times as often, CONTINUO_SEED repeats the
-// scripts of a run, though not its timing.
+// The kill tests (kill*_test.go) kill or stop programs with SIGKILL and SIGSTOP at random points while they stream, and
+// compare what clients received before with what the log and the streams contain after. They need Linux and are skipped
+// in short tests; CONTINUO_LONG=1 kills ten times as often, CONTINUO_SEED repeats the scripts of a run, though not its
+// timing.
 //
-// The runs' kill tests (run_kill*_test.go) do the same while runs of workflows go on, on SQLite and on replicas over
-// PostgreSQL. The MCP server is held against the public conformance suite and its inspector (mcp_*_test.go), and a
-// CLI agent from npm works on tasks (task_agent*_test.go). The crews' tests (crew_*_test.go) kill programs while crews
-// speak, let agents misbehave, and have two CLI agents from npm talk over ACP.
+// The runs' kill tests (run_kill*_test.go) do the same while runs of workflows are in progress, on SQLite and on
+// replicas over PostgreSQL. The MCP server is tested with the public conformance suite and its inspector
+// (mcp_*_test.go), and a CLI agent from npm works on tasks (task_agent*_test.go). The crews' tests (crew_*_test.go)
+// kill programs while crews speak, let agents misbehave, and have two CLI agents from npm talk over ACP.
 //
-// The benchmarks measure what Continuo costs:
+// The benchmarks measure Continuo's overhead:
 //
 //	go test -run '^$' -bench Overhead -benchtime 10x ./internal/e2e
 //	CONTINUO_STREAMS=1000 go test -run '^$' -bench Streams -benchtime 1x ./internal/e2e

@@ -4,5 +4,5 @@ package group
 
 import "syscall"
 
-// attributes are those of the leader of a new process group. Nothing binds it to this process here.
+// attributes are those of the leader of a new process group. On this system nothing binds it to this process.
 func attributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// end is SIGTERM, time to go, SIGKILL, and a while for the system to carry that out. The group outlives its leader
-// while one member is left, and so does its number.
+// end sends SIGTERM, waits for the grace period, sends SIGKILL, and waits for the system to execute it. The group, and
+// its id, exist while one member is left, also without its leader.
 func (p *Program) end(grace time.Duration) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if isGone(syscall.Kill(-p.leader.Pid, signal)) || p.goneWithin(grace) {
@@ -36,5 +36,5 @@ func (p *Program) goneWithin(limit time.Duration) bool {
 	}
 }
 
-// isGone takes other errors for a sign of life: they tell of members with other rights than this process.
+// isGone takes other errors for a sign of life: they come from members with other permissions than this process.
 func isGone(err error) bool { return errors.Is(err, syscall.ESRCH) }

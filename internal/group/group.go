@@ -1,9 +1,9 @@
-// Package group runs a program in a process group of its own: what it starts stands in the group too and is ended
-// with it, and a Ctrl-C at the terminal is this process's alone. The program's environment has nothing but what it
-// was given, besides the few variables that programs do not run without.
+// Package group runs a program in a process group of its own: its children are in the group too and are ended with it,
+// and a Ctrl-C at the terminal reaches this process only. The program's environment has only what it was given, besides
+// the few variables that programs need to run.
 //
-// Pitfalls: who leaves the group is not ended. A member that has ended counts until its parent has asked for its
-// status. On systems without process groups only the program itself is ended.
+// Pitfalls: a process that leaves the group is not ended. A member that has ended counts until its parent has waited
+// for it. On systems without process groups only the program itself is ended.
 package group
 
 import (
@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// Options says what to start.
+// Options configures the program to start.
 type Options struct {
 	Command []string // the program and its arguments
-	Dir     string   // where it starts. Default: where this process did
-	// Env is NAME=value, besides PATH, HOME, LANG and TMPDIR, which are this process's own. Of a name that is there
-	// twice the last value counts.
+	Dir     string   // working directory. Default: this process's
+	// Env is NAME=value, besides PATH, HOME, LANG and TMPDIR, which are this process's own. Of a duplicate name the
+	// last value counts.
 	Env []string
-	// Bound has the program itself killed when this process ends, however that is; on Linux only. Default: all that
-	// tells it is that its pipes break.
+	// Bound makes the kernel kill the program itself when this process ends in any way; on Linux only. Default: the
+	// program only sees that its pipes break.
 	Bound bool
 }
 
-// Program is a program that was started, the leader of its group. Its methods are safe for concurrent use.
+// Program is a started program, the leader of its group. Its methods are safe for concurrent use.
 type Program struct {
-	// In, Out and Err are our ends of the program's stdin, stdout and stderr. Whoever started it closes them.
+	// In, Out and Err are this process's ends of the program's stdin, stdout and stderr. The caller of Start closes them.
 	In, Out, Err *os.File
 
 	leader *os.Process
@@ -50,7 +50,7 @@ func Start(options Options) (*Program, error) {
 		return nil, fmt.Errorf("start %q: make pipes: %w", options.Command[0], err)
 	}
 	err = p.fork(command)
-	closeAll(theirs) // the program has its own
+	closeAll(theirs) // the program has its own copies
 	if err != nil {
 		closeAll([]*os.File{p.In, p.Out, p.Err})
 		return nil, fmt.Errorf("start %q: %w", options.Command[0], startReason(err))
@@ -58,8 +58,8 @@ func Start(options Options) (*Program, error) {
 	return p, nil
 }
 
-// pipes makes the program's three pipes and returns its ends of them. They are made here rather than by os/exec
-// because reads and writes of these files can be broken off.
+// pipes makes the program's three pipes and returns its ends of them. They are made here rather than by os/exec because
+// reads and writes of these files can be cancelled.
 func (p *Program) pipes(command *exec.Cmd) (theirs []*os.File, err error) {
 	var all []*os.File
 	for range 3 {
@@ -81,8 +81,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// fork starts the program on a thread that lives as long as it does: a bound program dies with the thread that made
-// it, and other threads may end at any time. Waiting takes a thread anyway.
+// fork starts the program on a thread that lives as long as it does: a bound program dies with the thread that forked
+// it, and other threads may end at any time. Waiting needs a thread anyway.
 func (p *Program) fork(command *exec.Cmd) error {
 	started := make(chan error)
 	go func() {
@@ -99,7 +99,7 @@ func (p *Program) fork(command *exec.Cmd) error {
 	return <-started
 }
 
-// startReason takes out of an error what the caller's own words say already.
+// startReason removes from an error what the caller's own message says already.
 func startReason(err error) error {
 	var lookup *exec.Error
 	if errors.As(err, &lookup) {
@@ -108,7 +108,7 @@ func startReason(err error) error {
 	return err
 }
 
-// inherited names the variables that a program gets of this process's environment. Windows cannot start programs
+// inherited names the variables that a program inherits from this process's environment. Windows cannot start programs
 // without the second group.
 func inherited() []string {
 	names := []string{"PATH", "HOME", "LANG", "TMPDIR"}
@@ -129,16 +129,16 @@ func environment(own []string) []string {
 	return append(env, own...)
 }
 
-// End ends the group and returns when it is gone, at the latest after twice the grace: what is in it is asked to go,
-// has the grace for it, and is killed. It may be called more than once; later calls do nothing, because the number of
-// a group that is gone may be another's by then. Call it soon after the program has ended, for the same reason.
+// End ends the group and returns when it is gone, at the latest after twice the grace: its members get a request to
+// end, the grace period for it, and are killed. It may be called more than once; later calls do nothing, because the id
+// of a group that is gone may be another's by then. Call it soon after the program has ended, for the same reason.
 func (p *Program) End(grace time.Duration) { p.ending.Do(func() { p.end(grace) }) }
 
-// PID is the program's number, and its group's.
+// PID is the id of the program's process, and of its group.
 func (p *Program) PID() int { return p.leader.Pid }
 
-// Exited is closed when the program itself has ended; others of its group may be there still.
+// Exited is closed when the program itself has ended; other members of its group may still run.
 func (p *Program) Exited() <-chan struct{} { return p.exited }
 
-// Status says how the program ended, nil when it ended well. Call it after Exited.
+// Status is the error that the program ended with, nil for success. Call it after Exited.
 func (p *Program) Status() error { return p.status }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// attributes are none where there are no process groups.
+// attributes returns nil: there are no process groups here.
 func attributes(bool) *syscall.SysProcAttr { return nil }
 
 // end ends the program only.
 func (p *Program) end(time.Duration) {
-	_ = p.leader.Kill() // an error says that it is gone
+	_ = p.leader.Kill() // an error means that it is gone
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// checkLimit bounds a check. Histories of tests are so small that it takes a fraction of a second.
+// checkLimit bounds a check. The tests' histories are so small that a check takes a fraction of a second.
 const checkLimit = time.Minute
 
-// Check reports an error to t when a history is not linearizable, or cannot be checked in time.
+// Check reports an error to t if a history is not linearizable, or cannot be checked in time.
 func Check(t testing.TB, name string, history []Operation) {
 	t.Helper()
 	if err := Verify(history); err != nil {
@@ -22,7 +22,7 @@ func Check(t testing.TB, name string, history []Operation) {
 	}
 }
 
-// Verify returns an error when a history is not linearizable, or cannot be checked in time.
+// Verify returns an error if a history is not linearizable, or cannot be checked in time.
 func Verify(history []Operation) error {
 	operations := timed(history)
 	switch result := porcupine.CheckOperationsTimeout(model, operations, checkLimit); result {
@@ -35,9 +35,9 @@ func Verify(history []Operation) error {
 	}
 }
 
-// timed gives each operation the interval in which it took effect. One that is unknown has no end, unless a read shows
-// its value: then it took effect before that read was answered. One whose value no read shows is left out where the
-// history ends with a read, because an order that has it last agrees with every answer.
+// timed gives each operation the interval in which it took effect. An unknown one has no end, unless a read shows its
+// value: then it took effect before that read was answered. An unknown one whose value no read shows is left out if the
+// history ends with a read, because an order with it at the end agrees with every answer.
 func timed(history []Operation) []porcupine.Operation {
 	var operations []porcupine.Operation
 	for _, o := range history {

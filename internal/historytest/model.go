@@ -7,12 +7,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// state is a log as the model has it. Strings make it comparable and cheap to share.
+// state is the model's state of a log. Strings make it comparable and cheap to share.
 type state struct {
 	log     string // each value ends with a line feed
 	length  int64
-	running string // the turn that runs
-	owner   string // the process that runs it; "" where nobody recorded it
+	running string // the running turn
+	owner   string // the process that runs it; "" if not recorded
 }
 
 // with is the state with one more entry.
@@ -36,7 +36,7 @@ var model = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return input.(Operation).String() }, //nolint:forcetypeassert // of this package
 }
 
-// step carries out an operation, and reports whether its answer agrees with the state before it.
+// step executes an operation, and reports whether its answer agrees with the state before it.
 func step(s state, o Operation) (bool, state) {
 	switch o.Kind {
 	case Append:
@@ -76,7 +76,7 @@ func stepAppend(s state, o Operation) (bool, state) {
 	return behind && (o.Seq == s.length+1 || o.Outcome == Unknown), s.with(o.Value)
 }
 
-// stepBegin begins a turn. A refusal is always allowed: the turn that was in the way may have ended without an entry.
+// stepBegin begins a turn. A refusal is always allowed: the turn that was running may have ended without an entry.
 func stepBegin(s state, o Operation) (bool, state) {
 	if o.Outcome == Refused || o.Outcome == Unknown && s.running != "" {
 		return true, s

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Kind says what an operation does.
+// Kind is the kind of an operation.
 type Kind string
 
 // The kinds of operations.
 const (
-	Append Kind = "append" // adds Value, behind the seq After if that is at least 0
+	Append Kind = "append" // adds Value, after the seq After if that is at least 0
 	Read   Kind = "read"   // shows Log
 	Begin  Kind = "begin"  // begins the turn Turn with the message Value
 	Say    Kind = "say"    // adds Value as an entry of the running turn Turn, which Owner runs; Last ends the turn
@@ -19,14 +19,14 @@ const (
 	Signal Kind = "signal" // is delivered to the running turn Turn
 )
 
-// Outcome says what a client knows of an operation.
+// Outcome is what a client knows about an operation's effect.
 type Outcome string
 
 // The outcomes.
 const (
 	Done    Outcome = "done"
-	Refused Outcome = "refused" // it has changed nothing, and never will
-	Unknown Outcome = "unknown" // it may have happened, or may happen later, or never
+	Refused Outcome = "refused" // it has had no effect, and never will
+	Unknown Outcome = "unknown" // it may have taken effect, or may do so later, or never
 )
 
 // Operation is one operation of a client. Values are unique in a history, except in retries with an idempotency key.
@@ -35,16 +35,16 @@ type Operation struct {
 	Kind    Kind
 	Value   string
 	Turn    string
-	Owner   string // of the turn; "" where clients are not told
+	Owner   string // of the turn; "" if clients cannot know it
 	After   int64  // the last seq that the client expects; less than 0: any
 	Keyed   bool   // it has an idempotency key, which belongs to Value
 	Last    bool
 	Outcome Outcome
-	Seq     int64    // of Value, where Outcome is Done; 0: not told
+	Seq     int64    // of Value, if Outcome is Done; 0: unknown
 	Log     []string // the values of all entries, in their order
 
 	Called   time.Duration
-	Answered time.Duration // meaningless where Outcome is Unknown
+	Answered time.Duration // meaningless if Outcome is Unknown
 }
 
 // String describes an operation on one line.
@@ -63,7 +63,7 @@ func (o Operation) String() string {
 	return text
 }
 
-// History collects the operations on one conversation. Clients may use it at once.
+// History collects the operations on one conversation. It is safe for concurrent use.
 type History struct {
 	mu         sync.Mutex
 	begun      time.Time
@@ -76,7 +76,7 @@ func New() *History { return &History{begun: time.Now()} }
 // Now is the time since the history began.
 func (h *History) Now() time.Duration { return time.Since(h.begun) }
 
-// Add records an operation whose answer came just now.
+// Add records an operation whose answer has just come.
 func (h *History) Add(o Operation) {
 	o.Answered = h.Now()
 	h.AddAt(o)
@@ -89,7 +89,7 @@ func (h *History) AddAt(o Operation) {
 	h.operations = append(h.operations, o)
 }
 
-// Operations returns what was recorded, in the order in which it was.
+// Operations returns the recorded operations in the order of recording.
 func (h *History) Operations() []Operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()

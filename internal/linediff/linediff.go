@@ -1,16 +1,16 @@
-// Package linediff tells in which lines two texts differ.
+// Package linediff finds the lines in which two texts differ.
 //
-// It finds a shortest way from one text to the other (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986,
-// the variant that needs room for one row only). The work is bounded: where two texts have too little in common, what
-// lies between the lines that are found equal by then is told as replaced as a whole, which is right, but not shortest.
+// It computes a shortest edit script (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986, the variant in
+// linear space). The work is bounded: when two texts have too little in common, each stretch between the equal lines
+// found so far is reported as replaced. The result is then correct, but not the shortest.
 package linediff
 
 import "strings"
 
-// Op says in which of two texts a line stands.
+// Op says which of two texts contain a line.
 type Op string
 
-// The places of a line.
+// The values of Op.
 const (
 	Equal Op = "equal" // in both
 	Left  Op = "left"
@@ -24,8 +24,7 @@ type Line struct {
 }
 
 // Lines compares two texts line by line. The lines of Equal and Left in order are the left text, those of Equal and
-// Right the right one; of a stretch that was replaced the left lines come first. Lines end with "\n"; an empty text
-// has none.
+// Right the right one; of a replaced stretch the left lines come first. Lines end with "\n"; an empty text has none.
 func Lines(left, right string) []Line {
 	c := comparison{left: split(left), right: split(right), work: maxWork}
 	c.compare(0, len(c.left), 0, len(c.right))
@@ -39,17 +38,17 @@ func split(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// maxWork bounds how many places a comparison looks at besides the lines themselves: some tens of milliseconds.
+// maxWork bounds how many positions a comparison visits besides the lines themselves: some tens of milliseconds.
 const maxWork = 8 << 20
 
-// comparison is the state of one Lines.
+// comparison is the state of one call of Lines.
 type comparison struct {
 	left, right []string
 	lines       []Line
-	work        int // that is left
+	work        int // remaining
 }
 
-// compare tells of the stretches left[a:b] and right[c:d].
+// compare compares the stretches left[a:b] and right[from:to].
 func (c *comparison) compare(a, b, from, to int) {
 	for a < b && from < to && c.left[a] == c.right[from] {
 		c.tell(Equal, c.left[a:a+1])
@@ -63,8 +62,8 @@ func (c *comparison) compare(a, b, from, to int) {
 	c.tell(Equal, c.left[b-end:b])
 }
 
-// between tells of stretches that neither begin nor end with the same line: it cuts them in two where a shortest way
-// has its middle.
+// between compares stretches that neither begin nor end with the same line: it splits them at the middle of a shortest
+// edit script.
 func (c *comparison) between(a, b, from, to int) {
 	if a < b && from < to {
 		if x, y, ok := c.middle(c.left[a:b], c.right[from:to]); ok {
@@ -77,7 +76,7 @@ func (c *comparison) between(a, b, from, to int) {
 	c.tell(Right, c.right[from:to])
 }
 
-// tell adds lines. Of what was replaced the left lines go before the right ones.
+// tell appends lines to the result. Of a replaced stretch the left lines come before the right ones.
 func (c *comparison) tell(op Op, texts []string) {
 	for _, text := range texts {
 		c.lines = append(c.lines, Line{op, text})
@@ -97,13 +96,13 @@ func (c *comparison) tell(op Op, texts []string) {
 	}
 }
 
-// middle finds a place on a shortest way from the beginning of both to their ends, by going from both sides until the
-// ways meet; ok is false where there is none but a corner, or the work has come to its bound.
+// middle finds a position on a shortest edit path from the beginning of both texts to their ends, by searching from
+// both sides until the paths meet; ok is false if there is none except a corner, or the work has reached its bound.
 func (c *comparison) middle(left, right []string) (x, y int, ok bool) {
 	n, m := len(left), len(right)
 	delta := n - m
 	most := (n + m + 1) / 2
-	// forward[most+k] is how far a way has come in left on the diagonal k = x-y; backward the same from the ends.
+	// forward[most+k] is how far a path has got in left on the diagonal k = x-y; backward is the same from the ends.
 	forward, backward := make([]int, 2*most+2), make([]int, 2*most+2)
 	for d := 0; d <= most; d++ {
 		if c.work -= 2 * (d + 1); c.work < 0 {
@@ -125,7 +124,7 @@ func (c *comparison) middle(left, right []string) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-// step takes a way on diagonal k one line further, and along all equal lines behind it.
+// step extends a path on diagonal k by one line, and along all equal lines after it.
 func (c *comparison) step(reached []int, zero, k, d int, same func(x, y int) bool) int {
 	x := 0
 	switch {
@@ -144,7 +143,8 @@ func (c *comparison) step(reached []int, zero, k, d int, same func(x, y int) boo
 	return x
 }
 
-// inside reports whether a place lies between the corners: only there does it cut both stretches into smaller ones.
+// inside reports whether a position lies between the corners: only such a position splits both stretches into smaller
+// ones.
 func inside(x, y, n, m int) (int, int, bool) {
 	ok := x >= 0 && y >= 0 && x <= n && y <= m && x+y > 0 && x+y < n+m
 	return x, y, ok

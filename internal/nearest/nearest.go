@@ -3,9 +3,8 @@ package nearest
 
 import "strings"
 
-// Name returns the candidate with the smallest edit distance to text, letter case aside, or "" when
-// none is near enough to be meant: at most 2 edits, or a third of the text's length; fewer for texts of
-// up to 3 letters.
+// Name returns the candidate with the smallest edit distance to text, ignoring case, or "" if none is near enough: at
+// most 2 edits, or a third of the text's length; fewer for texts of up to 3 letters.
 func Name(text string, candidates []string) string {
 	allowed := max(1, min(len(text)-2, max(2, len(text)/3)))
 	best, bound := "", allowed+1
@@ -17,11 +16,11 @@ func Name(text string, candidates []string) string {
 	return best
 }
 
-// maxSuggest is the longest text, in bytes, that suggestions are looked for.
+// maxSuggest is the longest text, in bytes, for which suggestions are made.
 const maxSuggest = 100
 
-// editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into
-// b, letter case aside (the optimal string alignment distance). Texts that are too long are far apart.
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b, ignoring case
+// (the optimal string alignment distance). Texts that are too long are far apart.
 func editDistance(a, b string) int {
 	if len(a) > maxSuggest || len(b) > maxSuggest {
 		return maxSuggest

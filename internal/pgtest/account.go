@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// account is who runs the programs: initdb and postgres refuse to run as root.
+// account is the user that runs the programs: initdb and postgres refuse to run as root.
 type account struct {
 	user, group uint32
 }
@@ -35,7 +35,7 @@ func unprivileged() (*account, error) {
 	return nil, fmt.Errorf("PostgreSQL does not run as root, and there is neither an account postgres nor nobody: run the tests as another user")
 }
 
-// own gives a folder to the account.
+// own makes the account the owner of a folder.
 func (a *account) own(folder string) error {
 	if a == nil {
 		return nil

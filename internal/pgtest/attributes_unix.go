@@ -6,7 +6,7 @@ import "syscall"
 
 const supported = true
 
-// attributes makes a child run as the account. Nothing here tells it that this process has ended.
+// attributes makes a child run as the account. On this system nothing signals the end of this process to it.
 func attributes(a *account, _ syscall.Signal) *syscall.SysProcAttr {
 	if a == nil {
 		return nil

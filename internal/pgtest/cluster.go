@@ -23,20 +23,20 @@ const (
 	socketPort = 5432
 	// folderPrefix begins the name of every cluster's folder.
 	folderPrefix = "continuo-pg-"
-	// maxFolder keeps the path of the socket below what the system takes: 107 bytes, on some systems 103.
+	// maxFolder keeps the path of the socket below the system's limit: 107 bytes, on some systems 103.
 	maxFolder = 103 - len("/.s.PGSQL.12345")
 )
 
-// The files in a cluster's folder, beside the socket.
+// The files in a cluster's folder, besides the socket.
 const (
 	dataName     = "data"
 	logName      = "server.log"
 	settingsName = "settings.conf"
 	accessName   = "access.conf"
-	ownerName    = "owner" // names the process that the cluster belongs to
+	ownerName    = "owner" // contains the process that the cluster belongs to
 )
 
-// makeFolder makes the folder of a cluster: the account's, closed to others.
+// makeFolder makes the folder of a cluster: owned by the account, closed to others.
 func makeFolder(account *account, durable bool) (string, error) {
 	removeLeftovers()
 	parent, err := parentFolder(durable)
@@ -54,7 +54,7 @@ func makeFolder(account *account, durable bool) (string, error) {
 	return folder, nil
 }
 
-// parentFolder returns the first folder with a short name that is open to others; a test's own is not.
+// parentFolder returns the first folder with a short name that other users can access; a test's own is not.
 func parentFolder(durable bool) (string, error) {
 	for _, folder := range parentFolders(durable) {
 		if len(folder)+len("/"+folderPrefix+"1234567890") <= maxFolder && open(folder) {
@@ -64,8 +64,8 @@ func parentFolder(durable bool) (string, error) {
 	return "", fmt.Errorf("make a folder for PostgreSQL: neither %s nor /tmp has a short name and is open to all: set TMPDIR to one that is", os.TempDir())
 }
 
-// parentFolders are the folders in which clusters are made. Memory does for those that need not be durable, unless
-// TMPDIR asks for another place.
+// parentFolders are the folders in which clusters are made: in memory for those that need not be durable, unless TMPDIR
+// is set.
 func parentFolders(durable bool) []string {
 	folders := []string{filepath.Clean(os.TempDir()), "/tmp"}
 	if memory := memoryFolder(); memory != "" && !durable && os.Getenv("TMPDIR") == "" {
@@ -74,7 +74,7 @@ func parentFolders(durable bool) []string {
 	return folders
 }
 
-// open reports whether everybody can get to what is in a folder.
+// open reports whether all users can access the files in a folder.
 func open(folder string) bool {
 	for {
 		info, err := os.Stat(folder)
@@ -89,8 +89,7 @@ func open(folder string) bool {
 	}
 }
 
-// removeLeftovers removes the clusters of processes that were killed. Others', and those that cannot be
-// removed, stay.
+// removeLeftovers removes the clusters of killed processes. Those of other users, and those that cannot be removed, stay.
 func removeLeftovers() {
 	for _, parent := range parentFolders(false) {
 		owners, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", ownerName))
@@ -102,8 +101,8 @@ func removeLeftovers() {
 	}
 }
 
-// freePort returns a port that nobody listens on, outside of the range from which systems take the ports of
-// outgoing connections: one of those could have it while the server is down.
+// freePort returns a port that is not in use, outside of the range from which systems take the ports of outgoing
+// connections: such a connection could take it while the server is down.
 func freePort() (int, error) {
 	const first, count, attempts = 15000, 15000, 100
 	for range attempts {
@@ -126,7 +125,7 @@ func (s *Server) initialize() error {
 	return err
 }
 
-// locale is one that knows letters beyond ASCII, as the locales of real servers do.
+// locale is a locale with letters beyond ASCII, as real servers have.
 func locale() string {
 	if runtime.GOOS == "linux" {
 		return "C.UTF-8"
@@ -134,8 +133,8 @@ func locale() string {
 	return "en_US.UTF-8"
 }
 
-// writeSettings writes what the server reads at its start and when it is told to. The files lie beside the data,
-// so that no standby gets them with the data.
+// writeSettings writes the files that the server reads at its start and at a reload. They are beside the data, so that
+// no standby copies them with the data.
 func (s *Server) writeSettings() error {
 	settings := s.settings()
 	var text strings.Builder
@@ -151,7 +150,7 @@ func (s *Server) writeSettings() error {
 	return nil
 }
 
-// replace writes a file so that the server sees it whole.
+// replace writes a file atomically.
 func (s *Server) replace(name, text string) error {
 	if err := os.WriteFile(s.path(name+".new"), []byte(text), 0o644); err != nil { //nolint:gosec // another account reads it; the folder is closed
 		return err
@@ -165,9 +164,9 @@ func (s *Server) settings() map[string]string {
 		"port":                    strconv.Itoa(s.port),
 		"hba_file":                s.path(accessName),
 		"listen_addresses":        "",
-		"cluster_name":            s.name, // the name by which a primary knows a standby
+		"cluster_name":            s.name, // the standby's name at the primary
 		"max_connections":         "200",
-		// Others leave a segment in the system when a process is killed while it makes one.
+		// Other types leave a segment in the system when a process is killed while it makes one.
 		"dynamic_shared_memory_type": "mmap",
 		"timezone":                   "UTC",
 		"log_timezone":               "UTC",

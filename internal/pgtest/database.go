@@ -17,7 +17,7 @@ import (
 const (
 	// sessionTimeout bounds the work of one connection of this package.
 	sessionTimeout = 2 * time.Minute
-	// closeTimeout bounds the wait until connections to a template are gone.
+	// closeTimeout bounds the wait until connections to a template are closed.
 	closeTimeout = 10 * time.Second
 )
 
@@ -37,15 +37,15 @@ type template struct {
 	prepared bool
 }
 
-// Database makes an empty database for one test and returns its URL. It is dropped with the end of the test,
-// whoever still uses it.
+// Database makes an empty database for one test and returns its URL. It is dropped at the end of the test, even if it
+// still has connections.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	return s.clone(t, "template1")
 }
 
-// Template makes a database and has it prepared, if the server has none of that name yet; tests that run in
-// parallel wait for the one that does. The connections that prepare made must be closed when it returns.
+// Template makes a database and calls prepare for it, unless the server has one of that name already; tests that run in
+// parallel wait for the one that does. prepare must close its connections before it returns.
 func (s *Server) Template(t testing.TB, name string, prepare func(url string) error) {
 	t.Helper()
 	template := s.template(name)
@@ -60,8 +60,8 @@ func (s *Server) Template(t testing.TB, name string, prepare func(url string) er
 	template.prepared = true
 }
 
-// DatabaseFrom makes a database for one test as a copy of a template and returns its URL. It is dropped with the
-// end of the test, whoever still uses it.
+// DatabaseFrom makes a database for one test as a copy of a template and returns its URL. It is dropped at the end of
+// the test, even if it still has connections.
 func (s *Server) DatabaseFrom(t testing.TB, template string) string {
 	t.Helper()
 	return s.clone(t, templateDatabase(template))
@@ -100,7 +100,7 @@ func (s *Server) template(name string) *template {
 
 func (s *Server) makeTemplate(name string, prepare func(url string) error) error {
 	quoted := pgx.Identifier{name}.Sanitize()
-	if err := s.drop(name); err != nil { // one whose making was broken off
+	if err := s.drop(name); err != nil { // left by an attempt that was interrupted
 		return err
 	}
 	if err := s.exec("CREATE DATABASE " + quoted); err != nil {
@@ -115,14 +115,14 @@ func (s *Server) makeTemplate(name string, prepare func(url string) error) error
 	return s.exec("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS false")
 }
 
-// awaitNobody waits until nobody is connected to a database: it could not be cloned.
+// awaitNobody waits until a database has no connections: otherwise it could not be cloned.
 func (s *Server) awaitNobody(name string, timeout time.Duration) error {
 	return s.await(timeout, "all connections to it are closed", "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend')", name)
 }
 
 func templateDatabase(name string) string { return "template_" + name }
 
-// identifier returns a part of a database's name that tells a person which test it belongs to.
+// identifier returns a part of a database's name that identifies the test for a person.
 func identifier(text string) string {
 	const longest = 40
 	text = strings.Map(func(r rune) rune {
@@ -138,7 +138,7 @@ func identifier(text string) string {
 	return text[:min(len(text), longest)]
 }
 
-// drop removes a database, if it is there. Connections to it are ended first: FORCE would do that too, but waits a
+// drop removes a database, if it exists. Its connections are terminated first: FORCE would do that too, but waits a
 // tenth of a second for each try.
 func (s *Server) drop(name string) error {
 	return s.session(func(ctx context.Context, connection *pgx.Conn) error {
@@ -157,14 +157,14 @@ func (s *Server) exec(statement string) error {
 	})
 }
 
-// ask reads the one value that a question has for an answer.
+// ask runs a query for one value.
 func (s *Server) ask(question string, value any) error {
 	return s.session(func(ctx context.Context, connection *pgx.Conn) error {
 		return connection.QueryRow(ctx, question).Scan(value)
 	})
 }
 
-// await asks a question of one boolean until the answer is true.
+// await repeats a query for one boolean until the result is true.
 func (s *Server) await(timeout time.Duration, what, question string, args ...any) error {
 	return s.session(func(_ context.Context, connection *pgx.Conn) error {
 		return awaitAnswer(connection, timeout, what, question, args...)
@@ -178,7 +178,7 @@ func awaitAnswer(connection *pgx.Conn, timeout time.Duration, what, question str
 	})
 }
 
-// session does some work on a connection of its own.
+// session calls work with a connection of its own.
 func (s *Server) session(work func(ctx context.Context, connection *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sessionTimeout)
 	defer cancel()
@@ -189,8 +189,7 @@ func (s *Server) session(work func(ctx context.Context, connection *pgx.Conn) er
 	return errors.Join(work(ctx, connection), connection.Close(ctx))
 }
 
-// connect opens a connection of our own, whose commits wait for no standby: one that is gone must not keep a test
-// from its end.
+// connect opens a connection whose commits wait for no standby: a missing standby must not keep a test from ending.
 func (s *Server) connect(ctx context.Context) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(s.socketURL("postgres"))
 	if err != nil {

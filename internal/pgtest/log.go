@@ -14,7 +14,7 @@ const (
 	shownBytes = 16 << 10
 )
 
-// showLog shows the end of the server's log, as far as it was written after an offset, if the test has failed.
+// showLog shows the end of the server's log after an offset, if the test has failed.
 func (s *Server) showLog(t testing.TB, offset int64) {
 	t.Helper()
 	if t.Failed() {
@@ -22,7 +22,7 @@ func (s *Server) showLog(t testing.TB, offset int64) {
 	}
 }
 
-// logFrom returns the last lines of the server's log that lie behind an offset.
+// logFrom returns the last lines of the server's log after an offset.
 func (s *Server) logFrom(offset int64) []byte {
 	file, err := os.Open(s.path(logName))
 	if err != nil {

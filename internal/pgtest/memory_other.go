@@ -2,5 +2,5 @@
 
 package pgtest
 
-// memoryFolder is not known here.
+// memoryFolder returns "": no such folder is known on this system.
 func memoryFolder() string { return "" }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Pgbench runs PostgreSQL's own load generator on the database of a URL, for figures to compare with, and returns
-// what it prints. It ends with the test. Where it is not installed, the test is skipped as without PostgreSQL.
+// Pgbench runs PostgreSQL's own load generator on the database of a URL, for comparison figures, and returns its
+// output. It ends with the test. If it is not installed, the test is skipped as without PostgreSQL.
 func (s *Server) Pgbench(t testing.TB, url string, args ...string) string {
 	t.Helper()
 	if !s.programs.has("pgbench") {

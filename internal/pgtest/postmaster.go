@@ -20,7 +20,7 @@ const startTimeout = time.Minute
 // postmaster is a server's first process, our child; the others are its children.
 type postmaster struct {
 	process *os.Process
-	gone    chan struct{} // closed when the last of them all has ended
+	gone    chan struct{} // closed when the last of these processes has ended
 	err     error         // how it ended; set before gone is closed
 }
 
@@ -44,8 +44,8 @@ func (s *Server) startPostmaster() (*postmaster, error) {
 	return p, nil
 }
 
-// fork starts the child on a thread that lives as long as it, and watches the end of the child and of its
-// children: all of them inherit one end of a pipe, which nobody writes to.
+// fork starts the child on a thread that lives as long as it, and watches the end of the child and of its children: all
+// of them inherit one end of a pipe, to which nothing is written.
 func fork(cmd *exec.Cmd) (*postmaster, error) {
 	alive, inherited, err := os.Pipe()
 	if err != nil {
@@ -57,7 +57,7 @@ func fork(cmd *exec.Cmd) (*postmaster, error) {
 	go func() {
 		defer close(p.gone)
 		defer alive.Close()    //nolint:errcheck // nothing was written
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // permanently: the thread ends with the goroutine
 		err := cmd.Start()
 		inherited.Close() //nolint:errcheck // nothing was written
 		p.process = cmd.Process
@@ -74,7 +74,7 @@ func fork(cmd *exec.Cmd) (*postmaster, error) {
 	return p, nil
 }
 
-// end sends a signal and waits until all are gone.
+// end sends a signal and waits until all processes have ended.
 func (p *postmaster) end(signal syscall.Signal) error {
 	if err := p.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -99,7 +99,7 @@ func (p *postmaster) hasEnded() bool {
 	}
 }
 
-// awaitStart waits until the server says in its lock file that it accepts connections.
+// awaitStart waits until the server's lock file says that it accepts connections.
 func (s *Server) awaitStart(p *postmaster) error {
 	return await(startTimeout, "the server accepts connections", func(context.Context) (bool, error) {
 		if p.hasEnded() {
@@ -109,13 +109,13 @@ func (s *Server) awaitStart(p *postmaster) error {
 	})
 }
 
-// The lines of postmaster.pid that count here, from 0.
+// The lines of postmaster.pid that are used here, from 0.
 const (
 	pidLine    = 0
 	statusLine = 7
 )
 
-// ready reports whether the process of a pid has written into the lock file that it is.
+// ready reports whether the process of a pid has recorded in the lock file that it is ready.
 func (s *Server) ready(pid int) bool {
 	text, err := os.ReadFile(s.path(dataName + "/postmaster.pid"))
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Server) ready(pid int) bool {
 	return len(lines) > statusLine && lines[pidLine] == strconv.Itoa(pid) && strings.TrimSpace(lines[statusLine]) == "ready"
 }
 
-// await asks again and again until the answer is yes. The condition gets a context that ends with the time.
+// await polls a condition until it is true. The condition gets a context with the deadline.
 func await(timeout time.Duration, what string, condition func(context.Context) (bool, error)) error {
 	const pause = 2 * time.Millisecond
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// folderEnv names the folder of PostgreSQL's programs; no other is looked at then.
+	// folderEnv names the folder of PostgreSQL's programs; if it is set, no other is searched.
 	folderEnv = "CONTINUO_PG_BIN"
 	// requiredEnv makes tests fail, not skip, without PostgreSQL.
 	requiredEnv = "CONTINUO_PG_REQUIRED"
@@ -28,7 +28,7 @@ const (
 
 var errAbsent = errors.New("no PostgreSQL here")
 
-// placesOf are the folders in which packages put the programs, apart from PATH; of one line the newest counts.
+// placesOf are the folders in which packages put the programs, apart from PATH; of one pattern the newest counts.
 func placesOf() []string {
 	return []string{
 		"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
@@ -93,22 +93,22 @@ func installed() []string {
 	return folders
 }
 
-// numbers is what a version looks like in the name of a folder: 15, 9.6.
+// numbers matches a version in the name of a folder: 15, 9.6.
 var numbers = regexp.MustCompile(`\d+(\.\d+)?`)
 
-// versionIn returns the version that a folder's name tells, 0 if none.
+// versionIn returns the version in a folder's name, 0 if none.
 func versionIn(folder string) float64 {
 	version, _ := strconv.ParseFloat(numbers.FindString(folder), 64)
 	return version
 }
 
-// run runs a program of PostgreSQL to its end as the cluster's account and returns what it says. It ends with the
+// run runs a program of PostgreSQL to its end as the cluster's account and returns its output. It ends with the
 // context, and with this process.
 func (s *Server) run(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.programs.path(program), args...)
 	cmd.Dir, cmd.Env = s.folder, environment()
 	cmd.SysProcAttr = attributes(s.account, syscall.SIGTERM)
-	runtime.LockOSThread() // the thread that forks must live as long as the child: see attributes
+	runtime.LockOSThread() // the forking thread must live as long as the child: see attributes
 	defer runtime.UnlockOSThread()
 	output, err := cmd.CombinedOutput()
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Server) run(ctx context.Context, program string, args ...string) (strin
 	return string(output), nil
 }
 
-// environment is ours without what would tell PostgreSQL's programs to do something else.
+// environment is this process's environment without the variables that change the behaviour of PostgreSQL's programs.
 func environment() []string {
 	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PG") || strings.HasPrefix(variable, "LC_") || strings.HasPrefix(variable, "LANG")

@@ -12,31 +12,32 @@ import (
 	"testing"
 )
 
-// Options say what kind of server is wanted. The zero value is the fastest.
+// Options configures a server. The zero value is the fastest.
 type Options struct {
-	// Durable makes commits wait for the disk, as in production. Default: nothing waits, and full pages are not
+	// Durable makes commits wait for the disk, as in production. Default: commits do not wait, and full pages are not
 	// written to the log.
 	Durable bool
-	// Settings are added to postgresql.conf and win over those of this package.
+	// Settings are added to postgresql.conf and take precedence over those of this package.
 	Settings map[string]string
-	// ListenTCP makes the server listen on a free port of 127.0.0.1, and URL name it. Default: a Unix socket only.
+	// ListenTCP makes the server listen on a free port of 127.0.0.1, which URL then contains. Default: a Unix socket
+	// only.
 	ListenTCP bool
-	// Replication lets the server have standbys. Its commits are written before they are acknowledged, though not
-	// to the disk unless Durable is set, too. Default: none.
+	// Replication allows standbys. The server's commits are written before they are acknowledged, though not synced to
+	// the disk unless Durable is set, too. Default: none.
 	Replication bool
 }
 
-// Server is one cluster and the process that serves it. It may be used by several tests at once, except for
-// what stops or restarts it.
+// Server is one cluster and its server process. Several tests may use it concurrently, except for methods that stop or
+// restart it.
 type Server struct {
 	options  Options
 	programs programs
 	account  *account // nil: our own
 	folder   string
 	port     int
-	name     string // as the primary sees it; "" for one that began as a primary
+	name     string // the primary's name for it; "" for one that began as a primary
 
-	primary   *Server // where it streamed from at first
+	primary   *Server // the server that it streamed from at first
 	standbys  counter
 	databases counter
 	templates templates
@@ -51,14 +52,14 @@ type Server struct {
 type Shutdown syscall.Signal
 
 const (
-	// Fast breaks connections and transactions off and writes a checkpoint.
+	// Fast breaks off connections and transactions and writes a checkpoint.
 	Fast = Shutdown(syscall.SIGINT)
 	// Immediate writes nothing: the next start recovers from the log, as after a crash.
 	Immediate = Shutdown(syscall.SIGQUIT)
 )
 
-// Start begins a new cluster and returns when it accepts connections. It ends with the test; if the test has
-// failed then, the last lines of the server's log are shown.
+// Start starts a new cluster and returns when it accepts connections. It ends with the test; if the test has failed,
+// the last lines of the server's log are shown.
 func Start(t testing.TB, options Options) *Server {
 	t.Helper()
 	server, err := start(options)
@@ -67,7 +68,7 @@ func Start(t testing.TB, options Options) *Server {
 	return server
 }
 
-// URL returns where clients find a database of the server; it stays the same over restarts.
+// URL returns the URL of a database of the server; it stays the same over restarts.
 func (s *Server) URL(database string) string {
 	if s.options.ListenTCP {
 		return s.address(database, "127.0.0.1:"+strconv.Itoa(s.port), url.Values{})
@@ -75,15 +76,15 @@ func (s *Server) URL(database string) string {
 	return s.socketURL(database)
 }
 
-// Stop stops the server and returns when its last process is gone. Its data stays for Restart. Nothing happens to
-// a server that does not run.
+// Stop stops the server and returns when its last process has ended. Its data stays for Restart. Stop does nothing to a
+// server that does not run.
 func (s *Server) Stop(t testing.TB, how Shutdown) {
 	t.Helper()
 	check(t, s.stop(syscall.Signal(how)))
 }
 
-// Kill ends the server with SIGKILL, so that it can do nothing about it, and returns when its last process is
-// gone: those that serve connections notice and end by themselves.
+// Kill ends the server with SIGKILL, without any cleanup, and returns when its last process has ended: the processes
+// that serve connections notice and end by themselves.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	check(t, s.stop(syscall.SIGKILL))
@@ -112,7 +113,7 @@ func start(options Options) (*Server, error) {
 	return server, nil
 }
 
-// newServer finds all that a cluster needs and makes its folder, with nothing in it.
+// newServer finds all that a cluster needs and makes its folder, which is empty.
 func newServer(options Options) (*Server, error) {
 	programs, err := findPrograms()
 	if err != nil {
@@ -174,11 +175,11 @@ func (s *Server) endWith(t testing.TB) {
 	})
 }
 
-// end stops the server and removes all that there is of it. What a killed one left in the system's shared memory
-// goes only when it starts and stops once more.
+// end stops the server and removes all its files. What a killed one left in the system's shared memory is removed only
+// when it starts and stops once more.
 func (s *Server) end() error {
 	if s.unclean {
-		_ = s.launch() // the data may be beyond repair, and is not needed
+		_ = s.launch() // the data may be damaged beyond repair, and is not needed
 	}
 	return errors.Join(s.stop(syscall.SIGQUIT), os.RemoveAll(s.folder))
 }
@@ -196,7 +197,7 @@ func (s *Server) address(database, host string, parameters url.Values) string {
 
 func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
 
-// check ends the test if something is wrong: as skipped only where there is no PostgreSQL that must be there.
+// check ends the test if there is an error: with a skip only if PostgreSQL is missing and not required.
 func check(t testing.TB, err error) {
 	t.Helper()
 	switch {

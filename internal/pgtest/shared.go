@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// shared is the one server of the test binary. It is a variable of the package because nothing else outlives
-// the tests that use it, and TestMain cannot hand them anything.
+// shared is the one server of the test binary. It is a package variable because nothing else outlives the tests that
+// use it, and TestMain cannot pass them anything.
 var shared sharedServer
 
-// sharedServer is a server that the first who asks for it starts.
+// sharedServer is a server that its first user starts.
 type sharedServer struct {
 	mu     sync.Mutex
-	inMain bool // somebody will end it
+	inMain bool // Main runs and will end it
 	begun  bool
 	server *Server
 	err    error
@@ -26,8 +26,8 @@ type sharedServer struct {
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func Main(m interface{ Run() int }) int { return shared.main(m) }
 
-// Shared returns the one server of the test binary, which the first call starts; [Main] ends it. It does not
-// listen by TCP, and is not durable. Tests take databases from it and never stop it.
+// Shared returns the one server of the test binary, which the first call starts; [Main] ends it. It does not listen on
+// TCP, and is not durable. Tests take databases from it and never stop it.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	server, err := shared.get()

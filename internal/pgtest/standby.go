@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Standby begins a server that follows this one through a replication slot, and returns when it streams. This one
-// needs Options.Replication; the standby has it too, and this one's settings, over which its own win. It ends
+// Standby starts a standby of this server through a replication slot, and returns when it streams. This server needs
+// Options.Replication; the standby has it too, and this server's settings, over which its own take precedence. It ends
 // with the test.
 func (s *Server) Standby(t testing.TB, options Options) *Server {
 	t.Helper()
@@ -35,8 +35,8 @@ func (s *Server) Standby(t testing.TB, options Options) *Server {
 	return standby
 }
 
-// CommitsWaitFor makes this server acknowledge a commit only when each of the standbys has it, too; without any
-// it waits for none again. It returns when the new rule holds.
+// CommitsWaitFor makes this server acknowledge a commit only when each of the standbys has it, too; without arguments
+// it waits for none again. It returns when the new rule is in effect.
 func (s *Server) CommitsWaitFor(t testing.TB, standbys ...*Server) {
 	t.Helper()
 	var names []string
@@ -48,7 +48,7 @@ func (s *Server) CommitsWaitFor(t testing.TB, standbys ...*Server) {
 	}
 }
 
-// CatchUp waits until this standby shows what its primary has committed up to now.
+// CatchUp waits until this standby shows all that its primary has committed so far.
 func (s *Server) CatchUp(t testing.TB) {
 	t.Helper()
 	if s.primary == nil {
@@ -64,8 +64,8 @@ func (s *Server) CatchUp(t testing.TB) {
 	}
 }
 
-// Promote makes a primary of this standby and returns when it can be written to. It does nothing to its former
-// primary, which has to be stopped before, if there are to be no two.
+// Promote makes this standby a primary and returns when it accepts writes. It does nothing to its former primary: stop
+// that one before, or there are two primaries.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
 	err := s.exec("SELECT pg_promote(false)")
@@ -77,8 +77,8 @@ func (s *Server) Promote(t testing.TB) {
 	}
 }
 
-// MultiHostURL returns a URL with the addresses of several servers, all with Options.ListenTCP: clients take the
-// first that can be written to.
+// MultiHostURL returns a URL with the addresses of several servers, all with Options.ListenTCP: clients take the first
+// that accepts writes.
 func MultiHostURL(t testing.TB, database string, servers ...*Server) string {
 	t.Helper()
 	var hosts []string
@@ -108,8 +108,8 @@ func (s *Server) follow() error {
 		"SELECT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = $1 AND state = 'streaming')", s.name)
 }
 
-// leave stops the standby and removes its slot, for which the primary would keep its log for ever. A primary
-// whose commits wait for it does not wait any more.
+// leave stops the standby and removes its slot, for which the primary would keep its log permanently. A primary whose
+// commits wait for it no longer waits.
 func (s *Server) leave(t testing.TB) {
 	if !s.primary.runs() {
 		return
@@ -132,7 +132,7 @@ func (s *Server) leave(t testing.TB) {
 	}
 }
 
-// waitFor writes the standbys that commits wait for into the settings, and waits until they hold.
+// waitFor writes the standbys that commits wait for into the settings, and waits until these are in effect.
 func (s *Server) waitFor(names []string) error {
 	if err := s.reload(names); err != nil {
 		return err
@@ -171,7 +171,7 @@ func standbyNames(names []string) string {
 	return fmt.Sprintf("FIRST %d (%s)", len(names), strings.Join(names, ", "))
 }
 
-// merged returns the settings of both; those of the second win.
+// merged returns the settings of both; those of the second take precedence.
 func merged(first, second map[string]string) map[string]string {
 	both := map[string]string{}
 	maps.Copy(both, first)

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Head returns at most limit characters from the beginning of a text: whole lines if that keeps at least half
-// of them, else whole characters.
+// Head returns at most limit characters from the beginning of a text: whole lines if that keeps at least half of them,
+// else whole characters.
 func Head(text string, limit int) string {
 	end := len(text)
 	for i := range text {

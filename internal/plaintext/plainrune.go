@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// PlainRune is a character as it looks at a glance: a small letter of ASCII, a plain colon or bracket. Fullwidth,
-// mathematical and circled forms are taken for what they stand for, and so are the letters of other scripts that look
-// like the ones of labels and headers.
+// PlainRune is a character in the form that it looks like: a lower-case letter of ASCII, a plain colon or bracket.
+// Fullwidth, mathematical and circled forms become the characters that they stand for, and so do the letters of other
+// scripts that look like those of labels and headers.
 func PlainRune(r rune) rune {
 	switch {
 	case r < 0x80:
@@ -28,7 +28,7 @@ func PlainRune(r rune) rune {
 	return r
 }
 
-// Characters that look like one of ours, and which one.
+// Characters that look like an ASCII one, with that character.
 const (
 	lookalikes     = "︓﹕∶꞉ː։׃܃" + "﹙⁽❨⟮" + "﹚⁾❩⟯" + "【〔⟦〖⁅" + "】〕⟧〗⁆" + "аАαΑɑ" + "еЕεΕҽ" + "іІιΙıӏ" + "мМΜ" + "пηոΝ" + "оОοΟօ" + "рРρΡ" + "гᴦᴙ" + "ѕЅꜱʂ" + "тТτΤ" + "υսцՍ" + "сСϲϹ" + "ԁ" + "ԛ" + "уУγΥ" + "хХχΧ"
 	lookalikePlain = "::::::::" + "((((" + "))))" + "[[[[[" + "]]]]]" + "aaaaa" + "eeeee" + "iiiiii" + "mmm" + "nnnn" + "ooooo" + "pppp" + "rrr" + "ssss" + "tttt" + "uuuu" + "cccc" + "d" + "q" + "yyyy" + "xxxx"

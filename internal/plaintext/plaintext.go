@@ -1,7 +1,7 @@
-// Package plaintext says what of a text can be seen. It has the one definition of a text that says nothing, and removes
-// what would steer a terminal, or hide a line from a reader: escape sequences and the controls of text direction.
+// Package plaintext determines the visible part of a text. It has the one definition of a blank text, and removes what
+// would control a terminal, or hide a line from a reader: escape sequences and the controls of text direction.
 //
-// What a terminal removes before it shows a text must be removed before a text is searched for labels: otherwise an
+// What a terminal removes before it shows a text must be removed before the text is searched for labels: otherwise an
 // escape sequence in front of a forged label hides the label from the search and not from the reader.
 package plaintext
 
@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// IsBlank reports whether a text says nothing that anybody could see: it has nothing but white space, control and
-// format characters, fillers, variation selectors, escape sequences, and combining marks without a letter.
+// IsBlank reports whether a text has nothing visible: only white space, control and format characters, fillers,
+// variation selectors, escape sequences, and combining marks without a letter.
 func IsBlank(text string) bool {
 	return !strings.ContainsFunc(Clean(text), func(r rune) bool { return IsVisible(r) && !unicode.Is(unicode.Mn, r) })
 }
 
-// IsVisible reports whether a character takes ink. White space, controls, formats, fillers and variation selectors do
+// IsVisible reports whether a character is visible. White space, controls, formats, fillers and variation selectors are
 // not.
 func IsVisible(r rune) bool {
 	if r > ' ' && r < 0x7f {
@@ -30,12 +30,12 @@ func IsVisible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Variation_Selector)
 }
 
-// IsBidi reports whether a character changes the direction of the text behind it (UAX #9: embeddings, overrides and
+// IsBidi reports whether a character changes the direction of the text after it (UAX #9: embeddings, overrides and
 // isolates).
 func IsBidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // Clean returns a text without escape sequences (ECMA-48) and without the controls of text direction. Everything else
-// stays as it is.
+// is unchanged.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r == esc || r == csi || isStringControl(r) || IsBidi(r) }) {
 		return text
@@ -55,8 +55,8 @@ func Clean(text string) string {
 	return out.String()
 }
 
-// TrimInvisible returns a line without what takes no ink at its start: invisible characters, escape sequences, and the
-// characters of marks.
+// TrimInvisible returns a line without the invisible characters at its start: invisible characters, escape sequences,
+// and the characters of marks.
 func TrimInvisible(line, marks string) string {
 	for len(line) > 0 {
 		r, width := utf8.DecodeRuneInString(line)
@@ -78,12 +78,11 @@ const (
 	bel = 0x07
 )
 
-// isStringControl reports whether a character begins a string for the terminal (DCS, SOS, OSC, PM, APC as one
-// character).
+// isStringControl reports whether a character begins a control string (DCS, SOS, OSC, PM, APC as one character).
 func isStringControl(r rune) bool { return r == 0x90 || r == 0x98 || r >= 0x9d && r <= 0x9f }
 
-// sequence returns the length in bytes of the escape sequence that a text begins with, 0 for none. A sequence that is
-// not complete ends before the next line.
+// sequence returns the length in bytes of the escape sequence at the start of a text, 0 for none. An incomplete
+// sequence ends before the next line.
 func sequence(text string) int {
 	r, width := utf8.DecodeRuneInString(text)
 	switch {
@@ -122,14 +121,14 @@ func controlEnd(text string) int {
 		switch c := text[i]; {
 		case c >= 0x40 && c <= 0x7e:
 			return i + 1
-		case c < 0x20 || c > 0x7e: // it is cut off
+		case c < 0x20 || c > 0x7e: // it is truncated
 			return i
 		}
 	}
 	return len(text)
 }
 
-// stringEnd returns the length of a string for the terminal with its end: BEL, ESC \, or the end of the line.
+// stringEnd returns the length of a control string with its end: BEL, ESC \, or the end of the line.
 func stringEnd(text string) int {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -1,11 +1,10 @@
-// Package process names the running process so that others on the same machine can tell, with certainty,
-// when it has ended: a turn that a killed program left behind can then be taken up at once, without
-// waiting for its lease to run out.
+// Package process names the running process so that other processes on the same machine can determine, with certainty,
+// that it has ended: a turn that a killed program left can then be recovered at once, without waiting for its lease to
+// expire.
 //
-// A name is "HOST/BOOT/NAMESPACE/PID/START", with the kernel's boot id, the namespace in which the pid
-// counts, and the tick of the system's clock at which the process began: a pid that is used again does not
-// deceive. Where the kernel does not tell (on other systems than Linux) names are unique, but nobody is
-// known to have ended.
+// A name is "HOST/BOOT/NAMESPACE/PID/START", with the kernel's boot id, the pid's namespace, and the tick of the
+// system's clock at which the process began: a reused pid does not match. Where the kernel does not give these (on
+// other systems than Linux) names are unique, but no process is known to have ended.
 package process
 
 import (
@@ -21,8 +20,8 @@ var self = name()
 // Self names this process.
 func Self() string { return self }
 
-// Ended reports whether a named process has certainly ended: it ran on this machine, since its last boot,
-// where its pid can be seen, and is not there any more. False says nothing.
+// Ended reports whether a named process has certainly ended: it ran on this machine, since its last boot, where its pid
+// is visible, and no longer exists. False means unknown.
 func Ended(name string) bool {
 	mine, theirs := strings.Split(self, "/"), strings.Split(name, "/")
 	if len(mine) != fields || len(theirs) != fields {

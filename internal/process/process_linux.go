@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// place names the boot and the pid namespace. It is "" where /proc shows another namespace than the one in
-// which this process counts: what it says there is of strangers.
+// place returns the ids of the boot and of the pid namespace. They are "" where /proc shows another namespace than this
+// process's: its pids are those of other processes.
 func place() (boot, namespace string) {
 	if itself, err := os.Readlink("/proc/self"); err != nil || itself != strconv.Itoa(os.Getpid()) {
 		return "", ""
@@ -26,18 +26,17 @@ func place() (boot, namespace string) {
 	return strings.TrimSpace(string(id)), namespace
 }
 
-// startField is the place of the start time after the command's name in /proc/PID/stat; see proc(5), where
-// it is field 22.
+// startField is the index of the start time after the command's name in /proc/PID/stat; see proc(5), where it is field
+// 22.
 const startField = 22 - 3
 
-// startOf returns when a process began, "" for one that is not there or only waits to be buried; known
-// says that the kernel told.
+// startOf returns when a process began, "" for a missing process or a zombie; known says that the kernel gave an answer.
 func startOf(pid string) (start string, known bool) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", !exists(pid) // /proc may hide the processes of others
+		return "", !exists(pid) // /proc may hide other users' processes
 	}
-	name := strings.LastIndex(string(stat), ") ") // it may have brackets itself
+	name := strings.LastIndex(string(stat), ") ") // the name itself may contain brackets
 	if err != nil || name < 0 {
 		return "", false
 	}
@@ -51,7 +50,7 @@ func startOf(pid string) (start string, known bool) {
 	return values[startField], true
 }
 
-// exists reports whether a process may be there: only "no such process" is certain.
+// exists reports whether a process may exist: only "no such process" is certain.
 func exists(pid string) bool {
 	number, err := strconv.Atoi(pid)
 	return err != nil || !errors.Is(syscall.Kill(number, 0), syscall.ESRCH)

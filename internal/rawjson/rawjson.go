@@ -1,9 +1,9 @@
-// Package rawjson is the one door to JSON: it writes without HTML escapes, so that text stays readable
-// and equal to what came in, and it splits objects into known and unknown fields without losing any.
+// Package rawjson is the only package that encodes and splits JSON: it writes without HTML escapes, so that text stays
+// readable and equal to the input, and it splits objects into known and unknown fields without losing any.
 //
-// Everything that Continuo stores or sends goes through Marshal; values that were not understood stay
-// json.RawMessage. When the standard library's second JSON package becomes the default, it replaces
-// the inside of this package.
+// Everything that Continuo stores or sends is encoded by Marshal; values that were not interpreted stay
+// json.RawMessage. When the standard library's second JSON package becomes the default, it replaces the implementation
+// of this package.
 package rawjson
 
 import (
@@ -40,13 +40,13 @@ type Field struct {
 	Value json.RawMessage
 }
 
-// Object is a JSON object with its members in the order in which they came.
+// Object is a JSON object with its members in their original order.
 type Object []Field
 
 // ErrNotObject says that the JSON value is not an object.
 var ErrNotObject = errors.New("not a JSON object")
 
-// ParseObject reads a JSON object. A key that occurs twice keeps its first place and its last value.
+// ParseObject parses a JSON object. A duplicate key keeps its first position and its last value.
 func ParseObject(data []byte) (Object, error) {
 	if !json.Valid(data) {
 		return nil, syntaxError(data)
@@ -54,8 +54,8 @@ func ParseObject(data []byte) (Object, error) {
 	return ParseValidObject(data)
 }
 
-// ParseValidObject is ParseObject for what is known to be valid JSON, such as an element of ParseList. It panics, or
-// gives any result, for what is not.
+// ParseValidObject is ParseObject for data that is known to be valid JSON, such as an element of ParseList. For other
+// data it panics, or returns an arbitrary result.
 func ParseValidObject(data []byte) (Object, error) {
 	s := splitter{data: data}
 	if !s.open('{') {
@@ -157,7 +157,7 @@ func String(value json.RawMessage) (text string, ok bool) {
 	return text, json.Unmarshal(trimmed, &text) == nil
 }
 
-// isPlainString reports whether a string stands for itself: it has no escapes, and nothing that JSON forbids.
+// isPlainString reports whether a string equals its content: it has no escapes, and nothing that JSON forbids.
 func isPlainString(quoted []byte) bool {
 	last := len(quoted) - 1
 	if last < 1 || quoted[last] != '"' || !utf8.Valid(quoted) {

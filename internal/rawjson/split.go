@@ -25,7 +25,7 @@ func ParseList(data []byte) ([]json.RawMessage, error) {
 	return elements, nil
 }
 
-// syntaxError is what encoding/json says of text that is no JSON.
+// syntaxError is the error of encoding/json for invalid JSON.
 func syntaxError(data []byte) error {
 	var value json.RawMessage
 	if err := json.Unmarshal(data, &value); err != nil {
@@ -34,7 +34,7 @@ func syntaxError(data []byte) error {
 	return errors.New("not valid JSON")
 }
 
-// splitter walks along valid JSON. It finds where values end without decoding them.
+// splitter iterates over valid JSON. It finds where values end without decoding them.
 type splitter struct {
 	data []byte
 	at   int
@@ -48,7 +48,7 @@ func (s *splitter) skipSpace() {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// open reports whether a list or an object begins here, and goes behind its bracket.
+// open reports whether a list or an object begins here, and advances past its bracket.
 func (s *splitter) open(bracket byte) bool {
 	s.skipSpace()
 	if s.at >= len(s.data) || s.data[s.at] != bracket {
@@ -58,7 +58,7 @@ func (s *splitter) open(bracket byte) bool {
 	return true
 }
 
-// next goes to the next element, or behind the closing bracket, and reports whether there is an element.
+// next advances to the next element, or past the closing bracket, and reports whether there is an element.
 func (s *splitter) next(closing byte) bool {
 	s.skipSpace()
 	if s.data[s.at] == ',' {
@@ -72,7 +72,7 @@ func (s *splitter) next(closing byte) bool {
 	return true
 }
 
-// value returns a copy of the value that begins here, and goes behind it.
+// value returns a copy of the value that begins here, and advances past it.
 func (s *splitter) value() json.RawMessage {
 	begin := s.at
 	s.skipValue()
@@ -92,7 +92,7 @@ func (s *splitter) skipValue() {
 		case c == '{' || c == '[':
 			depth++
 		case (c == '}' || c == ']') && depth == 0, depth == 0 && (c == ',' || isSpace(c)):
-			return // the end of a number or a word
+			return // the end of a number or a literal
 		case c == '}' || c == ']':
 			if depth--; depth == 0 {
 				s.at++
@@ -103,7 +103,7 @@ func (s *splitter) skipValue() {
 	}
 }
 
-// skipString goes behind the string that begins here.
+// skipString advances past the string that begins here.
 func (s *splitter) skipString() {
 	for s.at++; s.data[s.at] != '"'; s.at++ {
 		length := bytes.IndexAny(s.data[s.at:], `"\`)

@@ -1,8 +1,8 @@
-// Package secret removes secrets from text that is shown or stored: errors of agents and of upstreams, what programs write
-// on stderr, log events. It knows the forms of common keys, and the values that a program's environment holds.
+// Package secret removes secrets from text that is shown or stored: errors of agents and of upstreams, stderr of
+// programs, log events. It recognizes the formats of common keys, and the values in a program's environment.
 //
-// Pitfalls: a key in a form that nobody knows is found only where it is a value of the environment. Text is for messages
-// about failures, not for what people and models say.
+// Pitfalls: a key in an unknown format is found only if it is a value of the environment. Text is for messages about
+// failures, not for what people and models write.
 package secret
 
 import (
@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// Mark stands in the place of a secret.
+// Mark replaces a secret.
 const Mark = "[redacted]"
 
-// Redactor removes the values that it knows, and whatever has the form of a key. The zero value and nil know no values. It
-// is safe for concurrent use.
+// Redactor removes the values that it was given, and whatever has the format of a key. The zero value and nil have no
+// values. It is safe for concurrent use.
 type Redactor struct {
 	values *strings.Replacer
 }
 
-// minValue is how many bytes a value has at least that is searched for: a shorter one would be found in ordinary words.
+// minValue is the least length in bytes of a value to search for: a shorter one would be found in ordinary words.
 const minValue = 6
 
-// New makes a Redactor of values. Short ones are left out.
+// New makes a Redactor of values. Short ones are ignored.
 func New(values ...string) *Redactor {
 	values = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return len(value) < minValue })
 	if len(values) == 0 {
@@ -38,11 +38,11 @@ func New(values ...string) *Redactor {
 	return &Redactor{values: strings.NewReplacer(pairs...)}
 }
 
-// sensitive is what the name of a variable says that holds a secret.
+// sensitive matches the names of variables that contain secrets.
 var sensitive = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTHORIZATION)S?(_|$)`)
 
-// FromEnv makes a Redactor of the values of those variables whose names say that they hold secrets. env is as os.Environ
-// gives it.
+// FromEnv makes a Redactor of the values of those variables whose names suggest secrets. env is in the form of
+// os.Environ.
 func FromEnv(env []string) *Redactor {
 	var values []string
 	for _, pair := range env {
@@ -61,7 +61,7 @@ func (r *Redactor) Text(text string) string {
 	return Text(text)
 }
 
-// forms are the forms of keys that are known by themselves. Where one has a group, the group is what stays in front.
+// forms are the recognizable formats of keys. A group in one is kept before the mark.
 var forms = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`),
 	regexp.MustCompile(`\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}`),
@@ -76,7 +76,7 @@ var forms = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b[a-z0-9_-]*(?:api[_-]?key|access[_-]?key|token|secret|password|passwd)["']?\s*[:=]\s*["']?)[^\s"',;&)}\[\]]{8,}`),
 }
 
-// Text returns a text without what has the form of a key.
+// Text returns a text without anything that has the format of a key.
 func Text(text string) string {
 	for _, form := range forms {
 		text = form.ReplaceAllString(text, "${1}"+Mark)

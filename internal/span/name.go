@@ -1,8 +1,8 @@
 package span
 
-// The names of the semantic conventions, release v1.41.0, the last one that has the GenAI names under a
-// version number: they have since moved to a repository of their own, which renames some of the metrics
-// and has no release yet. A test compares these with the module's own list for v1.41.0.
+// The names of the semantic conventions, release v1.41.0, the last one that has the GenAI names under a version number:
+// they have since moved to a repository of their own, which renames some of the metrics and has no release yet. A test
+// compares these with the module's own list for v1.41.0.
 const (
 	OperationName     = "gen_ai.operation.name"
 	ProviderName      = "gen_ai.provider.name"
@@ -12,7 +12,7 @@ const (
 	ResponseModel     = "gen_ai.response.model"
 	FinishReasons     = "gen_ai.response.finish_reasons"
 	TimeToFirstChunk  = "gen_ai.response.time_to_first_chunk" // in seconds
-	InputTokens       = "gen_ai.usage.input_tokens"           // those from and to a cache included
+	InputTokens       = "gen_ai.usage.input_tokens"           // including those from and to a cache
 	OutputTokens      = "gen_ai.usage.output_tokens"
 	CacheReadTokens   = "gen_ai.usage.cache_read.input_tokens"
 	CacheWriteTokens  = "gen_ai.usage.cache_creation.input_tokens"
@@ -40,7 +40,7 @@ const (
 	StoreOperationDuration = "db.client.operation.duration"
 )
 
-// Continuo's own names, for what the conventions have none for.
+// Continuo's own names, for what the conventions do not cover.
 const (
 	TurnID       = "continuo.turn.id"
 	SessionID    = "session.id" // the conversation's key

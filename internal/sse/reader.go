@@ -14,14 +14,14 @@ import (
 // the OpenAI API.
 const DefaultMaxBytes = 32 << 20
 
-// ErrTooLong says that a line or an event's data is longer than the reader's bound.
+// ErrTooLong says that a line or an event's data is longer than the reader's limit.
 var ErrTooLong = errors.New("the event is too long")
 
 // Reader reads events from a stream. It is not safe for concurrent use.
 type Reader struct {
 	in       *bufio.Reader
 	maxBytes int
-	started  bool // the place where a BOM may stand is past
+	started  bool // past the position of a possible BOM
 	skipLF   bool // the last line ended with CR: an LF that follows belongs to it
 	line     []byte
 
@@ -40,9 +40,8 @@ func NewReader(source io.Reader, maxBytes int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(source, 16<<10), maxBytes: maxBytes}
 }
 
-// Next returns the next event that has data, as soon as the last byte of it has come. At the end of the
-// stream it returns io.EOF; an error of the source is returned as it is, and what was read of an event
-// is dropped then.
+// Next returns the next event that has data, as soon as its last byte has arrived. At the end of the stream it returns
+// io.EOF; an error of the source is returned unchanged, and the part of an event read before it is dropped.
 func (r *Reader) Next() (Event, error) {
 	r.data, r.hasData, r.kind = r.data[:0], false, ""
 	for {
@@ -73,8 +72,8 @@ func (r *Reader) event(cut bool) Event {
 	return Event{ID: r.id, Type: r.kind, Data: r.data, Retry: r.retry, Cut: cut}
 }
 
-// readLine reads the next line, without its end, to r.line. It reports false when the stream ended
-// before the line did; the error is io.EOF then.
+// readLine reads the next line, without its end, into r.line. It returns false if the stream ended before the line did;
+// the error is then io.EOF.
 func (r *Reader) readLine() (ended bool, err error) {
 	r.line = r.line[:0]
 	for {
@@ -124,7 +123,7 @@ func lineEnd(chunk []byte) int {
 	return at
 }
 
-// field takes one line that is not blank. A comment has an empty name and is unknown like any other.
+// field processes one line that is not blank. A comment has an empty name and is ignored like any unknown field.
 func (r *Reader) field(line []byte) error {
 	if !r.started {
 		r.started = true

@@ -17,8 +17,8 @@ type Writer struct {
 	buf        []byte
 }
 
-// NewWriter prepares a response for events: it sets Content-Type, and the headers that keep caches and
-// proxies from holding events back. The status is sent with the first write, 200 unless set before.
+// NewWriter prepares a response for events: it sets Content-Type, and the headers that keep caches and proxies from
+// buffering events. The status is sent with the first write, 200 unless set before.
 func NewWriter(response http.ResponseWriter) *Writer {
 	header := response.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -27,8 +27,8 @@ func NewWriter(response http.ResponseWriter) *Writer {
 	return &Writer{response: response, controller: http.NewResponseController(response)}
 }
 
-// Write sends an event. Data may have several lines; CR and CRLF in it become LF, as the format cannot
-// hold them. An id or a type with a line end is refused, and nothing is sent.
+// Write sends an event. Data may have several lines; CR and CRLF in it become LF, as the format has no other. An id or
+// a type with a line end is refused, and nothing is sent.
 func (w *Writer) Write(event Event) error {
 	if strings.ContainsAny(event.ID, "\r\n\x00") || strings.ContainsAny(event.Type, "\r\n") {
 		return fmt.Errorf("write event: the id %q or the type %q has a line end or a NUL in it", event.ID, event.Type)
@@ -52,8 +52,7 @@ func (w *Writer) Write(event Event) error {
 	return w.send()
 }
 
-// Comment sends a comment, which clients skip: it keeps a silent connection open. Line ends in text
-// become spaces.
+// Comment sends a comment, which clients skip: it keeps an idle connection open. Line ends in text become spaces.
 func (w *Writer) Comment(text string) error {
 	w.buf = append(append(w.buf[:0], ": "...), strings.NewReplacer("\r", " ", "\n", " ").Replace(text)...)
 	w.buf = append(w.buf, "\n\n"...)

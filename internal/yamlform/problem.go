@@ -9,20 +9,20 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Problems are what is wrong with a file, in its order, at most 20. They are continuo.ErrInvalid.
+// Problems are the errors in a file, in its order, at most 20. They are continuo.ErrInvalid.
 type Problems struct {
 	List []Problem
-	more int // that had no room
+	more int // beyond the limit
 }
 
-// Problem is one thing that is wrong, and what to do about it.
+// Problem is one error, and how to fix it.
 type Problem struct {
 	File         string
 	Line, Column int // from 1; columns in characters
 	Message      string
 }
 
-// Error tells each problem on a line of its own.
+// Error writes each problem on a line of its own.
 func (p *Problems) Error() string {
 	lines := make([]string, 0, len(p.List)+1)
 	for _, problem := range p.List {
@@ -34,20 +34,20 @@ func (p *Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Is makes every complaint about a file an invalid input.
+// Is makes every problem of a file an invalid input.
 func (p *Problems) Is(target error) bool { return target == continuo.ErrInvalid }
 
 func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// MaxProblems is how many problems of a file are told.
+// MaxProblems is how many problems of a file are reported.
 const MaxProblems = 20
 
-// maxGathered is how many problems those that are told are the first of.
+// maxGathered is how many problems are collected before they are sorted and the first MaxProblems reported.
 const maxGathered = 1000
 
-// problems returns what was gathered, in the order of the file.
+// problems returns the collected problems, in the order of the file.
 func (r *Reader) problems() *Problems {
 	slices.SortStableFunc(r.list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// Mapping reads a mapping's keys. What names the mapping in complaints. It returns nil for anything else.
+// Mapping reads a mapping's keys. what is the mapping's name in problems. It returns nil for any other value.
 func (r *Reader) Mapping(v *yamltree.Node, what string, keys ...string) map[string]*yamltree.Node {
 	if v.Kind != yamltree.Mapping {
 		r.Complain(v.At, "%s must be a mapping with the keys %s, not %s", what, strings.Join(keys, ", "), v.Kind)
@@ -30,7 +30,7 @@ func (r *Reader) Mapping(v *yamltree.Node, what string, keys ...string) map[stri
 	return found
 }
 
-// Names reads a mapping of names, of which there may be up to most, to something.
+// Names reads a mapping with up to most names and calls each for them.
 func (r *Reader) Names(v *yamltree.Node, what string, most int, each func(key, value *yamltree.Node)) {
 	if v.Kind != yamltree.Mapping {
 		r.Complain(v.At, "%s must be a mapping, one line for each name, not %s", what, v.Kind)
@@ -45,7 +45,7 @@ func (r *Reader) Names(v *yamltree.Node, what string, most int, each func(key, v
 	}
 }
 
-// Text reads a text, without the space around it.
+// Text reads a text, without surrounding white space.
 func (r *Reader) Text(v *yamltree.Node, key string) string {
 	switch {
 	case v == nil:
@@ -63,7 +63,7 @@ func (r *Reader) Text(v *yamltree.Node, key string) string {
 	return strings.TrimSpace(v.Text)
 }
 
-// Line reads a text that is shown on one line.
+// Line reads a text of one line.
 func (r *Reader) Line(v *yamltree.Node, key string) string {
 	return strings.Join(strings.Fields(r.Text(v, key)), " ")
 }
@@ -80,10 +80,10 @@ func (r *Reader) Bool(v *yamltree.Node, key string) bool {
 	return v.Text == "true" || v.Text == "True" || v.Text == "TRUE"
 }
 
-// Count reads a whole number from 1 to most.
+// Count reads an integer from 1 to most.
 func (r *Reader) Count(v *yamltree.Node, key string, most int) int { return r.Between(v, key, 1, most) }
 
-// Between reads a whole number from least to most.
+// Between reads an integer from least to most.
 func (r *Reader) Between(v *yamltree.Node, key string, least, most int) int {
 	if v == nil {
 		return 0
@@ -110,7 +110,7 @@ func (r *Reader) OneOf(v *yamltree.Node, key string, words ...string) string {
 	return ""
 }
 
-// Texts reads a list of texts that are shown on one line each.
+// Texts reads a list of texts of one line each.
 func (r *Reader) Texts(v *yamltree.Node, key string) []string {
 	if v == nil {
 		return nil

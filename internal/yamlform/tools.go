@@ -6,7 +6,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// Tools is a policy for tools as a file says it; its words are those of tool.Policy.
+// Tools is a tool policy as a file gives it; its values are those of tool.Policy.
 type Tools struct {
 	Allow, Ask, Deny []string
 	Otherwise        string
@@ -19,8 +19,8 @@ const (
 	deny  = "deny"
 )
 
-// Tools reads a policy, or the list of the only tools that may be used; who may use them is named in complaints. Check
-// is tool.Policy.Check of a policy that allows the pattern. Without the key everything is allowed.
+// Tools reads a policy, or a list of the only allowed tools; who names their user in problems. check is
+// tool.Policy.Check of a policy that allows the pattern. Without the key everything is allowed.
 func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) error) Tools {
 	tools := Tools{Otherwise: allow}
 	switch {
@@ -42,7 +42,7 @@ func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) 
 	return tools
 }
 
-// patterns reads patterns of tools' names, and complains where each stands.
+// patterns reads patterns of tool names, and reports problems at their positions.
 func (r *Reader) patterns(v *yamltree.Node, key string, check func(pattern string) error) []string {
 	if v == nil {
 		return nil

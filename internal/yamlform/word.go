@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/nearest"
 )
 
-// Patterns of names, and what they ask for in words.
+// Patterns of names, and their descriptions.
 var (
 	idPattern   = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	namePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
@@ -23,7 +23,7 @@ const (
 // IsID reports whether a text can be the id of what a file describes.
 func IsID(text string) bool { return idPattern.MatchString(text) && text != reservedID }
 
-// DidYouMean names the nearest of what there is, or all of it when it is not much.
+// DidYouMean suggests the nearest known name, or lists all of them if they are few.
 func DidYouMean(text string, known []string) string {
 	if near := nearest.Name(text, known); near != "" {
 		return "; did you mean " + near + "?"
@@ -47,7 +47,7 @@ func OrList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Quoted shows a name in a complaint: bare when it looks like one, quoted and cut otherwise.
+// Quoted formats a name for a problem: bare if it has the form of one, quoted and truncated otherwise.
 func Quoted(text string) string {
 	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == ""
 	if plain && text != "" && len(text) <= 80 {
@@ -56,7 +56,7 @@ func Quoted(text string) string {
 	return fmt.Sprintf("%q", Shorten(text))
 }
 
-// Shorten cuts a text that is repeated in a complaint.
+// Shorten truncates a text that a problem repeats.
 func Shorten(text string) string {
 	const most = 60 // characters
 	if runes := []rune(text); len(runes) > most {

@@ -1,9 +1,9 @@
-// Package yamlform reads the YAML files of one thing each that people write by hand, workflows and crews, key by key,
-// and gathers everything that is wrong, each with its place and with what to do.
+// Package yamlform reads the YAML files that people write by hand and that describe one thing each, workflows and
+// crews, key by key, and collects all problems, each with its position and how to fix it.
 //
-// A [Reader] is made for one file. Each of its methods reads the value of a key; where there is none, or it is not of
-// the form that the key wants, it returns the zero value, and in the second case complains. So whoever reads goes on to the
-// end of the file, and asks [Reader.Err] then.
+// A [Reader] is made for one file. Each of its methods reads the value of a key; if there is none, or it is not of the
+// required form, it returns the zero value, and in the second case records a problem. So the caller reads to the end of
+// the file, and calls [Reader.Err] then.
 package yamlform
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// Form says what a file is about, for complaints, and how it begins.
+// Form describes a kind of file, for problems, and how such a file begins.
 type Form struct {
-	One    string // what a file describes, with its article, such as a workflow
-	Many   string // several of them
-	Parts  string // what one has, in a sentence; completes "the file says nothing; a workflow has"
+	One    string // what one file describes, with its article, such as a workflow
+	Many   string // its plural
+	Parts  string // the parts of one, in a sentence; completes "the file says nothing; a workflow has"
 	Keys   string // the most important keys; completes "the file must be a mapping with the keys"
-	IfLong string // what to do about a file that is too long
+	IfLong string // how to shorten a file that is too long
 }
 
 // The limits of a file.
@@ -33,17 +33,17 @@ const (
 	maxKeys    = 5000
 )
 
-// Reader reads one file and gathers what is wrong with it. It is not safe for concurrent use.
+// Reader reads one file and collects its problems. It is not safe for concurrent use.
 type Reader struct {
 	File string
-	// Any says that Known knows every name.
+	// Any makes Known accept every name.
 	Any bool
 
 	list []Problem
 	more int
 }
 
-// Complain keeps a problem; the same is told once.
+// Complain records a problem; the same problem is recorded once.
 func (r *Reader) Complain(at yamltree.Place, format string, args ...any) {
 	problem := Problem{r.File, max(at.Line, 1), max(at.Column, 1), fmt.Sprintf(format, args...)}
 	switch {
@@ -54,13 +54,13 @@ func (r *Reader) Complain(at yamltree.Place, format string, args ...any) {
 	}
 }
 
-// Full says that more complaints are only counted; ask it before working out a long one.
+// Full says that further problems are only counted; call it before building a long one.
 func (r *Reader) Full() bool { return len(r.list) >= maxGathered }
 
-// Complaints counts what was gathered, so that one can see whether reading something added to it.
+// Complaints counts the recorded problems, so that a caller can see whether reading something added one.
 func (r *Reader) Complaints() int { return len(r.list) }
 
-// Err returns a *Problems with everything that is wrong; nil when nothing is.
+// Err returns a *Problems with all problems; nil if there are none.
 func (r *Reader) Err() error {
 	if len(r.list) == 0 {
 		return nil
@@ -68,8 +68,8 @@ func (r *Reader) Err() error {
 	return r.problems()
 }
 
-// Root reads the file: one mapping, with plain scalars, lists and mappings below it. It returns nil, and has
-// complained, where the text is none.
+// Root reads the file: one mapping, with plain scalars, lists and mappings below it. If the text has another form, it
+// records a problem and returns nil.
 func (r *Reader) Root(text []byte, form Form) *yamltree.Node {
 	noun := strings.TrimPrefix(form.One, "a ")
 	root, err := yamltree.Parse(text, yamltree.Options{
@@ -96,18 +96,18 @@ func (r *Reader) Root(text []byte, form Form) *yamltree.Node {
 	return nil
 }
 
-// reservedID is taken by the address of the JSON Schema.
+// reservedID is used by the address of the JSON Schema.
 const reservedID = "schema"
 
-// ID reads the id of what the file describes, whose noun is given. One that has none is called as the file is; top is
-// where its mapping begins.
+// ID reads the id of what the file describes; noun names its kind. Without an id, the file's name is the id; top is the
+// position of the mapping's beginning.
 func (r *Reader) ID(v *yamltree.Node, top yamltree.Place, noun string) string {
 	id, at := idOfFile(r.File), top
 	if v != nil {
 		id, at = r.Text(v, "id"), v.At
 	}
 	switch {
-	case v != nil && id == "": // told already
+	case v != nil && id == "": // reported already
 	case !idPattern.MatchString(id):
 		r.Complain(at, "the %s's id cannot be %s: ids are %s; write one with the key id, or name the file so", noun, Quoted(id), idForm)
 	case id == reservedID:
@@ -116,7 +116,7 @@ func (r *Reader) ID(v *yamltree.Node, top yamltree.Place, noun string) string {
 	return id
 }
 
-// idOfFile is the id that a file's name gives.
+// idOfFile is the id that follows from a file's name.
 func idOfFile(file string) string {
 	name := filepath.Base(file)
 	for _, end := range []string{".yaml", ".yml"} {

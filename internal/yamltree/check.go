@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// checkCharacters refuses what YAML files cannot hold: bytes that are not UTF-8, and control characters.
+// checkCharacters refuses what YAML files cannot contain: bytes that are not UTF-8, and control characters.
 func checkCharacters(text string) error {
 	at := Place{1, 1}
 	for i, r := range text {
@@ -28,7 +28,7 @@ func checkCharacters(text string) error {
 	return nil
 }
 
-// checkTokens refuses what would take the parser too deep or too long.
+// checkTokens refuses what would make the parser recurse too deep or run too long.
 func checkTokens(tokens token.Tokens, limits Options) error {
 	brackets, dashes, line, keys := 0, 0, 0, 0
 	for _, t := range tokens {
@@ -55,8 +55,8 @@ func checkTokens(tokens token.Tokens, limits Options) error {
 	return nil
 }
 
-// fromParser takes the parser's sentence and place, without the excerpt of the file that it adds: that
-// could hold what should not be shown.
+// fromParser takes the parser's message and position, without the excerpt of the file that it adds: that could contain
+// secrets.
 func fromParser(err error) error {
 	var told yaml.Error
 	if !errors.As(err, &told) {

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// converter makes values of the parser's nodes.
+// converter converts the parser's nodes to Nodes.
 type converter struct {
 	Options
 	lines []string // of the file
@@ -99,7 +99,7 @@ func (c *converter) convertFields(to *Node, from *ast.MappingNode) error {
 		if key.Kind != Text {
 			return complaint(pair.Key.GetToken(), "a key must be a text; put it in quotes")
 		}
-		if seen[key.Text] { // the parser refuses those that it sees; readers rely on there being none
+		if seen[key.Text] { // the parser refuses the duplicates that it sees; readers rely on there being none
 			return complaint(pair.Key.GetToken(), fmt.Sprintf("the key %.60q is there twice", key.Text))
 		}
 		seen[key.Text] = true
@@ -107,7 +107,7 @@ func (c *converter) convertFields(to *Node, from *ast.MappingNode) error {
 		if err != nil {
 			return err
 		}
-		if value.Kind == Null { // often nothing is there to point at
+		if value.Kind == Null { // it often has no position of its own
 			value.At = key.At
 		}
 		to.Fields = append(to.Fields, Field{key, value})

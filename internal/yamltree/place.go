@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// PlaceIn is the place in the file of a character of a text, as well as it can be told: exact in texts that stand on
-// one line without escapes, and in those after a bar; the text's own place otherwise. Line and column count from 1
-// within the text.
+// PlaceIn is the position in the file of a character of a text, as exactly as it is known: exact in one-line texts
+// without escapes, and in those after a bar; otherwise the text's own position. Line and column count from 1 within the
+// text.
 func (n *Node) PlaceIn(within Place) Place {
 	if len(n.source) == 0 || n.Kind != Text {
 		return n.At
@@ -24,7 +24,7 @@ func (n *Node) PlaceIn(within Place) Place {
 	return n.At
 }
 
-// indent counts the spaces before the text that follows a bar: those of its first line that says something.
+// indent counts the spaces before the text that follows a bar: those of its first line that is not blank.
 func (n *Node) indent() int {
 	for _, line := range n.source[1:] {
 		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {

@@ -1,14 +1,13 @@
-// Package yamltree reads the YAML that people write by hand, settings and workflows, into a small tree in which
-// every value has its place, so that whoever reads a value can complain about it where it stands. It takes plain
-// scalars, lists and mappings with texts as keys, each key once, in one document; anchors, aliases, merge keys and
-// tags are refused.
+// Package yamltree reads hand-written YAML, settings and workflows, into a small tree in which every value has its
+// position, so that a caller can report an error at the value's position. It accepts plain scalars, lists and mappings
+// with texts as keys, each key once, in one document; anchors, aliases, merge keys and tags are refused.
 //
-// Scalars stay as they are written: 0x10, 1_000 and .inf are for the reader to judge, and yes and no are texts. A file
-// that says nothing is Null, and so is one that says null; a key without a value has one that is Null, at the key's
-// place.
+// Scalars stay as they are written: 0x10, 1_000 and .inf are for the caller to interpret, and yes and no are texts. An
+// empty file is Null, and so is one that contains null; a key without a value has one that is Null, at the key's
+// position.
 //
-// The parser below recurses, and its time grows with the square of some things. What bounds them is looked at before
-// it runs: nesting always, bytes and keys when Options say so. Files from strangers need all the limits.
+// The underlying parser recurses, and its time grows with the square of some sizes. These are bounded before it runs:
+// nesting always, bytes and keys when Options say so. Untrusted files need all the limits.
 package yamltree
 
 import (
@@ -22,10 +21,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Kind is what a value is. The zero Kind is that of no value.
+// Kind is the kind of a value. The zero Kind is that of no value.
 type Kind int
 
-// The kinds. A Number has a point; 1e3, and whole numbers that 64 bits cannot hold, are a Text.
+// The kinds. A Number has a point; 1e3, and integers that 64 bits cannot hold, are a Text.
 const (
 	Null Kind = iota + 1
 	Text
@@ -44,15 +43,15 @@ func (k Kind) String() string {
 	return [...]string{Null: "nothing", Text: "a text", Whole: "a whole number", Number: "a number", Bool: "true or false", List: "a list", Mapping: "a mapping"}[k]
 }
 
-// Place is where something stands in a text, from 1; columns in characters.
+// Place is a position in a text, from 1; columns in characters.
 type Place struct{ Line, Column int }
 
 // Node is a value of the file.
 type Node struct {
 	Kind Kind
-	// At is the value's first character; of a mapping without braces, its first key's.
+	// At is the position of the value's first character; of a mapping without braces, of its first key's.
 	At     Place
-	Text   string  // of a scalar, as it is written; of a text, what it says
+	Text   string  // of a scalar, as it is written; of a text, its content
 	Items  []*Node // of a list
 	Fields []Field // of a mapping, in order
 
@@ -68,7 +67,7 @@ func (n *Node) Has(key string) bool {
 	return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Key.Text == key })
 }
 
-// Options are a file's limits, and the words for complaints about it.
+// Options are a file's limits, and the terms for errors about it.
 type Options struct {
 	// MaxBytes bounds the file; the default 0 is no limit.
 	MaxBytes int
@@ -83,9 +82,9 @@ type Options struct {
 	In string
 	// For completes "values are nested too deeply for"; the default is "this file".
 	For string
-	// IfLong says what to do about a file that is longer than MaxBytes; the default is "shorten it".
+	// IfLong is how to fix a file that is longer than MaxBytes; the default is "shorten it".
 	IfLong string
-	// IfSecond says what to do about a second document; the default is "write one document".
+	// IfSecond is how to fix a second document; the default is "write one document".
 	IfSecond string
 }
 
@@ -96,13 +95,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Error is a complaint about a file's form.
+// Error is an error in a file's form.
 type Error struct {
 	At      Place
 	Message string // on one line
 }
 
-// Error returns the message alone: the caller knows the file's name, and puts it and the place before.
+// Error returns the message alone: the caller knows the file's name, and puts it and the position before.
 func (e *Error) Error() string { return e.Message }
 
 // Parse reads a file, which may begin with a byte order mark. It fails with an *Error.

@@ -1,6 +1,6 @@
-// Package grouptest is for tests of what starts programs: the test's own binary plays them, and tells the test over a
-// connection that it runs. The connection breaks when the process is gone, whatever ended it, so that nothing has to
-// be waited for by the clock.
+// Package grouptest is for tests of code that starts programs: the test's own binary plays the programs, and reports to
+// the test over a connection that it runs. The connection breaks when the process ends for any reason, so that no test
+// has to wait by the clock.
 package grouptest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The variables that say which part a process plays, and where the test listens.
+// The variables with the role of a process, and the address on which the test listens.
 const (
 	rolePlace    = "GROUPTEST_ROLE"
 	witnessPlace = "GROUPTEST_WITNESS"
@@ -48,8 +48,8 @@ func Start(role string, attributes *syscall.SysProcAttr) {
 	}
 }
 
-// Report connects to the test: that the process runs is known then. Its exit, or its being killed, breaks the
-// connection.
+// Report connects to the test, which shows that the process runs. The connection breaks when the process exits or is
+// killed.
 func Report() net.Conn {
 	conn, err := net.Dial("tcp", os.Getenv(witnessPlace))
 	if err != nil {
@@ -61,16 +61,16 @@ func Report() net.Conn {
 // Block reports and waits until the test breaks the connection, or the process is ended.
 func Block() { _, _ = io.Copy(io.Discard, Report()) }
 
-// limit is how long a test waits for what must come.
+// limit is how long a test waits for an event that must come.
 const limit = 30 * time.Second
 
-// Witness hears of processes.
+// Witness receives the reports of processes.
 type Witness struct {
 	t        *testing.T
 	listener *net.TCPListener
 }
 
-// NewWitness listens.
+// NewWitness listens for reports.
 func NewWitness(t *testing.T) *Witness {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func (w *Witness) Running() net.Conn {
 	return conn
 }
 
-// Gone fails the test unless a process that reported is gone already, or is just going.
+// Gone fails the test unless a process that reported has ended or is just ending.
 func (w *Witness) Gone(process net.Conn) {
 	w.t.Helper()
 	_ = process.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -107,8 +107,8 @@ func (w *Witness) Gone(process net.Conn) {
 	}
 }
 
-// NoGoroutines fails the test when goroutines of package group are left, or of the packages named here by the end of
-// their paths, besides the test's own.
+// NoGoroutines fails the test if goroutines of package group are left, or of the packages named here by the end of
+// their paths, except for the test's own.
 func NoGoroutines(t *testing.T, packages ...string) {
 	t.Helper()
 	packages = append(packages, "internal/group")
@@ -121,7 +121,7 @@ func NoGoroutines(t *testing.T, packages ...string) {
 	t.Errorf("goroutines are left:\n%s", left)
 }
 
-// goroutines is the stack of one that the packages began, "" when there is none.
+// goroutines returns the stack of a goroutine that the packages started, "" if there is none.
 func goroutines(packages []string) string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -42,7 +42,7 @@ func write(name string) error {
 // isLicence matches the names of files that hold licences and notices.
 var isLicence = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// licences writes what the licence files of a module say.
+// licences writes the content of a module's licence files.
 func licences(text *strings.Builder, m module.Module) error {
 	files, err := os.ReadDir(m.Dir)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package anthropic holds the wire types of Anthropic's Messages API, which the server reads and the
-// renderer and the model client write.
+// Package anthropic holds the wire types of Anthropic's Messages API, which the server reads and the renderer and the
+// model client write.
 //
 // Names and meanings are those of the official SDK's types (anthropics/anthropic-sdk-typescript,
-// src/resources/messages). Members stand in the order in which the API builds its cache prefix, tools,
-// system, messages, after the few settings, so that a longer conversation only adds bytes at the end.
+// src/resources/messages). Members are in the order in which the API builds its cache prefix, tools, system, messages,
+// after the few settings, so that a longer conversation only adds bytes at the end.
 package anthropic
 
 import "encoding/json"
@@ -11,13 +11,13 @@ import "encoding/json"
 // Request is the body of POST /v1/messages.
 type Request struct {
 	Model string `json:"model"`
-	// MaxTokens bounds the answer; the API wants it in every request.
+	// MaxTokens bounds the answer; the API requires it in every request.
 	MaxTokens   int         `json:"max_tokens"`
 	Stream      bool        `json:"stream,omitempty"`
 	Temperature *float64    `json:"temperature,omitempty"`
 	Tools       []Tool      `json:"tools,omitempty"`
 	System      []TextBlock `json:"system,omitempty"`
-	// Messages are InputMessage objects, kept raw because blocks that are not known are kept too.
+	// Messages are InputMessage objects, kept raw so that unknown blocks are kept too.
 	Messages []json.RawMessage `json:"messages"`
 }
 
@@ -27,7 +27,7 @@ type InputMessage struct {
 	Content []json.RawMessage `json:"content"`
 }
 
-// CacheControl marks the end of a prefix that the API is to keep. At most four in a request.
+// CacheControl marks the end of a prefix that the API is to cache. At most four in a request.
 type CacheControl struct {
 	Type string `json:"type"` // always "ephemeral"
 }
@@ -40,14 +40,14 @@ type Tool struct {
 	CacheControl *CacheControl   `json:"cache_control,omitempty"`
 }
 
-// TextBlock is text, in messages and in the system prompt. It must say something.
+// TextBlock is text, in messages and in the system prompt. It must not be blank.
 type TextBlock struct {
 	Type         string        `json:"type"` // always "text"
 	Text         string        `json:"text"`
 	CacheControl *CacheControl `json:"cache_control,omitempty"`
 }
 
-// ThinkingBlock is a model's thinking, which must go back unchanged.
+// ThinkingBlock is a model's thinking, which must be sent back unchanged.
 type ThinkingBlock struct {
 	Type      string `json:"type"` // always "thinking"
 	Thinking  string `json:"thinking"`
@@ -78,7 +78,7 @@ type MediaBlock struct {
 	Title  string      `json:"title,omitempty"` // of a document
 }
 
-// MediaSource holds the bytes (type "base64") or the text (type "text"), or names them (type "url").
+// MediaSource contains the bytes (type "base64") or the text (type "text"), or the address (type "url").
 type MediaSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`

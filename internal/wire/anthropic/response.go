@@ -2,13 +2,13 @@ package anthropic
 
 import "encoding/json"
 
-// Response is the answer to a request that does not stream, and the message that a stream begins with.
+// Response is the answer to a non-streaming request, and the message that a stream begins with.
 type Response struct {
 	ID    string `json:"id"`
 	Type  string `json:"type"` // "message"
 	Role  string `json:"role"` // "assistant"
 	Model string `json:"model"`
-	// Content is the blocks, raw because blocks that are not known are kept too.
+	// Content is the blocks, kept raw so that unknown ones are kept too.
 	Content []json.RawMessage `json:"content"`
 	// StopReason is end_turn, max_tokens, stop_sequence, tool_use, pause_turn, refusal,
 	// model_context_window_exceeded or compaction; null at the start of a stream.
@@ -17,7 +17,7 @@ type Response struct {
 	Usage        Usage   `json:"usage"`
 }
 
-// Usage counts tokens. What the request had is the sum of the three input counts.
+// Usage counts tokens. The size of the request is the sum of the three input counts.
 type Usage struct {
 	InputTokens              int `json:"input_tokens"`
 	CacheCreationInputTokens int `json:"cache_creation_input_tokens"`
@@ -25,8 +25,8 @@ type Usage struct {
 	OutputTokens             int `json:"output_tokens"`
 }
 
-// Error says what went wrong. Type is invalid_request_error, authentication_error, permission_error,
-// not_found_error, request_too_large, rate_limit_error, api_error, timeout_error or overloaded_error.
+// Error describes a failure. Type is invalid_request_error, authentication_error, permission_error, not_found_error,
+// request_too_large, rate_limit_error, api_error, timeout_error or overloaded_error.
 type Error struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`

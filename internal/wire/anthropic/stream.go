@@ -2,9 +2,9 @@ package anthropic
 
 import "encoding/json"
 
-// The types of stream events. A stream is a message_start, the blocks (each a content_block_start,
-// deltas and a content_block_stop), a message_delta and a message_stop; a ping or an error may come
-// anywhere, and events that are not known are to be ignored.
+// The types of stream events. A stream is a message_start, the blocks (each a content_block_start, deltas and a
+// content_block_stop), a message_delta and a message_stop; a ping or an error may come anywhere, and unknown events
+// must be ignored.
 const (
 	EventMessageStart      = "message_start"
 	EventContentBlockStart = "content_block_start"
@@ -28,7 +28,7 @@ type Event struct {
 	Error *Error          `json:"error,omitempty"` // error
 }
 
-// BlockDelta is what a content_block_delta adds to its block. Deltas of other types are possible.
+// BlockDelta is the addition of a content_block_delta to its block. Deltas of other types are possible.
 type BlockDelta struct {
 	// Type is text_delta, thinking_delta, signature_delta, input_json_delta or citations_delta.
 	Type        string          `json:"type"`
@@ -39,13 +39,13 @@ type BlockDelta struct {
 	Citation    json.RawMessage `json:"citation,omitempty"`
 }
 
-// MessageDelta says why the message ends.
+// MessageDelta is why the message ends.
 type MessageDelta struct {
 	StopReason   *string `json:"stop_reason"`
 	StopSequence *string `json:"stop_sequence"`
 }
 
-// DeltaUsage is the usage so far. What is nil stays as the message_start said.
+// DeltaUsage is the usage so far. A nil member keeps the value of the message_start.
 type DeltaUsage struct {
 	InputTokens              *int `json:"input_tokens,omitempty"`
 	CacheCreationInputTokens *int `json:"cache_creation_input_tokens,omitempty"`

@@ -1,10 +1,9 @@
-// Package openaichat holds the wire types of OpenAI's chat completions, which the server reads and the
-// renderer and the model client write.
+// Package openaichat holds the wire types of OpenAI's chat completions, which the server reads and the renderer and the
+// model client write.
 //
 // Field names and meanings are those of the published OpenAPI document (openai/openai-openapi,
-// CreateChatCompletionRequest). Members stand in the order in which requests are written: what stays the
-// same from one request to the next comes first and messages come last, so that a longer conversation
-// only adds bytes at the end.
+// CreateChatCompletionRequest). Members are in the order in which requests are written: what stays the same from one
+// request to the next comes first and messages come last, so that a longer conversation only adds bytes at the end.
 package openaichat
 
 import "encoding/json"
@@ -14,19 +13,19 @@ type Request struct {
 	Model         string         `json:"model"`
 	Stream        bool           `json:"stream,omitempty"`
 	StreamOptions *StreamOptions `json:"stream_options,omitempty"`
-	// MaxCompletionTokens is OpenAI's name for the limit, which its reasoning models insist on; MaxTokens is
-	// the older name, which is the one that most compatible servers know. 0: no limit given.
+	// MaxCompletionTokens is OpenAI's name for the limit, which its reasoning models require; MaxTokens is the older
+	// name, the one that most compatible servers accept. 0: no limit given.
 	MaxCompletionTokens int      `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int      `json:"max_tokens,omitempty"`
 	Temperature         *float64 `json:"temperature,omitempty"`
 	Tools               []Tool   `json:"tools,omitempty"`
 	// ResponseFormat is the form of the answer.
 	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
-	// Messages are InputMessage objects, kept raw because members that are not known are kept too.
+	// Messages are InputMessage objects, kept raw so that unknown members are kept too.
 	Messages []json.RawMessage `json:"messages"`
 }
 
-// StreamOptions says what a stream carries besides the answer.
+// StreamOptions says what a stream contains besides the answer.
 type StreamOptions struct {
 	// IncludeUsage asks for a last chunk with the usage.
 	IncludeUsage bool `json:"include_usage"`
@@ -68,7 +67,7 @@ type ImagePart struct {
 	ImageURL ImageURL `json:"image_url"`
 }
 
-// ImageURL names an image by an http address or holds it as a data URL.
+// ImageURL is an http address of an image, or a data URL with its bytes.
 type ImageURL struct {
 	URL string `json:"url"`
 }
@@ -79,13 +78,13 @@ type FilePart struct {
 	File File   `json:"file"`
 }
 
-// File holds a file as a data URL. OpenAI wants a name with it.
+// File contains a file as a data URL. OpenAI requires a name with it.
 type File struct {
 	Filename string `json:"filename,omitempty"`
 	FileData string `json:"file_data,omitempty"`
 }
 
-// ResponseFormat says which form an answer has.
+// ResponseFormat is the required format of an answer.
 type ResponseFormat struct {
 	Type       string      `json:"type"` // "json_schema" or "json_object"
 	JSONSchema *JSONSchema `json:"json_schema,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Response is the answer to a request that does not stream.
+// Response is the answer to a non-streaming request.
 type Response struct {
 	ID                string   `json:"id"`
 	Object            string   `json:"object"` // "chat.completion"
@@ -21,7 +21,7 @@ type Response struct {
 // Seconds is Unix time. Some compatible servers write it with a fraction, which is dropped.
 type Seconds int64
 
-// UnmarshalJSON reads a number; anything else is 0, since nothing depends on it.
+// UnmarshalJSON reads a number; any other value becomes 0, since nothing depends on it.
 func (s *Seconds) UnmarshalJSON(data []byte) error {
 	var number float64
 	_ = json.Unmarshal(data, &number)
@@ -29,35 +29,35 @@ func (s *Seconds) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Choice is one answer. FinishReason is stop, tool_calls, length, content_filter, or whatever a
-// compatible server says.
+// Choice is one answer. FinishReason is stop, tool_calls, length, content_filter, or another value of a compatible
+// server.
 type Choice struct {
 	Index        int             `json:"index"`
 	Message      Message         `json:"message"`
 	Logprobs     json.RawMessage `json:"logprobs,omitempty"`
 	FinishReason *string         `json:"finish_reason"`
-	// Usage stands here at some compatible servers, in place of the response's.
+	// Usage is here at some compatible servers, instead of in the response.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
-// Message is an assistant message: all of it in a Response, a piece of it in a Chunk. Members that are
-// not listed are in Extra, in their order.
+// Message is an assistant message: complete in a Response, a fragment in a Chunk. Members that are not listed are in
+// Extra, in their order.
 type Message struct {
 	Role string
-	// Content is a string, null, or a list of parts as some compatible servers send it; nil when absent.
+	// Content is a string, null, or a list of parts from some compatible servers; nil if absent.
 	Content json.RawMessage
 	// Refusal is a string or null; nil when absent.
 	Refusal json.RawMessage
-	// Reasoning is the thinking text of compatible servers. It is read from reasoning_content or, when
-	// that is not there, from reasoning, and written as reasoning_content.
+	// Reasoning is the thinking text of compatible servers. It is read from reasoning_content or, if that is absent,
+	// from reasoning, and written as reasoning_content.
 	Reasoning string
 	ToolCalls []ToolCall
-	// FunctionCall is the form that came before tool_calls; it is read only.
+	// FunctionCall is the format that preceded tool_calls; it is read only.
 	FunctionCall *Function
 	Extra        rawjson.Object
 }
 
-// MarshalJSON writes the members that are there.
+// MarshalJSON writes the members that are present.
 func (m Message) MarshalJSON() ([]byte, error) {
 	var object rawjson.Object
 	if m.Role != "" {
@@ -126,32 +126,31 @@ func (m *Message) set(field rawjson.Field) error {
 	return nil
 }
 
-// ToolCall is a call, or in a Chunk a piece of one. Members that are not listed are in Extra.
+// ToolCall is a call, or in a Chunk a fragment of one. Members that are not listed are in Extra.
 type ToolCall struct {
-	// Index is the call's place among the calls of a streamed message; nil in a Response, and at servers
-	// that leave it out.
+	// Index is the call's index among the calls of a streamed message; nil in a Response, and at servers that omit it.
 	Index    *int
 	ID       string
-	Type     string    // "function", "custom", or empty in a later piece
+	Type     string    // "function", "custom", or empty in a later fragment
 	Function *Function // of a function
 	Custom   *Custom   // of a custom tool
 	Extra    rawjson.Object
 }
 
-// Function names a function and carries its arguments, or a piece of them.
+// Function is a function's name and its arguments, or a fragment of them.
 type Function struct {
 	Name      string    `json:"name,omitempty"`
 	Arguments Arguments `json:"arguments"`
 }
 
-// Custom names a custom tool and carries its input, or a piece of it.
+// Custom is a custom tool's name and its input, or a fragment of it.
 type Custom struct {
 	Name  string    `json:"name,omitempty"`
 	Input Arguments `json:"input"`
 }
 
-// Arguments is the text of a call's arguments. Where a server sends JSON of another kind than a
-// string, it is the bytes of that JSON; null is empty.
+// Arguments is the text of a call's arguments. Where a server sends a JSON value that is no string, it is the bytes of
+// that value; null is empty.
 type Arguments string
 
 // UnmarshalJSON reads a string, or takes the bytes.
@@ -168,7 +167,7 @@ func (a *Arguments) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are there.
+// MarshalJSON writes the members that are present.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	var object rawjson.Object
 	if c.Index != nil {
@@ -189,7 +188,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(append(object, c.Extra...))
 }
 
-// UnmarshalJSON reads a call or a piece of one.
+// UnmarshalJSON reads a call or a fragment of one.
 func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	var known struct {
 		Index    *int      `json:"index"`
@@ -223,7 +222,7 @@ type Usage struct {
 	PromptCacheHitTokens int `json:"prompt_cache_hit_tokens,omitempty"`
 }
 
-// PromptDetails says how much of the prompt was in the provider's cache, and how much was put there.
+// PromptDetails says how much of the prompt was read from the provider's cache, and how much was written to it.
 type PromptDetails struct {
 	CachedTokens     int `json:"cached_tokens"`
 	CacheWriteTokens int `json:"cache_write_tokens,omitempty"`

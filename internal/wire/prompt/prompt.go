@@ -1,5 +1,5 @@
-// Package prompt holds the request of models that take a text: programs that answer, and agents. It has no
-// roles and no tools; what there is of a conversation stands in the text.
+// Package prompt holds the request to models that accept one text: programs that answer, and agents. It has no roles
+// and no tools; the conversation is part of the text.
 package prompt
 
 import (
@@ -15,7 +15,7 @@ type Request struct {
 	Prompt string   `json:"prompt"`
 }
 
-// Parse reads a body. A prompt that says nothing is refused.
+// Parse reads a body. A blank prompt is refused.
 func Parse(body []byte) (Request, error) {
 	var request Request
 	if err := json.Unmarshal(body, &request); err != nil {
@@ -30,7 +30,7 @@ func Parse(body []byte) (Request, error) {
 // Instructions is the system messages as one text, "" where there are none.
 func (r Request) Instructions() string { return strings.Join(r.System, "\n\n") }
 
-// Text is all of the request as one text: the system messages, then the prompt, with empty lines between.
+// Text is the whole request as one text: the system messages, then the prompt, with empty lines between.
 func (r Request) Text() string {
 	if len(r.System) == 0 {
 		return r.Prompt
