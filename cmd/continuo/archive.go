@@ -23,7 +23,7 @@ Examples:
     continuo conversations restore s1`
 }
 
-// Run archives one after the other.
+// Run archives the named conversations one by one.
 func (c *archiveCommand) Run(ctx context.Context, a *app) error {
 	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		archived, err := w.archivist().Archive(ctx, conversation.ID)
@@ -45,7 +45,7 @@ Examples:
     continuo conversations list --archived --limit 0 --json | jq -r '.data[].id' | xargs continuo conversations restore`
 }
 
-// Run restores one after the other.
+// Run restores the named conversations one by one.
 func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		if conversation.ArchivedAt.IsZero() {
@@ -61,7 +61,7 @@ func (w *services) archivist() upkeep.Archivist {
 	return upkeep.Archivist{Store: w.store, Objects: w.objects}
 }
 
-// eachOf finds all conversations that are named, and then does something with each and says what.
+// eachOf finds all named conversations, then calls a function for each and prints its result.
 func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*services, continuo.Conversation) (continuo.Conversation, string, error)) error {
 	w, err := a.wire(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *services) findAll(ctx context.Context, names []string) ([]continuo.Conv
 	return found, nil
 }
 
-// conversationWords names a conversation with its title and its length.
+// conversationWords formats a conversation's name with its title and its length.
 func conversationWords(conversation continuo.Conversation) string {
 	return fmt.Sprintf("%s %q with %s", nameOf(conversation), oneLine(conversation.Title, 60), count(conversation.LastSeq, "entry"))
 }

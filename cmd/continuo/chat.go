@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// usualView is what the terminal shows a model where neither a flag nor the agent says.
+// usualView is the terminal's view if neither a flag nor the agent sets one.
 const usualView = window.Codex
 
 type chatCommand struct {
@@ -69,7 +69,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	if words := settings.MissingKey(); words != "" { // a provider would call it incorrect
+	if words := settings.MissingKey(); words != "" { // a provider would report it as incorrect
 		a.note("%s %s", a.notePaint.yellow("note:"), words)
 	}
 	if _, err := w.engine.Recover(ctx); err != nil {
@@ -88,7 +88,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	return t.run(ctx)
 }
 
-// begin finds the conversation, or makes sure that it can be begun.
+// begin finds the conversation, or checks that it can be begun.
 func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*talk, error) {
 	t := &talk{app: a, services: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
 	if err := c.check(continuo.Conversation{}); err != nil {
@@ -122,12 +122,12 @@ func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*talk, er
 	return t, err
 }
 
-// isReference reports whether a name can only be that of a conversation which is there already.
+// isReference reports whether a name can only be that of an existing conversation.
 func isReference(name string) bool {
 	return strings.HasPrefix(name, "@") || strings.HasPrefix(name, "conv_")
 }
 
-// once says one message, or takes up what broke off, and prints the answer.
+// once sends one message, or resumes a failed turn, and prints the answer.
 func (c *chatCommand) once(ctx context.Context, t *talk) error {
 	message, err := c.message(t)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 	return errors.Join(err, t.json(t.answer))
 }
 
-// message is what was given with --message, or on standard input.
+// message is the text of --message, or of standard input.
 func (c *chatCommand) message(t *talk) (string, error) {
 	if c.Message == nil {
 		return "", nil
@@ -166,10 +166,10 @@ func (c *chatCommand) message(t *talk) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// maxLine is the longest message that is taken from standard input, in bytes.
+// maxLine is the longest message from standard input, in bytes.
 const maxLine = 32 << 20
 
-// answerJSON is the answer to one message, in the words of POST /chat.
+// answerJSON is the answer to one message, with the names of POST /chat.
 type answerJSON struct {
 	SessionID      string              `json:"session_id"`
 	ConversationID string              `json:"conversation_id"`
@@ -181,7 +181,7 @@ type answerJSON struct {
 	Error          *continuo.TurnError `json:"error,omitempty"`
 }
 
-// contextJSON says what the last request showed of the conversation.
+// contextJSON describes what the last request showed of the conversation.
 type contextJSON struct {
 	View string `json:"view"`
 	At   int64  `json:"at"`

@@ -62,7 +62,7 @@ type app struct {
 	parser  *kong.Kong
 }
 
-// run parses a command line and runs the command that it names. env is as os.Environ gives it.
+// run parses a command line and runs the command that it names. env is in the form of os.Environ.
 func run(ctx context.Context, c *console, args, env []string) error {
 	var grammar cli
 	parser, err := newParser(&grammar, c)
@@ -99,7 +99,7 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 	return parser, err
 }
 
-// explain adds to what kong says of a command line where to read more.
+// explain adds to a kong error where to read more.
 func explain(err error) error {
 	command := "continuo"
 	var parsing *kong.ParseError
@@ -115,7 +115,7 @@ func explain(err error) error {
 	return fmt.Errorf("%s; see %s --help", words, command)
 }
 
-// parserWords are what kong says in words of its own code, and what a person needs to know of it.
+// parserWords maps kong's internal messages to messages for people.
 var parserWords = []struct {
 	by   *regexp.Regexp
 	ours string
@@ -144,7 +144,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
 All commands and exit codes: continuo --help. One command: continuo COMMAND --help.
 `
 
-// flag is a setting that a command's own flag gives; a nil value means that it was not given.
+// flag is a setting that a command's own flag sets; a nil value means that the flag was not given.
 type flag struct {
 	key, name string
 	value     *string
@@ -156,7 +156,7 @@ func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
 	for key, value := range a.globals.Set {
 		options.Flags[key] = value
 	}
-	if _, given := options.Flags["store.url"]; a.globals.Store != nil && !given { // a database of the settings is not what was named
+	if _, given := options.Flags["store.url"]; a.globals.Store != nil && !given { // a database in the settings is not the named store
 		options.Flags["store.url"], options.FlagNames["store.url"] = "", "store"
 	}
 	all := append([]flag{{"store.path", "store", a.globals.Store}, {"project", "project", a.globals.Project}}, flags...)

@@ -41,7 +41,7 @@ func (c *completionCommand) Run(a *app) error {
 	return nil
 }
 
-// namesCommand writes names for completion scripts, one per line, which ask while a person types.
+// namesCommand writes names for completion scripts, one per line; the scripts call it while a person types.
 type namesCommand struct {
 	Of string `arg:"" enum:"agents,workflows,runs,tasks,deployed,crews,roles"`
 }
@@ -72,19 +72,19 @@ func (n *namesCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// namesOf tells which names are the values of a flag or an argument, by what stands for it in the help.
+// namesOf returns which names are the values of a flag or an argument, by its placeholder in the help.
 func namesOf(placeholder string) string {
 	return map[string]string{
 		"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs", "TASK": "tasks", "AGENT-ID": "deployed", "CREW": "crews", "ROLE": "roles",
 	}[placeholder]
 }
 
-// asked is what a shell runs for names.
+// asked is the command that a shell runs for names.
 func asked(names string) string { return "$(continuo names " + names + " 2>/dev/null)" }
 
-// completionOf is what can follow one command.
+// completionOf is the completions of one command.
 type completionOf struct {
-	path  string // "" for the program itself, else its words: "conversations list"
+	path  string // "" for the program itself, else the command's words: "conversations list"
 	words []completionWord
 	flags []completionFlag
 	files bool   // its arguments are files
@@ -95,13 +95,13 @@ type completionWord struct{ name, help string }
 
 type completionFlag struct {
 	completionWord        // the name without its dashes
-	takesValue     bool   // the next word belongs to it
-	values         string // its allowed values with spaces between, "" when they are not known
+	takesValue     bool   // the next word is its value
+	values         string // its allowed values separated by spaces, "" if unknown
 	names          string // its values are these names
 	files          bool   // its value is a file
 }
 
-// completions lists a command and all below it.
+// completions lists a command and all its subcommands.
 func completions(node *kong.Node, path string) []completionOf {
 	own := completionOf{path: path}
 	for _, group := range node.AllFlags(true) {
@@ -133,7 +133,7 @@ func completions(node *kong.Node, path string) []completionOf {
 	return all
 }
 
-// valuesOf lists the values of a flag that are known. A view can be that of a role too, which only a crew tells.
+// valuesOf lists the known values of a flag. A view can also be that of a role, which only a crew defines.
 func valuesOf(flag *kong.Flag) []string {
 	if flag.PlaceHolder == "VIEW" {
 		return engine.ViewNames()
@@ -148,10 +148,10 @@ func enumOf(value *kong.Value) []string {
 	return value.EnumSlice()
 }
 
-// quote makes a word of a POSIX shell of any text.
+// quote quotes any text as a word of a POSIX shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// writePathCases writes the cases by which a shell function follows the words of a line into commands.
+// writePathCases writes the cases with which a shell function maps the words of a line to commands.
 func writePathCases(w io.Writer, commands []completionOf) {
 	for _, command := range commands[1:] {
 		parent, name := "", command.path
@@ -266,7 +266,7 @@ _continuo() {
 	fmt.Fprint(w, "  esac\n}\nif [ \"$funcstack[1]\" = _continuo ]; then _continuo \"$@\"; else compdef _continuo continuo; fi\n")
 }
 
-// describe writes a word with its meaning as zsh's _describe takes it.
+// describe formats a word with its meaning for zsh's _describe.
 func describe(word completionWord) string {
 	name := strings.ReplaceAll(word.name, ":", `\:`)
 	if word.help == "" {
@@ -318,7 +318,7 @@ function __continuo_at
 	}
 }
 
-// fishQuote makes a word of fish of any text.
+// fishQuote quotes any text as a word of fish.
 func fishQuote(text string) string {
 	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
 }

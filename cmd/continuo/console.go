@@ -16,19 +16,19 @@ import (
 	"github.com/continuo-log/continuo/internal/secret"
 )
 
-// console is where a command reads and writes: results go to out, notes and progress to err.
+// console is the input and output of a command: results go to out, notes and progress to err.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
-	// inTerminal, outTerminal and errTerminal say that a person is on the other side.
+	// inTerminal, outTerminal and errTerminal say that the file is a terminal.
 	inTerminal, outTerminal, errTerminal bool
 	// paint colours what goes to out, notePaint what goes to err.
 	paint, notePaint palette
-	width            int              // of the terminal behind out in columns; 0 when it is no terminal
-	secrets          *secret.Redactor // of what is written to err as errors and as log events
+	width            int              // of the terminal at out, in columns; 0 if it is no terminal
+	secrets          *secret.Redactor // removes secrets from errors and log events on err
 }
 
-// checkedWriter remembers its first error, so that output that was lost is not taken for output.
+// checkedWriter keeps its first error, so that lost output is reported.
 type checkedWriter struct {
 	file *os.File
 	err  error
@@ -43,7 +43,7 @@ func (w *checkedWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// lost says that a part of the output could not be written; nil when all of it was.
+// lost returns an error if a part of the output could not be written.
 func (c *console) lost() error {
 	if w, ok := c.out.(*checkedWriter); ok && w.err != nil {
 		return fmt.Errorf("write the output: %w", w.err)
@@ -51,7 +51,7 @@ func (c *console) lost() error {
 	return nil
 }
 
-// newConsole looks at the three files of a process. env is as os.Environ gives it.
+// newConsole inspects the three files of a process. env is in the form of os.Environ.
 func newConsole(in, out, errors *os.File, env []string) *console {
 	c := &console{
 		in: in, out: &checkedWriter{file: out}, err: errors,
@@ -63,7 +63,7 @@ func newConsole(in, out, errors *os.File, env []string) *console {
 	return c
 }
 
-// measure asks the terminal behind out for its width, which may change.
+// measure reads the width of the terminal at out, which may change.
 func (c *console) measure() {
 	w, ok := c.out.(*checkedWriter)
 	if !ok || !c.outTerminal {
@@ -87,10 +87,10 @@ func hasValue(env []string, name string) bool {
 // print writes a line of a result.
 func (c *console) print(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
-// note writes a line to the side channel.
+// note writes a line to standard error.
 func (c *console) note(format string, args ...any) { _, _ = fmt.Fprintf(c.err, format+"\n", args...) }
 
-// text writes foreign text as it is, or, when a terminal would read it, without what could steer it.
+// text writes foreign text unchanged, or, to a terminal, without what could control it.
 func (c *console) text(text string) {
 	if c.outTerminal {
 		text = harmless(text)
@@ -98,7 +98,7 @@ func (c *console) text(text string) {
 	_, _ = io.WriteString(c.out, text)
 }
 
-// palette paints text for terminals, or leaves it alone.
+// palette colours text for terminals, or returns it unchanged.
 type palette bool
 
 func (p palette) with(code, text string) string {
@@ -130,8 +130,7 @@ func (c *console) json(value any) error {
 	return err
 }
 
-// ask asks a question that is answered by y or yes; anything else is a no. Where nobody can answer it
-// is an error.
+// ask asks a question; y or yes means yes, anything else no. It fails if there is no terminal to answer.
 func (c *console) ask(question string) (bool, error) {
 	if !c.inTerminal || !c.errTerminal {
 		return false, usage("%s There is no terminal to ask on: give --yes", question)

@@ -99,7 +99,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	return c.show(ctx, a, w, conversation, shown)
 }
 
-// checkView refuses a view that there is not, and what a role's view or a run's step has no use for.
+// checkView refuses an unknown view, and flags that do not apply to a role's view or a run's step.
 func (c *contextShowCommand) checkView() error {
 	view := ""
 	if c.View != nil {
@@ -121,7 +121,7 @@ func (c *contextShowCommand) checkView() error {
 	return nil
 }
 
-// show prints the summary, the plan, and the rendering when it was asked for.
+// show prints the summary, the plan, and the rendering if it was requested.
 func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conversation continuo.Conversation, shown *engine.Context) error {
 	a.print("%s", a.paint.bold(titleOf(conversation)))
 	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", oneLine(shown.View, 80), number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
@@ -141,7 +141,7 @@ func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conv
 	return a.showRendering(shown.Messages, shown.Text)
 }
 
-// rawContext writes a rendering alone.
+// rawContext writes only a rendering.
 func (a *app) rawContext(shown *engine.Context) error {
 	if shown.Messages == nil {
 		a.text(shown.Text)
@@ -158,7 +158,7 @@ func (a *app) rawContext(shown *engine.Context) error {
 	return nil
 }
 
-// request shows the request of an earlier round again.
+// request rebuilds and shows the request of an earlier round.
 func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, conversation continuo.Conversation) error {
 	replayed, err := w.engine.Request(ctx, conversation, c.Request)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	return differs
 }
 
-// whoAnswered names the provider and the model, once when both have one name.
+// whoAnswered names the provider and the model, once if both have the same name.
 func whoAnswered(round *continuo.Round) string {
 	if round.Provider == round.Model {
 		return oneLine(round.Model, 60)
@@ -215,7 +215,7 @@ func whoAnswered(round *continuo.Round) string {
 	return oneLine(round.Provider+" "+round.Model, 100)
 }
 
-// roundWords says what a model request took.
+// roundWords formats the cost of a model request.
 func roundWords(round *continuo.Round) string {
 	words := []string{number(round.LatencyMS) + " ms"}
 	if round.Usage != nil {

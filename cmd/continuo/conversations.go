@@ -82,7 +82,7 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// noneWords says that there are no such conversations.
+// noneWords says that no such conversations exist.
 func (l *listCommand) noneWords(a *app, project string) {
 	switch {
 	case l.isSet():
@@ -96,7 +96,8 @@ func (l *listCommand) noneWords(a *app, project string) {
 	}
 }
 
-// printConversations prints a list. Only the whole list of people's conversations that are not archived has short names.
+// printConversations prints a list. Short names exist only in the complete list of people's conversations that are not
+// archived.
 func (a *app) printConversations(found []continuo.Conversation, query continuo.ConversationQuery) {
 	t := table{right: []bool{true, false, false, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
@@ -108,7 +109,7 @@ func (a *app) printConversations(found []continuo.Conversation, query continuo.C
 	for i, conversation := range found {
 		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
 		if query.Archived || query.Kind != continuo.KindTalk || query.UserID != "" || len(query.Labels) > 0 {
-			short = "" // short names are places in the whole list
+			short = "" // short names are positions in the complete list
 		}
 		if query.Archived {
 			at = conversation.ArchivedAt
@@ -124,7 +125,7 @@ func (a *app) printConversations(found []continuo.Conversation, query continuo.C
 	}
 }
 
-// nameOf is what people call a conversation by: its key, or else its id.
+// nameOf is a conversation's name for people: its key, or else its id.
 func nameOf(conversation continuo.Conversation) string {
 	if conversation.Key != "" {
 		return conversation.Key
@@ -132,14 +133,14 @@ func nameOf(conversation continuo.Conversation) string {
 	return conversation.ID
 }
 
-// when writes a time in local time, to the minute.
+// when formats a time in local time, to the minute.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// listPage is how many conversations one query asks for.
+// listPage is the page size of a query for conversations.
 const listPage = 200
 
-// list returns the conversations of the project that a query asks for, newest change first, at most limit
-// (0: all), and whether there are more.
+// list returns the conversations of the project that match a query, most recently changed first, at most limit (0:
+// all), and whether there are more.
 func (w *services) list(ctx context.Context, limit int, query continuo.ConversationQuery) (found []continuo.Conversation, more bool, err error) {
 	found = []continuo.Conversation{}
 	query.ProjectID, query.Limit = w.settings.Project, listPage
@@ -172,7 +173,7 @@ func (w *services) find(ctx context.Context, name string) (continuo.Conversation
 	return conversation, nil
 }
 
-// nth finds the conversation that stands at a place of the list, from 1.
+// nth finds the conversation at a position of the list, from 1.
 func (w *services) nth(ctx context.Context, name, place string) (continuo.Conversation, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {

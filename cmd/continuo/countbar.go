@@ -7,15 +7,14 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// countBar shows how far a count has come, on standard error. Where nobody sees it, it does nothing. It is safe
-// for concurrent use.
+// countBar shows a count on standard error. If that is no terminal, it does nothing. It is safe for concurrent use.
 type countBar struct {
-	bars  *mpb.Progress // nil where nobody sees it
+	bars  *mpb.Progress // nil if standard error is no terminal
 	bar   *mpb.Bar
 	words atomic.Pointer[string]
 }
 
-// newCountBar shows a bar when standard error is a terminal; label says what is done.
+// newCountBar shows a bar if standard error is a terminal; label names the work.
 func newCountBar(c *console, label string) *countBar {
 	b := &countBar{}
 	b.words.Store(new(string))
@@ -32,17 +31,17 @@ func newCountBar(c *console, label string) *countBar {
 	return b
 }
 
-// set says how many of how many are done, in words too.
+// set sets the count and the total, and a text for them.
 func (b *countBar) set(done, total int64, words string) {
 	if b.bars == nil {
 		return
 	}
 	b.words.Store(&words)
-	b.bar.SetTotal(max(total, done), false) // it is taken away by close alone
+	b.bar.SetTotal(max(total, done), false) // only close removes it
 	b.bar.SetCurrent(done)
 }
 
-// close takes the bar away.
+// close removes the bar.
 func (b *countBar) close() {
 	if b.bars == nil {
 		return

@@ -25,13 +25,13 @@ type crewCommand struct {
 	Schema  crewSchemaCommand  `cmd:"" help:"Write the JSON Schema of crew files, for editors."`
 }
 
-// crewChoice says which crew is meant, and where.
+// crewChoice names a crew and its conversation.
 type crewChoice struct {
 	Crew    string `arg:"" optional:"" help:"Which crew, by its id. Default: the only one in the folder of crews, or the example where there is none."`
 	Session string `placeholder:"ID" help:"The conversation that it works in: id, key or @1. Default: the crew's own."`
 }
 
-// crewSession finds what is meant. Where begin is true the conversation need not be there yet.
+// crewSession finds the crew and the conversation. If begin is true the conversation need not exist yet.
 func (w *services) crewSession(ctx context.Context, choice crewChoice, begin bool) (session engine.CrewSession, err error) {
 	session = engine.CrewSession{Scope: w.scope()}
 	if session.Crew, err = w.crewNamed(choice.Crew); err != nil || choice.Session == "" {
@@ -46,7 +46,7 @@ func (w *services) crewSession(ctx context.Context, choice crewChoice, begin boo
 	return session, err
 }
 
-// crewNamed is the id of the crew that is meant. One that is named may be gone from the folder: what it did is not.
+// crewNamed is the id of the chosen crew. The file of a named crew may be gone; its record in the log is not.
 func (w *services) crewNamed(name string) (string, error) {
 	if name != "" {
 		return name, nil
@@ -77,7 +77,7 @@ func crewIDs(crews []*crew.Crew) (ids []string) {
 	return ids
 }
 
-// explained adds to an error of a crew that was not found why, or what to do.
+// explained adds to a not-found error of a crew its cause, or how to fix it.
 func (w *services) explained(session engine.CrewSession, err error) error {
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return err
@@ -88,7 +88,7 @@ func (w *services) explained(session engine.CrewSession, err error) error {
 	return fmt.Errorf("crew %s: %w; it has done nothing in this conversation yet: say something with continuo crew run %s, or name another one with --session", session.Crew, continuo.ErrNotFound, session.Crew)
 }
 
-// crewArgs are the arguments by which a command finds a crew and its conversation again.
+// crewArgs are the arguments with which a command finds this crew and its conversation.
 func crewArgs(status *engine.CrewStatus) string {
 	if status.SessionID == continuo.CrewWorkflow(status.Crew) {
 		return status.Crew
@@ -98,7 +98,7 @@ func crewArgs(status *engine.CrewStatus) string {
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord is a text as a person can give it to a shell, without quotes where it needs none.
+// shellWord quotes a text for a shell, if it needs quotes.
 func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text
@@ -129,7 +129,7 @@ func (a *app) roleNames() error {
 	return err
 }
 
-// crews lists the crews that are right; what is wrong with others is told elsewhere. No store is opened for it.
+// crews lists the valid crews; the errors of others are reported elsewhere. It opens no store.
 func (a *app) crews() ([]*crew.Crew, error) {
 	settings, err := a.loadSettings()
 	if err != nil {

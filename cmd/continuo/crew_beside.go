@@ -12,7 +12,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// besideWidth is how wide a table of two sights gets at most.
+// besideWidth is the largest width of a table of two sights.
 const besideWidth = 100
 
 // beside shows, entry by entry, what two roles see.
@@ -69,13 +69,13 @@ func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int)
 	}
 }
 
-// besidePart is a stretch of the log with what each of two plans says of it; nil where the plan was made before it.
+// besidePart is a range of the log with the item of each of two plans; nil if the plan was made before it.
 type besidePart struct {
 	from, through int64
 	items         [2]*continuo.PlanItem
 }
 
-// besideParts yields the stretches of the log for which each of two plans has one verdict, in order.
+// besideParts yields the ranges of the log for which each of two plans has one verdict, in order.
 func besideParts(left, right *continuo.Plan) iter.Seq[besidePart] {
 	return func(yield func(besidePart) bool) {
 		plans, at := [2]*continuo.Plan{left, right}, [2]int{}
@@ -105,8 +105,8 @@ func besideParts(left, right *continuo.Plan) iter.Seq[besidePart] {
 
 func lastSeq(item continuo.PlanItem) int64 { return max(item.Seq, item.Through) }
 
-// forNobody returns why no role of a crew is ever shown the stretch: it is a record of the crew, or a role had nothing
-// to add. Otherwise it is "".
+// forNobody returns why no role of a crew ever sees the range: it is a record of the crew, or a role had nothing to
+// add. Otherwise it is "".
 func (p besidePart) forNobody() string {
 	for _, item := range p.items {
 		if item != nil && item.Verdict == continuo.Excluded && (item.Reason == uiOnly || item.Reason == "placeholder") {
@@ -116,7 +116,7 @@ func (p besidePart) forNobody() string {
 	return ""
 }
 
-// markOwnSummary says of a summary that only one side is shown that the other one never is: it was made for one role.
+// markOwnSummary marks a summary that only one side sees as one that the other side never sees: it was made for one role.
 func (p *besidePart) markOwnSummary() {
 	for side, item := range p.items {
 		other := p.items[1-side]
@@ -138,7 +138,7 @@ func isShown(item *continuo.PlanItem) bool {
 	return false
 }
 
-// seenWords says what a role sees of an entry.
+// seenWords describes what a role sees of an entry.
 func seenWords(item *continuo.PlanItem) string {
 	if item == nil {
 		return "not yet there"
@@ -167,15 +167,15 @@ func seenWords(item *continuo.PlanItem) string {
 	return "left out"
 }
 
-// besideRow is a row of the table: a stretch, what each side sees of it, and how they differ.
+// besideRow is a row of the table: a range, what each side sees of it, and how they differ.
 type besideRow struct {
 	part  besidePart
 	words [2]string
 	sign  string
 }
 
-// isAlike reports whether the same holds of a row behind this one. A result of a tool goes with the call that it stands
-// behind, in whose message it has a line.
+// isAlike reports whether the next row shows the same on both sides. A tool's result counts with the call before it,
+// whose message has a line for it.
 func (r besideRow) isAlike(next besideRow) bool {
 	for side, item := range next.part.items {
 		isResult := item != nil && item.Role == continuo.Tool && isShown(item) && isShown(r.part.items[side])
@@ -192,8 +192,8 @@ type besideTable struct {
 	names    [2]string
 	plans    [2]*continuo.Plan
 	rows     []besideRow
-	shown    [2]int         // how many entries one side is shown and the other one is not
-	both     int            // how many both are
+	shown    [2]int         // how many entries only this side sees
+	both     int            // how many both see
 	nobody   map[string]int // entries that are not in the table, by reason
 	messages map[int64]*continuo.Entry
 }
@@ -216,7 +216,7 @@ func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
 	return b
 }
 
-// sightNames are short names for two sights, with their places where they are of one role.
+// sightNames are short names for two sights, with their positions if both are of one role.
 func sightNames(left, right engine.Sighted) (names [2]string) {
 	const most = 16
 	for i, sighted := range []engine.Sighted{left, right} {
@@ -232,7 +232,7 @@ func sightNames(left, right engine.Sighted) (names [2]string) {
 	return names
 }
 
-// add takes up a stretch.
+// add adds a range.
 func (b *besideTable) add(part besidePart) {
 	if reason := part.forNobody(); reason != "" {
 		b.nobody[reason] += int(part.through - part.from + 1)
@@ -242,7 +242,7 @@ func (b *besideTable) add(part besidePart) {
 	row := besideRow{part: part, words: [2]string{seenWords(part.items[0]), seenWords(part.items[1])}}
 	switch left, right := isShown(part.items[0]), isShown(part.items[1]); {
 	case left && !right:
-		b.shown[0]++ // what is shown is no stretch of several
+		b.shown[0]++ // a shown entry is a range of its own
 		row.sign = "<"
 	case right && !left:
 		b.shown[1]++
@@ -263,10 +263,10 @@ func (b *besideTable) add(part besidePart) {
 	b.rows = append(b.rows, row)
 }
 
-// rowsShown is how many rows alike stand below each other; of more, the first and the last are shown.
+// rowsShown is how many equal rows are shown in sequence; of more, only the first and the last are.
 const rowsShown = 4
 
-// print prints how the two differ, and the table.
+// print prints the differences, and the table.
 func (b *besideTable) print(ctx context.Context, width int) error {
 	for _, line := range wrapped(b.differenceWords(), width) {
 		b.app.print("%s", line)
@@ -285,7 +285,7 @@ func (b *besideTable) print(ctx context.Context, width int) error {
 	return nil
 }
 
-// differenceWords says what one is shown and the other is not.
+// differenceWords describes what one side sees and the other does not.
 func (b *besideTable) differenceWords() string {
 	words := fmt.Sprintf("Both are shown %s", count(b.both, "entry"))
 	for side, name := range b.names {
@@ -294,7 +294,7 @@ func (b *besideTable) differenceWords() string {
 	return words + "."
 }
 
-// nobodyWords says what is not in the table.
+// nobodyWords describes the entries that are not in the table.
 func (b *besideTable) nobodyWords() string {
 	total, reasons := 0, []string{}
 	for _, reason := range []string{uiOnly, "placeholder"} {
@@ -392,7 +392,7 @@ func (b *besideTable) entry(ctx context.Context, seq int64) (*continuo.Entry, er
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
-// whoSaid names the author of an entry as people do.
+// whoSaid is the name of an entry's author for people.
 func whoSaid(entry *continuo.Entry) string {
 	const most = 12
 	name := ""

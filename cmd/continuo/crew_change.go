@@ -86,7 +86,7 @@ func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// changeCrew finds a crew, changes how it stands, and tells how it stands then.
+// changeCrew finds a crew, changes its state, and prints the new state.
 func (a *app) changeCrew(ctx context.Context, choice crewChoice, asJSON bool, change func(*services, engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
 	w, err := a.wire(ctx)
 	if err != nil {

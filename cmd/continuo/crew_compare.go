@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/linediff"
 )
 
-// sightWords says whose sight it is.
+// sightWords names the role of a sight.
 func sightWords(sighted engine.Sighted) string {
 	if sighted.Request != 0 {
 		return fmt.Sprintf("%s, as it was sent for entry %s", sighted.Role, number(sighted.Request))
@@ -17,7 +17,7 @@ func sightWords(sighted engine.Sighted) string {
 	return fmt.Sprintf("%s, at entry %s", sighted.Role, number(sighted.At))
 }
 
-// around is how many equal lines are shown before and behind those that differ.
+// around is how many equal lines are shown before and after a difference.
 const around = 3
 
 // difference shows the lines that differ between two rounds of a role.
@@ -48,7 +48,7 @@ func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair
 
 // printDifference prints the lines that differ, and a few around them.
 func (l *crewLook) printDifference(lines []engine.DiffLine) {
-	left := 0 // how many equal lines were left out
+	left := 0 // how many equal lines were omitted
 	omitted := func() {
 		if left > 0 {
 			l.app.print("%s", l.paint.dim("… "+count(left, "equal line")))
@@ -73,7 +73,7 @@ func (l *crewLook) printDifference(lines []engine.DiffLine) {
 	omitted()
 }
 
-// printLine prints a line behind a sign, in a terminal broken between words.
+// printLine prints a line after a sign, wrapped between words in a terminal.
 func (l *crewLook) printLine(sign, text string, paint func(string) string) {
 	lines := []string{text}
 	if l.width > 0 {
@@ -88,7 +88,7 @@ func (l *crewLook) printLine(sign, text string, paint func(string) string) {
 	}
 }
 
-// nearChange reports whether a line that differs stands close to a place.
+// nearChange reports whether a line that differs is close to an index.
 func nearChange(lines []engine.DiffLine, at int) bool {
 	for _, line := range lines[max(at-around, 0):min(at+around+1, len(lines))] {
 		if line.Op != linediff.Equal {

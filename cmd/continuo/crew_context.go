@@ -41,7 +41,7 @@ Examples:
     continuo crew context builder --diff 1 2`
 }
 
-// check refuses what does not go together.
+// check refuses flags that cannot be combined.
 func (c *crewContextCommand) check() error {
 	given := func(flag bool, name string) []string {
 		if flag {
@@ -155,7 +155,7 @@ func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
 	return l.print(ctx, sight, where, shown.Plan)
 }
 
-// showRequest shows what a role was sent, and whether it can still be made again.
+// showRequest shows a request to a role's model, and whether it can still be rebuilt.
 func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 	replayed, err := l.engine.RoleRequest(ctx, l.session, sight.Role, sight.Request)
 	if err != nil {
@@ -217,7 +217,7 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 	return nil
 }
 
-// line is a line of a role's text, the words of its structure painted: no line of a message can look like them.
+// line is a line of a role's text with its structural parts coloured: no line of a message can look like them.
 func (l *crewLook) line(line string) string {
 	line = l.shown(line)
 	if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") || strings.HasPrefix(line, "[MORE]") {
@@ -230,7 +230,7 @@ func (l *crewLook) line(line string) string {
 	return l.paint.bold(label+":") + " " + rest
 }
 
-// planWords sums up what a role sees.
+// planWords summarizes what a role sees.
 func planWords(plan *continuo.Plan) string {
 	words := contextLine(plan)
 	if role := plan.Role; role != nil {

@@ -37,7 +37,7 @@ func (i *crewInitCommand) Run(a *app) error {
 		return fmt.Errorf("%w: there is no folder of crews: set crews.dir", continuo.ErrInvalid)
 	}
 	file := filepath.Join(settings.Crews.Dir, i.Name+".yaml")
-	// The folder may have the id in a file of another name, and then neither could be used.
+	// The folder may have a file of another name with the same id, and then neither could be used.
 	if one, err := (crewFolder{dir: settings.Crews.Dir, known: crew.Known{Any: true}}).Crew(i.Name); err == nil {
 		return fmt.Errorf("crew %s: %w in the folder %s; give another name", one.ID, continuo.ErrExists, settings.Crews.Dir)
 	} else if !errors.Is(err, continuo.ErrNotFound) {

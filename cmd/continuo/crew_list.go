@@ -60,7 +60,7 @@ func (a *app) printCrewFile(one *crew.Crew, model string) {
 	}
 }
 
-// speakerWords says who speaks for a role.
+// speakerWords names the connector or model of a role.
 func speakerWords(role *crew.Role, model string) string {
 	if role.Connector != "model" {
 		return role.Connector
@@ -68,7 +68,7 @@ func speakerWords(role *crew.Role, model string) string {
 	return "model " + oneLine(cmp.Or(role.Model, model), 40)
 }
 
-// roleWords says what is special about a role.
+// roleWords describes the special settings of a role.
 func roleWords(role *crew.Role) string {
 	words := ""
 	if role.View.Kind != "" {
@@ -83,7 +83,7 @@ func roleWords(role *crew.Role) string {
 	return words
 }
 
-// rolePaint is the colour of a role, by its place in its crew.
+// rolePaint is the colour of a role, by its index in its crew.
 func (a *app) rolePaint(place int) func(string) string {
 	colours := []string{"36", "33", "35", "32", "34", "96", "93", "95", "92", "94"}
 	return func(text string) string { return a.paint.with(colours[place%len(colours)], text) }

@@ -39,7 +39,7 @@ func isRound(word string) bool {
 	return err == nil
 }
 
-// sight is what a role sees at a place of the log, or saw in one of its rounds.
+// sight is what a role sees at a position of the log, or saw in one of its rounds.
 func (l *crewLook) sight(ctx context.Context, role string, at int64, round int) (engine.Sight, error) {
 	sight := engine.Sight{Role: role, At: at}
 	if round == 0 {
@@ -66,7 +66,7 @@ func (l *crewLook) noRound(role string, rounds int) error {
 	return fmt.Errorf("role %s: %w: it has the rounds 1 to %d; --rounds lists them", oneLine(role, 60), continuo.ErrNotFound, rounds)
 }
 
-// list lists the requests that a role was asked with.
+// list lists the requests to a role's model.
 func (l *crewLook) list(ctx context.Context, role string) error {
 	rounds, err := l.engine.RoleRounds(ctx, l.session, role)
 	if err != nil {

@@ -40,7 +40,7 @@ Examples:
     continuo crew run garden --follow`
 }
 
-// Run says the message, or talks until the input ends.
+// Run sends the message, or talks until the input ends.
 func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if r.Message == "" && r.Crew != "" && !yamlform.IsID(r.Crew) { // continuo crew run "Hello"
 		r.Crew, r.Message = "", r.Crew
@@ -83,7 +83,7 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	return t.sayTo(ctx, message)
 }
 
-// message is what was given, or stands on standard input.
+// message is the given text, or that of standard input.
 func (r *crewRunCommand) message(a *app) (string, error) {
 	if r.Message != "" && r.Message != "-" {
 		return r.Message, nil
@@ -101,7 +101,7 @@ func (r *crewRunCommand) message(a *app) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// beginCrewTalk puts together what a command needs that stays with a crew; leave ends it.
+// beginCrewTalk builds what a command that follows a crew needs; leave ends it.
 func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) (t *crewTalk, leave func(), err error) {
 	w, err := a.wireTurns(ctx, !begin)
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) 
 	return t, t.end, nil
 }
 
-// ownLines gets ready to ask the person about calls, where there is one.
+// ownLines prepares to ask the person about calls, if there is a terminal.
 func (t *crewTalk) ownLines(ctx context.Context) {
 	if t.plain || !t.inTerminal || t.asJSON {
 		return
@@ -141,7 +141,7 @@ func (t *crewTalk) end() {
 	t.services.Close()
 }
 
-// crewTalk is a talk with a crew.
+// crewTalk is a conversation with a crew in the terminal.
 type crewTalk struct {
 	*talk
 	session engine.CrewSession
@@ -149,7 +149,7 @@ type crewTalk struct {
 	asJSON  bool
 }
 
-// refresh reads how the conversation stands now; one that is not there yet has said nothing.
+// refresh reads the state of the conversation; one that does not exist yet is empty.
 func (t *crewTalk) refresh(ctx context.Context) error {
 	name := t.session.SessionID
 	if name == "" {
@@ -163,7 +163,7 @@ func (t *crewTalk) refresh(ctx context.Context) error {
 	return err
 }
 
-// sayTo says something and shows what comes of it.
+// sayTo sends a message and shows the crew's cycle.
 func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 	})
 }
 
-// goOn goes on with a cycle that broke off, and shows what comes of it.
+// goOn resumes a cycle that was interrupted, and shows it.
 func (t *crewTalk) goOn(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (t *crewTalk) goOn(ctx context.Context) error {
 	})
 }
 
-// lookOn shows the newest cycle from its beginning, and goes on with nothing.
+// lookOn shows the newest cycle from its beginning, and resumes nothing.
 func (t *crewTalk) lookOn(ctx context.Context) error {
 	return t.watch(ctx, crewWatched{looksOn: true}, func(ctx context.Context) (*engine.CrewStatus, error) {
 		return t.engine.CrewStatus(ctx, t.session)
@@ -204,7 +204,7 @@ Examples:
     continuo crew resume garden --session s1`
 }
 
-// Run goes on with the cycle and follows it.
+// Run resumes the cycle and follows it.
 func (r *crewResumeCommand) Run(ctx context.Context, a *app) error {
 	t, leave, err := a.beginCrewTalk(ctx, r.crewChoice, false)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// crewScreen shows how a cycle goes on.
+// crewScreen shows the progress of a cycle.
 type crewScreen interface {
 	// took shows a step of the cycle. It may wait for the person's decision on a call.
 	took(ctx context.Context, progress engine.CrewProgress) error
-	// beat shows that time passes.
+	// beat updates what depends on the time.
 	beat(now time.Time)
-	// end ends what stands on the screen; the crew stands as status says.
+	// end finishes the output; status is the crew's final state.
 	end(status *engine.CrewStatus)
 }
 
-// newCrewScreen chooses how a cycle is shown. Own is what the person has just said.
+// newCrewScreen chooses how a cycle is shown. Own is the message that the person has just sent.
 func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScreen {
 	if t.asJSON {
 		return &crewLines{app: t.app}
@@ -63,10 +63,10 @@ func (l *crewLines) line(value any) {
 		l.note("%s write JSON: %s", l.notePaint.yellow("note:"), err)
 		return
 	}
-	_, _ = l.out.Write(append(bytes.TrimSpace(data), '\n')) // the console remembers a failure
+	_, _ = l.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error
 }
 
-// indentBy stands before each line of what a role says, so that no line of it can be taken for a name.
+// indentBy is the indent of each line of a role's text, so that no line of it can be taken for a name.
 const indentBy = "  "
 
 // margin puts spaces before each line that is not empty.

@@ -12,25 +12,25 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// member is a role as people see it.
+// member is a role in its form for people.
 type member struct {
 	name  string
 	paint func(string) string
 }
 
-// crewSpeech shows what the roles say as they say it, each below its name, and apart from it what else happens.
+// crewSpeech shows the roles' text as it is streamed, each below the role's name, and other events apart from it.
 type crewSpeech struct {
 	*stream
 	crew    *crewTalk
 	members map[string]member
-	shown   map[int64]bool // entries whose text stands on the screen already
-	own     string         // what the person has just said; "" once it was heard
-	role    string         // whose turn is under way; "" for nobody's
+	shown   map[int64]bool // entries whose text was printed already
+	own     string         // the message that the person has just sent; "" once its entry was received
+	role    string         // the role whose turn is in progress; "" for none
 	turnID  string         // of that turn
-	headed  bool           // the name stands above what it says
-	held    string         // the beginning of what it says, while that may be a pass or a label
-	sign    time.Time      // when it was heard of last
-	silence string         // the line that stands for its silence
+	headed  bool           // the role's name was printed above its text
+	held    string         // the beginning of the text, held back while it may be a pass or a label
+	sign    time.Time      // when its last event came
+	silence string         // the line that shows how long it has been silent
 }
 
 // took is part of crewScreen.
@@ -44,7 +44,7 @@ func (s *crewSpeech) took(ctx context.Context, progress engine.CrewProgress) err
 	return nil
 }
 
-// who is a role as people see it; one that the crew does not have any more is known by its name.
+// who is a role in its form for people; a role that the crew no longer has is shown by its name.
 func (s *crewSpeech) who(role string) member {
 	if known, ok := s.members[role]; ok {
 		return known
@@ -87,7 +87,7 @@ func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) er
 	return nil
 }
 
-// say shows a piece of what a role says, held back while it may turn out to be a pass, or the role's own label.
+// say shows a fragment of a role's text, held back while it may turn out to be a pass, or the role's own label.
 func (s *crewSpeech) say(text string) {
 	s.held += text
 	if s.text.Len() == 0 && crew.MayBecomePass(s.held, s.who(s.role).name, s.role) {
@@ -110,12 +110,12 @@ func (s *crewSpeech) release() {
 	s.answerText(text)
 }
 
-// said ends an answer with its entry.
+// said finishes an answer with its entry.
 func (s *crewSpeech) said(event turn.Event) {
 	if entry := event.Entry; !s.shown[entry.Seq] {
 		s.shown[entry.Seq] = true
 		if s.text.Len() == 0 && s.held == "" {
-			s.held = entry.Content.String() // a turn that was over when it was looked at gives its answer whole
+			s.held = entry.Content.String() // the answer of a turn that ended earlier comes as a whole
 		}
 		if entry.IsPlaceholder() {
 			s.held = ""
@@ -131,14 +131,14 @@ func (s *crewSpeech) said(event turn.Event) {
 	}
 }
 
-// cut says of an answer that it is not whole, and why.
+// cut says that an answer is incomplete, and why.
 func (s *crewSpeech) cut(entry *continuo.Entry) {
 	if why := cutWords(entry); why != "" {
 		s.aside("✂ %s", why)
 	}
 }
 
-// cutWords says why an answer that did not fail is not whole; "" where it is.
+// cutWords says why an answer that did not fail is incomplete; "" if it is complete.
 func cutWords(entry *continuo.Entry) string {
 	if entry.Role != continuo.Assistant || entry.Round == nil || entry.Error != nil {
 		return ""
@@ -149,7 +149,7 @@ func cutWords(entry *continuo.Entry) string {
 	return ""
 }
 
-// finishWords says what a finish reason means where an answer is not whole; "" for any other.
+// finishWords explains a finish reason of an incomplete answer; "" for any other.
 func finishWords(reason string) string {
 	switch reason {
 	case "length":
@@ -163,7 +163,7 @@ func finishWords(reason string) string {
 // passes says that a role has nothing to add.
 func (s *crewSpeech) passes(who member) { s.aside("%s has nothing to add", who.name) }
 
-// finishSpeech ends what the role whose turn it was has said.
+// finishSpeech finishes the text of the current role.
 func (s *crewSpeech) finishSpeech() {
 	s.endLine()
 	s.silence = ""
@@ -174,7 +174,7 @@ func (s *crewSpeech) finishSpeech() {
 	s.text.Reset()
 }
 
-// head writes who speaks, once.
+// head writes the role's name, once.
 func (s *crewSpeech) head() {
 	if s.headed {
 		return
@@ -192,13 +192,13 @@ func (s *crewSpeech) headline(who member) {
 	s.print("%s", s.paint.bold(who.paint(who.name)))
 }
 
-// aside says in one line what is no speech.
+// aside writes a line that is not a role's text.
 func (s *crewSpeech) aside(format string, args ...any) {
 	s.endLine()
 	s.remark("%s", s.clip(oneLine(fmt.Sprintf(format, args...), 1000)))
 }
 
-// fault says what went wrong: whole, since a person has to mend it.
+// fault writes an error without truncation, since a person has to fix it.
 func (s *crewSpeech) fault(text string) {
 	s.endLine()
 	text = oneLine(text, 1000)
@@ -209,8 +209,8 @@ func (s *crewSpeech) fault(text string) {
 	s.print("%s", s.paint.yellow(text))
 }
 
-// askFor sees to a call that waits for a decision: nobody but a person at this terminal is asked, and calls of turns
-// that run elsewhere are left to those who are there.
+// askFor handles a call that waits for a decision: only a person at this terminal is asked, and calls of turns that run
+// in another process are left to it.
 func (s *crewSpeech) askFor(ctx context.Context, event turn.Event) error {
 	canAsk := !s.plain && s.lines != nil
 	if !canAsk && !s.crew.isOurs(ctx, event.TurnID) {
@@ -222,7 +222,7 @@ func (s *crewSpeech) askFor(ctx context.Context, event turn.Event) error {
 	return s.crew.decide(ctx, s.stream, event)
 }
 
-// entry shows what stands in the log: what was not heard live, and what is no turn's.
+// entry shows an entry of the log: an answer that was not streamed, or an entry outside of turns.
 func (s *crewSpeech) entry(entry *continuo.Entry) {
 	if event := entry.RunEvent; event != nil {
 		s.event(entry, event)
@@ -240,7 +240,7 @@ func (s *crewSpeech) entry(entry *continuo.Entry) {
 	}
 }
 
-// heard shows what a person says, unless it is what was just said here.
+// heard shows a person's message, unless it was just sent here.
 func (s *crewSpeech) heard(entry *continuo.Entry) {
 	if s.own != "" && entry.Content.String() == s.own {
 		s.own = ""
@@ -253,7 +253,7 @@ func (s *crewSpeech) heard(entry *continuo.Entry) {
 	s.speech(who, entry)
 }
 
-// whole shows an answer that was not heard live.
+// whole shows an answer that was not streamed.
 func (s *crewSpeech) whole(entry *continuo.Entry) {
 	name := entry.NodeID
 	if entry.Author != nil && entry.Author.RoleName != "" {
@@ -284,7 +284,7 @@ func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
 	s.text.Reset()
 }
 
-// event says what is recorded of the cycle.
+// event shows a recorded event of the cycle.
 func (s *crewSpeech) event(entry *continuo.Entry, event *continuo.RunEvent) {
 	switch event.Kind {
 	case continuo.RunNodeBegan:
@@ -301,7 +301,7 @@ func (s *crewSpeech) event(entry *continuo.Entry, event *continuo.RunEvent) {
 	}
 }
 
-// beat shows for how long the role whose turn it is has said nothing.
+// beat shows how long the current role has been silent.
 func (s *crewSpeech) beat(now time.Time) {
 	if s.plain || s.inLine || s.role == "" || !bool(s.paint) {
 		return
@@ -320,8 +320,8 @@ func (s *crewSpeech) beat(now time.Time) {
 	s.waiting, s.silence = true, line
 }
 
-// end says how the cycle ended, where it did so by itself; whatever else there is to say the command says. The reason
-// is whole: at its end stand the limit that was reached and why roles failed.
+// end says how the cycle ended, if it ended by itself; the command says the rest. The reason is not truncated: its end
+// contains the limit that was reached and why roles failed.
 func (s *crewSpeech) end(status *engine.CrewStatus) {
 	s.finishSpeech()
 	if status != nil && status.State == continuo.RunFinished {

@@ -49,7 +49,7 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// newsOf looks up what each role would be shown now, by its name. A role of which that cannot be told is left out.
+// newsOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
 func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*continuo.RolePlan {
 	news := map[string]*continuo.RolePlan{}
 	conversation, err := w.log.Conversation(ctx, status.ConversationID)
@@ -65,7 +65,7 @@ func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[st
 	return news
 }
 
-// printCrewStatus prints how a crew stands.
+// printCrewStatus prints the state of a crew.
 func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*continuo.RolePlan) {
 	a.print("%s  %s", a.paint.bold(status.Crew), oneLine(status.Name, 60))
 	facts := table{}
@@ -92,7 +92,7 @@ func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*contin
 	a.printRoles(status, news)
 }
 
-// cycleFact says how the newest cycle stands, and why.
+// cycleFact describes the state of the newest cycle, with its reason.
 func (a *app) cycleFact(status *engine.CrewStatus) string {
 	paint := a.paint.green
 	if status.State == continuo.RunFailed {
@@ -107,7 +107,7 @@ func (a *app) cycleFact(status *engine.CrewStatus) string {
 	return words
 }
 
-// turnFact says whose turn it is while a cycle goes on.
+// turnFact names the role whose turn it is during a cycle.
 func turnFact(status *engine.CrewStatus) string {
 	if status.Speaking != "" {
 		return displayName(status, status.Speaking) + " is speaking"
@@ -135,7 +135,7 @@ func (a *app) printRoles(status *engine.CrewStatus, news map[string]*continuo.Ro
 	}
 }
 
-// printTrouble says below the table, whole, why a role did not answer or that its answer is not whole.
+// printTrouble prints below the table, without truncation, why a role did not answer or that its answer is incomplete.
 func (a *app) printTrouble(role engine.RoleStatus) {
 	var words string
 	switch {
@@ -152,7 +152,7 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 	}
 }
 
-// newsWords says how much is new to a role: what it would be shown, and what waits behind that.
+// newsWords describes how much is unread for a role: what it would see, and what remains after that.
 func newsWords(role engine.RoleStatus, plan *continuo.RolePlan) string {
 	switch {
 	case plan == nil && role.HasNews:
@@ -165,7 +165,7 @@ func newsWords(role engine.RoleStatus, plan *continuo.RolePlan) string {
 	return number(plan.News)
 }
 
-// roleState says what a role is at.
+// roleState describes the state of a role.
 func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell {
 	words, paint := "", a.paint.dim
 	switch {
@@ -190,7 +190,7 @@ func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell 
 	return cell{words, paint}
 }
 
-// nextForCrew is the command that goes on with a crew; "" where a person has nothing to do but to say something.
+// nextForCrew is the command that resumes a crew; "" if a person has nothing to do except to send a message.
 func nextForCrew(status *engine.CrewStatus) string {
 	switch {
 	case status.IsIdle():

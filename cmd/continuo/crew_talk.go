@@ -25,7 +25,7 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 		line, err := t.next(t.lines)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
-			t.print("") // the prompt stands there
+			t.print("") // the prompt is on this line
 			return t.goodbye(ctx)
 		case err != nil:
 			return err
@@ -43,8 +43,8 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 	return t.goodbye(ctx)
 }
 
-// lookAfterRoles looks after the programs of the roles while the talk goes on, until stop. Unlike services.watch it takes up
-// nothing that other programs have left: nobody would see that here.
+// lookAfterRoles maintains the programs of the roles during the conversation, until stop. Unlike services.watch it
+// recovers no work of other programs, whose output would not be visible here.
 func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
@@ -55,7 +55,7 @@ func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 	}
 }
 
-// welcome says who is in the crew and how it stands.
+// welcome shows the crew's roles and its state.
 func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
 	names := row{}
 	for i := range found.Roles {
@@ -80,7 +80,7 @@ func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
 	return err
 }
 
-// cycleWords says how the newest cycle stands, and how it goes on.
+// cycleWords describes the state of the newest cycle, and how to resume it.
 func (t *crewTalk) cycleWords(status *engine.CrewStatus) string {
 	switch {
 	case status.State == continuo.RunRunning && status.Speaking != "":
@@ -91,7 +91,7 @@ func (t *crewTalk) cycleWords(status *engine.CrewStatus) string {
 	return fmt.Sprintf("The newest cycle is %s (%s). /resume goes on with it.", status.State, oneLine(status.Reason, 200))
 }
 
-// displayName is what people call a role.
+// displayName is a role's name for people.
 func displayName(status *engine.CrewStatus, role string) string {
 	for i := range status.Roles {
 		if status.Roles[i].Name == role {
@@ -101,7 +101,7 @@ func displayName(status *engine.CrewStatus, role string) string {
 	return oneLine(role, 64)
 }
 
-// goodbye says how to go on.
+// goodbye says how to continue later.
 func (t *crewTalk) goodbye(ctx context.Context) error {
 	status, err := t.engine.CrewStatus(context.WithoutCancel(ctx), t.session)
 	if err == nil {
@@ -110,14 +110,14 @@ func (t *crewTalk) goodbye(ctx context.Context) error {
 	return nil
 }
 
-// crewSlash is a command of a talk with a crew.
+// crewSlash is a command in a conversation with a crew.
 type crewSlash struct {
 	name, argument, help string
-	after                bool // there is nothing to do where nothing has been said yet
+	after                bool // does nothing before the first message
 	run                  func(*crewTalk, context.Context, string) error
 }
 
-// crewSlashes lists them as /help does.
+// crewSlashes lists them in the order of /help.
 func crewSlashes() []crewSlash {
 	return []crewSlash{
 		{"/status", "", "how each role stands: its cursor, what is new to it, what it has said", true, (*crewTalk).showStatus},
@@ -133,7 +133,7 @@ func crewSlashes() []crewSlash {
 	}
 }
 
-// take carries out a command or says a message.
+// take executes a command or sends a message.
 func (t *crewTalk) take(ctx context.Context, line string) error {
 	trimmed := strings.TrimSpace(line)
 	switch {
@@ -231,7 +231,7 @@ func (t *crewTalk) restore(ctx context.Context, _ string) error {
 	return nil
 }
 
-// slashLines are what can be completed: commands, or those that have a role with them.
+// slashLines are the completions: commands, or commands with a role.
 func (t *crewTalk) slashLines(arguments bool) (lines []string) {
 	if !arguments {
 		for _, command := range crewSlashes() {

@@ -18,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// crewEngine is what of an engine a crew that is followed needs.
+// crewEngine is the part of an engine that following a crew needs.
 type crewEngine interface {
 	Crew(id string) (*crew.Crew, error)
 	Say(ctx context.Context, message engine.CrewMessage) (*engine.CrewStatus, error)
@@ -32,14 +32,14 @@ type crewEngine interface {
 	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
 }
 
-// crewWatched says what of a cycle is shown.
+// crewWatched selects what of a cycle is shown.
 type crewWatched struct {
-	after   int64  // the seq behind which it is shown
-	own     string // what the person has just said, which is not shown again; "" for nothing
-	looksOn bool   // another program carries it out, if any does
+	after   int64  // the seq after which it is shown
+	own     string // the message that the person has just sent, which is not shown again; "" for none
+	looksOn bool   // another program runs it, if any does
 }
 
-// crewWatch follows one cycle until it rests.
+// crewWatch follows one cycle until the crew is idle.
 type crewWatch struct {
 	*crewTalk
 	crewWatched
@@ -49,7 +49,7 @@ type crewWatch struct {
 	stops    sync.WaitGroup
 }
 
-// watch begins or takes up a cycle and follows it. begin gets the context in which the cycle goes on.
+// watch begins or resumes a cycle and follows it. begin gets the context of the cycle.
 func (t *crewTalk) watch(ctx context.Context, what crewWatched, begin func(context.Context) (*engine.CrewStatus, error)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -74,7 +74,7 @@ type crewStep struct {
 	err      error
 }
 
-// follow shows the cycle until nothing more comes of it here.
+// follow shows the cycle until there is nothing more to show here.
 func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error {
 	followed, cancel := context.WithCancel(ctx)
 	steps, done := make(chan crewStep), make(chan struct{})
@@ -108,7 +108,7 @@ func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error
 	}
 }
 
-// read hands the steps of the cycle over until the last one.
+// read passes on the steps of the cycle until the last one.
 func (w *crewWatch) read(ctx context.Context, status *engine.CrewStatus, steps chan<- crewStep) {
 	defer close(steps)
 	run := continuo.Run{
@@ -124,8 +124,8 @@ func (w *crewWatch) read(ctx context.Context, status *engine.CrewStatus, steps c
 	}
 }
 
-// heed takes up signals: the first one stops the cycle, the second one leaves. What another process carries out is
-// left alone.
+// heed handles signals: the first one stops the cycle, the second one leaves. A cycle that another process runs is left
+// alone.
 func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
 	for {
 		select {
@@ -152,7 +152,7 @@ func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// isElsewhere reports whether another process, as far as can be told a live one, carries out the turn under way.
+// isElsewhere reports whether another process, presumably a live one, runs the current turn.
 func (w *crewWatch) isElsewhere(ctx context.Context) bool {
 	status, err := w.engine.CrewStatus(ctx, w.session)
 	if err != nil || status.TurnID == "" {
@@ -166,13 +166,14 @@ func (w *crewWatch) isElsewhere(ctx context.Context) bool {
 	return owner != "" && owner != process.Self() && !process.Ended(owner)
 }
 
-// isOurs reports whether this process carries out a turn.
+// isOurs reports whether this process runs a turn.
 func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
 	found, err := t.engine.Turn(ctx, t.conversation, turnID)
 	return err == nil && strings.HasPrefix(found.Owner, process.Self())
 }
 
-// decide asks the person whether a call may run, and tells its turn. Ctrl-C at the question stops the cycle.
+// decide asks the person whether a call may run, and reports the answer to its turn. Ctrl-C at the question stops the
+// cycle.
 func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) error {
 	call := *event.Call
 	found, err := t.engine.Turn(ctx, t.conversation, event.TurnID)
@@ -186,10 +187,10 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 	switch {
 	case answer.stop:
 		t.lines.close()
-		t.ownLines(ctx) // those before say for ever that their input has ended
+		t.ownLines(ctx) // the previous ones report the end of their input permanently
 		select {
 		case t.signals <- os.Interrupt:
-		default: // one waits already
+		default: // one is waiting already
 		}
 		return nil
 	case answer.elsewhere:
@@ -204,7 +205,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 	return err
 }
 
-// ended says how the crew stands now that nothing more comes, or why nothing more is heard of it.
+// ended describes the crew's final state, or why its events ended early.
 func (w *crewWatch) ended(ctx context.Context, failure error) error {
 	w.leave()
 	w.stops.Wait()
@@ -220,7 +221,7 @@ func (w *crewWatch) ended(ctx context.Context, failure error) error {
 	return w.outcome(status)
 }
 
-// outcome is what the command ends with.
+// outcome is the command's result.
 func (w *crewWatch) outcome(status *engine.CrewStatus) error {
 	args := crewArgs(status)
 	switch status.State {
@@ -253,7 +254,7 @@ func (e *crewStopped) Error() string {
 
 func (e *crewStopped) Is(target error) bool { return target == context.Canceled }
 
-// crewElsewhere says that a cycle goes on without this program, which only looked on.
+// crewElsewhere says that a cycle continues without this program, which only showed it.
 type crewElsewhere struct{ args string }
 
 func (e *crewElsewhere) Error() string {

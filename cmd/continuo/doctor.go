@@ -27,7 +27,7 @@ Examples:
     continuo doctor --json | jq -r '.settings[] | select(.origin != "default") | .key'`
 }
 
-// status says how a check went.
+// status is the result of a check.
 type status string
 
 const (
@@ -51,7 +51,7 @@ type settingJSON struct {
 	Doc    string `json:"doc"`
 }
 
-// diagnosis is everything that doctor found.
+// diagnosis is all findings of doctor.
 type diagnosis struct {
 	OK       bool          `json:"ok"`
 	Version  versionInfo   `json:"version"`
@@ -96,7 +96,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// settings notes where the settings come from, and each of them.
+// settings records the sources of the settings, and each setting.
 func (d *diagnosis) settings(settings *config.Config) {
 	from := "no settings file; ./continuo.yaml or ~/.config/continuo/continuo.yaml would be read"
 	if settings.File != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/store/postgres"
 )
 
-// maxClockOff is by how much the clocks of the server and of this machine may differ without a word.
+// maxClockOff is the tolerated difference between the clocks of the server and of this machine.
 const maxClockOff = 2 * time.Second
 
 // database checks the PostgreSQL database of the logs.
@@ -34,7 +34,7 @@ func (d *diagnosis) database(ctx context.Context, settings config.StoreConfig) {
 	}
 }
 
-// schema says what is in the database.
+// schema describes the contents of the database.
 func (d *diagnosis) schema(found *postgres.Facts, wanted int) {
 	if !found.Made {
 		d.add("store", good, "it has no tables yet; the first use makes them")
@@ -50,7 +50,7 @@ func (d *diagnosis) schema(found *postgres.Facts, wanted int) {
 	}
 }
 
-// service says what of the server's ways would be felt.
+// service reports properties of the server that affect its use.
 func (d *diagnosis) service(found *postgres.Facts, settings config.StoreConfig) {
 	switch {
 	case found.Standby:
@@ -74,7 +74,7 @@ func (d *diagnosis) service(found *postgres.Facts, settings config.StoreConfig) 
 	}
 }
 
-// standbys says which servers follow.
+// standbys lists the servers that replicate.
 func (d *diagnosis) standbys(found *postgres.Facts) {
 	var words []string
 	for _, standby := range found.Standbys {

@@ -2,5 +2,5 @@
 
 package main
 
-// freeDisk does not know how to ask this system.
+// freeDisk returns false: this system is not asked.
 func freeDisk(string) (free int64, known bool) { return 0, false }

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/model/anthropic"
 )
 
-// models checks what is configured, and with online whether it answers.
+// models checks the configuration, and with online whether the models' servers answer.
 func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []string, online bool) {
 	for _, name := range settings.ModelNames() {
 		m, err := settings.Model(name)
@@ -50,13 +50,13 @@ func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []s
 	}
 }
 
-// anthropicBlocks is the provider that imports of Anthropic's form keep its own blocks for.
+// anthropicBlocks is the provider for which imports of Anthropic's format keep its own blocks.
 const anthropicBlocks = "anthropic"
 
 // askTimeout is how long a model's server may take to list its models.
 const askTimeout = 15 * time.Second
 
-// askModel asks a model's server for its list of models, which costs nothing.
+// askModel requests the list of models from a model's server, which costs nothing.
 func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelConfig, key string) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelCon
 	for header, value := range m.Headers {
 		request.Header.Set(header, value)
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a key goes nowhere else
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a key is not sent anywhere else
 	begin := time.Now()
 	response, err := client.Do(request)
 	if err != nil {

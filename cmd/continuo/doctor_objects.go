@@ -18,7 +18,7 @@ import (
 // objectsTimeout bounds the check of the objects.
 const objectsTimeout = 30 * time.Second
 
-// objects checks where the objects are: that one can be written, read and removed.
+// objects checks the object store: that an object can be written, read and removed.
 func (d *diagnosis) objects(ctx context.Context, settings *config.Config) {
 	location := settings.Objects.Location
 	scheme, rest, isURL := strings.Cut(location, "://")

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/prompt"
 )
 
-// prompts says where each of the prompts comes from, and which files of the folder look like one and are not read.
+// prompts shows the source of each prompt, and which files of the folder look like one and are not read.
 func (d *diagnosis) prompts(settings *config.Config) {
 	dir := settings.Prompts.Dir
 	info, err := os.Stat(dir)
@@ -48,7 +48,8 @@ func (d *diagnosis) prompts(settings *config.Config) {
 	d.unreadPrompts(dir, names)
 }
 
-// unreadPrompts warns of files whose names are almost those of prompts, or begin as theirs do. Others may be anything.
+// unreadPrompts warns about files with names similar to those of prompts, or with the same beginning. Other files are
+// ignored.
 func (d *diagnosis) unreadPrompts(dir string, names []string) {
 	if dir == "" {
 		return

@@ -12,13 +12,13 @@ import (
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
-// lowDisk is how little free disk is worth a warning, noDisk how little is a fault, in bytes.
+// lowDisk is the free disk space that causes a warning, noDisk the one that is a fault, in bytes.
 const (
 	lowDisk = 500_000_000
 	noDisk  = 10_000_000
 )
 
-// store checks where the logs are.
+// store checks the store of the logs.
 func (d *diagnosis) store(ctx context.Context, settings config.StoreConfig) {
 	if settings.URL != "" {
 		d.database(ctx, settings)
@@ -27,8 +27,8 @@ func (d *diagnosis) store(ctx context.Context, settings config.StoreConfig) {
 	}
 }
 
-// file checks the file of the logs. It looks at the file before the store is opened: SQLite's locks do
-// not bear both in one process.
+// file checks the file of the logs. It does so before the store is opened: SQLite's locks do not allow both in one
+// process.
 func (d *diagnosis) file(ctx context.Context, settings config.StoreConfig) {
 	path := settings.Path
 	folder := filepath.Dir(path)
@@ -75,7 +75,7 @@ func use(ctx context.Context, settings config.StoreConfig) error {
 	return opened.Close()
 }
 
-// folder checks whether a file can be made in a folder that may not be there yet.
+// folder checks whether a file can be made in a folder that may not exist yet.
 func (d *diagnosis) folder(name, folder string) {
 	for {
 		info, err := os.Stat(folder)

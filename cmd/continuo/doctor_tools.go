@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/telegram"
 )
 
-// tools checks what may run, the folder of the files, and whether the MCP servers can be started.
+// tools checks the policy, the folder of the files, and whether the MCP servers can be started.
 func (d *diagnosis) tools(settings *config.Config) {
 	known, err := builtIn(settings, nil)
 	if err == nil {
@@ -36,7 +36,7 @@ func (d *diagnosis) tools(settings *config.Config) {
 func (d *diagnosis) agents(settings *config.Config) {
 	known, err := builtIn(settings, nil)
 	if err != nil {
-		return // it has been told
+		return // reported already
 	}
 	if _, err := agentsOf(settings, known); err != nil {
 		d.add("agent", bad, "%s", err)
@@ -46,7 +46,7 @@ func (d *diagnosis) agents(settings *config.Config) {
 	}
 }
 
-// workflows lists the workflows and what is wrong with those that cannot be used.
+// workflows lists the workflows and the errors of invalid ones.
 func (d *diagnosis) workflows(settings *config.Config) {
 	found, err := newWorkflowFolder(settings).Workflows()
 	for _, one := range found {
@@ -59,7 +59,7 @@ func (d *diagnosis) workflows(settings *config.Config) {
 	}
 }
 
-// crews lists the crews, what is wrong with those that cannot be used, and what their roles lack.
+// crews lists the crews, the errors of invalid ones, and what their roles lack.
 func (d *diagnosis) crews(ctx context.Context, settings *config.Config, env []string, online bool) {
 	found, err := newCrewFolder(settings).Crews()
 	for _, one := range found {

@@ -13,14 +13,14 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// exitRule maps a kind of error to the code that the program ends with.
+// exitRule maps a kind of error to the program's exit code.
 type exitRule struct {
 	code    int
 	meaning string
 	of      func(error) bool // nil for code 0
 }
 
-// exitTable is the one place that knows the codes; the first rule that matches an error counts.
+// exitTable is the only definition of the exit codes; the first rule that matches an error applies.
 func exitTable() []exitRule {
 	return []exitRule{
 		{code: 0, meaning: "done"},
@@ -38,7 +38,7 @@ func exitTable() []exitRule {
 	}
 }
 
-// exitCode is the code that an error ends the program with.
+// exitCode is the exit code for an error.
 func exitCode(err error) int {
 	if err == nil {
 		return 0
@@ -51,7 +51,7 @@ func exitCode(err error) int {
 	return 1
 }
 
-// exitHelp is the table as the help shows it.
+// exitHelp is the table in the form of the help.
 func exitHelp() string {
 	var text strings.Builder
 	rules := exitTable()
@@ -73,7 +73,7 @@ func is(targets ...error) func(error) bool {
 	}
 }
 
-// isOf reports whether an error is of one of the classes of the table that all adapters use.
+// isOf reports whether an error is of one of the error classes that all adapters use.
 func isOf(classes ...engine.ErrorClass) func(error) bool {
 	return func(err error) bool {
 		kind, ok := engine.KindOf(err)
@@ -81,7 +81,7 @@ func isOf(classes ...engine.ErrorClass) func(error) bool {
 	}
 }
 
-// overflows reports whether something did not fit, as it was found here or as the model's provider said.
+// overflows reports whether something did not fit, as detected here or by the model's provider.
 func overflows(err error) bool {
 	var failed *turnFailed
 	return as[*continuo.OverflowError](err) || errors.As(err, &failed) && failed.reason == continuo.ReasonContextOverflow
@@ -92,7 +92,7 @@ func as[T error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// usageError says that the program was called in a way that cannot work.
+// usageError is an invalid use of the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -100,10 +100,10 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// errSilent ends the program with code 1 when everything has been said already.
+// errSilent ends the program with code 1 if the error was reported already.
 var errSilent = errors.New("failed")
 
-// report writes an error for a person: each line of it after the program's name.
+// report writes an error for a person, each line after the program's name.
 func report(c *console, err error) {
 	if err == nil || errors.Is(err, errSilent) || as[*saidError](err) {
 		return

@@ -93,8 +93,8 @@ func (e *exportCommand) write(ctx context.Context, w *services, out io.Writer, c
 	return nil
 }
 
-// writeFile makes a file that is there whole or not at all, and returns its size in bytes. Unless force
-// is set, a file that is there already is an error and stays as it is.
+// writeFile writes a file atomically, and returns its size in bytes. Unless force is set, an existing file is an error
+// and stays unchanged.
 func writeFile(path string, force bool, write func(io.Writer) error) (size int64, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -110,7 +110,7 @@ func writeFile(path string, force bool, write func(io.Writer) error) (size int64
 	if err != nil {
 		return 0, fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(temporary.Name()) // there is nothing to remove once it has its name
+	defer os.Remove(temporary.Name()) // nothing to remove after a rename
 	size, err = fill(temporary, strings.HasSuffix(path, ".gz"), write)
 	if err == nil {
 		err = place(temporary.Name(), path, force)
@@ -121,7 +121,7 @@ func writeFile(path string, force bool, write func(io.Writer) error) (size int64
 	return size, nil
 }
 
-// fill writes a file, packed or not, waits for the disk, and closes it.
+// fill writes a file, compressed or not, syncs it, and closes it.
 func fill(file *os.File, pack bool, write func(io.Writer) error) (size int64, err error) {
 	var out io.Writer = file
 	finish := func() error { return nil }
@@ -142,8 +142,8 @@ func fill(file *os.File, pack bool, write func(io.Writer) error) (size int64, er
 	return size, errors.Join(err, file.Close())
 }
 
-// place gives a finished file its name. A link fails when the name is taken, so that a file that came
-// meanwhile is not lost; file systems without links get a rename.
+// place gives a finished file its name. A link fails if the name exists, so that a file that was created in the
+// meantime is not lost; file systems without links get a rename.
 func place(from, to string, force bool) error {
 	if !force {
 		switch err := os.Link(from, to); {

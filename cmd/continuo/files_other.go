@@ -2,5 +2,5 @@
 
 package main
 
-// maxOpenFiles is how many files and connections the system lets this program have open; 0 for no known limit.
+// maxOpenFiles is the system's limit of open files and connections for this program; 0 if unknown.
 func maxOpenFiles() int { return 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// maxOpenFiles is how many files and connections the system lets this program have open; 0 for no known limit.
+// maxOpenFiles is the system's limit of open files and connections for this program; 0 if unknown.
 func maxOpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || uint64(limit.Cur) > math.MaxInt32 {

@@ -82,7 +82,7 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// check refuses keys and users that cannot be.
+// check refuses invalid keys and users.
 func (i *importCommand) check() error {
 	if i.Key != "" {
 		if err := engine.CheckKey(i.Key); err != nil {
@@ -95,8 +95,8 @@ func (i *importCommand) check() error {
 	return nil
 }
 
-// named gives documents the key and the user that the command names, and those without an id a key that is made of their
-// file and their place in it. Standard input has no name: what comes from there without an id is new each time.
+// named gives documents the key and the user that the command names, and those without an id a key from their file and
+// their position in it. Standard input has no name: documents from there without an id are new each time.
 func (i *importCommand) named(add addFunc) addFunc {
 	return func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
 		conversation := &document.Conversation
@@ -118,7 +118,7 @@ func (i *importCommand) named(add addFunc) addFunc {
 	}
 }
 
-// adder returns what to do with each document: add it, or for a dry run only look whether it is there.
+// adder returns the function for each document: it adds the document, or for a dry run only looks whether it exists.
 func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeStore func(), err error) {
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -126,7 +126,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 	}
 	if i.DryRun && settings.Store.URL == "" {
 		if _, err := os.Stat(settings.Store.Path); errors.Is(err, fs.ErrNotExist) {
-			return lookUp(nil), func() {}, nil // a dry run makes no store
+			return lookUp(nil), func() {}, nil // a dry run creates no store
 		}
 	}
 	w, err := a.wireWith(ctx, settings, buildOptions{})
@@ -144,7 +144,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 
 type addFunc func(context.Context, interchange.Document) (engine.Imported, error)
 
-// lookUp tells what adding would do; w is nil when there is no store.
+// lookUp returns a function that reports what adding would do; w is nil if there is no store.
 func lookUp(w *services) addFunc {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -176,11 +176,11 @@ func lookUp(w *services) addFunc {
 // importSource is one argument: a file, a folder or standard input.
 type importSource struct {
 	name string
-	size int64 // in bytes, 0 when it is not known
+	size int64 // in bytes, 0 if unknown
 	read func(wrap func(io.Reader) io.Reader) iter.Seq2[interchange.Document, error]
 }
 
-// sources looks at every argument before anything is read.
+// sources inspects every argument before anything is read.
 func (i *importCommand) sources(a *app) ([]importSource, error) {
 	options := interchange.Options{}
 	if i.Format != nil {
@@ -200,7 +200,7 @@ func (i *importCommand) sources(a *app) ([]importSource, error) {
 			return nil, fmt.Errorf("import %s: %w: there is no such file", name, continuo.ErrNotFound)
 		case err != nil:
 			return nil, fmt.Errorf("import: %w", err)
-		case filepath.Base(name) == "index.json": // the store of the unified log's predecessor, whose folder it is in
+		case filepath.Base(name) == "index.json": // the store of the unified log's predecessor: the file's folder
 			found, err := folderSources(filepath.Dir(name), options)
 			if err != nil {
 				return nil, err
@@ -237,8 +237,8 @@ func fileSource(name string, size int64, options interchange.Options) importSour
 	}}
 }
 
-// folderSources lists the files of a folder one by one, so that each is reported; a folder that is the
-// store of the unified log's predecessor, or has no such files, is left to interchange as a whole.
+// folderSources lists the files of a folder one by one, so that each is reported; a folder that is the store of the
+// unified log's predecessor, or has no such files, is passed to interchange as a whole.
 func folderSources(folder string, options interchange.Options) ([]importSource, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -264,7 +264,7 @@ func folderSources(folder string, options interchange.Options) ([]importSource, 
 	return []importSource{{name: folder, read: whole}}, nil
 }
 
-// unnamed takes the file's name from documents: standard input has none.
+// unnamed removes the file's name from documents: standard input has none.
 func unnamed(documents iter.Seq2[interchange.Document, error]) iter.Seq2[interchange.Document, error] {
 	return func(yield func(interchange.Document, error) bool) {
 		for document, err := range documents {

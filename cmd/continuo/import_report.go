@@ -12,12 +12,12 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// fileReport says what an import did with one file.
+// fileReport is the result of importing one file.
 type fileReport struct {
 	File     string       `json:"file"`
 	New      int          `json:"new"`
 	Existing int          `json:"existing"`
-	Extended int          `json:"extended"` // of the existing, those whose source had more
+	Extended int          `json:"extended"` // existing ones whose source had more
 	Messages int          `json:"messages"` // of the new conversations
 	Repairs  []repairLine `json:"repairs"`  // of the new conversations
 	Errors   []errorLine  `json:"errors"`
@@ -25,14 +25,14 @@ type fileReport struct {
 	Titles   []titleLine  `json:"titles,omitempty"` // of existing ones that keep a title which is not the source's
 }
 
-// keyLine is a conversation whose key is not what its source calls it.
+// keyLine is a conversation whose key differs from its name in the source.
 type keyLine struct {
 	Source   string `json:"source"`
 	SourceID string `json:"source_id"`
 	Key      string `json:"key"`
 }
 
-// titleLine is a conversation whose title is not that of its source.
+// titleLine is a conversation whose title differs from that of its source.
 type titleLine struct {
 	Source      string `json:"source"`
 	Title       string `json:"title"`
@@ -43,7 +43,7 @@ func newFileReport(name string, results []*imported) fileReport {
 	report := fileReport{File: name, Repairs: []repairLine{}, Errors: []errorLine{}}
 	for _, one := range results {
 		switch {
-		case is(errNotDone, context.Canceled, continuo.ErrFull, continuo.ErrReadOnly, continuo.ErrClosed)(one.err): // told once, by the whole import
+		case is(errNotDone, context.Canceled, continuo.ErrFull, continuo.ErrReadOnly, continuo.ErrClosed)(one.err): // reported once, by the whole import
 		case one.err != nil:
 			report.Errors = append(report.Errors, errorLine{Source: one.source, Error: one.err.Error()})
 		case one.result.Existed:
@@ -91,7 +91,7 @@ type importReport struct {
 	Files  []fileReport `json:"files"`
 }
 
-// total sums the files up.
+// total adds up the files.
 func (r *importReport) total() fileReport {
 	total := fileReport{File: "all"}
 	for _, file := range r.Files {
@@ -113,7 +113,7 @@ func (r *importReport) broken() int {
 	return len(total.Errors)
 }
 
-// write prints the report, and the errors to the side channel.
+// write prints the report, and the errors to standard error.
 func (r *importReport) write(a *app, command *importCommand) error {
 	total := r.total()
 	r.errors(a)
@@ -141,10 +141,10 @@ func (r *importReport) write(a *app, command *importCommand) error {
 	return nil
 }
 
-// shownErrors is how many errors of one file are shown: a file of another kind has one in each line.
+// shownErrors is how many errors of one file are shown: a file of another format has one in each line.
 const shownErrors = 10
 
-// errors prints the first errors of each file to the side channel.
+// errors prints the first errors of each file to standard error.
 func (r *importReport) errors(a *app) {
 	for _, file := range r.Files {
 		for _, broken := range file.Errors[:min(len(file.Errors), shownErrors)] {

@@ -12,20 +12,20 @@ import (
 	"github.com/continuo-log/continuo/interchange"
 )
 
-// importRun adds documents, several at once so that they share commits.
+// importRun adds documents, several concurrently so that they share commits.
 type importRun struct {
 	add      addFunc
 	progress *progress
-	stop     context.CancelCauseFunc // for what makes all further work pointless
+	stop     context.CancelCauseFunc // called when all further work is pointless
 }
 
-// importWorkers is how many documents are added at the same time; reading goes on meanwhile.
+// importWorkers is how many documents are added concurrently; reading continues in the meantime.
 const importWorkers = 8
 
-// importReaders is how many files are read at the same time: reading is most of the work.
+// importReaders is how many files are read concurrently: reading is most of the work.
 const importReaders = 4
 
-// all imports every source and returns the report on each that was begun, in their order.
+// all imports every source and returns the reports of those that were begun, in order.
 func (r *importRun) all(ctx context.Context, sources []importSource) []fileReport {
 	reports := make([]fileReport, len(sources))
 	slots := make(chan struct{}, min(importReaders, runtime.GOMAXPROCS(0)))
@@ -49,7 +49,7 @@ func (r *importRun) all(ctx context.Context, sources []importSource) []fileRepor
 // errNotDone marks a document that was read when the import had to stop.
 var errNotDone = errors.New("not done")
 
-// imported is what became of one document.
+// imported is the result for one document.
 type imported struct {
 	result engine.Imported
 	source string
@@ -86,7 +86,7 @@ func (r *importRun) file(ctx context.Context, source importSource) fileReport {
 	return newFileReport(source.name, results)
 }
 
-// repairLine is one repair with the conversation that it was made in.
+// repairLine is one repair with its conversation.
 type repairLine struct {
 	Source string `json:"source"`
 	Title  string `json:"title,omitempty"`

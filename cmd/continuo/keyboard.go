@@ -9,22 +9,22 @@ import (
 	"golang.org/x/term"
 )
 
-// keyboard stands between a terminal and what reads lines from it, and knows of each line whether it was begun before a
-// question was shown: what is typed ahead is no answer. A Read gives one line at most, so that a line editor holds
-// nothing of the next one, and never waits with the lock held. One goroutine reads at a time; any may call mark.
+// keyboard reads from a terminal for a line reader, and knows for each line whether it was begun before a question was
+// shown: text that was typed ahead is no answer. A Read returns at most one line, so that a line editor buffers nothing
+// of the next one, and never waits with the lock held. One goroutine reads at a time; any may call mark.
 //
 // Times are counted in questions: a line's time is how many had been shown when its first byte was read.
 type keyboard struct {
 	in       io.Reader
-	terminal *os.File // in, where it is a terminal; else nil: bytes then have the time at which they arrive here
+	terminal *os.File // in, if it is a terminal; else nil: bytes then have the time at which they are read here
 
 	mu        sync.Mutex
 	questions int
-	rest      []byte // read, and not given yet
+	rest      []byte // read, and not returned yet
 	restTime  int
-	given     int  // time of the bytes that were given last
-	begun     int  // time of the line that is being given
-	inLine    bool // a part of it has been given
+	given     int  // time of the bytes that were returned last
+	begun     int  // time of the current line
+	inLine    bool // a part of it has been returned
 }
 
 func newKeyboard(in io.Reader) *keyboard {
@@ -35,7 +35,7 @@ func newKeyboard(in io.Reader) *keyboard {
 	return k
 }
 
-// endsLine are the keys that a line editor may end its line at: Enter, Ctrl-C, Ctrl-D.
+// endsLine are the keys at which a line editor may end its line: Enter, Ctrl-C, Ctrl-D.
 const endsLine = "\r\n\x03\x04"
 
 // Read is part of io.Reader.
@@ -61,7 +61,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// gave notes the time of what is given.
+// gave records the time of the returned bytes.
 func (k *keyboard) gave(time int) {
 	k.given = time
 	if !k.inLine {
@@ -69,7 +69,7 @@ func (k *keyboard) gave(time int) {
 	}
 }
 
-// fill waits for something to be typed, without the lock. It may find that mark has taken it.
+// fill waits for input, without the lock. mark may have taken the input already.
 func (k *keyboard) fill() error {
 	k.mu.Unlock()
 	if k.terminal != nil && waitForInput(k.terminal) {
@@ -87,7 +87,7 @@ func (k *keyboard) fill() error {
 
 const readAtOnce = 4 << 10
 
-// pull takes what the terminal has, which must be something unless reading it fails.
+// pull reads the terminal's input, at least one byte unless reading fails.
 func (k *keyboard) pull() error {
 	text := make([]byte, readAtOnce)
 	n, err := k.terminal.Read(text)
@@ -102,9 +102,9 @@ func (k *keyboard) took(text []byte, err error) error {
 	return nil
 }
 
-// mark notes that a question has been shown, and gives the time that a line must have to answer it. Everything that was
-// typed by then is read, also a line that the terminal still holds back because Enter was not pressed yet: it is in raw
-// mode for that moment.
+// mark records that a question was shown, and returns the time that a line must have to answer it. It reads everything
+// that was typed before, also a line that the terminal still buffers because Enter was not pressed: for that moment the
+// terminal is in raw mode.
 func (k *keyboard) mark() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,32 +113,32 @@ func (k *keyboard) mark() int {
 		before, err := term.MakeRaw(file)
 		for len(k.rest) < maxLine && hasInput(k.terminal) {
 			if k.pull() != nil {
-				break // the next Read says why
+				break // the next Read returns the error
 			}
 		}
 		if err == nil {
-			_ = term.Restore(file, before) // nothing could be done about it
+			_ = term.Restore(file, before) // an error could not be handled
 		}
 	}
 	k.questions++
 	return k.questions
 }
 
-// nextLine says that what is given now begins a line.
+// nextLine says that the next byte begins a line.
 func (k *keyboard) nextLine() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.inLine = false
 }
 
-// beginAgain says that all of the line so far has been deleted, and that the key that was given last begins it.
+// beginAgain says that the whole line so far has been deleted, and that the last key begins it again.
 func (k *keyboard) beginAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begun = k.given
 }
 
-// times are those of the line that was given: of its first byte and of its last.
+// times are those of the last line: of its first byte and of its last.
 func (k *keyboard) times() (begun, ended int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -4,8 +4,7 @@ package main
 
 import "os"
 
-// Whether something can be read from a terminal cannot be asked on this system: lines have the time at which they
-// are read.
+// This system cannot report whether a terminal has input: lines have the time at which they are read.
 
 func waitForInput(*os.File) bool { return false }
 

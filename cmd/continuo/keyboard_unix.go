@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waitForInput waits until something can be read from a terminal; false where the only way to find out is to read: in
-// the background, where reading fails or suspends the program. It looks again each second, since a shell may put the
-// program there meanwhile.
+// waitForInput waits until a terminal has input; false where only a read can tell: in the background, where reading
+// fails or suspends the program. It checks again each second, since a shell may move the program to the background in
+// the meantime.
 func waitForInput(terminal *os.File) bool {
 	for inForeground(terminal) {
 		ready, err := selectInput(terminal, unix.Timeval{Sec: 1})
@@ -22,13 +22,13 @@ func waitForInput(terminal *os.File) bool {
 	return false
 }
 
-// hasInput reports whether something can be read from a terminal now, its end included.
+// hasInput reports whether a terminal has input now, its end included.
 func hasInput(terminal *os.File) bool {
 	ready, err := selectInput(terminal, unix.Timeval{})
 	return ready && err == nil
 }
 
-// selectInput waits for so long. It uses select because poll does not work for terminals on macOS.
+// selectInput waits for at most the given time. It uses select because poll does not work for terminals on macOS.
 func selectInput(terminal *os.File, wait unix.Timeval) (ready bool, err error) {
 	var files unix.FdSet
 	file := int(terminal.Fd())
@@ -40,8 +40,8 @@ func selectInput(terminal *os.File, wait unix.Timeval) (ready bool, err error) {
 	return n > 0, err
 }
 
-// inForeground reports whether the program may read a terminal: nobody else does where it is not the one that shells
-// hand on.
+// inForeground reports whether the program may read a terminal. A terminal that is not its controlling one has no other
+// reader.
 func inForeground(terminal *os.File) bool {
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()

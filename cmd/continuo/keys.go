@@ -36,7 +36,7 @@ Examples:
     curl -s localhost:8787/chat -H "Authorization: Bearer $(cat ~/continuo.key)" -d '{"message": "Hello"}'`
 }
 
-// maxKeyName bounds what a key is called, in Unicode characters.
+// maxKeyName bounds a key's name, in Unicode characters.
 const maxKeyName = 100
 
 // Run makes the key.
@@ -77,7 +77,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// needProject makes the project of the settings if it is new, and says so. The default one is always there.
+// needProject makes the project of the settings if it is new, and says so. The default one always exists.
 func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 	id := w.settings.Project
 	if err := continuo.CheckProject(id); err != nil || id == continuo.DefaultProject {
@@ -93,7 +93,7 @@ func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 	return true, nil
 }
 
-// explainKey says beside a new key what it is.
+// explainKey prints an explanation beside a new key.
 func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
 	project := "project " + key.ProjectID
 	if newProject {
@@ -111,13 +111,13 @@ func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
 	}
 }
 
-// shownKey is a key as JSON output has it.
+// shownKey is a key in JSON output.
 type shownKey struct {
 	continuo.APIKey
 	State string `json:"state"`
 }
 
-// stateOf says whether a key can be used.
+// stateOf describes whether a key is valid.
 func stateOf(key *continuo.APIKey) string {
 	switch {
 	case !key.RevokedAt.IsZero():
@@ -203,7 +203,7 @@ Examples:
     continuo keys list --project acme --json | jq -r '.data[].id' | xargs continuo keys revoke`
 }
 
-// Run ends the keys, if all of them are there.
+// Run revokes the keys, if all of them exist.
 func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
@@ -236,7 +236,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 	return w.warnWithoutKeys(ctx, a)
 }
 
-// warnWithoutKeys says when nobody has a key any more.
+// warnWithoutKeys warns if no valid key is left.
 func (w *services) warnWithoutKeys(ctx context.Context, a *app) error {
 	usable, err := w.usableKeys(ctx)
 	if err == nil && usable[""] == 0 {
@@ -245,7 +245,7 @@ func (w *services) warnWithoutKeys(ctx context.Context, a *app) error {
 	return err
 }
 
-// usableKeys counts keys that can be used, by project and, under "", all.
+// usableKeys counts valid keys, by project and, under "", all.
 func (w *services) usableKeys(ctx context.Context) (map[string]int, error) {
 	keys, err := w.store.Keys(ctx, "")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Continuo from the command line. This is the only package that knows every other one: it reads the
-// settings, puts store, log, models and engine together, and gives each command a file of its own.
+// Continuo from the command line. This is the only package that imports all others: it reads the settings, builds
+// store, log, models and engine, and has a file for each command.
 //
-// Results go to standard output, notes and progress to standard error, so that output can be piped.
-// exit.go has the one table of exit codes.
+// Results go to standard output, notes and progress to standard error, so that output can be piped. exit.go has the one
+// table of exit codes.
 package main
 
 import (

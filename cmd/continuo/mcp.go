@@ -54,11 +54,11 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	w.engine.Drain()
 	_ = w.engine.Close(ending) // never fails; what still runs at the end of patience is interrupted
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
-		return nil // the client has hung up, or a signal came
+		return nil // the client has closed the pipe, or a signal came
 	}
 	return err
 }
 
-// hangUpPatience is how long agents at work have when the client has hung up: clients that close the pipe send a
-// signal about two seconds later, and kill soon after.
+// hangUpPatience is how long running agents have after the client has closed the pipe: clients then send a signal about
+// two seconds later, and kill soon after.
 const hangUpPatience = time.Second

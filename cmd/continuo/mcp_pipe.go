@@ -16,17 +16,17 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// mcpPipe is a client's end of an MCP session over pipes. The SDK ends the session where a line is no message, and drops
-// what is under way when the input ends. So lines that are no message are answered here, with an error, and passed over;
-// and a client that closes its end right behind a request still gets the answer: the end is held back until all requests
-// are answered, or for patience. Batches are refused: the protocol has had none since 2025-06-18.
+// mcpPipe is a client's end of an MCP session over pipes. The SDK ends the session at a line that is no message, and
+// drops requests in progress when the input ends. So lines that are no message are answered here, with an error, and
+// skipped; and a client that closes its end right after a request still gets the answer: the end is held back until all
+// requests are answered, or for patience. Batches are refused: the protocol has had none since 2025-06-18.
 type mcpPipe struct {
 	in       *bufio.Reader
-	longest  int // bytes of a line
+	longest  int // longest line, in bytes
 	patience time.Duration
-	message  []byte // what is still to be read of a message that came
+	message  []byte // the unread rest of a message
 
-	writing sync.Mutex // of out: a line is written whole
+	writing sync.Mutex // of out: a line is written as a whole
 	out     io.Writer
 
 	mu       sync.Mutex
@@ -58,10 +58,11 @@ func (p *mcpPipe) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// errLongLine says that a line is longer than those that are read.
+// errLongLine says that a line exceeds the limit.
 var errLongLine = errors.New("the line is too long")
 
-// readLine reads a line to its end, without white space around it; one that the input ends with, together with the error.
+// readLine reads a whole line, without surrounding white space; the last one, if it has no line end, together with the
+// error.
 func (p *mcpPipe) readLine() ([]byte, error) {
 	var line []byte
 	tooLong := false
@@ -80,7 +81,7 @@ func (p *mcpPipe) readLine() ([]byte, error) {
 	}
 }
 
-// check returns a message with its line end; nil, and the client has its answer, where the line is none.
+// check returns a message with its line end; for a line that is no message it answers the client and returns nil.
 func (p *mcpPipe) check(line []byte) ([]byte, error) {
 	switch {
 	case !json.Valid(line):
@@ -102,14 +103,14 @@ func (p *mcpPipe) check(line []byte) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// refuse answers what is no message, under the id that it has, if any.
+// refuse answers a line that is no message, under its id, if any.
 func (p *mcpPipe) refuse(object []byte, code int64, message string) error {
 	var said struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   jsonrpc.Error   `json:"error"`
 	}
-	_ = json.Unmarshal(object, &said) // what cannot be read has no id
+	_ = json.Unmarshal(object, &said) // a line that cannot be parsed has no id
 	if isID := len(said.ID) > 0 && strings.ContainsRune(`"-0123456789`, rune(said.ID[0])); !isID {
 		said.ID = json.RawMessage("null")
 	}
@@ -120,7 +121,7 @@ func (p *mcpPipe) refuse(object []byte, code int64, message string) error {
 	return err
 }
 
-// Write is part of io.Writer. The SDK writes each message at once.
+// Write is part of io.Writer. The SDK writes each message with one call.
 func (p *mcpPipe) Write(from []byte) (int, error) {
 	p.writing.Lock()
 	n, err := p.out.Write(from)
@@ -140,7 +141,7 @@ func (p *mcpPipe) Write(from []byte) (int, error) {
 // Close leaves the program's own pipes open.
 func (*mcpPipe) Close() error { return nil }
 
-// await returns when all requests are answered, or when patience is over.
+// await returns when all requests are answered, or after patience.
 func (p *mcpPipe) await() {
 	timer := time.NewTimer(p.patience)
 	defer timer.Stop()

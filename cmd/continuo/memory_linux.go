@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// availableMemory is how many bytes this program may use: the least of the machine's memory, the limits of its
-// control group and its address space, and GOMEMLIMIT. 0 for unknown.
+// availableMemory is how many bytes this program may use: the least of the machine's memory, the limits of its control
+// group and its address space, and GOMEMLIMIT. 0 if unknown.
 func availableMemory() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if info, err := os.ReadFile("/proc/meminfo"); err == nil {

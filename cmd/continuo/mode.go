@@ -54,7 +54,7 @@ func (m *modeCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// change is what the command asks for.
+// change is the change that the command requests.
 func (m *modeCommand) change(settings *config.Config) (change continuo.ConversationChange, err error) {
 	if m.Mode != nil {
 		change.ActiveMode = (*continuo.Mode)(m.Mode)
@@ -76,7 +76,7 @@ func (m *modeCommand) change(settings *config.Config) (change continuo.Conversat
 	return change, checkAgent(settings, *m.Agent)
 }
 
-// modeOf is a conversation's mode, with who answers in it.
+// modeOf formats a conversation's mode, with the agent that answers in it.
 func modeOf(conversation continuo.Conversation) string {
 	if conversation.ActiveAgent == "" || conversation.ActiveMode == continuo.ModeChat {
 		return string(conversation.ActiveMode)

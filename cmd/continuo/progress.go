@@ -9,15 +9,15 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progress is a bar over the bytes of all sources. Where nobody sees it, it does nothing.
+// progress is a bar over the bytes of all sources. If standard error is no terminal, it does nothing.
 type progress struct {
-	bars *mpb.Progress // nil where nobody sees it
+	bars *mpb.Progress // nil if standard error is no terminal
 	bar  *mpb.Bar
 	mu   sync.Mutex
-	read map[string]int64 // bytes per source, of what was told to the bar
+	read map[string]int64 // bytes per source, as reported to the bar
 }
 
-// newProgress shows a bar when standard error is a terminal and the size of the work is known.
+// newProgress shows a bar if standard error is a terminal and the size of the work is known.
 func newProgress(c *console, sources []importSource) *progress {
 	var total int64
 	for _, source := range sources {
@@ -42,7 +42,7 @@ func newProgress(c *console, sources []importSource) *progress {
 	return p
 }
 
-// reader counts what is read of a source.
+// reader counts the bytes that are read of a source.
 func (p *progress) reader(source importSource, in io.Reader) io.Reader {
 	if p.bars == nil || source.size == 0 {
 		return in
@@ -69,7 +69,7 @@ func (p *progress) advance(name string, n int64) {
 	p.bar.IncrInt64(n)
 }
 
-// done tells the bar that a source is over, even when not all of it was read.
+// done completes a source in the bar, even if not all of it was read.
 func (p *progress) done(source importSource) {
 	if p.bars == nil {
 		return
@@ -80,7 +80,7 @@ func (p *progress) done(source importSource) {
 	p.advance(source.name, left)
 }
 
-// close takes the bar away.
+// close removes the bar.
 func (p *progress) close() {
 	if p.bars == nil {
 		return

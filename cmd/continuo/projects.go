@@ -27,11 +27,11 @@ Examples:
     continuo --project acme conversations list`
 }
 
-// listedProject is a project with what else is shown of it.
+// listedProject is a project in the list.
 type listedProject struct {
 	ID        string    `json:"id"`
-	CreatedAt time.Time `json:"created_at,omitzero"` // zero: always there
-	Keys      int       `json:"keys"`                // that can be used
+	CreatedAt time.Time `json:"created_at,omitzero"` // zero: always exists
+	Keys      int       `json:"keys"`                // valid ones
 }
 
 // Run prints the list.

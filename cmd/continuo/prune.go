@@ -31,11 +31,11 @@ Examples:
     continuo conversations prune --older-than 365d --delete --yes`
 }
 
-// pruning is what came of it.
+// pruning is the result.
 type pruning struct {
 	Found   int64 `json:"found"`
 	Done    int64 `json:"done"`
-	Skipped int64 `json:"skipped"` // changed meanwhile, or a turn ran
+	Skipped int64 `json:"skipped"` // changed in the meantime, or a turn ran
 }
 
 // prune is a run of the command.
@@ -43,7 +43,7 @@ type prune struct {
 	*pruneCommand
 	app    *app
 	w      *services
-	before time.Time // what changed last before this
+	before time.Time // conversations last changed before this
 }
 
 // Run lists, or asks and prunes.
@@ -150,7 +150,7 @@ func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned b
 	return err == nil, err
 }
 
-// each visits what is to be pruned, of every kind.
+// each visits the conversations to prune, of every kind.
 func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) error) error {
 	for _, kind := range []continuo.Kind{continuo.KindTalk, continuo.KindTask, continuo.KindAgent} {
 		for _, archived := range []bool{false, true} {
@@ -165,7 +165,7 @@ func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) erro
 	return nil
 }
 
-// eachOf visits what is to be pruned of what a query asks for, a page at a time.
+// eachOf visits the conversations to prune among those of a query, a page at a time.
 func (p *prune) eachOf(ctx context.Context, query continuo.ConversationQuery, visit func(continuo.Conversation) error) error {
 	query.ProjectID, query.Limit, query.Before = p.w.settings.Project, listPage, continuo.ConversationCursor{UpdatedAt: p.before.UTC()}
 	for {

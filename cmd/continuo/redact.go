@@ -33,7 +33,7 @@ Examples:
 // maxReason bounds a reason, in characters.
 const maxReason = 500
 
-// Run shows what goes, asks and redacts.
+// Run shows what would be removed, asks and redacts.
 func (c *redactCommand) Run(ctx context.Context, a *app) error {
 	from, to, err := parseSeqs(c.Entries)
 	if err != nil {
@@ -135,7 +135,7 @@ func (a *app) showRedaction(ctx context.Context, w *services, conversation conti
 	return n, nil
 }
 
-// firstWords is what an entry says, or which tools it calls.
+// firstWords is the beginning of an entry's text, or the tools that it calls.
 func firstWords(entry *continuo.Entry) string {
 	text := entry.Content.String()
 	for _, call := range entry.ToolCalls {
@@ -144,7 +144,7 @@ func firstWords(entry *continuo.Entry) string {
 	return text
 }
 
-// seqWords writes seqs in ascending order, runs of them as ranges: 3, 5–9, 12.
+// seqWords formats seqs in ascending order, with ranges: 3, 5–9, 12.
 func seqWords(seqs []int64) string {
 	var words []string
 	for i := 0; i < len(seqs); {

@@ -24,13 +24,13 @@ type runCommand struct {
 	Approve runApproveCommand `cmd:"" help:"Decide what a run waits for, and go on with it."`
 }
 
-// runPage is how many runs one query asks for, runsSearched how many are looked through for the beginning of an id.
+// runPage is the page size of a query for runs, runsSearched how many runs are searched for the beginning of an id.
 const (
 	runPage      = 200
 	runsSearched = 10_000
 )
 
-// runs lists runs, the newest first, at most limit (0: all), and says whether there are more.
+// runs lists runs, the newest first, at most limit (0: all), and returns whether there are more.
 func (w *services) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
 	found = []continuo.Run{}
 	query.ProjectID, query.Of, query.Limit = w.settings.Project, continuo.OfWorkflows, runPage
@@ -51,14 +51,14 @@ func (w *services) runs(ctx context.Context, query continuo.RunQuery, limit int)
 	}
 }
 
-// runChoice says which run is meant where none is named.
+// runChoice selects a run if none is named.
 type runChoice struct {
 	can    func(continuo.Run) bool
-	none   string // what is to be said where there is no such run
-	newest bool   // where there are several it is the newest; otherwise one has to be named
+	none   string // the error if there is no such run
+	newest bool   // of several it is the newest; otherwise the user has to name one
 }
 
-// findRun finds the run that an argument names: an id or its beginning, or @1, its place in the list.
+// findRun finds the run that an argument names: an id or its beginning, or @1, its position in the list.
 func (w *services) findRun(ctx context.Context, name string, choice runChoice) (continuo.Run, error) {
 	if name == "" {
 		return w.chooseRun(ctx, choice)
@@ -88,7 +88,7 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 	return found[0], nil
 }
 
-// chooseRun finds the run that is meant where none is named.
+// chooseRun finds the run if none is named.
 func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, error) {
 	found, err := w.runsThat(ctx, choice.can)
 	switch {
@@ -102,13 +102,13 @@ func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Ru
 	return found[0], nil
 }
 
-// runsThat lists the runs of which something holds, the newest first.
+// runsThat lists the runs for which a condition holds, the newest first.
 func (w *services) runsThat(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
 	all, _, err := w.runs(ctx, continuo.RunQuery{}, runsSearched)
 	return slices.DeleteFunc(all, func(run continuo.Run) bool { return !holds(run) }), err
 }
 
-// nthRun finds the run that stands at a place of the list, from 1.
+// nthRun finds the run at a position of the list, from 1.
 func (w *services) nthRun(ctx context.Context, name, place string) (continuo.Run, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {
@@ -124,7 +124,7 @@ func (w *services) nthRun(ctx context.Context, name, place string) (continuo.Run
 	return found[n-1], nil
 }
 
-// The runs that commands mean where none is named.
+// The choices of commands if no run is named.
 func newestRun() runChoice {
 	return runChoice{can: func(continuo.Run) bool { return true }, none: "yet", newest: true}
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// question is what a person is asked while a run goes on: whether to approve (of a node), or whether a call may run.
+// question is what a person is asked during a run: whether to approve (of a node), or whether a call may run.
 type question struct {
 	node workflow.NodeStatus // of an approval
-	// led are the steps that lead straight to the node: what they gave is to be approved.
+	// led are the steps directly before the node: their outputs are to be approved.
 	led   []workflow.NodeStatus
 	call  *continuo.ToolCall // nil for an approval
-	asked turn.Event         // that asks for the call
-	turn  continuo.Turn      // that makes the call
+	asked turn.Event         // the event that asks for the decision
+	turn  continuo.Turn      // the turn that makes the call
 	since int                // when it was shown, in the time of the typist's keyboard
-	// unclear says why it is asked again: what was said was no answer; "" the first time.
+	// unclear says why the question is repeated: the input was no answer; "" the first time.
 	unclear string
 }
 
-// lines are the question, what it is about in as many lines as there is room for, and how it can be answered.
+// lines are the question, its subject in as many lines as there is room for, and how to answer.
 func (q *question) lines(width, room int, paint palette) []row {
 	asked, how := q.node.Question, "y: yes · n: no · either with a comment: y well done"
 	if asked == "" {
@@ -46,7 +46,7 @@ func (q *question) lines(width, room int, paint palette) []row {
 	return append(append(lines, led...), end...)
 }
 
-// rowsOf breaks a text into rows of a width, painted alike.
+// rowsOf wraps a text into rows of a width, all in one colour.
 func rowsOf(text string, width int, paint func(string) string) []row {
 	var rows []row
 	for _, line := range wrapped(text, width) {
@@ -55,7 +55,7 @@ func rowsOf(text string, width int, paint func(string) string) []row {
 	return rows
 }
 
-// notUnderstood says why a question is asked again.
+// notUnderstood says why a question is repeated.
 func (q *question) notUnderstood(line string) string {
 	if said := oneLine(line, 40); said != "" {
 		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", said)
@@ -63,14 +63,13 @@ func (q *question) notUnderstood(line string) string {
 	return "Nothing was said: begin the answer with y or n."
 }
 
-// decided is what a person said: yes or no, and what else.
+// decided is a person's decision: yes or no, and a comment.
 type decided struct {
 	yes, always bool
 	comment     string
 }
 
-// understand reads an answer; false when it says neither yes nor no. In the answer to a call that is the reason
-// for a no.
+// understand parses an answer; false if it is neither yes nor no. In the answer to a call that is the reason for a no.
 func (q *question) understand(line string) (decided, bool) {
 	word, comment, _ := strings.Cut(strings.TrimSpace(line), " ")
 	comment = strings.TrimSpace(comment)
@@ -92,9 +91,9 @@ func (q *question) understand(line string) (decided, bool) {
 // typist reads the lines that a person types.
 type typist struct {
 	keys     *keyboard
-	in       *bufio.Reader // holds nothing between lines
-	underway chan typed    // the line that is being read; nil when none is
-	ended    bool          // there was nothing more to read when last looked
+	in       *bufio.Reader // buffers nothing between lines
+	underway chan typed    // the line that is being read; nil if none is
+	ended    bool          // at the last look there was nothing more to read
 }
 
 func newTypist(in io.Reader) *typist {
@@ -102,12 +101,12 @@ func newTypist(in io.Reader) *typist {
 	return &typist{keys: keys, in: bufio.NewReader(keys)}
 }
 
-// reading gives the line that is being read: one that nobody waited for to the end is there for the next.
+// reading returns the line that is being read: one whose reader gave up is kept for the next reader.
 func (t *typist) reading() <-chan typed {
 	if t.underway == nil {
 		got := make(chan typed, 1)
 		t.keys.nextLine()
-		go func() { // it is left behind when the program ends
+		go func() { // it is abandoned when the program ends
 			line, err := t.in.ReadString('\n')
 			if err != nil && line != "" {
 				err = nil
@@ -120,7 +119,7 @@ func (t *typist) reading() <-chan typed {
 	return t.underway
 }
 
-// consider finds out what a person is to decide now that the run has come this far.
+// consider determines what a person has to decide in the run's current state.
 func (w *runWatch) consider(ctx context.Context) error {
 	if w.view.status.State != continuo.RunWaiting || w.stopping {
 		return nil
@@ -141,7 +140,7 @@ func (w *runWatch) consider(ctx context.Context) error {
 	return nil
 }
 
-// takeCall takes up that a call of a step waits for a decision.
+// takeCall records that a call of a step waits for a decision.
 func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationID string) error {
 	in := w.conversation
 	if conversationID != "" {
@@ -157,7 +156,7 @@ func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationI
 		return w.decideCall(ctx, q, decided{yes: true})
 	case w.live != nil:
 		w.ask(q)
-	case strings.HasPrefix(found.Owner, process.Self()): // what runs elsewhere may be decided on there
+	case strings.HasPrefix(found.Owner, process.Self()): // a turn that runs in another process may be decided there
 		if !w.isOpen(ctx, q) {
 			return nil
 		}
@@ -171,7 +170,7 @@ func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationI
 	return nil
 }
 
-// ask puts a question in the row of those that are asked one after another.
+// ask appends a question to the queue.
 func (w *runWatch) ask(q *question) {
 	for _, other := range w.questions {
 		if other.call == nil && q.call == nil && other.node.ID == q.node.ID && other.node.Visit == q.node.Visit {
@@ -188,8 +187,8 @@ func (w *runWatch) askNext() {
 	}
 }
 
-// answers gives the line that a person types. It is read before anything is asked too, so that nothing is taken for
-// the answer to a question that was not there yet.
+// answers returns the line that a person types. It is read also before a question is asked, so that earlier input is
+// not taken for the answer.
 func (w *runWatch) answers() <-chan typed {
 	if w.live == nil || w.live.asking == nil && w.typist.ended {
 		return nil
@@ -197,7 +196,7 @@ func (w *runWatch) answers() <-chan typed {
 	return w.typist.reading()
 }
 
-// answer takes a typed line for the answer to the question that stands there.
+// answer uses a typed line as the answer to the current question.
 func (w *runWatch) answer(ctx context.Context, line typed) error {
 	w.typist.underway, w.typist.ended = nil, line.err != nil
 	q := w.live.asking
@@ -242,7 +241,7 @@ func (w *runWatch) decide(ctx context.Context, q *question, said decided) error 
 	return w.decideCall(ctx, q, said)
 }
 
-// decideNode and decideCall tell the engine. What somebody else has decided meanwhile is decided.
+// decideNode and decideCall report the decision to the engine. An earlier decision by another client remains.
 func (w *runWatch) decideNode(ctx context.Context, node workflow.NodeStatus, said decided) error {
 	_, err := w.engine.DecideRun(ctx, w.view.status.Run, engine.RunDecision{Node: node.ID, Approved: said.yes, Comment: said.comment}, false)
 	return unlessDecided(err)
@@ -259,7 +258,7 @@ func unlessDecided(err error) error {
 	return err
 }
 
-// recheck takes questions away that somebody else has answered, or that nobody can answer any more.
+// recheck removes questions that another client has answered, or that can no longer be answered.
 func (w *runWatch) recheck(ctx context.Context) {
 	if w.live == nil || len(w.questions) == 0 {
 		return

@@ -28,7 +28,7 @@ Examples:
     continuo run resume run_0199c3 --workflow .continuo/workflows/report.yaml`
 }
 
-// Run goes on with the run and follows it.
+// Run resumes the run and follows it.
 func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 	w, err := a.wireTurns(ctx, true)
 	if err != nil {
@@ -69,8 +69,8 @@ func (w *services) newestSeq(ctx context.Context, run continuo.Run) (int64, erro
 	return conversation.LastSeq, err
 }
 
-// wireTurns puts everything together for a command in which turns run, and closes what killed programs left behind. A
-// command that begins no conversation wants a store that exists.
+// wireTurns builds the services for a command in which turns run, and recovers what killed programs left. A command
+// that begins no conversation requires an existing store.
 func (a *app) wireTurns(ctx context.Context, existing bool) (*services, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -167,7 +167,7 @@ func (r *runCancelCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// endRun finds a run, has it ended, and says how it stands then.
+// endRun finds a run, ends it, and prints its state.
 func (a *app) endRun(ctx context.Context, name string, choice runChoice, asJSON bool, end func(*services, continuo.Run) (*engine.RunStatus, error)) error {
 	w, err := a.wire(ctx)
 	if err != nil {

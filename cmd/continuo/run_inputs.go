@@ -16,7 +16,7 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// runInputs gathers the inputs of a run from the flags and asks for those that are missing, where a person can be asked.
+// runInputs collects the inputs of a run from the flags and asks for missing ones, if there is a terminal.
 func (a *app) runInputs(of *workflow.Workflow, r *runStartCommand, typist *typist) (json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	if r.Inputs != "" {
@@ -88,7 +88,7 @@ func givenInput(of *workflow.Workflow, given string) (string, json.RawMessage, e
 	return name, value, nil
 }
 
-// inputValue reads a value as the input's type has it.
+// inputValue parses a value by the input's type.
 func inputValue(field workflow.Field, text string) (json.RawMessage, error) {
 	if path, ok := strings.CutPrefix(text, "@"); ok {
 		whole, err := readBounded(path)
@@ -124,7 +124,7 @@ func inputValue(field workflow.Field, text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// typeWords says how a value of a type is written.
+// typeWords describes how to write a value of a type.
 func typeWords(of workflow.Type) string {
 	return map[workflow.Type]string{
 		workflow.String: "text", workflow.Number: "number, such as 2.5", workflow.Integer: "whole number, such as 3",
@@ -132,7 +132,7 @@ func typeWords(of workflow.Type) string {
 	}[of]
 }
 
-// readBounded reads a file of no more than the longest message.
+// readBounded reads a file that is at most as long as the longest message.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func readBounded(path string) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
 
-// askInputs asks for the inputs that there must be and that were not given. Where nobody can be asked it names them all.
+// askInputs asks for the required inputs that were not given. Without a terminal the error names them all.
 func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage, typist *typist, alone bool) error {
 	var missing []workflow.Field
 	for _, field := range of.Inputs {
@@ -174,7 +174,7 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 	return nil
 }
 
-// askInput asks until there is an answer that fits.
+// askInput asks until the answer is valid.
 func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, error) {
 	a.note("%s %s", a.notePaint.bold(field.Name), inputWords(field))
 	for {
@@ -196,7 +196,7 @@ func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, e
 	}
 }
 
-// inputWords tells of an input: its type, what it may be, and what it is for.
+// inputWords describes an input: its type, its allowed values, and its purpose.
 func inputWords(field workflow.Field) string {
 	words := "(" + string(field.Type)
 	if len(field.Enum) > 0 {
@@ -209,7 +209,7 @@ func inputWords(field workflow.Field) string {
 	return words
 }
 
-// missingInputs names what is missing, and a command line that gives it.
+// missingInputs names the missing inputs, and a command line that sets them.
 func missingInputs(of *workflow.Workflow, missing []workflow.Field) error {
 	lines := []string{fmt.Sprintf("workflow %s needs %s:", of.ID, count(len(missing), "more input"))}
 	example := "continuo run start " + of.ID

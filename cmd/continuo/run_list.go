@@ -73,12 +73,11 @@ func (l *runListCommand) Run(ctx context.Context, a *app) error {
 
 // listedRun is a run as the list shows it.
 type listedRun struct {
-	status       engine.RunStatus // its nodes only where the run is under way
-	conversation string           // its key, or how its id begins
+	status       engine.RunStatus // nodes only if the run is in progress
+	conversation string           // its key, or the beginning of its id
 }
 
-// listedRuns looks up what the list tells of runs: the names of their conversations, and how those stand that are
-// under way.
+// listedRuns looks up what the list shows of runs: the names of their conversations, and the state of those in progress.
 func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]listedRun, error) {
 	names := map[string]string{}
 	listed := make([]listedRun, len(found))
@@ -86,7 +85,7 @@ func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]list
 		listed[i] = listedRun{status: engine.RunStatus{Run: run}}
 		if run.State == continuo.RunRunning || run.State == continuo.RunWaiting {
 			status, err := w.engine.Run(ctx, w.scope(), run.ID)
-			if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been deleted meanwhile
+			if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been deleted in the meantime
 				return nil, err
 			}
 			if err == nil {
@@ -101,7 +100,7 @@ func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]list
 	return listed, nil
 }
 
-// shortName is a conversation's key, or else how its id begins.
+// shortName is a conversation's key, or else the beginning of its id.
 func (w *services) shortName(ctx context.Context, id string) string {
 	conversation, err := w.log.Conversation(ctx, id)
 	if err == nil && conversation.Key != "" {
@@ -141,7 +140,7 @@ func (a *app) printRuns(listed []listedRun, numbered bool) {
 	}
 }
 
-// stepAt is the step that a run is at; "" for none.
+// stepAt is the current step of a run; "" for none.
 func stepAt(status engine.RunStatus) string {
 	for _, node := range status.Nodes {
 		if node.State == workflow.NodeRunning || node.State == workflow.NodeRetrying || node.State == workflow.NodeWaiting {

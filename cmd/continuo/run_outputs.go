@@ -11,10 +11,10 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// outputLinesMost is how many lines of what one step gave a person is shown.
+// outputLinesMost is how many lines of one step's outputs a person sees.
 const outputLinesMost = 20
 
-// edgesOf are those of a run's workflow; none where it cannot be read, which the run's status tells of.
+// edgesOf are those of a run's workflow; none if it cannot be read, which the run's status reports.
 func (w *services) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edge {
 	found, err := w.engine.RunWorkflow(ctx, run)
 	if err != nil {
@@ -23,7 +23,7 @@ func (w *services) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edg
 	return found.Edges
 }
 
-// leading are the steps from which an edge leads straight to a node, as far as they have finished.
+// leading are the finished steps with an edge directly to a node.
 func leading(edges []workflow.Edge, nodes []workflow.NodeStatus, id string) []workflow.NodeStatus {
 	var found []workflow.NodeStatus
 	for _, node := range nodes {
@@ -35,7 +35,7 @@ func leading(edges []workflow.Edge, nodes []workflow.NodeStatus, id string) []wo
 	return found
 }
 
-// givenRows are what steps gave, each below its name, in lines of a width.
+// givenRows are the outputs of steps, each below the step's name, in lines of a width.
 func givenRows(steps []workflow.NodeStatus, width int, paint palette) []row {
 	var rows []row
 	for _, step := range steps {
@@ -61,7 +61,7 @@ func bounded(rows []row, most int, paint palette) []row {
 	return append(slices.Clone(rows[:shown]), more)
 }
 
-// outputRows writes outputs for a person, in lines of a width (0: as they are): a text as it is, anything else as JSON.
+// outputRows formats outputs for a person, in lines of a width (0: unwrapped): a text unchanged, anything else as JSON.
 func outputRows(outputs json.RawMessage, width int, paint palette) []row {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(outputs, &values) != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// row is one line of a picture: texts, each painted in its own way.
+// row is one line of a picture: texts, each with its own colour.
 type row []cell
 
 // width is how many columns the row takes.
@@ -53,16 +53,17 @@ func (r row) painted() string {
 	return strings.TrimRight(text.String(), " ")
 }
 
-// painter shows pictures in one place of a terminal, each over the one before. The cursor stands below the
-// picture. It is for one goroutine.
+// painter draws pictures at one position of a terminal, each over the previous one. The cursor is below the picture. It
+// is for one goroutine.
 type painter struct {
 	out   io.Writer
-	lines []int  // of the picture that is shown, how wide each is
+	lines []int  // the widths of the lines of the current picture
 	shown string // the picture itself
-	width int    // of the terminal when it was shown
+	width int    // of the terminal when it was drawn
 }
 
-// The sequences of a picture. A line that a terminal takes for wider than it was counted is cut by it, not broken.
+// The escape sequences of a picture. The terminal truncates a line that it takes for wider than was counted, and does
+// not wrap it.
 const (
 	pictureBegins = "\x1b[?25l\x1b[?7l" // hide the cursor, do not wrap
 	pictureEnds   = "\x1b[J\x1b[?7h\x1b[?25h"
@@ -84,16 +85,16 @@ func (p *painter) show(picture []row, width int) {
 	p.lines, p.shown, p.width = widths, text.String(), width
 }
 
-// wrote tells that more stands below the picture, such as a question and its answer; lines are their widths.
+// wrote says that there are more lines below the picture, such as a question and its answer; lines are their widths.
 func (p *painter) wrote(lines ...int) {
 	p.lines = append(p.lines, lines...)
 	p.shown = ""
 }
 
-// keep leaves the picture where it is: the next one comes below.
+// keep leaves the picture: the next one is drawn below it.
 func (p *painter) keep() { p.lines, p.shown = nil, "" }
 
-// up moves to the beginning of the picture. A terminal that became narrower has broken its lines anew.
+// up moves to the beginning of the picture. A terminal that became narrower has wrapped its lines again.
 func (p *painter) up(width int) string {
 	rows := 0
 	for _, line := range p.lines {

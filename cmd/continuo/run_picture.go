@@ -15,19 +15,18 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// runView is what is seen of a run: how it stands, and what its step says just now. What is drawn of it
-// depends on nothing else.
+// runView is the visible state of a run: its status, and what its step streams. A picture depends on nothing else.
 type runView struct {
 	status engine.RunStatus
 	edges  []workflow.Edge // of its workflow
-	after  int64           // what happened up to this seq is not followed any more
+	after  int64           // events up to this seq are no longer followed
 	paint  palette
 	// took has the newest visits of nodes, as far as their entries were seen.
 	took map[string]visit
-	// said is the end of what the step under way says, doing what else it does; "" for nothing.
+	// said is the end of the current step's text, doing its other activity; "" for none.
 	said, doing string
-	others      map[string]string // what turns beside it said, by their ids
-	turn        string            // whose words these are
+	others      map[string]string // text of concurrent turns, by their ids
+	turn        string            // the turn of this text
 	stopping    bool              // a person has stopped it, and it has not ended yet
 }
 
@@ -38,7 +37,7 @@ func newRunView(status engine.RunStatus, paint palette) *runView {
 	return &runView{status: status, paint: paint, took: map[string]visit{}}
 }
 
-// take takes in one step of the run.
+// take applies one step of the run.
 func (v *runView) take(progress engine.RunProgress) {
 	if progress.Status != nil {
 		v.status = *progress.Status
@@ -69,7 +68,7 @@ func (v *runView) takeEvent(entry *continuo.Entry) {
 	v.took[entry.NodeID] = of
 }
 
-// saidBytes is how much of what a step says is kept to be shown.
+// saidBytes is how much of a step's text is kept for display.
 const saidBytes = 2000
 
 func (v *runView) takeTurn(event turn.Event) {
@@ -113,15 +112,15 @@ func tailOf(text string, size int) string {
 	return text
 }
 
-// frame is the place that a picture has to fit in, and when it is drawn.
+// frame is the area that a picture has to fit in, and when it is drawn.
 type frame struct {
 	width, height int // in columns and lines; a height of 0 is no limit
 	now           time.Time
-	beat          int  // counts the pictures, for what moves in them
-	still         bool // the picture is the last one: nothing moves in it
+	beat          int  // counts the pictures, for animations
+	still         bool // the picture is the last one, without animations
 }
 
-// picture draws the run while it goes on. No line is wider than the frame, and there are no more than it has.
+// picture draws the run while it is in progress. It never exceeds the frame.
 func (v *runView) picture(f frame) []row {
 	lines := v.head(f)
 	nodes := v.nodes(f)
@@ -132,7 +131,7 @@ func (v *runView) picture(f frame) []row {
 	return append(append(lines, nodes...), tail...)
 }
 
-// finalPicture draws the run as it stands when nobody waits for it any more: whole.
+// finalPicture draws the whole run in its final state.
 func (v *runView) finalPicture(f frame) []row {
 	f.still = true
 	return append(v.head(f), v.nodes(f)...)
@@ -169,13 +168,13 @@ func (v *runView) elapsed(now time.Time) time.Duration {
 	return now.Sub(v.status.StartedAt)
 }
 
-// leftBehind is the state of a run that nobody goes on with, in words.
+// leftBehind is the state of a run that no process continues, in words.
 const leftBehind = "left behind"
 
-// quietRun is for how long nothing is heard of a run between its steps, at most, while somebody goes on with it.
+// quietRun is the longest time between a run's events between its steps while a process continues it.
 const quietRun = 15 * time.Second
 
-// isLeftBehind reports whether a run ought to go on, and nobody goes on with it.
+// isLeftBehind reports whether a run should continue, and no process continues it.
 func isLeftBehind(status engine.RunStatus, now time.Time) bool {
 	heard := status.UpdatedAt
 	for _, node := range status.Nodes {
@@ -186,7 +185,7 @@ func isLeftBehind(status engine.RunStatus, now time.Time) bool {
 	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(heard) > quietRun
 }
 
-// stateWords says how a run stands.
+// stateWords describes the state of a run.
 func stateWords(state continuo.RunState) string {
 	if state == continuo.RunWaiting {
 		return "waits for a decision"
@@ -226,7 +225,7 @@ func (v *runView) nodes(f frame) []row {
 	return lines
 }
 
-// nodeWords says how far a node is.
+// nodeWords describes the state of a node.
 func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	words := string(node.State)
 	took := v.took[node.ID]
@@ -268,7 +267,7 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	return words
 }
 
-// decisionWords says what a person has decided.
+// decisionWords describes a person's decision.
 func decisionWords(outputs json.RawMessage) string {
 	var decision struct {
 		Approved bool   `json:"approved"`
@@ -310,8 +309,8 @@ func (v *runView) nodePaint(state workflow.NodeState) func(string) string {
 	}
 }
 
-// tail is the line that tells what the step under way says or does. It stands there for as long as the run
-// goes on, so that nothing jumps.
+// tail is the line with the current step's text or activity. It is there as long as the run is in progress, so that the
+// other lines do not move.
 func (v *runView) tail(width int) []row {
 	if v.status.State != continuo.RunRunning {
 		return nil
@@ -338,7 +337,7 @@ func lineEnd(text string, width int) string {
 	return "…" + string(runes[at:])
 }
 
-// around keeps those lines of the nodes that there is room for, the ones about what goes on now.
+// around keeps those lines of the nodes for which there is room, the ones around the current node.
 func (v *runView) around(nodes []row, room, width int) []row {
 	if len(nodes) <= room {
 		return nodes
@@ -349,7 +348,7 @@ func (v *runView) around(nodes []row, room, width int) []row {
 	room = max(room, 1)
 	from := min(max(now-room/2, 0), len(nodes)-room)
 	lines := slices.Clone(nodes[from : from+room])
-	if room < 3 { // there is none to say what is left out
+	if room < 3 { // there is no room for a line about the omitted ones
 		return lines
 	}
 	more := func(n int, where string) row {
@@ -369,7 +368,7 @@ func outputLines(outputs json.RawMessage, width int, paint palette) []string {
 	return painted(outputRows(outputs, width, paint))
 }
 
-// stretch writes a duration to the second: 4 s, 1 min 12 s, 2 h 5 min.
+// stretch formats a duration to the second: 4 s, 1 min 12 s, 2 h 5 min.
 func stretch(d time.Duration) string {
 	seconds := int64(max(d, 0) / time.Second)
 	switch minutes := seconds / 60; {
@@ -381,13 +380,13 @@ func stretch(d time.Duration) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// spinner is what turns while a node runs.
+// spinner is the animation of a running node.
 func spinner(beat int) string {
 	signs := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return string(signs[beat%len(signs)])
 }
 
-// wrapped breaks foreign text into lines of a width; 0 breaks nothing.
+// wrapped wraps foreign text into lines of a width; 0 wraps nothing.
 func wrapped(text string, width int) []string {
 	var lines strings.Builder
 	w := wrapper{out: &lines, width: width}

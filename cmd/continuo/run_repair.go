@@ -65,7 +65,7 @@ func givenOutputs(of *workflow.Workflow, step string, given []string) (json.RawM
 			return nil, usage("--output %s: write NAME=VALUE", oneLine(one, 60))
 		}
 		field, declared := fields[name]
-		if !declared { // the run names those that there are
+		if !declared { // the error of the run lists the declared ones
 			values[name] = json.RawMessage("null")
 			continue
 		}
@@ -89,7 +89,7 @@ Examples:
     continuo run retry run_0199c3 review --no-resume`
 }
 
-// Run has the step carried out and follows the run.
+// Run repeats the step and follows the run.
 func (r *runRetryCommand) Run(ctx context.Context, a *app) error {
 	return a.repairStep(ctx, r.repairArgs, func(*workflow.Workflow) (engine.RunRepair, error) {
 		return engine.RunRepair{Kind: engine.RepairRetry}, nil
@@ -136,7 +136,7 @@ func (a *app) repairStep(ctx context.Context, args repairArgs, makes func(*workf
 	return a.repairRun(ctx, w, run, args.repairFlags, repair)
 }
 
-// repairRun repairs a run and follows it, or says how it stands where it does not go on.
+// repairRun repairs a run and follows it, or prints its state if it does not resume.
 func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flags repairFlags, repair engine.RunRepair) error {
 	repair.By, repair.Hold = userName(), flags.NoResume
 	after, err := w.newestSeq(ctx, run)
@@ -161,7 +161,7 @@ func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flag
 	return nil
 }
 
-// userName names who types, for the log.
+// userName is the user's name, for the log.
 func userName() string {
 	if who, err := user.Current(); err == nil && who.Username != "" {
 		return "user " + who.Username
@@ -169,7 +169,7 @@ func userName() string {
 	return "command line"
 }
 
-// repairCommands says how a run that failed goes on: by the step that failed, and why.
+// repairCommands says how to resume a failed run: the commands for the step that failed, and why.
 func repairCommands(status engine.RunStatus) string {
 	resume := "continuo run resume " + status.ID
 	for _, node := range status.Nodes {

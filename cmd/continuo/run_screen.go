@@ -18,13 +18,13 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// runScreen shows how a run goes on: as a picture, as lines, or as JSON.
+// runScreen shows the progress of a run: as a picture, as lines, or as JSON.
 type runScreen interface {
-	// took shows a step of the run, which the view has taken in.
+	// took shows a step of the run that the view has applied.
 	took(progress engine.RunProgress)
-	// beat shows that time passes.
+	// beat updates what depends on the time.
 	beat()
-	// end leaves behind what is to be read when nobody follows the run any more.
+	// end prints what remains when the run is no longer followed.
 	end()
 }
 
@@ -39,13 +39,13 @@ func (a *app) newRunScreen(view *runView, asJSON bool) runScreen {
 	return newRunLines(a, view)
 }
 
-// runLive paints the run in place.
+// runLive draws the run in place.
 type runLive struct {
 	*app
 	view    *runView
 	painter painter
 	beats   int
-	asking  *question // that stands below the picture, which rests meanwhile
+	asking  *question // the question below the picture, which is paused meanwhile
 }
 
 func (l *runLive) took(engine.RunProgress) {}
@@ -57,10 +57,10 @@ func (l *runLive) beat() {
 	}
 }
 
-// pictureLeast is how many lines of the terminal the picture has, however much stands below it.
+// pictureLeast is the least number of lines of the picture, however much is below it.
 const pictureLeast = 4
 
-// draw shows the picture, and leaves room for so many lines below it.
+// draw shows the picture, and leaves room for a number of lines below it.
 func (l *runLive) draw(below int) {
 	f := l.frame()
 	f.height = max(f.height-below, pictureLeast)
@@ -84,8 +84,8 @@ func (l *runLive) frame() frame {
 	return f
 }
 
-// ask writes a question below the picture and leaves the cursor where the answer goes. What was typed before that is
-// none.
+// ask writes a question below the picture and leaves the cursor where the answer goes. Text that was typed before is no
+// answer.
 func (l *runLive) ask(q *question, keys *keyboard) {
 	f := l.frame()
 	lines := q.lines(f.width, f.height-pictureLeast-1, l.notePaint)
@@ -101,10 +101,10 @@ func (l *runLive) ask(q *question, keys *keyboard) {
 	l.asking = q
 }
 
-// promptSign stands before what a person types.
+// promptSign is the prompt for a person's input.
 const promptSign = "› "
 
-// answered takes the question away; typed is what stands on its line, which ended says to have been ended.
+// answered removes the question; typed is the text on its line, and ended says whether Enter was pressed there.
 func (l *runLive) answered(typed string, ended bool) {
 	if !ended {
 		_, _ = fmt.Fprintln(l.err)
@@ -126,14 +126,14 @@ func newRunLines(a *app, view *runView) *runLines {
 	l := &runLines{app: a, view: view, skipped: map[string]bool{}, state: view.status.State}
 	a.note("%s of %s in %s", view.status.ID, view.status.WorkflowID, view.status.ConversationID)
 	for _, node := range view.status.Nodes {
-		if node.State == workflow.NodeWaiting && node.Seq <= view.after { // else it is told of in its order
+		if node.State == workflow.NodeWaiting && node.Seq <= view.after { // else it is shown in its order
 			l.asks(node, view.status.Nodes)
 		}
 	}
 	return l
 }
 
-// asks writes what a node asks, and below it what is to be approved.
+// asks writes a node's question, and below it what is to be approved.
 func (l *runLines) asks(node workflow.NodeStatus, nodes []workflow.NodeStatus) {
 	l.note("%s: asks: %s", node.ID, oneLine(waitsFor(node), 300))
 	for _, line := range givenRows(leading(l.view.edges, nodes, node.ID), l.tableWidth()-2, l.notePaint) {
@@ -156,7 +156,7 @@ func (l *runLines) took(progress engine.RunProgress) {
 			}
 		}
 	}
-	if progress.Entry.NodeID != "" { // what a run that waits goes on with follows
+	if progress.Entry.NodeID != "" { // the next steps of a run that waited follow
 		return
 	}
 	if state := progress.Status.State; state != l.state {
@@ -177,7 +177,7 @@ func nodeOf(id string, nodes []workflow.NodeStatus) workflow.NodeStatus {
 	return workflow.NodeStatus{}
 }
 
-// tookNode writes what an event tells of its node.
+// tookNode writes an event of its node.
 func (l *runLines) tookNode(entry *continuo.Entry, node workflow.NodeStatus, nodes []workflow.NodeStatus) {
 	if entry.RunEvent.Kind == continuo.RunNodeAsked {
 		l.asks(node, nodes)
@@ -188,7 +188,7 @@ func (l *runLines) tookNode(entry *continuo.Entry, node workflow.NodeStatus, nod
 	}
 }
 
-// eventWords says what an event tells of its node.
+// eventWords describes an event of its node.
 func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 	switch event.Kind {
 	case continuo.RunNodeBegan:
@@ -249,10 +249,10 @@ func (j *runJSON) line(value any) {
 		j.note("%s write JSON: %s", j.notePaint.yellow("note:"), err)
 		return
 	}
-	_, _ = j.out.Write(append(bytes.TrimSpace(data), '\n')) // the console remembers a failure
+	_, _ = j.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error
 }
 
-// printOutputs writes what a finished run has come to: for a person, or as JSON for a program.
+// printOutputs writes the outputs of a finished run: for a person, or as JSON for a program.
 func (a *app) printOutputs(outputs json.RawMessage) error {
 	if len(outputs) == 0 {
 		outputs = json.RawMessage("{}")

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// printRun prints how a run stands, and what can be done about it.
+// printRun prints the state of a run, and what can be done about it.
 func (a *app) printRun(status engine.RunStatus, edges []workflow.Edge) {
 	f := frame{width: a.tableWidth(), now: time.Now()}
 	for _, line := range newRunView(status, a.paint).finalPicture(f) {
@@ -28,7 +28,7 @@ func (a *app) printRun(status engine.RunStatus, edges []workflow.Edge) {
 	}
 }
 
-// printSteps prints what the finished steps gave, and below each question what leads straight to it.
+// printSteps prints the outputs of the finished steps, and below each question those of the steps directly before it.
 func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 	asked := map[string]bool{}
 	var questions []workflow.NodeStatus
@@ -56,21 +56,21 @@ func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 	}
 }
 
-// printGiven prints what steps gave, each cut where it gets long; nothing when that is nothing.
+// printGiven prints the outputs of steps, long ones truncated; nothing if there are none.
 func (a *app) printGiven(steps []workflow.NodeStatus) {
 	if lines := painted(givenRows(steps, a.tableWidth(), a.paint)); len(lines) > 0 {
 		a.print("\n%s", strings.Join(lines, "\n"))
 	}
 }
 
-// printValues prints a JSON object under a title; nothing when it has nothing.
+// printValues prints a JSON object under a title; nothing if it is empty.
 func (a *app) printValues(title string, values []byte) {
 	if lines := outputLines(values, max(a.width-2, 0), a.paint); len(lines) > 0 {
 		a.print("\n%s\n%s", a.paint.dim(title), indent(strings.Join(lines, "\n"), "  "))
 	}
 }
 
-// nextCommand says how a run goes on; "" when nobody has to do anything.
+// nextCommand says how a run continues; "" if no person has to do anything.
 func nextCommand(status engine.RunStatus, now time.Time) string {
 	switch {
 	case isLeftBehind(status, now):

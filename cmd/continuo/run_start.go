@@ -59,7 +59,7 @@ func (r *runStartCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// sessionOf finds the conversation of a name, or makes sure that the owner can begin it.
+// sessionOf finds the conversation of a name, or checks that the owner can begin it.
 func (w *services) sessionOf(ctx context.Context, name string, owner ownerFlag) (string, error) {
 	if name == "" {
 		return "", owner.check(continuo.Conversation{})

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// ownTerminal prepares for what shells do to programs that use a terminal, until the function is called that it
-// returns: in the background nothing can be read, which is no reason to be suspended; and who was suspended
-// and goes on finds other text on the screen.
+// ownTerminal handles what shells do to programs that use a terminal, until the returned function is called: in the
+// background nothing can be read, which must not suspend the program; and a program that continues after a suspension
+// finds other text on the screen.
 func (w *runWatch) ownTerminal() (restore func()) {
 	if w.live == nil {
 		return func() {}

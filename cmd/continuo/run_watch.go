@@ -19,7 +19,7 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// runEngine is what of an engine a run that is followed needs.
+// runEngine is the part of an engine that following a run needs.
 type runEngine interface {
 	Run(ctx context.Context, scope continuo.Scope, id string) (*engine.RunStatus, error)
 	FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.RunProgress, error]
@@ -30,34 +30,34 @@ type runEngine interface {
 	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
 }
 
-// runWatch follows a run that this process carries out, until it ends, waits or breaks off.
+// runWatch follows a run that this process executes, until it ends, waits or fails.
 type runWatch struct {
 	*app
 	engine       runEngine
 	conversation continuo.Conversation
 	view         *runView
 	screen       runScreen
-	live         *runLive // the screen, where a person sees it and can be asked; else nil
+	live         *runLive // the screen, if it is a terminal where a person can be asked; else nil
 	typist       *typist
 	asJSON       bool
 	yes          bool            // approve nodes without asking
-	questions    []*question     // open ones, the first of which is asked
-	always       map[string]bool // tools whose calls the person lets run without being asked again
+	questions    []*question     // open ones; the first of them is asked
+	always       map[string]bool // tools whose calls the person allows without further questions
 	signals      chan os.Signal
-	continued    chan os.Signal     // the program was suspended, and goes on
+	continued    chan os.Signal     // the program continues after a suspension
 	leave        context.CancelFunc // ends the run's own context
-	turnID       string             // the newest turn of the run that was heard of; "" for none
+	turnID       string             // the newest turn of the run that was seen; "" for none
 	stopping     bool               // a person has stopped the run
 	stops        sync.WaitGroup
 }
 
-// runFlags are those of all commands that stay with a run.
+// runFlags are the flags of all commands that follow a run.
 type runFlags struct {
 	Yes  bool `short:"y" help:"Approve the steps that ask for it; calls of tools are asked about all the same."`
 	JSON bool `help:"Write JSON, one object per line: {type: entry, entry}, {type: status, status}, at the end {type: end, status}."`
 }
 
-// watchRun begins or takes up a run and follows it from after a seq on. begin gets the context in which the run goes on.
+// watchRun begins or resumes a run and follows it after a seq. begin gets the context of the run.
 func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist *typist, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -95,13 +95,13 @@ type progressed struct {
 	err      error
 }
 
-// The picture is painted anew this often; whether a question still stands is looked up at every third.
+// The interval at which the picture is drawn; every third time, the current question is checked as well.
 const (
 	pictureEvery = 100 * time.Millisecond
 	recheckEvery = 3
 )
 
-// follow shows the run until nothing more comes of it here.
+// follow shows the run until there is nothing more to show here.
 func (w *runWatch) follow(ctx context.Context, after int64) error {
 	followed, cancel := context.WithCancel(ctx)
 	steps := make(chan progressed)
@@ -141,7 +141,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 	return err
 }
 
-// read hands the steps of the run over until the last one.
+// read passes on the steps of the run until the last one.
 func (w *runWatch) read(ctx context.Context, run continuo.Run, after int64, steps chan<- progressed) {
 	defer close(steps)
 	for progress, err := range w.engine.FollowRun(ctx, run, after) {
@@ -170,8 +170,8 @@ func (w *runWatch) take(ctx context.Context, step progressed) error {
 	return w.consider(ctx)
 }
 
-// interrupted takes up a signal: the first one stops the run, the second one leaves, a third one kills. What another
-// process carries out is left alone.
+// interrupted handles a signal: the first one stops the run, the second one leaves, a third one kills. A run that
+// another process executes is left alone.
 func (w *runWatch) interrupted(ctx context.Context) error {
 	id := w.view.status.ID
 	switch {
@@ -190,7 +190,7 @@ func (w *runWatch) interrupted(ctx context.Context) error {
 	return nil
 }
 
-// isElsewhere reports whether another process, as far as can be told a live one, carries out the run's newest turn.
+// isElsewhere reports whether another process, presumably a live one, executes the run's newest turn.
 func (w *runWatch) isElsewhere(ctx context.Context) bool {
 	if w.view.status.State != continuo.RunRunning || w.turnID == "" {
 		return false
@@ -203,7 +203,7 @@ func (w *runWatch) isElsewhere(ctx context.Context) bool {
 	return found.State == continuo.TurnRunning || !process.Ended(owner)
 }
 
-// stop has the run stopped; that it has is seen like everything else.
+// stop stops the run; the stop is shown like every other event.
 func (w *runWatch) stop(ctx context.Context) {
 	w.stopping, w.view.stopping = true, true
 	if w.live != nil && w.live.asking != nil {
@@ -217,7 +217,7 @@ func (w *runWatch) stop(ctx context.Context) {
 	})
 }
 
-// ended says how the run stands now that nothing more comes.
+// ended describes the final state of the run.
 func (w *runWatch) ended(ctx context.Context) error {
 	status, err := w.engine.Run(context.WithoutCancel(ctx), continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
 	if err != nil {
@@ -228,7 +228,7 @@ func (w *runWatch) ended(ctx context.Context) error {
 	return w.outcome()
 }
 
-// outcome is what the program ends with.
+// outcome is the program's result.
 func (w *runWatch) outcome() error {
 	status := w.view.status
 	switch status.State {
@@ -254,7 +254,7 @@ func (w *runWatch) outcome() error {
 	}
 }
 
-// runElsewhere says that a run goes on without this program, which only looked on.
+// runElsewhere says that a run continues without this program, which only showed it.
 type runElsewhere struct{ id string }
 
 func (e *runElsewhere) Error() string {
@@ -263,10 +263,10 @@ func (e *runElsewhere) Error() string {
 
 func (e *runElsewhere) Is(target error) bool { return target == context.Canceled }
 
-// waits says how somebody can decide what the run waits for.
+// waits says how to decide what the run waits for.
 func (w *runWatch) waits() error { return &runWaits{run: w.view.status} }
 
-// runWaits says that a run goes on when a person has decided.
+// runWaits says that a run resumes after a person's decision.
 type runWaits struct{ run engine.RunStatus }
 
 func (e *runWaits) Error() string {

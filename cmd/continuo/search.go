@@ -76,7 +76,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-// request is what to look for, and what has to be in the index for it.
+// request is the search, and the scope that the index must cover.
 func (s *searchCommand) request(ctx context.Context, w *services) (index.Request, index.Scope, error) {
 	if s.Limit < 1 || s.Limit > index.MaxLimit {
 		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
@@ -103,10 +103,10 @@ func (s *searchCommand) request(ctx context.Context, w *services) (index.Request
 	return request, index.Scope{ConversationID: conversation.ID}, err
 }
 
-// manyEntries is how many entries take so long to index that a person wants to see it.
+// manyEntries is how many entries take so long to index that a bar is shown.
 const manyEntries = 2000
 
-// catchUp indexes what the index does not have, with a bar when it is a lot. That it cannot is told by the search.
+// catchUp indexes entries that are not in the index, with a bar for many. The search reports its failures.
 func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error {
 	waiting, err := w.log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error
 	return nil
 }
 
-// searchedJSON is a page of matches as the API has it.
+// searchedJSON is a page of matches in the API's form.
 func searchedJSON(result index.Result) map[string]any {
 	page := map[string]any{"data": append([]index.Item{}, result.Items...), "has_more": result.NextCursor != "", "next_cursor": nil, "incomplete": result.Incomplete}
 	if result.NextCursor != "" {
@@ -166,7 +166,7 @@ func (a *app) printFound(result index.Result, query string) {
 	}
 }
 
-// highlighted is a snippet whose words are painted.
+// highlighted is a snippet with its matches coloured.
 func (a *app) highlighted(snippet fulltext.Snippet) string {
 	var line strings.Builder
 	at := 0

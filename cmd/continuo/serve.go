@@ -88,8 +88,8 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	return serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
 }
 
-// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Turns
-// that are interrupted get half as long again for their objects; a bucket that hangs is not waited for.
+// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Interrupted
+// turns get half as long again for their objects; the program does not wait for an object store that hangs.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, objects io.Closer, patience time.Duration, logger *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -110,7 +110,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	defer cancel()
 	hangUp := time.AfterFunc(patience+patience/2, func() { _ = objects.Close() }) // it is closed again later, by then without an error
 	defer hangUp.Stop()
-	turns.Drain() // what follows runs ends between their steps, and Shutdown waits for it
+	turns.Drain() // streams of runs end between their steps, and Shutdown waits for them
 	err := httpServer.Shutdown(stopping)
 	_ = turns.Close(stopping) // never fails; what still runs at the end of patience is interrupted
 	if err != nil {
@@ -121,7 +121,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	return err
 }
 
-// lastWords gives streams of interrupted turns a moment for their last events, and then hangs up.
+// lastWords gives streams of interrupted turns a moment for their last events, and then closes their connections.
 func lastWords(httpServer *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -142,7 +142,7 @@ func memoryBudget(settings config.ServerConfig) int64 {
 	return availableMemory() / 4
 }
 
-// maxConnections is how many connections the server holds at once; 0 for no bound.
+// maxConnections is how many connections the server holds at once; 0 for unlimited.
 func maxConnections(settings config.ServerConfig) int {
 	if settings.MaxConnections > 0 {
 		return settings.MaxConnections
@@ -164,7 +164,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serveBanner says where the server is and what to try.
+// serveBanner prints the server's address and commands to try.
 func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPolicy, address string) {
 	p := a.notePaint
 	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))

@@ -9,8 +9,8 @@ import (
 	"github.com/continuo-log/continuo/server"
 )
 
-// keyPolicy says when the server demands keys: as the settings have it on an address of this machine alone,
-// always on one that other machines can reach, and there only if there is one that can be used.
+// keyPolicy says when the server requires keys: on a loopback address as the settings say, on one that other machines
+// can reach always, and there only if a valid key exists.
 func (w *services) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
 	address, policy := w.settings.Listen, w.settings.Server.Keys
 	reachable, err := isReachable(ctx, address)
@@ -37,7 +37,7 @@ func (w *services) keyPolicy(ctx context.Context) (server.KeyPolicy, error) {
 	return server.KeysAlways, nil
 }
 
-// isReachable reports whether other machines can reach an address that is listened on.
+// isReachable reports whether other machines can reach an address to listen on.
 func isReachable(ctx context.Context, address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -58,7 +58,7 @@ func isReachable(ctx context.Context, address string) (bool, error) {
 	return false, nil
 }
 
-// keyWords says who is let in.
+// keyWords says which callers are admitted.
 func (w *services) keyWords(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
 	keys, err := w.store.Keys(ctx, "")
 	switch {

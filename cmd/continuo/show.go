@@ -165,7 +165,7 @@ func (a *app) roleCell(role continuo.Role) cell {
 	return cell{string(role), a.paint.dim}
 }
 
-// wordsOf says in one line what an entry holds.
+// wordsOf summarizes an entry on one line.
 func (a *app) wordsOf(entry *continuo.Entry) cell {
 	const limit = 300
 	content := contentWords(entry.Content, limit)
@@ -192,7 +192,7 @@ func (a *app) wordsOf(entry *continuo.Entry) cell {
 	return plain(strings.Join(words, " "))
 }
 
-// contentWords is how content begins, on one line; parts that are no text are named.
+// contentWords is the beginning of content on one line; non-text parts are named.
 func contentWords(content continuo.Content, limit int) string {
 	if !content.IsParts() {
 		return oneLine(content.String(), limit)
@@ -208,12 +208,12 @@ func contentWords(content continuo.Content, limit int) string {
 	return fit(strings.Join(words, " "), limit)
 }
 
-// callWords shows a tool call as it would be written in a program.
+// callWords formats a tool call as in a program.
 func callWords(call continuo.ToolCall, limit int) string {
 	return oneLine(call.Name, 60) + "(" + oneLine(call.Arguments, limit) + ")"
 }
 
-// toolWords says what a tool did: its name and its outcome.
+// toolWords describes a tool's result: its name and its outcome.
 func toolWords(entry *continuo.Entry) string {
 	name := entry.ToolName
 	if name == "" {
@@ -229,7 +229,7 @@ func toolWords(entry *continuo.Entry) string {
 	return words
 }
 
-// showWhole prints entries with their whole texts.
+// showWhole prints entries with their complete texts.
 func (a *app) showWhole(entries []continuo.Entry) {
 	of := newOrigins(a.paint)
 	for i := range entries {
@@ -261,7 +261,7 @@ func (a *app) showWhole(entries []continuo.Entry) {
 	}
 }
 
-// wholeContent is the text of content; parts that are no text as JSON, cut where they get long.
+// wholeContent is the text of content, with non-text parts as JSON, long ones truncated.
 func wholeContent(content continuo.Content) string {
 	if !content.IsParts() {
 		return content.String()
@@ -290,7 +290,7 @@ func partWords(part continuo.Part) string {
 	return text
 }
 
-// shown is foreign text as the console's output can take it.
+// shown is foreign text made safe for the console's output.
 func (a *app) shown(text string) string {
 	if a.outTerminal {
 		return harmless(text)

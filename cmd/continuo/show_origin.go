@@ -7,8 +7,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// origins mark entries with the step or the agent that they are of, such as review or @ada. Where the entries that
-// were seen are of several runs, the end of the run's id stands behind the step.
+// origins mark entries with their step or agent, such as review or @ada. If the entries are of several runs, the end of
+// the run's id follows the step.
 type origins struct {
 	paint palette
 	runs  map[string]bool
@@ -16,14 +16,14 @@ type origins struct {
 
 func newOrigins(paint palette) *origins { return &origins{paint: paint, runs: map[string]bool{}} }
 
-// see takes an entry, or nil, for one of those that are shown.
+// see records an entry, or nil, as one of those that are shown.
 func (o *origins) see(entry *continuo.Entry) {
 	if entry != nil && entry.RunID != "" {
 		o.runs[entry.RunID] = true
 	}
 }
 
-// cell is the mark of an entry; without text where it is of neither.
+// cell is the mark of an entry; without text if it has neither a step nor an agent.
 func (o *origins) cell(entry *continuo.Entry) cell {
 	const idEnd = 4
 	var words []string

@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// contextLine sums up in one line what a request held.
+// contextLine summarizes on one line what a request contained.
 func contextLine(plan *continuo.Plan) string {
 	totals, forPeople := plan.Totals, forPeopleOnly(plan)
 	parts := []string{
@@ -43,7 +43,7 @@ func contextLine(plan *continuo.Plan) string {
 const uiOnly = "ui_only"
 
 // forPeopleOnly counts the entries of a plan's conversation that are no messages for a model. The plan of an answer
-// comes without its items: all that it excludes, whatever the budget, counts then.
+// comes without its items: then it counts all entries that are excluded regardless of the budget.
 func forPeopleOnly(plan *continuo.Plan) (n int64) {
 	if len(plan.Items) == 0 {
 		return plan.Totals.Excluded
@@ -56,7 +56,7 @@ func forPeopleOnly(plan *continuo.Plan) (n int64) {
 	return n
 }
 
-// showUse prints how much of each limit a plan uses, and where its window stands.
+// showUse prints how much of each limit a plan uses, and the position of its window.
 func (a *app) showUse(plan *continuo.Plan) {
 	const barWidth = 24
 	t := table{right: []bool{false, true}}
@@ -87,7 +87,7 @@ func (a *app) showUse(plan *continuo.Plan) {
 	}
 }
 
-// windowWords says where a view's window stands.
+// windowWords describes the position of a view's window.
 func windowWords(plan *continuo.Plan) string {
 	words := "epoch " + number(plan.Window.Epoch)
 	if plan.Window.Start > 1 {
@@ -105,7 +105,7 @@ func windowWords(plan *continuo.Plan) string {
 	return words
 }
 
-// maxPlanRows bounds the rows of a plan that are printed without being asked for; more are still in --json.
+// maxPlanRows bounds the rows of a plan that are printed by default; --json has all.
 const maxPlanRows = 2000
 
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
@@ -140,7 +140,7 @@ func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.C
 	return nil
 }
 
-// explainMissing says what the parts and blocks that a request goes without mean.
+// explainMissing explains the parts and blocks that a request omits.
 func (a *app) explainMissing(plan *continuo.Plan) {
 	lost, unsupported := 0, 0
 	for _, m := range plan.Missing {
@@ -167,7 +167,7 @@ func (a *app) explainMissing(plan *continuo.Plan) {
 type planRows struct {
 	*app
 	table    *table
-	messages []continuo.Message // those that were not passed yet
+	messages []continuo.Message // those that are still ahead
 	origins  *origins
 }
 
@@ -187,7 +187,7 @@ func (r *planRows) entry(ctx context.Context, w *services, conversation continuo
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
-// markersBefore adds rows for what the plan put in that is no entry, up to the message of seq.
+// markersBefore adds rows for the plan's texts that are no entries, up to the message of seq.
 func (r *planRows) markersBefore(seq int64) {
 	for len(r.messages) > 0 && (r.messages[0].Seq == 0 || r.messages[0].Seq < seq) {
 		message := r.messages[0]
@@ -251,7 +251,7 @@ func (r *planRows) withheld(withheld []continuo.WithheldBlocks, seq int64) {
 	}
 }
 
-// sizeCells shows how much of an entry is shown: 8 120 → 1 240 where that is not all.
+// sizeCells shows how much of an entry is shown: 8 120 → 1 240 if not all.
 func sizeCells(item continuo.PlanItem) (chars, tokens cell) {
 	switch {
 	case item.Before == nil && item.After == nil:

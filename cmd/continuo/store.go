@@ -30,11 +30,11 @@ func storeAt(settings config.StoreConfig, where string) config.StoreConfig {
 	return settings
 }
 
-// keywords are how the tools of PostgreSQL name a database besides by URL.
+// keywords match the form, other than a URL, in which PostgreSQL's tools name a database.
 var keywords = regexp.MustCompile(`(^|\s)(host|port|user|password|dbname)\s*=`)
 
-// checkWhere refuses what a flag cannot mean by a store. It would be taken for the name of a file; what it says
-// is not repeated, since it may hold a password.
+// checkWhere refuses values that cannot name a store. Such a value would be taken for the name of a file; the error
+// does not repeat it, since it may contain a password.
 func checkWhere(flag, where string) error {
 	scheme, _, isURL := strings.Cut(where, "://")
 	location, err := url.Parse(where)
@@ -47,8 +47,8 @@ func checkWhere(flag, where string) error {
 	return nil
 }
 
-// sameStore reports whether two settings name one store. Two names of one server are not seen through: a
-// copy of a store into itself finds nothing to do.
+// sameStore reports whether two settings name one store. It does not resolve two names of one server: a copy of a store
+// into itself finds nothing to do.
 func sameStore(x, y config.StoreConfig) bool {
 	if x.URL == "" && y.URL == "" {
 		return sameFile(x.Path, y.Path)
@@ -67,7 +67,7 @@ func sameFile(x, y string) bool {
 	return errX == nil && errY == nil && os.SameFile(infoX, infoY)
 }
 
-// databaseOf is what of a URL names the database.
+// databaseOf is the part of a URL that names the database.
 func databaseOf(text string) string {
 	location, err := url.Parse(text)
 	if err != nil {
@@ -81,7 +81,7 @@ func databaseOf(text string) string {
 	return strings.Join([]string{location.Hostname(), port, location.Path, query.Get("host"), query.Get("dbname")}, " ")
 }
 
-// openExisting opens a store that must be there already.
+// openExisting opens a store that must exist.
 func openExisting(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
 	settings.Partitions = 0 // whatever it was made with
 	store, system, err = openWith(ctx, settings, true)

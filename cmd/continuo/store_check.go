@@ -38,7 +38,7 @@ type checkReport struct {
 	More     bool             `json:"more"` // there are more findings than are listed
 }
 
-// Run checks and prints what was found.
+// Run checks the store and prints the findings.
 func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
@@ -68,8 +68,8 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-// mayMend refuses to remove objects that may be another store's: a file that --store names, such as a backup,
-// does not name what the store of the settings has had since.
+// mayMend refuses to remove objects that may be another store's: a file that --store names, such as a backup, does not
+// refer to the objects that the store of the settings has added since.
 func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
 	if !c.Mend || a.globals.Store == nil {
 		return nil
@@ -88,7 +88,7 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 	if errors.Is(err, continuo.ErrUnavailable) {
 		return report, err
 	}
-	// The total is for the bar alone: the check itself finds what of the list cannot be read.
+	// The total is for the bar only: the check itself finds the unreadable parts of the list.
 	shown := newCountBar(a.console, "checking")
 	defer shown.close()
 	report.Findings = []upkeep.Finding{}

@@ -41,7 +41,7 @@ Examples:
     continuo store copy --from a.db --to b.db --objects-to s3://bucket`
 }
 
-// storeCopy is a copy under way.
+// storeCopy is a copy in progress.
 type storeCopy struct {
 	*storeCopyCommand
 	app              *app
@@ -50,7 +50,7 @@ type storeCopy struct {
 	objects, objCopy *object.Bucket // nil: objects stay where they are
 }
 
-// copyReport says what a copy did.
+// copyReport is the result of a copy.
 type copyReport struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -139,7 +139,7 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 	return run, err
 }
 
-// openCopy opens the destination, which must be there only where it is not written.
+// openCopy opens the destination; for a comparison, it must exist.
 func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (continuo.Store, error) {
 	open := openStore
 	if c.Verify {
@@ -163,7 +163,7 @@ func (r *storeCopy) close() {
 	}
 }
 
-// mayBegin asks where the destination would lose something.
+// mayBegin asks for confirmation if the destination would lose data.
 func (r *storeCopy) mayBegin(ctx context.Context) error {
 	if r.Verify || r.Yes {
 		return nil
@@ -181,8 +181,8 @@ func (r *storeCopy) mayBegin(ctx context.Context) error {
 	return err
 }
 
-// all copies or compares everything. Objects come first, so that no entry of the copy names what is not
-// there; those of entries that came meanwhile come afterwards.
+// all copies or compares everything. Objects come first, so that no entry of the copy refers to a missing one; the
+// objects of entries that were added in the meantime come afterwards.
 func (r *storeCopy) all(ctx context.Context, report *copyReport) (err error) {
 	if r.Verify {
 		report.Copied, err = r.records(ctx, "comparing", (*upkeep.Copier).Verify)
@@ -241,7 +241,7 @@ func (r *storeCopy) print(report *copyReport) {
 	r.printLastStep()
 }
 
-// printLastStep says how a move ends.
+// printLastStep says how to complete a move.
 func (r *storeCopy) printLastStep() {
 	setting := "store.url (CONTINUO_STORE_URL)"
 	if r.to.URL == "" {

@@ -20,27 +20,27 @@ type talk struct {
 	*services
 	conversation continuo.Conversation // the zero value until it is begun
 	session      string                // id or key, "" for a new conversation without a key
-	user         string                // whose it becomes; "" for as it is
-	title        string                // to be given once the conversation is begun
-	mode         continuo.Mode         // to be switched to with the next message; "" for none
-	agent        string                // likewise; config.NoAgent for nobody
+	user         string                // the owner that it gets; "" for no change
+	title        string                // set once the conversation is begun
+	mode         continuo.Mode         // set with the next message; "" for none
+	agent        string                // likewise; config.NoAgent for none
 	view         string                // "" leaves it to the agent
 	plain        bool                  // no terminal: answers to out, everything else to err
 	quiet        bool                  // only collect the answer
 	signals      chan os.Signal
-	lines        lineReader      // of a terminal or a pipe; nil when one message is all
+	lines        lineReader      // of a terminal or a pipe; nil for a single message
 	keys         *keyboard       // of a terminal, below lines; nil until they are read
-	underway     chan typed      // the line that is being read; nil when none is
-	early        []string        // what was typed before a question and finished after it was shown: the next messages
-	converses    bool            // messages are read until there are no more
-	always       map[string]bool // tools whose calls the person lets run without being asked again
+	underway     chan typed      // the line that is being read; nil if none is
+	early        []string        // typed before a question and finished after it was shown: the next messages
+	converses    bool            // messages are read until the input ends
+	always       map[string]bool // tools whose calls the person allows without further questions
 
-	answer *answerJSON    // to the last message, once its turn is over
+	answer *answerJSON    // to the last message, once its turn has ended
 	plan   *continuo.Plan // of the last request; nil before the first
 
 	stopping bool  // a signal came during this turn
-	leaving  bool  // a signal said to leave
-	failure  error // of the first message that failed, for the exit code of a script
+	leaving  bool  // a signal requested to leave
+	failure  error // error of the first message that failed, for the exit code of a script
 }
 
 // errLeave ends a talk.
@@ -58,7 +58,7 @@ func (t *talk) run(ctx context.Context) error {
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
 			if !t.plain {
-				t.print("") // the prompt stands there
+				t.print("") // the prompt is on this line
 			}
 			return t.goodbye()
 		case err != nil:
@@ -81,7 +81,7 @@ func (t *talk) run(ctx context.Context) error {
 	}
 }
 
-// goodbye says how to go on and gives the exit of the talk: a script's is that of its first failure.
+// goodbye says how to continue and returns the result of the talk: of a script that is its first failure.
 func (t *talk) goodbye() error {
 	if t.plain {
 		if t.leaving {
@@ -98,7 +98,7 @@ func (t *talk) goodbye() error {
 	return nil
 }
 
-// remark writes what is no part of an answer: dim, and apart from it in a pipe.
+// remark writes a line that is no part of an answer: dim, and in a pipe to standard error.
 func (t *talk) remark(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if t.plain {
@@ -110,7 +110,7 @@ func (t *talk) remark(format string, args ...any) {
 	t.print("%s", t.paint.dim(text))
 }
 
-// typed is a line as it was read, and when its first and its last byte were, in the time of a keyboard.
+// typed is a line with the times of its first and its last byte, in the time of a keyboard.
 type typed struct {
 	line         string
 	err          error
@@ -135,12 +135,12 @@ func (t *talk) next(lines lineReader) (string, error) {
 	}
 }
 
-// reading gives the line that is being read: one that nobody waited for to the end is there for the next.
+// reading returns the line that is being read: one whose reader gave up is kept for the next reader.
 func (t *talk) reading(lines lineReader) <-chan typed {
 	if t.underway == nil {
 		lines.prompt(t.prompt())
 		got := make(chan typed, 1)
-		go func() { // it is left behind when the program ends
+		go func() { // it is abandoned when the program ends
 			got <- lines.read()
 		}()
 		t.underway = got
@@ -148,7 +148,7 @@ func (t *talk) reading(lines lineReader) <-chan typed {
 	return t.underway
 }
 
-// take carries out a command or says a message.
+// take executes a command or sends a message.
 func (t *talk) take(ctx context.Context, line string) error {
 	if done, err := t.command(ctx, line); done {
 		return err
@@ -159,7 +159,7 @@ func (t *talk) take(ctx context.Context, line string) error {
 	return t.say(ctx, line)
 }
 
-// welcome says who answers and shows how the conversation stands.
+// welcome shows the agent or model and the state of the conversation.
 func (t *talk) welcome(ctx context.Context) error {
 	if t.plain {
 		return nil
@@ -204,7 +204,7 @@ func (t *talk) history(ctx context.Context, limit int64) error {
 	return nil
 }
 
-// refresh reads how the conversation stands now.
+// refresh reads the current state of the conversation.
 func (t *talk) refresh(ctx context.Context) error {
 	conversation, err := t.log.Conversation(ctx, t.conversation.ID)
 	if err == nil {
@@ -256,12 +256,11 @@ func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.C
 		}
 		stream.show(event)
 	}
-	_ = t.refresh(context.WithoutCancel(ctx)) // else the prompt shows what was
+	_ = t.refresh(context.WithoutCancel(ctx)) // else the prompt shows the previous state
 	return stream.failure
 }
 
-// watch stops the turn at the first signal, and has the talk end at the second or at one that is not
-// Ctrl-C.
+// watch stops the turn at the first signal, and ends the talk at the second or at one that is not Ctrl-C.
 func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	for {
 		select {
@@ -279,7 +278,7 @@ func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// begun keeps what is known of the conversation once a turn runs in it.
+// begun records the conversation once a turn runs in it.
 func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) error {
 	t.conversation, t.session, t.mode, t.agent = conversation, conversation.ID, "", ""
 	if t.title == "" {
@@ -294,7 +293,7 @@ func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) er
 	return err
 }
 
-// saidError is an error that has been reported; only its exit code is wanted.
+// saidError is an error that has been reported; only its exit code is used.
 type saidError struct{ err error }
 
 func (e *saidError) Error() string { return e.err.Error() }

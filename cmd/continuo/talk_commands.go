@@ -16,7 +16,7 @@ type slashCommand struct {
 	run                  func(*talk, context.Context, string) error
 }
 
-// slashCommands lists them as /help does.
+// slashCommands lists them in the order of /help.
 func slashCommands() []slashCommand {
 	return []slashCommand{
 		{"/context", "", "what the next request will show of this conversation, in short", (*talk).showContextNow},
@@ -32,8 +32,8 @@ func slashCommands() []slashCommand {
 	}
 }
 
-// command carries out a line that is a command and reports whether it was one. What begins with another
-// word after a slash is refused in the terminal, where it is a slip, and is a message in a script.
+// command executes a line that is a command and reports whether it was one. An unknown word after a slash is refused in
+// the terminal, where it is a typing error, and is a message in a script.
 func (t *talk) command(ctx context.Context, line string) (done bool, err error) {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "/") || strings.HasPrefix(line, "//") {

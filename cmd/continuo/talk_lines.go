@@ -17,19 +17,19 @@ import (
 	"github.com/continuo-log/continuo/internal/config"
 )
 
-// lineReader gives what a person or a script says, one message at a time; io.EOF when that is all.
+// lineReader returns the messages of a person or a script, one at a time; io.EOF at the end.
 type lineReader interface {
 	read() typed
-	// asks says that a question has just been shown, and gives the time that a line must have been begun at to answer it.
+	// asks says that a question has just been shown, and returns the least time of a line that answers it.
 	asks() int
-	// prompt is what stands before the next line, where a person types it.
+	// prompt sets the prompt of the next line, where a person types it.
 	prompt(text string)
-	// close leaves the terminal as it was. It may be called while read waits, which then never returns.
+	// close restores the terminal. It may be called while read waits, which then never returns.
 	close()
 }
 
-// newLines chooses how to read: with line editing from a terminal, plainly from a pipe. Complete gives
-// what Tab completes.
+// newLines chooses how to read: with line editing from a terminal, plainly from a pipe. complete returns the
+// completions for Tab.
 func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []string) lineReader {
 	file, isFile := t.in.(*os.File)
 	if t.plain || !isFile {
@@ -69,7 +69,7 @@ func (t *talk) said(ctx context.Context) []string {
 	}
 	entries, err := t.newest(ctx, t.conversation, 100)
 	if err != nil {
-		return nil // the arrow keys then know less, nothing else
+		return nil // the arrow keys then have less history, nothing else
 	}
 	var lines []string
 	for _, entry := range entries {
@@ -80,7 +80,7 @@ func (t *talk) said(ctx context.Context) []string {
 	return lines
 }
 
-// pipeLines reads a message per line.
+// pipeLines reads one message per line.
 type pipeLines struct{ scanner *bufio.Scanner }
 
 func (p pipeLines) read() typed {
@@ -165,7 +165,7 @@ func (e *editedLines) restore() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.before != nil {
-		_ = term.Restore(int(e.file.Fd()), e.before) // nothing could be done about it
+		_ = term.Restore(int(e.file.Fd()), e.before) // an error could not be handled
 		e.before = nil
 	}
 }
@@ -177,8 +177,8 @@ func (e *editedLines) close() {
 	e.closed = true
 }
 
-// completeSlash completes the name of a command when Tab is pressed, and then its argument, where only one of the lines
-// that there are begins so. Lines gives them: those of commands, or those with arguments.
+// completeSlash completes the name of a command when Tab is pressed, and then its argument, if exactly one line begins
+// with the text. lines returns the commands, or the commands with arguments.
 func completeSlash(lines func(arguments bool) []string) func(line string, position int, key rune) (string, int, bool) {
 	return func(line string, position int, key rune) (string, int, bool) {
 		if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
@@ -188,7 +188,7 @@ func completeSlash(lines func(arguments bool) []string) func(line string, positi
 		for _, whole := range lines(strings.Contains(line, " ")) {
 			if strings.HasPrefix(whole, line) {
 				if found != "" {
-					return line, position, true // more than one: say nothing
+					return line, position, true // ambiguous: complete nothing
 				}
 				found = whole
 			}
@@ -200,7 +200,7 @@ func completeSlash(lines func(arguments bool) []string) func(line string, positi
 	}
 }
 
-// slashLines are what can be completed: commands, or those that have a known argument with it.
+// slashLines are the completions: commands, or commands with a known argument.
 func (t *talk) slashLines(arguments bool) (lines []string) {
 	if !arguments {
 		for _, command := range slashCommands() {
@@ -217,7 +217,7 @@ func (t *talk) slashLines(arguments bool) (lines []string) {
 	return lines
 }
 
-// rawLines ends lines as a terminal wants it while somebody types: the terminal does not do so itself then.
+// rawLines writes the line ends of a terminal in raw mode, which does not convert them itself.
 type rawLines struct {
 	out io.Writer
 	raw func() bool

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/config"
 )
 
-// stance is the mode of the next message, and who answers it; "" for nobody.
+// stance is the mode of the next message, and the agent that answers it; "" for none.
 func (t *talk) stance() (continuo.Mode, string) {
 	mode, agent := t.mode, t.agent
 	if mode == "" && agent != "" && agent != config.NoAgent {
@@ -26,7 +26,7 @@ func (t *talk) stance() (continuo.Mode, string) {
 	return mode, agent
 }
 
-// stanceWords says which mode the next message has, and who answers it.
+// stanceWords describes the mode of the next message, and the agent that answers it.
 func (t *talk) stanceWords() string {
 	mode, agent := t.stance()
 	words := "mode " + string(mode)
@@ -40,8 +40,7 @@ func (t *talk) stanceWords() string {
 	return words
 }
 
-// prompt stands before what a person types: the mode of the next message and who answers it, unless that is
-// a plain chat.
+// prompt is the input prompt: the mode of the next message and its agent, unless that is a plain chat.
 func (t *talk) prompt() string {
 	mode, agent := t.stance()
 	if mode == continuo.ModeChat && agent == "" {
@@ -54,7 +53,7 @@ func (t *talk) prompt() string {
 	return t.paint.dim(words) + t.paint.cyan(" › ")
 }
 
-// switchMode carries out /mode.
+// switchMode executes /mode.
 func (t *talk) switchMode(ctx context.Context, argument string) error {
 	switch mode := continuo.Mode(argument); mode {
 	case "":
@@ -67,7 +66,7 @@ func (t *talk) switchMode(ctx context.Context, argument string) error {
 	return usage("/mode %s: known are chat, agent, run", oneLine(argument, 40))
 }
 
-// switchAgent carries out /agent.
+// switchAgent executes /agent.
 func (t *talk) switchAgent(ctx context.Context, argument string) error {
 	if argument == "" {
 		return t.listAgents(ctx)
@@ -82,7 +81,7 @@ func (t *talk) switchAgent(ctx context.Context, argument string) error {
 	return nil
 }
 
-// chooseAgent notes who is to answer from the next message on.
+// chooseAgent sets the agent from the next message on.
 func (t *talk) chooseAgent(id string) error {
 	if id != config.NoAgent {
 		if err := checkAgent(t.settings, id); err != nil || id == "" {
@@ -93,7 +92,7 @@ func (t *talk) chooseAgent(id string) error {
 	return nil
 }
 
-// dismiss takes the conversation's agent away when nobody was chosen to answer.
+// dismiss removes the conversation's agent if no agent was chosen.
 func (t *talk) dismiss(ctx context.Context) error {
 	if t.agent != config.NoAgent {
 		return nil
@@ -109,7 +108,7 @@ func (t *talk) dismiss(ctx context.Context) error {
 	return nil
 }
 
-// fromNextMessage says what was chosen; it is kept with the next message.
+// fromNextMessage prints the choice; it is stored with the next message.
 func (t *talk) fromNextMessage() {
 	t.remark("%s from the next message on.", capital(t.stanceWords()))
 }
@@ -117,7 +116,7 @@ func (t *talk) fromNextMessage() {
 // capital begins a sentence.
 func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// showStance says which mode is active, and which one comes with the next message.
+// showStance prints the active mode, and the one of the next message.
 func (t *talk) showStance(ctx context.Context) error {
 	if t.mode == "" && t.agent == "" {
 		if t.conversation.ID != "" {
@@ -132,7 +131,7 @@ func (t *talk) showStance(ctx context.Context) error {
 	return nil
 }
 
-// listAgents says who can answer, and who does.
+// listAgents lists the agents, and the current one.
 func (t *talk) listAgents(ctx context.Context) error {
 	if err := t.showStance(ctx); err != nil {
 		return err

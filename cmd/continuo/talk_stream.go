@@ -10,12 +10,12 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// stream shows one turn as it goes.
+// stream shows one turn while it runs.
 type stream struct {
 	*talk
-	inLine   bool // something stands on the current line
-	thinking bool // and it is thinking
-	waiting  bool // the sign of waiting stands there
+	inLine   bool // the current line has text
+	thinking bool // and that is thinking
+	waiting  bool // the waiting sign is on the line
 	wrap     *wrapper
 	text     strings.Builder
 	failure  error
@@ -61,7 +61,7 @@ func (s *stream) show(event turn.Event) {
 	}
 }
 
-// resultWords says in one line what a tool gave.
+// resultWords describes a tool's result on one line.
 func resultWords(entry *continuo.Entry) string {
 	words := toolWords(entry) + " · " + count(entry.Chars, "character")
 	if entry.DurationMS > 0 {
@@ -94,7 +94,7 @@ func (s *stream) clearWait() {
 	}
 }
 
-// endLine ends the line that stands there, if one does.
+// endLine ends the current line, if it has text.
 func (s *stream) endLine() {
 	s.clearWait()
 	if s.inLine && !s.quiet {
@@ -141,9 +141,9 @@ func (s *stream) answerText(text string) {
 	s.inLine = !strings.HasSuffix(text, "\n")
 }
 
-// finish ends an answer with what the model was shown.
+// finish ends an answer with a line about what the model saw.
 func (s *stream) finish(event turn.Event) {
-	if s.text.Len() == 0 { // a turn that ran before gives its answer whole
+	if s.text.Len() == 0 { // the answer of a turn that ended earlier comes as a whole
 		s.answerText(event.Entry.Content.String())
 	}
 	s.endLine()
@@ -157,7 +157,7 @@ func (s *stream) finish(event turn.Event) {
 	s.showContext()
 }
 
-// keep keeps the end of a turn for the JSON form.
+// keep stores the end of a turn for the JSON form.
 func (s *stream) keep(event turn.Event) {
 	s.answer = &answerJSON{
 		SessionID: nameOf(s.conversation), ConversationID: s.conversation.ID, TurnID: event.TurnID,
@@ -180,7 +180,7 @@ func (s *stream) showContext() {
 	}
 }
 
-// fail ends an answer that is not whole.
+// fail ends an incomplete answer.
 func (s *stream) fail(event turn.Event) {
 	s.endLine()
 	s.keep(event)
@@ -199,7 +199,7 @@ func (s *stream) fail(event turn.Event) {
 	s.showContext()
 }
 
-// goOnWith is what takes up an answer that broke off: at the prompt, or in a shell.
+// goOnWith is the command that resumes an interrupted answer: at the prompt, or in a shell.
 func (s *stream) goOnWith() string {
 	if !s.plain {
 		return "/resume"
@@ -207,7 +207,7 @@ func (s *stream) goOnWith() string {
 	return "continuo chat " + shellWord(nameOf(s.conversation)) + " --resume"
 }
 
-// keptOf says what the log has of an answer that broke off.
+// keptOf describes what the log has of an interrupted answer.
 func keptOf(entry *continuo.Entry) string {
 	if !entry.Content.IsEmpty() {
 		return fmt.Sprintf("what there is of the answer is kept as entry %d", entry.Seq)
@@ -218,7 +218,7 @@ func keptOf(entry *continuo.Entry) string {
 	return "nothing of an answer had come"
 }
 
-// turnFailed says that a model gave no whole answer.
+// turnFailed says that a model gave no complete answer.
 type turnFailed struct {
 	reason  continuo.FailureReason
 	message string
@@ -226,7 +226,7 @@ type turnFailed struct {
 
 func (e *turnFailed) Error() string { return e.message }
 
-// Is tells an answer that was stopped from one that failed.
+// Is distinguishes an answer that was stopped from one that failed.
 func (e *turnFailed) Is(target error) bool {
 	return target == context.Canceled && (e.reason == continuo.ReasonCancelled || e.reason == continuo.ReasonInterrupted)
 }

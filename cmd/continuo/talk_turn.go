@@ -25,7 +25,7 @@ func (t *talk) broken(ctx context.Context) (*continuo.Turn, error) {
 	return &turns[0], nil
 }
 
-// resume goes on with the answer that broke off.
+// resume resumes the interrupted turn.
 func (t *talk) resume(ctx context.Context, _ string) error {
 	if t.conversation.ID == "" && t.session != "" {
 		return fmt.Errorf("conversation %s: %w", t.session, continuo.ErrNotFound)
@@ -42,7 +42,7 @@ func (t *talk) resume(ctx context.Context, _ string) error {
 	})
 }
 
-// decide asks the person whether a call may run, and tells the turn.
+// decide asks the person whether a call may run, and reports the answer to the turn.
 func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	s.endLine()
 	call := *event.Call
@@ -57,7 +57,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	switch {
 	case answer.stop:
 		s.lines.close()
-		s.lines = s.newLines(ctx, s.slashLines) // the one before says for ever that its input has ended
+		s.lines = s.newLines(ctx, s.slashLines) // the previous one reports the end of its input permanently
 		err = s.engine.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")
@@ -72,21 +72,21 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	return err
 }
 
-// verdict is what a person said to a call.
+// verdict is a person's decision on a call.
 type verdict struct {
 	turn.Decision
 	stop      bool // Ctrl-C: the whole turn is to end
-	elsewhere bool // somebody else has decided, or the time is over
+	elsewhere bool // another client has decided, or the time is over
 }
 
 var allowed = verdict{Decision: turn.Decision{Allowed: true}}
 
-// askAgain is how often is looked whether a call still waits.
+// askAgain is the interval at which it is checked whether a call still waits.
 const askAgain = 300 * time.Millisecond
 
-// ask reads the person's verdict on a call. Where nobody can be asked the call may not run. A line that was
-// begun when the matter was decided elsewhere is there for the next prompt, and so is one that was begun before the
-// question was shown: it is no answer.
+// ask reads the person's verdict on a call. If no person can be asked the call may not run. A line that was begun when
+// the call was decided elsewhere is kept for the next prompt, and so is one that was begun before the question was
+// shown: it is no answer.
 func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
 	call := *asked.Call
 	if s.plain || s.lines == nil {
@@ -119,7 +119,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 	}
 }
 
-// keepEarly keeps a line that was begun before a question for the next prompt, where there will be one.
+// keepEarly keeps a line that was begun before a question for the next prompt, if there will be one.
 func (s *stream) keepEarly(line string) {
 	switch {
 	case strings.TrimSpace(line) == "":
@@ -131,7 +131,7 @@ func (s *stream) keepEarly(line string) {
 	}
 }
 
-// untilWords says when a question ends, for the line that says how it can be answered; "" where it does not end.
+// untilWords says when a question expires, for the line that says how to answer; "" if it does not.
 func untilWords(asked turn.Event) string {
 	if asked.Until.IsZero() {
 		return ""
@@ -145,7 +145,7 @@ func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.Tool
 	return err != nil || slices.ContainsFunc(waiting, func(other turn.WaitingCall) bool { return other.ID == call.ID })
 }
 
-// understand reads what a person typed; false for an empty line.
+// understand parses what a person typed; false for an empty line.
 func (s *stream) understand(call continuo.ToolCall, line typed) (verdict, bool) {
 	if line.err != nil {
 		return verdict{stop: true}, true

@@ -23,14 +23,14 @@ type taskCommand struct {
 	Kill   taskKillCommand   `cmd:"" help:"End an agent's work for good."`
 }
 
-// taskPage is how many tasks one query asks for, tasksSearched how many are looked through for the beginning of an id.
+// taskPage is the page size of a query for tasks, tasksSearched how many tasks are searched for the beginning of an id.
 const (
 	taskPage      = 100
 	tasksSearched = 1000
 )
 
-// tasks lists the tasks of which something holds, the newest change first, at most limit of at most most that are
-// looked at (0: all), and says whether there are more.
+// tasks lists the tasks for which a condition holds, the most recently changed first: at most limit (0: all) among at
+// most most that are read. It returns whether there are more.
 func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine.TaskStatus) bool) (found []engine.TaskStatus, more bool, err error) {
 	found = []engine.TaskStatus{}
 	query := engine.TaskQuery{Scope: w.scope(), Limit: taskPage}
@@ -59,8 +59,8 @@ func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine
 // anyTask holds of every task.
 func anyTask(engine.TaskStatus) bool { return true }
 
-// findTask finds the task that an argument names: an id or its beginning, @1, its place in the list, or, where
-// none is named, the newest. It has its findings.
+// findTask finds the task that an argument names: an id or its beginning, @1, its position in the list, or, if none is
+// named, the newest. It has its findings.
 func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatus, error) {
 	if name == "" {
 		name = "@1"
@@ -91,7 +91,7 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 	return w.engine.Task(ctx, w.scope(), id)
 }
 
-// theOnly is the one of the ids that begin with a name; hint says where to find one.
+// theOnly is the one id that begins with a name; hint says where to find one.
 func theOnly(what, name, project, hint string, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:
@@ -102,7 +102,7 @@ func theOnly(what, name, project, hint string, ids []string) (string, error) {
 	return "", usage("%s %s: %s begin so, such as %s and %s; write more of the id", what, name, count(len(ids), "id"), ids[0], ids[1])
 }
 
-// nthTask finds the task that stands at a place of the list, from 1.
+// nthTask finds the task at a position of the list, from 1.
 func (w *services) nthTask(ctx context.Context, name, place string) (engine.TaskStatus, error) {
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 1 {
@@ -118,8 +118,8 @@ func (w *services) nthTask(ctx context.Context, name, place string) (engine.Task
 	return found[n-1], nil
 }
 
-// findAgent finds the agent that an argument names: an id or its beginning, or, where none is named, the newest.
-// With working those that are at work are looked through, and one has to be named where there are several.
+// findAgent finds the agent that an argument names: an id or its beginning, or, if none is named, the newest. With
+// working only running agents are searched, and the user has to name one if there are several.
 func (w *services) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
 	agent, err := w.engine.Agent(ctx, w.scope(), name)
 	if !errors.Is(err, continuo.ErrNotFound) {
@@ -152,7 +152,7 @@ func (w *services) findAgent(ctx context.Context, name string, working bool) (*e
 	return w.engine.Agent(ctx, w.scope(), id)
 }
 
-// agents lists the agents of the newest tasks of which something holds, those that began last first.
+// agents lists the agents of the newest tasks for which a condition holds, the latest started first.
 func (w *services) agents(ctx context.Context, holds func(engine.DeployedAgent) bool) ([]engine.DeployedAgent, error) {
 	tasks, _, err := w.tasks(ctx, 0, tasksSearched, anyTask)
 	var found []engine.DeployedAgent
@@ -167,7 +167,7 @@ func (w *services) agents(ctx context.Context, holds func(engine.DeployedAgent) 
 	return found, err
 }
 
-// isAtWork reports whether an agent can be ended: it works, or its work waits for a program that goes on with it.
+// isAtWork reports whether an agent can be ended: it works, or its work waits for a program that resumes it.
 func isAtWork(agent engine.DeployedAgent) bool {
 	left := agent.State == engine.TaskQueued && agent.TurnID != "" // its program is gone
 	return left || agent.State == engine.TaskRunning || agent.State == engine.TaskBlocked
@@ -245,10 +245,10 @@ func (l *taskListCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// wideList is how many columns a list needs that shows whole ids.
+// wideList is how many columns a list with whole ids needs.
 const wideList = 110
 
-// printTasks prints a list of tasks; numbered ones have short names. In a narrow terminal ids are as short as they can be.
+// printTasks prints a list of tasks; numbered ones have short names. In a narrow terminal ids are as short as possible.
 func (a *app) printTasks(found []engine.TaskStatus, numbered bool) {
 	ids, priority := make([]string, len(found)), "priority"
 	for i, status := range found {
@@ -275,12 +275,12 @@ func (a *app) printTasks(found []engine.TaskStatus, numbered bool) {
 	}
 }
 
-// aboutTask says in one line what is to be done.
+// aboutTask describes a task on one line.
 func aboutTask(status engine.TaskStatus) string {
 	return cmp.Or(oneLine(status.Task.Description, 200), continuo.RedactedText)
 }
 
-// shortened cuts ids to beginnings of one length by which all can be told apart.
+// shortened truncates ids to one length at which all are distinct.
 func shortened(ids []string) []string {
 	const least = len("task_") + 12 // ids begin with the millisecond in which they were made
 	for length := least; ; length++ {
@@ -296,7 +296,7 @@ func shortened(ids []string) []string {
 	}
 }
 
-// taskState is how a task or an agent stands, painted.
+// taskState is the state of a task or an agent, coloured.
 func (a *app) taskState(state engine.TaskState) cell {
 	paint := a.paint.yellow
 	switch state {

@@ -82,7 +82,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// request reads the file, and puts the flags over it.
+// request reads the file, and overrides it by the flags.
 func (c *taskCreateCommand) request(a *app) (request task.Request, err error) {
 	if c.File != "" {
 		if request, err = c.read(a); err != nil {
@@ -140,7 +140,7 @@ func (c *taskCreateCommand) read(a *app) (task.Request, error) {
 	return task.Request{Description: strings.TrimSpace(string(text))}, nil
 }
 
-// source makes the conversation that is named the history of the task.
+// source makes the named conversation the history of the task.
 func (c *taskCreateCommand) source(ctx context.Context, w *services, request *task.Request) error {
 	if c.Conversation == "" {
 		if c.From != 0 || c.To != 0 {

@@ -31,7 +31,7 @@ Examples:
     continuo task deploy task_0199c3 --prompt "Begin with the tests." --json | jq -r .output`
 }
 
-// Run deploys the agent and stays with it.
+// Run deploys the agent and follows it.
 func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	w, err := a.wireTurns(ctx, true)
 	if err != nil {
@@ -61,11 +61,11 @@ type agentWatch struct {
 	*app
 	*services
 	quiet bool // show nothing
-	asks  bool // the person is asked about calls that wait
+	asks  bool // ask the person about calls that wait
 	agent *engine.DeployedAgent
 }
 
-// follow finds or begins an agent, and shows the events of its work. Ctrl-C ends the context of the events.
+// follow finds or starts an agent, and shows the events of its work. Ctrl-C ends the context of the events.
 func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*engine.DeployedAgent, error), events func(context.Context) iter.Seq2[turn.Event, error]) error {
 	t := &talk{app: w.app, services: w.services, plain: !w.outTerminal, quiet: w.quiet}
 	t.signals = make(chan os.Signal, 2)
@@ -100,7 +100,7 @@ func (w *agentWatch) work(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return w.engine.Follow(ctx, continuo.Turn{ConversationID: w.agent.ConversationID, ID: w.agent.TurnID}, 0)
 }
 
-// orKilled yields the events of the agent's work to its end, which comes by a kill when ctx ends.
+// orKilled yields the events of the agent's work to its end, and kills the agent when ctx ends.
 func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		stays := context.WithoutCancel(ctx)
@@ -172,7 +172,7 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// deployedWords says how an agent stands: agent_… (reviewer) has failed: why.
+// deployedWords describes the state of an agent: agent_… (reviewer) has failed: why.
 func deployedWords(agent engine.DeployedAgent) string {
 	words := fmt.Sprintf("%s (%s) is %s", agent.ID, oneLine(agent.Type, 60), agent.State)
 	if agent.Reason != "" {
@@ -181,7 +181,7 @@ func deployedWords(agent engine.DeployedAgent) string {
 	return words
 }
 
-// unasked yields the events of the agent's work until ctx ends; that it waits for a decision is only said.
+// unasked yields the events of the agent's work until ctx ends; for a call that waits it only prints a note.
 func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		for event, err := range w.work(ctx) {

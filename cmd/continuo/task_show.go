@@ -73,7 +73,7 @@ func (a *app) printTask(status engine.TaskStatus) {
 	}
 }
 
-// contextWords says what explains a task: 3 messages of conv_…, 2 files, 1 criterion.
+// contextWords summarizes a task's context: 3 messages of conv_…, 2 files, 1 criterion.
 func contextWords(of task.Task) string {
 	var words []string
 	c := of.Context

@@ -26,7 +26,7 @@ Examples:
     continuo doctor --online`
 }
 
-// Run talks until a signal comes, or Telegram refuses the listener's token.
+// Run runs the front end until a signal comes, or Telegram refuses the listener's token.
 func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	settings, err := a.loadSettings(flag{"telegram.crew", "crew", c.Crew}, flag{"telegram.chat_id", "chat", c.Chat})
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 	tooltrace "github.com/continuo-log/continuo/tool/trace"
 )
 
-// telemetry is where spans and the metrics of the conventions go. The zero value does nothing.
+// telemetry is the destination of spans and of the metrics of the conventions. The zero value does nothing.
 type telemetry struct {
 	tracer trace.Tracer // nil: no spans are made
 	// ids is the tracer, or one whose spans are never recorded: events of the log have a trace id in any case.
@@ -41,12 +41,11 @@ type telemetry struct {
 
 	traces  *sdktrace.TracerProvider
 	metrics *sdkmetric.MeterProvider
-	giveUp  context.CancelFunc // ends exports under way
+	giveUp  context.CancelFunc // cancels exports in progress
 }
 
-// newTelemetry makes the providers that the settings and the standard variables of OpenTelemetry ask for.
-// Metrics are on the registry too, unless it is nil. Nothing here fails: what does not work is logged, and
-// the program does without it.
+// newTelemetry makes the providers that the settings and the standard variables of OpenTelemetry configure. Metrics are
+// on the registry too, unless it is nil. It does not fail: errors are logged, and the program runs without telemetry.
 func newTelemetry(settings config.TelemetryConfig, env []string, registry prometheus.Registerer, logger *slog.Logger) *telemetry {
 	life, giveUp := context.WithCancel(context.Background())
 	b := telemetryBuilder{settings: settings, env: env, logger: logger, life: life}
@@ -65,7 +64,7 @@ func newTelemetry(settings config.TelemetryConfig, env []string, registry promet
 	return t
 }
 
-// model puts the tracing of its requests around a model and everything that guards it.
+// model wraps tracing of requests around a model with its retries, limits and breaker.
 func (t *telemetry) model(m model.Model) model.Model {
 	if t.tracer == nil && t.meter == nil {
 		return m
@@ -73,7 +72,7 @@ func (t *telemetry) model(m model.Model) model.Model {
 	return modeltrace.New(m, modeltrace.Options{Tracer: t.tracer, Meter: t.meter, MessageText: t.text})
 }
 
-// attempts belongs around a model inside of its retries.
+// attempts wraps tracing of single attempts around a model, inside of its retries.
 func (t *telemetry) attempts(m model.Model) model.Model {
 	if t.tracer == nil {
 		return m
@@ -81,7 +80,7 @@ func (t *telemetry) attempts(m model.Model) model.Model {
 	return modeltrace.Attempts{Model: m}
 }
 
-// tools puts the tracing of calls around the tools of a source.
+// tools wraps tracing of calls around the tools of a source.
 func (t *telemetry) tools(source tool.Source) tool.Source {
 	if t.tracer == nil {
 		return source
@@ -89,7 +88,7 @@ func (t *telemetry) tools(source tool.Source) tool.Source {
 	return tooltrace.NewSource(source, tooltrace.Options{Tracer: t.tracer, MessageText: t.text})
 }
 
-// store puts the tracing of its operations around a store; the system is sqlite or postgresql.
+// store wraps tracing of operations around a store; the system is sqlite or postgresql.
 func (t *telemetry) store(store continuo.Store, system string) continuo.Store {
 	if t.tracer == nil && t.meter == nil {
 		return store
@@ -100,8 +99,8 @@ func (t *telemetry) store(store continuo.Store, system string) continuo.Store {
 // flushTime is how long the end of the program may wait for a collector.
 const flushTime = 3 * time.Second
 
-// Close sends what has not been sent yet, until ctx is done or flushTime is over. It returns when nothing
-// runs any more, and may be called twice.
+// Close sends what has not been sent yet, until ctx is done or flushTime is over. It returns when no export runs any
+// more, and may be called twice.
 func (t *telemetry) Close(ctx context.Context) {
 	if t.giveUp == nil {
 		return
@@ -111,8 +110,8 @@ func (t *telemetry) Close(ctx context.Context) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, t.giveUp)
 	defer stop()
-	// The providers are not given ctx: they would return when it is done and leave their goroutines behind.
-	// Exports end with giveUp, and tell of their failures themselves.
+	// The providers are not given ctx: they would return when it is done and leave their goroutines behind. giveUp ends
+	// the exports, which log their failures themselves.
 	all := context.WithoutCancel(ctx)
 	if t.traces != nil {
 		_ = t.traces.Shutdown(all)
@@ -127,13 +126,13 @@ type telemetryBuilder struct {
 	settings config.TelemetryConfig
 	env      []string
 	logger   *slog.Logger
-	life     context.Context // exports end with it
+	life     context.Context // the context of exports
 
 	tracing  []sdktrace.TracerProviderOption
 	metering []sdkmetric.Option
 }
 
-// exportTime bounds one export with its retries; heldSpans and heldTextSpans how many wait for one before
+// exportTime bounds one export with its retries; heldSpans and heldTextSpans bound how many spans are queued before
 // further ones are dropped.
 const (
 	exportTime    = 10 * time.Second
@@ -186,7 +185,7 @@ func (b *telemetryBuilder) metrics(registry prometheus.Registerer) {
 	b.metering = append(b.metering, sdkmetric.WithReader(reader))
 }
 
-// target is where a signal goes, "" for nowhere: below the setting, or what the variables say.
+// target is the address for a signal, "" for none: below the setting's, or from the variables.
 func (b *telemetryBuilder) target(signal, path string) string {
 	if b.settings.OTLPEndpoint != "" {
 		return b.settings.OTLPEndpoint + path
@@ -214,7 +213,7 @@ func (b *telemetryBuilder) target(signal, path string) string {
 	return given
 }
 
-// headers reads the variable that holds them: name=value pairs between commas, percent-encoded.
+// headers reads the variable with the headers: name=value pairs between commas, percent-encoded.
 func (b *telemetryBuilder) headers() map[string]string {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(envValue(b.env, b.settings.OTLPHeadersEnv), ",") {
@@ -227,13 +226,13 @@ func (b *telemetryBuilder) headers() map[string]string {
 	return headers
 }
 
-// resource says who sends; the standard variables may say it otherwise.
+// resource describes the sender; the standard variables may override it.
 func (b *telemetryBuilder) resource() *resource.Resource {
 	all, err := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "continuo"), attribute.String("service.version", readVersion().Version),
 	), resource.WithFromEnv())
 	if err != nil {
-		b.logger.Warn("telemetry_resource", "error", err.Error()) // what could be read is there
+		b.logger.Warn("telemetry_resource", "error", err.Error()) // it has what could be read
 	}
 	return all
 }

@@ -10,8 +10,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// outbox is what exports have in common: they end when the program gives up, and failing is logged when it
-// begins and when it is over, not each time.
+// outbox is what exports have in common: they end with the program, and failures are logged when they begin and when
+// they are over, not each time.
 type outbox struct {
 	signal  string
 	logger  *slog.Logger

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// number writes a whole number with a space between thousands: 12 400.
+// number formats an integer with a space between thousands: 12 400.
 func number[T int | int64](n T) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -72,7 +72,7 @@ func runeCells(r rune) int {
 	return 1
 }
 
-// fit cuts a text to a width in cells, with an ellipsis where it was cut.
+// fit truncates a text to a width in cells, with an ellipsis if it was truncated.
 func fit(text string, width int) string {
 	if cells(text) <= width {
 		return text
@@ -95,8 +95,8 @@ func pad(text string, width int, right bool) string {
 	return text + fill
 }
 
-// oneLine makes foreign text fit for a table: white space becomes one space, and what could steer a
-// terminal becomes visible. It looks at no more of the text than limit cells need.
+// oneLine formats foreign text for a table: white space becomes one space, and characters that could control a terminal
+// become visible. It reads no more of the text than limit cells need.
 func oneLine(text string, limit int) string {
 	var line strings.Builder
 	space := false
@@ -120,7 +120,7 @@ func oneLine(text string, limit int) string {
 	return fit(line.String(), limit)
 }
 
-// visible replaces a character that could steer a terminal by one that shows it.
+// visible replaces a character that could control a terminal by one that shows it.
 func visible(r rune) rune {
 	switch {
 	case r == 0x7f:
@@ -136,8 +136,8 @@ func visible(r rune) rune {
 // isBidi reports whether a character changes the direction of the text after it.
 func isBidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
-// harmless makes foreign text fit for a terminal: line ends and tabs stay, whatever else could steer the
-// terminal becomes visible.
+// harmless makes foreign text safe for a terminal: line ends and tabs stay, other characters that could control the
+// terminal become visible.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -152,13 +152,13 @@ func indent(text, prefix string) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }
 
-// table lays rows out in columns.
+// table aligns rows in columns.
 type table struct {
 	right []bool // per column: flush right
 	rows  [][]cell
 }
 
-// cell is a text and how it is painted; nil leaves it plain.
+// cell is a text and its colour function; nil leaves it plain.
 type cell struct {
 	text  string
 	paint func(string) string
@@ -168,7 +168,7 @@ func plain(text string) cell { return cell{text: text} }
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// dropEmpty removes a column that has no text from a row on: those before it are heads.
+// dropEmpty removes a column that has no text from a row on: the rows before it are headings.
 func (t *table) dropEmpty(column, from int) {
 	for _, row := range t.rows[min(from, len(t.rows)):] {
 		if column < len(row) && row[column].text != "" {
@@ -236,7 +236,7 @@ func bar(part, whole, width int) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", width-filled)
 }
 
-// ofLimit writes how much of a limit is used: 3 120 of 6 000 tokens; without a limit only the number.
+// ofLimit formats how much of a limit is used: 3 120 of 6 000 tokens; without a limit only the number.
 func ofLimit(used, limit int, noun string) string {
 	if limit == 0 {
 		return count(used, noun)

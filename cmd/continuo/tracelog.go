@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceLog is a log handler that adds the ids of the span that an event is logged under, so that a line of
-// the log leads to its trace. In a group they stand in the group.
+// traceLog is a log handler that adds the ids of the current span, so that a line of the log leads to its trace. In a
+// group they are in the group.
 type traceLog struct{ slog.Handler }
 
 // Handle is part of [slog.Handler].

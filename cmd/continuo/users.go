@@ -7,12 +7,12 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// ownerFlag says whose conversation a command begins or goes on with.
+// ownerFlag is the owner of the conversation that a command begins or continues.
 type ownerFlag struct {
 	User string `placeholder:"USER" help:"Whose conversation it is: a new one, and one without a user, become this user's; another user's is refused. Default: as the conversation is."`
 }
 
-// check refuses a user that cannot be, and a conversation of another user.
+// check refuses an invalid user, and a conversation of another user.
 func (o ownerFlag) check(conversation continuo.Conversation) error {
 	if err := continuo.CheckUserID(o.User); err != nil {
 		return usage("--user: %v", err)
@@ -23,13 +23,13 @@ func (o ownerFlag) check(conversation continuo.Conversation) error {
 	return nil
 }
 
-// narrowing is what lists and searches are narrowed to.
+// narrowing is the filter of lists and searches.
 type narrowing struct {
 	User  string   `placeholder:"USER" help:"Only conversations of this user."`
 	Where []string `sep:"none" placeholder:"NAME=VALUE" help:"Only conversations whose metadata has this value. May be repeated: all values must be there."`
 }
 
-// labels reads the metadata that is asked for, and refuses filters that cannot be.
+// labels parses the metadata filters, and refuses invalid ones.
 func (n narrowing) labels() (map[string]string, error) {
 	if err := continuo.CheckUserID(n.User); err != nil {
 		return nil, usage("--user: %v", err)
@@ -54,5 +54,5 @@ func (n narrowing) labels() (map[string]string, error) {
 	return labels, nil
 }
 
-// isSet reports whether anything is narrowed.
+// isSet reports whether there is a filter.
 func (n narrowing) isSet() bool { return n.User != "" || len(n.Where) > 0 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// age is how long ago something was, as a flag gives it: as a duration of Go, which may have days and weeks too.
+// age is a flag's duration before now: a duration of Go, which may have days and weeks too.
 type age time.Duration
 
 var longUnits = regexp.MustCompile(`^(?:(\d+(?:\.\d+)?)w)?(?:(\d+(?:\.\d+)?)d)?`)
@@ -46,7 +46,7 @@ func (a *age) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// seq is the number of an entry, as a flag gives it. Zero is the newest, which is what a flag that is not given means.
+// seq is the seq of an entry, as a flag. Zero is the newest, the default.
 type seq int64
 
 // UnmarshalText is part of encoding.TextUnmarshaler.

@@ -18,7 +18,7 @@ Examples:
     continuo version --json`
 }
 
-// versionInfo says what program this is.
+// versionInfo describes the program's version.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

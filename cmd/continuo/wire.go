@@ -25,7 +25,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// services is an open store and what stands on it.
+// services is an open store and the services on top of it.
 type services struct {
 	settings  *config.Config
 	store     continuo.Store
@@ -38,10 +38,10 @@ type services struct {
 	telemetry *telemetry
 }
 
-// scope is what commands may reach: the project of the settings.
+// scope is the scope of commands: the project of the settings.
 func (w *services) scope() continuo.Scope { return continuo.Scope{ProjectID: w.settings.Project} }
 
-// Close waits for turns and writes under way, then closes the store. It may be called twice.
+// Close waits for turns and writes in progress, then closes the store. It may be called twice.
 func (w *services) Close() {
 	if w.engine != nil {
 		_ = w.engine.Close(context.Background()) // never fails
@@ -56,8 +56,8 @@ func (w *services) Close() {
 	_ = w.store.Close() // likewise
 }
 
-// wire loads the settings and puts everything together for a command that reads or changes what is there: the
-// store must exist. Flags are the command's own.
+// wire loads the settings and builds the services for a command that reads or changes existing data: the store must
+// exist. Flags are the command's own.
 func (a *app) wire(ctx context.Context, flags ...flag) (*services, error) {
 	settings, err := a.loadSettings(flags...)
 	if err != nil {
@@ -66,16 +66,16 @@ func (a *app) wire(ctx context.Context, flags ...flag) (*services, error) {
 	return a.wireWith(ctx, settings, buildOptions{existing: true})
 }
 
-// buildOptions is what commands need in different ways.
+// buildOptions are the differences between commands.
 type buildOptions struct {
-	existing bool                 // the store must be there: it is not made
-	turns    bool                 // turns will run: tools and traces are wanted
-	stays    bool                 // the program goes on with the work of agents whose program is gone
-	logger   *slog.Logger         // default: nothing is logged
-	registry *prometheus.Registry // default: nothing is counted
+	existing bool                 // the store must exist: it is not created
+	turns    bool                 // turns will run: tools and traces are needed
+	stays    bool                 // the program resumes the work of agents whose program is gone
+	logger   *slog.Logger         // default: no logging
+	registry *prometheus.Registry // default: no metrics
 }
 
-// wireWith puts everything together.
+// wireWith builds the services.
 func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buildOptions) (*services, error) {
 	open := openStore
 	if wiring.existing {
@@ -96,7 +96,7 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buil
 	return w, nil
 }
 
-// takeUp closes and goes on with what programs that are gone have left; what fails is tried again by watch.
+// takeUp recovers the turns and resumes the runs of programs that are gone; watch retries what fails.
 func (w *services) takeUp(ctx context.Context, logger *slog.Logger) {
 	if _, err := w.engine.Recover(ctx); err != nil {
 		logger.Error("recovery_failed", "error", err.Error())
@@ -106,8 +106,8 @@ func (w *services) takeUp(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// watch does in the background what a program does that stays: it takes up what others leave, hears of their changes,
-// and indexes. More is done beside it. Stop ends all of it, and returns when it has ended.
+// watch runs the background work of a long-running program: it recovers the work of other programs, watches their
+// changes, and indexes. It runs more concurrently. stop ends all of it, and returns when it has ended.
 func (w *services) watch(ctx context.Context, more ...func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -123,7 +123,7 @@ func (w *services) watch(ctx context.Context, more ...func(ctx context.Context))
 	}
 }
 
-// wireEngine puts the engine on an open store.
+// wireEngine builds the engine on an open store.
 func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) error {
 	settings, logger := w.settings, wiring.logger
 	if logger == nil {
@@ -176,7 +176,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	return err
 }
 
-// showEvents says when readers see the events of a turn.
+// showEvents maps the setting of when readers see the events of a turn.
 func showEvents(settings config.TurnConfig) turn.Show {
 	if settings.ShowEvents == config.ShowImmediate {
 		return turn.ShowImmediate
@@ -184,7 +184,7 @@ func showEvents(settings config.TurnConfig) turn.Show {
 	return turn.ShowDurable
 }
 
-// lazyCounter is o200k, unpacked when it is first needed: most commands count nothing.
+// lazyCounter is o200k, unpacked at its first use: most commands count nothing.
 type lazyCounter struct{}
 
 func (lazyCounter) Name() string          { return token.O200k().Name() }
@@ -245,7 +245,7 @@ func newLogger(settings config.LogConfig, c *console) *slog.Logger {
 	return slog.New(traceLog{slog.NewTextHandler(c.err, options)})
 }
 
-// modelWords says who answers: a model and where it is, or that it is the demo.
+// modelWords describes a model and its address, or the demo model.
 func modelWords(settings *config.Config, name string) string {
 	m, err := settings.Model(name)
 	switch {

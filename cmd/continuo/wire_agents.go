@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// agentsOf makes the agents of the settings. Known are the built-in tools.
+// agentsOf makes the agents of the settings. known are the built-in tools.
 func agentsOf(settings *config.Config, known tool.Set) (map[string]engine.Agent, error) {
 	made := map[string]engine.Agent{}
 	for _, id := range agentIDs(settings) {
@@ -34,7 +34,7 @@ func agentsOf(settings *config.Config, known tool.Set) (map[string]engine.Agent,
 // agentIDs lists the agents of the settings in order.
 func agentIDs(settings *config.Config) []string { return slices.Sorted(maps.Keys(settings.Agents)) }
 
-// checkAgent refuses an agent that there is not, with the nearest one; "" is nobody.
+// checkAgent refuses an unknown agent and suggests the nearest one; "" means no agent.
 func checkAgent(settings *config.Config, id string) error {
 	known := agentIDs(settings)
 	switch {
@@ -46,7 +46,7 @@ func checkAgent(settings *config.Config, id string) error {
 	return usage("there is no agent %q; %s", oneLine(id, 60), meantOr(id, known))
 }
 
-// agentWords says in one line what an agent is.
+// agentWords summarizes an agent on one line.
 func agentWords(settings *config.Config, agent config.AgentConfig) string {
 	words := []string{"model " + cmp.Or(agent.Model, settings.DefaultModel), "view " + cmp.Or(agent.View, window.Codex)}
 	if agent.Name != agent.ID {
@@ -66,7 +66,7 @@ func agentWords(settings *config.Config, agent config.AgentConfig) string {
 	return strings.Join(words, " · ")
 }
 
-// meantOr asks whether the nearest name was meant, or else says which there are.
+// meantOr suggests the nearest name, or else lists the known ones.
 func meantOr(name string, known []string) string {
 	if near := nearest.Name(name, known); near != "" {
 		return "did you mean " + near + "?"

@@ -14,8 +14,8 @@ import (
 	"github.com/continuo-log/continuo/model/command"
 )
 
-// addConnectors adds the connectors to the models. They stand behind nothing that deals with trouble: a program
-// that has failed may have done things, so that it is not started again, and it may think for long in silence.
+// addConnectors adds the connectors to the models. They have no retries, limits or breaker around them: a program that
+// has failed may have had side effects, so that it is not started again, and it may think silently for long.
 func (w modelWiring) addConnectors(settings *config.Config, models map[string]engine.Upstream) {
 	for name, c := range settings.Connectors {
 		atWork := func(taskID, agentID string) model.Model {
@@ -32,7 +32,7 @@ type workModel func(taskID, agentID string) model.Model
 // AtWork is part of engine.Connector.
 func (f workModel) AtWork(taskID, agentID string) model.Model { return f(taskID, agentID) }
 
-// deployable is a model that has another one for work on tasks. One whose agent has sessions has them still.
+// deployable is a model with another one for work on tasks. A model whose agent has sessions keeps them.
 func deployable(m model.Model, atWork workModel) engine.Connector {
 	if agent, ok := m.(model.Sessions); ok {
 		return struct {
@@ -46,8 +46,8 @@ func deployable(m model.Model, atWork workModel) engine.Connector {
 	}{m, atWork}
 }
 
-// connector makes the model of a connector, which has the usual time where its settings name none, and these variables
-// besides its own. Nothing is started yet.
+// connector makes the model of a connector, with the usual timeout if its settings have none, and these variables
+// besides its own. It starts nothing yet.
 func connector(c config.ConnectorConfig, usual time.Duration, env ...string) model.Model {
 	timeout, env := cmp.Or(c.Timeout, usual), append(envOf(c.Env), env...)
 	if len(c.ACP) > 0 {
@@ -71,7 +71,7 @@ func envOf(variables map[string]string) []string {
 	return env
 }
 
-// connectors checks that the connectors' programs are there, without starting them.
+// connectors checks that the connectors' programs exist, without starting them.
 func (d *diagnosis) connectors(settings *config.Config) {
 	for _, name := range slices.Sorted(maps.Keys(settings.Connectors)) {
 		c := settings.Connectors[name]

@@ -13,11 +13,11 @@ import (
 type crewFolder struct {
 	dir   string // "": none are read
 	known crew.Known
-	// builtIn is the text of a crew that there is too unless the folder has its id; nil for none.
+	// builtIn is the text of a crew that exists too unless the folder has its id; nil for none.
 	builtIn []byte
 }
 
-// newCrewFolder is the folder of the settings, with the example that comes with the program.
+// newCrewFolder is the folder of the settings, with the program's example.
 func newCrewFolder(settings *config.Config) crewFolder {
 	return crewFolder{
 		dir:     settings.Crews.Dir,
@@ -34,13 +34,13 @@ func (c crewFolder) files() folder[*crew.Crew] {
 	}
 }
 
-// Crew finds one by id. Where a file that should have it is not right, the problems say why.
+// Crew finds one by id. If its file is invalid, the problems say why.
 func (c crewFolder) Crew(id string) (*crew.Crew, error) { return c.files().find(id) }
 
-// Crews lists them by id, those that are right, with the problems of the others.
+// Crews lists the valid ones by id, with the problems of the others.
 func (c crewFolder) Crews() ([]*crew.Crew, error) { return c.files().list() }
 
-// botTokens looks up the tokens of the roles' own Telegram bots, by role, in an environment as os.Environ gives it.
+// botTokens looks up the tokens of the roles' own Telegram bots, by role, in an environment in the form of os.Environ.
 // A role whose variable is not set has none; unset names those variables, each once.
 func botTokens(one *crew.Crew, env []string) (tokens map[string]string, unset []string) {
 	tokens = map[string]string{}

@@ -16,7 +16,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
-// folder finds things of one kind in the YAML files of a folder, one in each, which it reads anew at each call. It is
+// folder finds things of one kind in the YAML files of a folder, one per file, which it reads again at each call. It is
 // safe for concurrent use.
 type folder[T any] struct {
 	noun    string // what a file describes, such as workflow
@@ -24,14 +24,14 @@ type folder[T any] struct {
 	dir     string // "": none are read
 	parse   func(file string, text []byte) (T, error)
 	id      func(T) string
-	// builtIn is the text of one that there is too unless the folder has its id; nil for none.
+	// builtIn is the text of one that exists too unless the folder has its id; nil for none.
 	builtIn []byte
 }
 
 // maxFolderFiles bounds a folder; yamlform.MaxBytes bounds each of its files.
 const maxFolderFiles = 500
 
-// find finds one by id. Where a file that should have it is not right, the problems say why.
+// find finds one by id. If its file is invalid, the problems say why.
 func (f folder[T]) find(id string) (T, error) {
 	var none T
 	read, err := f.read()
@@ -47,7 +47,7 @@ func (f folder[T]) find(id string) (T, error) {
 	return none, fmt.Errorf("%s %q: %w; %s", f.noun, oneLine(id, 60), continuo.ErrNotFound, f.advice(read, id))
 }
 
-// list lists them by id, those that are right, with the problems of the others.
+// list lists the valid ones by id, with the problems of the others.
 func (f folder[T]) list() ([]T, error) {
 	read, err := f.read()
 	if err != nil {
@@ -60,11 +60,10 @@ func (f folder[T]) list() ([]T, error) {
 	return all, read.err()
 }
 
-// readFolder is what a folder holds.
+// readFolder is the content of a folder.
 type readFolder[T any] struct {
 	good map[string]T // by id
-	// bad has the problems of the files that are not right, each under the id that it has, or that it would
-	// have by its name.
+	// bad has the problems of invalid files, each under its id, or the id that follows from its name.
 	bad map[string][]error
 }
 
@@ -79,7 +78,7 @@ func (r *readFolder[T]) err() error {
 	return errors.Join(all...)
 }
 
-// advice says which id was probably meant.
+// advice suggests the id that was probably meant.
 func (f folder[T]) advice(read *readFolder[T], id string) string {
 	advice := "there are none; write one to a file in " + cmp.Or(f.dir, "a folder, and name that in "+f.setting)
 	if len(read.good) > 0 {
@@ -127,7 +126,7 @@ func (f folder[T]) readOne(name string) (T, error) {
 	return f.parse(name, text)
 }
 
-// addBuiltIn adds the built-in one unless a file has its id, be it right or not.
+// addBuiltIn adds the built-in one unless a file, valid or not, has its id.
 func (f folder[T]) addBuiltIn(read *readFolder[T]) {
 	if f.builtIn == nil {
 		return
@@ -144,7 +143,7 @@ func (f folder[T]) addBuiltIn(read *readFolder[T]) {
 	}
 }
 
-// sharedID is what is wrong with files that have one id.
+// sharedID is the problem of several files with one id.
 func sharedID(id string, files []string) error {
 	problems := &yamlform.Problems{}
 	for i, file := range files {
@@ -156,7 +155,7 @@ func sharedID(id string, files []string) error {
 	return problems
 }
 
-// files lists the files, in order. A folder that is not there has none.
+// files lists the files, in order. A missing folder has none.
 func (f folder[T]) files() ([]string, error) {
 	if f.dir == "" {
 		return nil, nil
@@ -187,7 +186,7 @@ func (f folder[T]) files() ([]string, error) {
 	return names, nil
 }
 
-// readSource reads a file that describes what the noun says. What keeps it from being read is a problem of it.
+// readSource reads a file that describes what the noun says. A failure to read it is one of its problems.
 func readSource(name, noun string) ([]byte, error) {
 	problem := func(format string, args ...any) error {
 		return &yamlform.Problems{List: []yamlform.Problem{{File: name, Line: 1, Column: 1, Message: fmt.Sprintf(format, args...)}}}

@@ -21,8 +21,8 @@ import (
 	"github.com/continuo-log/continuo/model/transcript"
 )
 
-// demoPace is how long the demo model waits before each word: where a person looks on, its answers come
-// word by word as a model's do. The setting demo.pace says otherwise.
+// demoPace is the demo model's delay before each word: in a terminal, its answers come word by word as a model's do.
+// The setting demo.pace overrides it.
 func (a *app) demoPace(settings config.DemoConfig) time.Duration {
 	if settings.Pace > 0 {
 		return settings.Pace
@@ -71,15 +71,16 @@ func speaker(m config.ModelConfig) *model.Speaker {
 	return model.NewSpeaker(dialect, model.Fixed{Roles: m.Strict != config.StrictAuto})
 }
 
-// guarded puts what deals with trouble around a model, breaker(retry(transcript(limit(thinktag(model))))):
-//   - inline thinking is told from text first, so that everything else knows it as reasoning;
-//   - the limits are inside, because each attempt has its own time, and one that takes too long is retried;
-//   - a model without tool calls is read as a transcript outside of the limits, since it holds a call back
-//     until it is whole;
-//   - the breaker is outside of the retries, so that what they mend does not count against the upstream, an
-//     open breaker answers at once, without waits, and the fallback takes over.
+// guarded wraps a model in its error handling, breaker(retry(transcript(limit(thinktag(model))))):
+//   - inline thinking is separated from text first, so that the other layers see it as reasoning;
+//   - the limits are inside of the retries, because each attempt has its own time, and one that takes too long is
+//     retried;
+//   - a model without tool calls is read as a transcript outside of the limits, since that layer holds a call back
+//     until it is complete;
+//   - the breaker is outside of the retries, so that failures that a retry fixes do not count against the upstream, an
+//     open breaker answers at once, without delays, and the fallback takes over.
 //
-// The fallback is not here but in package turn, since each model gets a request of its own making.
+// The fallback is not here but in package turn, since each model gets a request in its own format.
 func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.Model {
 	limits, logger, metrics := w.limits, w.logger, w.metrics
 	name, provider := settings.Name, m.Info().Provider
@@ -108,7 +109,7 @@ func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.M
 			reason := model.AsError(err).Reason
 			metrics.Retried(provider, reason)
 			if reason == continuo.ReasonRateLimit {
-				return // model_limited tells of all that wait
+				return // model_limited reports all that wait
 			}
 			logger.Warn("model_retried", "model", name, "attempt", attempt, "wait_ms", wait.Milliseconds(), "error", err.Error())
 		},
@@ -118,7 +119,7 @@ func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.M
 	}
 	metrics.BreakerState(name, breakerFigure(breaker.Closed))
 	if settings.Fallback != "" {
-		patience = 0 // the fallback is asked at once
+		patience = 0 // the fallback is used at once
 	}
 	return breaker.New(m, breaker.Options{
 		Name: name, Failures: limits.BreakerFailures, Cooldown: limits.BreakerCooldown, Patience: patience,
@@ -143,7 +144,7 @@ func firstTokenSetting(settings config.ModelConfig) string {
 	return "turn.first_token_timeout, or " + own
 }
 
-// breakerFigure is a state in the series continuo_breaker_state.
+// breakerFigure is a state's value in the series continuo_breaker_state.
 func breakerFigure(state breaker.State) int {
 	switch state {
 	case breaker.HalfOpen:
@@ -169,7 +170,7 @@ func (w modelWiring) upstream(m config.ModelConfig) model.Model {
 	})
 }
 
-// envValue finds a variable in an environment; the last one counts. "" when it is not set.
+// envValue finds a variable in an environment, of duplicates the last one. "" if it is not set.
 func envValue(env []string, name string) string {
 	for _, variable := range slices.Backward(env) {
 		if value, ok := strings.CutPrefix(variable, name+"="); ok && name != "" {

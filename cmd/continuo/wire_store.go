@@ -11,13 +11,14 @@ import (
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
-// The engines of stores, as the conventions of OpenTelemetry call them.
+// The engines of stores, in the terms of OpenTelemetry's conventions.
 const (
 	systemSQLite   = "sqlite"
 	systemPostgres = "postgresql"
 )
 
-// wireStore opens the store alone, for what needs nothing else: keys are revoked while objects cannot be reached.
+// wireStore opens only the store, for commands that need nothing else: keys can be revoked while the object store is
+// unreachable.
 func (a *app) wireStore(ctx context.Context, open storeOpener) (*services, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -33,7 +34,7 @@ func (a *app) wireStore(ctx context.Context, open storeOpener) (*services, error
 // storeOpener is openStore or openExisting.
 type storeOpener func(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error)
 
-// openStore opens the store that the settings name, and makes it when it is missing.
+// openStore opens the store that the settings name, and creates it if it does not exist.
 func openStore(ctx context.Context, settings config.StoreConfig) (store continuo.Store, system string, err error) {
 	return openWith(ctx, settings, false)
 }
@@ -55,7 +56,7 @@ func openWith(ctx context.Context, settings config.StoreConfig, existing bool) (
 	return store, system, nil
 }
 
-// storeWords says where the store is, without a password.
+// storeWords names the store, without a password.
 func storeWords(settings config.StoreConfig) string {
 	if settings.URL == "" {
 		return settings.Path

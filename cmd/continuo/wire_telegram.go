@@ -19,7 +19,7 @@ import (
 	"github.com/continuo-log/continuo/telegram"
 )
 
-// telegramFrontEnd makes the front end of the settings; nil where there is none.
+// telegramFrontEnd makes the front end of the settings; nil if there is none.
 func telegramFrontEnd(w *services, env []string, logger *slog.Logger) (*telegram.FrontEnd, error) {
 	settings := w.settings.Telegram
 	if settings.Crew == "" {
@@ -47,7 +47,7 @@ func telegramFrontEnd(w *services, env []string, logger *slog.Logger) (*telegram
 	return frontEnd, nil
 }
 
-// telegramOptions are those of the settings for a crew; unset are the variables of its roles' tokens that have no value.
+// telegramOptions are the settings' options for a crew; unset are the variables of its roles' tokens that have no value.
 func telegramOptions(settings config.TelegramConfig, c *crew.Crew, env []string) (options telegram.Options, unset []string, err error) {
 	if settings.BotToken == "" {
 		return options, nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor tells which), or take telegram.crew out")
@@ -89,17 +89,18 @@ type crewChat struct {
 
 // Say implements [telegram.Crew].
 func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
-	if _, err := c.Delivered(ctx); err != nil { // what is answered from here on is sent
+	if _, err := c.Delivered(ctx); err != nil { // answers from here on are sent
 		return err
 	}
 	_, err := c.engine.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
-	if errors.Is(err, continuo.ErrKeyReused) { // it was edited, or means nothing else any more: the first counts
+	if errors.Is(err, continuo.ErrKeyReused) { // the message was edited, or is parsed otherwise now: the first one counts
 		return nil
 	}
 	return refusal(err)
 }
 
-// refusal tells errors that stay from those that pass. The chat is told one line: files and settings are not its affair.
+// refusal distinguishes permanent errors from temporary ones. The chat sees one line: files and settings are not its
+// concern.
 func refusal(err error) error {
 	if _, ok := errors.AsType[*continuo.OverflowError](err); ok {
 		return &telegram.RefusedError{Reason: "That is more than the crew can be shown at once. Please send it in parts."}
@@ -116,8 +117,8 @@ func refusal(err error) error {
 	return err
 }
 
-// withoutStderr is why something failed without what a program wrote on its stderr, which is no word for a chat: it may
-// have paths and secrets in it.
+// withoutStderr is the reason of a failure without what a program wrote on its stderr, which must not reach a chat: it
+// may contain paths and secrets.
 func withoutStderr(reason string) string {
 	reason, _, _ = strings.Cut(reason, "; its stderr")
 	return reason + strings.Repeat(")", max(strings.Count(reason, "(")-strings.Count(reason, ")"), 0))
@@ -279,7 +280,7 @@ func (c *crewChat) Events(ctx context.Context, after int64) iter.Seq2[telegram.E
 	}
 }
 
-// event is what a front end may show of an entry.
+// event converts an entry to an event that a front end may show.
 func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 	event := telegram.Event{Seq: entry.Seq, Role: entry.NodeID}
 	if id, ok := continuo.CrewOf(entry.WorkflowID); !ok || id != c.session.Crew {
@@ -292,7 +293,7 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 		switch {
 		case entry.IsPlaceholder():
 			event.Kind = telegram.EventPassed
-		case entry.HasCalls() || entry.Error != nil || entry.Content.IsEmpty(): // its last word comes, or why there is none
+		case entry.HasCalls() || entry.Error != nil || entry.Content.IsEmpty(): // its final answer follows, or the reason why there is none
 			return event, false
 		default:
 			event.Kind, event.Text = telegram.EventAnswer, entry.Content.String()
@@ -320,7 +321,7 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 	return event, true
 }
 
-// displayName is what people call a role.
+// displayName is a role's name for people.
 func (c *crewChat) displayName(role string) string {
 	if found, err := c.engine.Crew(c.session.Crew); err == nil && found.Role(role) != nil {
 		return found.Role(role).DisplayName
@@ -344,8 +345,8 @@ func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
 	return telegram.Delivery{Seq: mark.Seq, Parts: int(mark.Part)}, err
 }
 
-// SetDelivered implements [telegram.Crew]. A delivery behind the one that is kept changes nothing: another process may
-// have taken over.
+// SetDelivered implements [telegram.Crew]. A delivery before the stored one changes nothing: another process may have
+// taken over.
 func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery) error {
 	conversation, err := c.engine.OpenSession(ctx, c.session)
 	if err != nil {

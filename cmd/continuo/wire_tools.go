@@ -17,8 +17,7 @@ import (
 	"github.com/continuo-log/continuo/tool/search"
 )
 
-// builtIn returns Continuo's own tools, over the folder of tools.project_dir, which is that of the settings'
-// project.
+// builtIn returns Continuo's own tools, over the folder of tools.project_dir, which belongs to the settings' project.
 func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
 	if dir := settings.Tools.ProjectDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -33,7 +32,7 @@ func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
 	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log}}, nil
 }
 
-// storeFiles are the files and the folder that hold what the store keeps of all projects.
+// storeFiles are the files and the folder with the store's data of all projects.
 func storeFiles(settings *config.Config) []string {
 	var files []string
 	if settings.Store.URL == "" {
@@ -47,7 +46,7 @@ func storeFiles(settings *config.Config) []string {
 	return files
 }
 
-// storeInProject says where the store or its objects lie below the project's folder; "" where they do not.
+// storeInProject warns if the store or its objects are inside the project's folder; "" if they are not.
 func storeInProject(settings *config.Config) string {
 	if settings.Tools.ProjectDir == "" {
 		return ""
@@ -64,8 +63,8 @@ func storeInProject(settings *config.Config) string {
 	return ""
 }
 
-// policy is what the section tools lets run. A name that can be no tool's is a slip: it is refused rather
-// than taken for nothing.
+// policy is the policy of the section tools. A name that no tool can have is a typing error: it is refused rather than
+// ignored.
 func policy(settings *config.Config, known tool.Set) (tool.Policy, error) {
 	policy := tool.Policy{Allow: settings.Tools.Allow, Ask: settings.Tools.Ask, Deny: settings.Tools.Deny, Otherwise: tool.Decision(settings.Tools.Otherwise)}
 	return policy, checkPolicy(settings, "tools", policy, known)
@@ -96,8 +95,8 @@ func toolNames(tools tool.Set) []string {
 	return names
 }
 
-// connect starts the MCP servers of the settings, side by side. One that does not start is tried again
-// later, and logged; only what can never work is an error.
+// connect starts the MCP servers of the settings concurrently. One that does not start is retried later, and logged;
+// only what can never work is an error.
 func connect(ctx context.Context, settings config.MCPConfig, logger *slog.Logger) ([]*mcptool.Source, error) {
 	names := slices.Sorted(maps.Keys(settings.Servers))
 	names = slices.DeleteFunc(names, func(name string) bool { return !settings.Servers[name].Enabled })

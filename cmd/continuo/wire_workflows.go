@@ -14,11 +14,11 @@ import (
 type workflowFolder struct {
 	dir   string // "": none are read
 	known workflow.Known
-	// builtIn is the text of a workflow that there is too unless the folder has its id; nil for none.
+	// builtIn is the text of a workflow that exists too unless the folder has its id; nil for none.
 	builtIn []byte
 }
 
-// newWorkflowFolder is the folder of the settings, with the example that comes with the program.
+// newWorkflowFolder is the folder of the settings, with the program's example.
 func newWorkflowFolder(settings *config.Config) workflowFolder {
 	return workflowFolder{
 		dir: settings.Workflows.Dir,
@@ -29,8 +29,8 @@ func newWorkflowFolder(settings *config.Config) workflowFolder {
 	}
 }
 
-// knownTools are the tools that steps and roles may name: the built-in ones, and whatever the MCP servers have. Nil
-// where the section tools is not right, which is told elsewhere.
+// knownTools are the tools that steps and roles may name: the built-in ones, and all of the MCP servers. Nil if the
+// section tools is invalid, which is reported elsewhere.
 func knownTools(settings *config.Config) []string {
 	own, err := builtIn(settings, nil)
 	if err != nil {
@@ -51,25 +51,25 @@ func (w workflowFolder) files() folder[*workflow.Workflow] {
 	}
 }
 
-// Workflow finds one by id. Where a file that should have it is not right, the problems say why.
+// Workflow finds one by id. If its file is invalid, the problems say why.
 func (w workflowFolder) Workflow(id string) (*workflow.Workflow, error) { return w.files().find(id) }
 
-// Workflows lists them by id, those that are right, with the problems of the others.
+// Workflows lists the valid ones by id, with the problems of the others.
 func (w workflowFolder) Workflows() ([]*workflow.Workflow, error) { return w.files().list() }
 
-// ids lists those that are right.
+// ids lists the valid ones.
 func (w workflowFolder) ids() (ids []string) {
-	found, _ := w.Workflows() // what is wrong with others is told elsewhere
+	found, _ := w.Workflows() // the errors of others are reported elsewhere
 	for _, one := range found {
 		ids = append(ids, one.ID)
 	}
 	return ids
 }
 
-// countOf says how many names there are, and which.
+// countOf formats the number of names, and the names.
 func countOf(names []string) string {
 	return number(len(names)) + " (" + oneLine(strings.Join(names, ", "), 60) + ")"
 }
 
-// readWorkflow reads a file. What keeps it from being read is a problem of it.
+// readWorkflow reads a file. A failure to read it is one of its problems.
 func readWorkflow(name string) ([]byte, error) { return readSource(name, "workflow") }

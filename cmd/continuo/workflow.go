@@ -16,7 +16,7 @@ type workflowCommand struct {
 	Init   workflowInitCommand   `cmd:"" help:"Write a commented workflow to begin with."`
 }
 
-// workflows is the folder of workflows of the settings. No store is opened for it.
+// workflows is the folder of workflows of the settings. It opens no store.
 func (a *app) workflows() (workflowFolder, error) {
 	settings, err := a.loadSettings()
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *app) workflowNames() error {
 	if err != nil {
 		return err
 	}
-	found, _ := folder.Workflows() // what is wrong with others is told elsewhere
+	found, _ := folder.Workflows() // the errors of others are reported elsewhere
 	for _, one := range found {
 		a.print("%s", one.ID)
 	}

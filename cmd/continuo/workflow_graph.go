@@ -8,21 +8,20 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// drawing draws the steps of a workflow from the first to the last. What follows a step in any case stands below it;
-// what follows it on one of several ways stands to the right, and where ways meet again the line goes on
-// at the left.
+// drawing draws the steps of a workflow from the first to the last. A step that always follows is below its predecessor;
+// a step on one of several branches is to the right, and where branches meet again the line continues at the left.
 type drawing struct {
 	paint palette
 	nodes map[string]*workflow.Node
-	order []string                    // from first to last; what is side by side in the order of the file
-	in    map[string][]*workflow.Edge // without the edges back
+	order []string                    // from first to last; concurrent ones in the order of the file
+	in    map[string][]*workflow.Edge // without the back edges
 	out   map[string][]*workflow.Edge
-	back  map[string][]*workflow.Edge // by the node that they leave
-	below map[string][]string         // by the last step that all ways to them go through; "" for none
+	back  map[string][]*workflow.Edge // by their source node
+	below map[string][]string         // by the last step that all paths to them share; "" for none
 	lines []row
 }
 
-// drawWorkflow draws a workflow, a line for each step and for each edge back.
+// drawWorkflow draws a workflow, a line for each step and for each back edge.
 func drawWorkflow(w *workflow.Workflow, paint palette) []row {
 	d := &drawing{
 		paint: paint, nodes: map[string]*workflow.Node{},
@@ -49,7 +48,7 @@ func drawWorkflow(w *workflow.Workflow, paint palette) []row {
 	return d.lines
 }
 
-// sort puts the nodes in order, each after all that lead to it.
+// sort orders the nodes topologically.
 func (d *drawing) sort(w *workflow.Workflow) {
 	for i := range w.Nodes {
 		d.nodes[w.Nodes[i].ID] = &w.Nodes[i]
@@ -59,7 +58,7 @@ func (d *drawing) sort(w *workflow.Workflow) {
 		at := slices.IndexFunc(w.Nodes, func(node workflow.Node) bool {
 			return !placed[node.ID] && !slices.ContainsFunc(d.in[node.ID], func(edge *workflow.Edge) bool { return !placed[edge.From] })
 		})
-		if at < 0 { // a checked workflow has no such circle
+		if at < 0 { // a checked workflow has no such cycle
 			return
 		}
 		placed[w.Nodes[at].ID] = true
@@ -67,7 +66,7 @@ func (d *drawing) sort(w *workflow.Workflow) {
 	}
 }
 
-// gather finds for each node the last one that all ways to it go through.
+// gather finds for each node the last one that all paths to it share.
 func (d *drawing) gather() {
 	through := map[string][]string{} // from the first such node to the node itself
 	for _, id := range d.order {
@@ -88,7 +87,7 @@ func (d *drawing) gather() {
 	}
 }
 
-// shared is what two lists begin with.
+// shared is the common prefix of two lists.
 func shared(a, b []string) []string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -97,13 +96,13 @@ func shared(a, b []string) []string {
 	return a[:n]
 }
 
-// draw draws a node and what is below it; lead stands before its own line, prefix before those that follow.
+// draw draws a node and what is below it; lead precedes its own line, prefix the lines that follow.
 func (d *drawing) draw(id, lead, prefix string) {
 	d.lines = append(d.lines, d.line(d.nodes[id], lead))
 	d.follow(id, prefix)
 }
 
-// follow draws what is below a node: branches and edges back first, then where the line goes on.
+// follow draws what is below a node: branches and back edges first, then the continuation.
 func (d *drawing) follow(id, prefix string) {
 	var branches, goOn []string
 	for _, next := range d.below[id] {
@@ -132,7 +131,7 @@ func (d *drawing) follow(id, prefix string) {
 	}
 }
 
-// forks is what stands before a branch, and before all that is below it.
+// forks is the prefix of a branch, and of all lines below it.
 func forks(last bool) (fork, rest string) {
 	if last {
 		return "└─", "  "
@@ -150,7 +149,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// line is a node in words: who carries it out, and on which way one comes to it.
+// line is a node's text: who executes it, and on which branch.
 func (d *drawing) line(node *workflow.Node, lead string) row {
 	sign := "○ "
 	if node.Approval != nil {
@@ -187,7 +186,7 @@ func (d *drawing) line(node *workflow.Node, lead string) row {
 	return line
 }
 
-// edgeWords says when an edge is taken; "" for always.
+// edgeWords describes when an edge is taken; "" for always.
 func edgeWords(edge *workflow.Edge) string {
 	switch {
 	case edge.When != nil:

@@ -64,8 +64,8 @@ func exampleFor(file string) (text []byte, id string) {
 	return exampleID.ReplaceAll(workflow.Example(), []byte("id: "+id)), id
 }
 
-// writeWithSchema writes a file that is not there yet. Its first line names the schema, which is written beside it, so
-// that editors need no network. A schema that is there already is left alone.
+// writeWithSchema writes a new file. Its first line names the schema, which is written beside it, so that editors need
+// no network. An existing schema is left unchanged.
 func (a *app) writeWithSchema(file string, text, schema []byte, schemaName string) error {
 	if err := writeNew(file, append([]byte("# yaml-language-server: $schema="+schemaName+"\n"), text...)); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) writeWithSchema(file string, text, schema []byte, schemaName strin
 	return nil
 }
 
-// writeNew writes a file that is not there yet, and the folder that it is in.
+// writeNew writes a new file, and creates its folder.
 func writeNew(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return fmt.Errorf("write a file: %w", err)

@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// wrapper breaks streamed text into lines of a width between words. It holds back a word until its end, or shows what has
-// come of it and takes that back where the word then has no room.
+// wrapper wraps streamed text into lines of a width between words. It holds back a word until its end, or shows the
+// part so far and erases it if the word then does not fit.
 type wrapper struct {
 	out    io.Writer
-	width  int // in columns; 0 breaks nothing
+	width  int // in columns; 0 wraps nothing
 	column int // where the next character goes
 	word   strings.Builder
 	length int // of the word, in columns
-	// What show has shown of the word, in bytes and in columns; column is still where the word begins.
+	// The part of the word that show has shown, in bytes and in columns; column is still where the word begins.
 	shownBytes, shownColumns int
 }
 
-// write takes a piece of text, which may begin and end anywhere.
+// write adds a fragment of text, which may begin and end anywhere.
 func (w *wrapper) write(text string) {
 	if w.width == 0 {
 		w.emit(text, cells(text))
@@ -40,14 +40,14 @@ func (w *wrapper) write(text string) {
 			w.word.WriteRune(r)
 			w.length += size
 			if size == 2 || w.length >= w.width {
-				w.flush() // scripts without spaces break anywhere
+				w.flush() // scripts without spaces wrap anywhere
 			}
 		}
 	}
 }
 
-// show shows what has come of a word, for terminals: it may be taken back. In the last column it shows nothing, since a
-// terminal's cursor does not stand behind what is written there.
+// show shows the word so far, for terminals: it may be erased again. In the last column it shows nothing, since a
+// terminal's cursor does not move past it.
 func (w *wrapper) show() {
 	w.place()
 	text, length := w.word.String(), w.length
@@ -69,7 +69,7 @@ func (w *wrapper) flush() {
 	w.length, w.shownBytes, w.shownColumns = 0, 0, 0
 }
 
-// place begins a new line where the word has no room on this one.
+// place begins a new line if the word does not fit on this one.
 func (w *wrapper) place() {
 	if w.column > 0 && w.length > 0 && w.column+w.length > w.width {
 		w.emit(strings.Repeat("\b \b", w.shownColumns)+"\n", 0)
