@@ -9,8 +9,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// Append appends entries of a run outside of its turns. Where calls have no results yet it waits for the turn that made
-// them, or, where that turn has ended, answers them first.
+// Append appends entries of a run outside of its turns. If calls have no results yet it waits for the turn that made
+// them, or, if that turn has ended, first appends results for them.
 func (d *Driver) Append(
 	ctx context.Context, conversationID string, entries []continuo.Entry, options continuo.AppendOptions,
 ) ([]continuo.Entry, error) {
@@ -39,7 +39,7 @@ func (d *Driver) Append(
 	}
 }
 
-// answerOpenCalls answers calls without results although no turn runs.
+// answerOpenCalls appends results for calls without results, whose turn has ended.
 func (d *Driver) answerOpenCalls(ctx context.Context, conversationID string) error {
 	conversation, err := d.options.Log.Conversation(ctx, conversationID)
 	if err != nil {
@@ -51,12 +51,12 @@ func (d *Driver) answerOpenCalls(ctx context.Context, conversationID string) err
 	}
 	_, err = d.options.Log.Append(ctx, conversationID, results, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
 	if conflict := new(continuo.ConflictError); errors.As(err, &conflict) {
-		return nil // another process has answered them
+		return nil // another process has done so
 	}
 	return err
 }
 
-// EndCorrupt ends a run that cannot be read, once, by an event of a kind.
+// EndCorrupt ends a run that cannot be read, once, by an event of the given kind.
 func (d *Driver) EndCorrupt(ctx context.Context, run continuo.Run, kind continuo.RunEventKind, reason string) error {
 	end := continuo.Entry{
 		Role: continuo.System, Hidden: true, PartType: "run_event", Content: continuo.Text("The run ended: " + reason),

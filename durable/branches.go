@@ -7,23 +7,23 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// branches are the steps of a run that this process takes side by side.
+// branches are the parallel steps of a run that this process executes.
 type branches[K Attempt[K]] struct {
 	execution *execution[K]
 	group     sync.WaitGroup
 	mu        sync.Mutex
 	busy      map[string]bool // by name
-	err       error           // the first that does not pass
-	changed   chan struct{}   // has room for one: a step was taken
+	err       error           // the first that is not transient
+	changed   chan struct{}   // capacity 1: a step has ended
 }
 
 func newBranches[K Attempt[K]](x *execution[K]) *branches[K] {
 	return &branches[K]{execution: x, busy: map[string]bool{}, changed: make(chan struct{}, 1)}
 }
 
-// take records that those steps begin that are not recorded yet, all in one commit, so that none sees another. Where all are
-// recorded it takes them, and waits until one was taken or the run's log may have changed. A machine that has no branches
-// takes its steps one after another.
+// take records in one commit the beginning of those steps whose beginning is not recorded yet, so that none sees
+// another's. If all are recorded it executes them, and waits until one ends or the run's log may have changed. A
+// machine without branches takes its steps one after another.
 func (b *branches[K]) take(ctx context.Context, steps []K, listener *continuo.Listener, logged <-chan struct{}) error {
 	x := b.execution
 	brancher, ok := x.Machine.(Brancher[K])
@@ -47,7 +47,7 @@ func (b *branches[K]) take(ctx context.Context, steps []K, listener *continuo.Li
 	return nil
 }
 
-// start takes a step, unless one of its name is being taken. What fails for a reason that passes is tried again.
+// start executes a step in a goroutine, unless one of its name is executing. Transient failures are retried.
 func (b *branches[K]) start(ctx context.Context, x *execution[K], step K) {
 	name := x.Describe(step).Name
 	b.mu.Lock()
@@ -90,7 +90,7 @@ func (b *branches[K]) any() bool {
 	return len(b.busy) > 0
 }
 
-// await waits until a step was taken or the run's log may have changed; false when ctx is done.
+// await waits until a step has ended or the run's log may have changed; false when ctx is done.
 func (b *branches[K]) await(ctx context.Context, listener *continuo.Listener, logged <-chan struct{}) bool {
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()

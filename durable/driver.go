@@ -17,12 +17,12 @@ import (
 var (
 	// ErrClosing says that the program is ending.
 	ErrClosing = errors.New("the server is shutting down")
-	// ErrUnsupported says that a run needs an agent, a model or a view that the settings of this program do not have.
-	// Those of another one may have it: the run is left as it is.
+	// ErrUnsupported says that a run needs an agent, a model or a view that is not in the settings of this process.
+	// Another process may have it: the run is left unchanged.
 	ErrUnsupported = errors.New("it cannot be carried on with these settings")
-	// ErrCorrupt says that a run cannot be read: its text is gone, or its events make no sense. It can only be ended.
+	// ErrCorrupt says that a run cannot be read: its text is missing, or its events are invalid. It can only be ended.
 	ErrCorrupt = errors.New("the run cannot be read")
-	// ErrStale says of a turn that it is not to begin: the run has changed since the step was chosen; see [Driver.RunTurn].
+	// ErrStale says that a turn must not begin: the run has changed since the step was chosen; see [Driver.RunTurn].
 	ErrStale = errors.New("the run has gone on")
 )
 
@@ -30,26 +30,26 @@ var (
 type Options struct {
 	Log    *continuo.Log
 	Keeper *turn.Keeper
-	// Open makes the execution of a run, of which nothing is read yet.
+	// Open makes the execution of a run. It reads nothing yet.
 	Open func(run continuo.Run) Execution
 	// Follow yields the events of a turn with ids above after; see [turn.Keeper.Follow].
 	Follow func(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error]
-	// IsTransient reports whether something failed for a reason that passes, so that it is tried again.
+	// IsTransient reports whether an error is transient, so that the operation is retried.
 	IsTransient func(err error) bool
 	// Working counts a worker until done is called.
 	Working func() (done func())
-	// Redact removes secrets from the reason that a run cannot go on for.
+	// Redact removes secrets from the reason for which a run broke off.
 	Redact func(text string) string
-	// Wait bounds how long a change of a run waits for calls whose results are missing.
+	// Wait bounds how long a change of a run waits for calls without results.
 	Wait time.Duration
-	// StepPause is how long a run waits between two of its turns, so that other processes get the conversation.
+	// StepPause is how long a run waits between two of its turns, so that other processes can get the conversation.
 	StepPause time.Duration
 	Logger    *slog.Logger
-	// Draining ends when nothing may begin any more, Closing when what still runs must end.
+	// Draining ends when nothing may begin any more, Closing when running work must end.
 	Draining, Closing context.Context
 }
 
-// Driver carries runs on. It is safe for concurrent use.
+// Driver drives runs. It is safe for concurrent use.
 type Driver struct {
 	options Options
 	group   sync.WaitGroup // of workers
@@ -57,10 +57,10 @@ type Driver struct {
 	workers map[string]*worker // by run
 }
 
-// worker is the goroutine that carries one run on in this process.
+// worker is the goroutine that drives one run in this process.
 type worker struct {
-	wakeRequested bool            // since the run was last looked at
-	ctx           context.Context // one that has ended does nothing more
+	wakeRequested bool            // since the run was last read
+	ctx           context.Context // when done, the worker takes no more steps
 }
 
 // New makes a driver.
@@ -68,8 +68,8 @@ func New(options Options) *Driver {
 	return &Driver{options: options, workers: map[string]*worker{}}
 }
 
-// Resume gives a run a worker, unless it has one in this process, which looks again then. One that is not detached stops,
-// for others to take up, when ctx ends. It fails with ErrClosing only.
+// Resume gives a run a worker. If the run has one in this process, that worker reads the run again. A worker that is
+// not detached stops when ctx ends, and another process can resume the run. It fails with ErrClosing only.
 func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +102,7 @@ func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) er
 	return nil
 }
 
-// takeWake reports whether a worker has to look at its run; otherwise the worker is over.
+// takeWake reports whether a worker must read its run again; otherwise it removes the worker.
 func (d *Driver) takeWake(runID string, w *worker) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,14 +116,15 @@ func (d *Driver) takeWake(runID string, w *worker) bool {
 	return false
 }
 
-// hasWorker reports whether this process carries a run on.
+// hasWorker reports whether the run has a worker in this process.
 func (d *Driver) hasWorker(runID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.workers[runID] != nil
 }
 
-// Wait returns when the last worker has ended. No worker may begin meanwhile, as is so once Options.Draining has ended.
+// Wait returns when the last worker has ended. No worker may begin meanwhile, which holds once Options.Draining has
+// ended.
 func (d *Driver) Wait() {
 	d.mu.Lock()
 	//lint:ignore SA2001 a Resume that saw the program running has counted its worker when it lets go of the lock
@@ -131,16 +132,16 @@ func (d *Driver) Wait() {
 	d.group.Wait()
 }
 
-// transientPause is how long is waited where a run cannot go on for a reason that passes.
+// transientPause is the wait before a retry after a transient error.
 const transientPause = time.Second
 
-// work takes steps until nothing is left to do, and tries again what fails for a reason that passes. Other failures break
-// the run off: a person may remove the cause and resume it.
+// work takes steps until none is due, and retries after transient errors. Other errors break the run off: a person
+// may remove the cause and resume it.
 func (d *Driver) work(ctx context.Context, run continuo.Run) {
 	logger := d.options.Logger.With("conversation_id", run.ConversationID, "run_id", run.ID)
 	for {
 		err := d.options.Open(run).Advance(ctx)
-		var failed error // to record what becomes of the run
+		var failed error // to record what happens to the run
 		switch d.afterError(ctx, err) {
 		case rest:
 			return
@@ -165,11 +166,11 @@ func (d *Driver) work(ctx context.Context, run continuo.Run) {
 	}
 }
 
-// disposition is what a worker does after its steps ended.
+// disposition is what a worker does after its steps have ended.
 type disposition int
 
 const (
-	rest          disposition = iota // nothing is left to do here
+	rest          disposition = iota // no step is due here
 	retry                            // after a pause
 	leaveToOthers                    // processes with other settings
 	endCorrupt                       // the run, by an event that does not depend on its state
@@ -193,28 +194,28 @@ func (d *Driver) afterError(ctx context.Context, err error) disposition {
 	return breakOff
 }
 
-// pause waits, unless the program is ending.
+// pause waits, unless the process shuts down.
 func (d *Driver) pause(ctx context.Context, wait time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.options.Draining, cancel)()
-	_ = backoff.Wait(ctx, wait) // an end of ctx is seen by the next step
+	_ = backoff.Wait(ctx, wait) // the next step returns the error of ctx
 }
 
-// maxYield bounds the wait before an attempt that follows others that broke off.
+// maxYield bounds the wait before an attempt that follows broken-off ones.
 const maxYield = 30 * time.Second
 
-// yieldToOthers waits between two turns of a run: processes that wait for the conversation look at it in intervals. It
-// waits longer the more attempts have broken off one after another.
+// yieldToOthers waits between two turns of a run, since processes that wait for the conversation may poll it. The
+// wait grows with the number of attempts that broke off in a row.
 func (d *Driver) yieldToOthers(ctx context.Context, broken int) {
 	d.pause(ctx, max(d.options.StepPause, backoff.Doubled(d.options.StepPause, maxYield, broken)))
 }
 
-// maxAbandoned bounds how many runs one ResumeAbandoned looks at.
+// maxAbandoned bounds how many runs one ResumeAbandoned inspects.
 const maxAbandoned = 1000
 
-// ResumeAbandoned resumes runs whose process is gone: those that are running, that have had no event for quiet, and that
-// have no turn under way. It returns how many. A run that another process carries on all the same is not harmed.
+// ResumeAbandoned resumes runs whose process is gone: those in the state running with no event for the time quiet and
+// no turn under way. It returns how many. Resuming a run that another process still drives is harmless.
 func (d *Driver) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
 	running, err := d.options.Log.Runs().RunningRuns(ctx, time.Now().Add(-quiet), maxAbandoned)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Execution is a run that a worker carries on; see [Execute].
+// Execution is a run that a worker drives; see [Execute].
 type Execution interface {
-	// Advance takes steps until nothing is left to do, or one fails.
+	// Advance takes steps until none is due, or one fails.
 	Advance(ctx context.Context) error
 	// BreakOff and IsSupported are those of the machine.
 	BreakOff(ctx context.Context, reason string) error
@@ -27,7 +27,7 @@ type execution[K Attempt[K]] struct {
 	run    continuo.Run
 }
 
-// Advance takes a step that is alone in this goroutine, and several in one goroutine each.
+// Advance executes a single step in this goroutine, and several in one goroutine each.
 func (x *execution[K]) Advance(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	branches := newBranches(x)
@@ -66,7 +66,7 @@ func (x *execution[K]) Advance(ctx context.Context) error {
 	return nil
 }
 
-// take does what a step says.
+// take executes a step.
 func (x *execution[K]) take(ctx context.Context, step K) error {
 	described := x.Describe(step)
 	switch described.Kind {
@@ -82,7 +82,7 @@ func (x *execution[K]) take(ctx context.Context, step K) error {
 	return err
 }
 
-// attend waits for the turn of an attempt that has begun, and does what follows of it.
+// attend waits for the turn of an attempt that has begun, and applies its result.
 func (x *execution[K]) attend(ctx context.Context, step K, described Step) error {
 	found, err := x.driver.findTurn(ctx, described.ConversationID, TurnOf(x.run, described).ID)
 	switch {
@@ -97,7 +97,7 @@ func (x *execution[K]) attend(ctx context.Context, step K, described Step) error
 	if err := x.CatchUp(ctx); err != nil {
 		return err
 	}
-	now, nowDescribed := x.current(described.Name) // it may have been stopped and resumed meanwhile
+	now, nowDescribed := x.current(described.Name) // the step may have been stopped and resumed meanwhile
 	if nowDescribed.Kind != Attend || !nowDescribed.SameAttempt(described) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (x *execution[K]) attend(ctx context.Context, step K, described Step) error
 	return x.follow(ctx, decision)
 }
 
-// current is what there is to do for a name by what was read; the zero Step for nothing.
+// current is the due step of a name, by the entries that were read; the zero Step for none.
 func (x *execution[K]) current(name string) (step K, described Step) {
 	for _, step := range x.Steps() {
 		if described := x.Describe(step); described.Name == name && described.Kind != Record {
@@ -118,7 +118,7 @@ func (x *execution[K]) current(name string) (step K, described Step) {
 	return step, described
 }
 
-// follow does what was decided on an attempt.
+// follow applies the decision on an attempt.
 func (x *execution[K]) follow(ctx context.Context, decision Decision[K]) error {
 	if decision.Next == nil || len(decision.Entries) > 0 {
 		_, err := x.Append(ctx, decision.Entries...)
@@ -130,7 +130,7 @@ func (x *execution[K]) follow(ctx context.Context, decision Decision[K]) error {
 	return x.Begin(ctx, *decision.Next)
 }
 
-// retryPoll is how often a run that waits to retry a step is looked at, where the store does not report changes.
+// retryPoll is how often a run that waits to retry a step is polled, where the store does not report changes.
 const retryPoll = 5 * time.Second
 
 // awaitRetry waits until the next attempt of a step may begin, or until the run has changed, and begins the attempt.

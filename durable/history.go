@@ -8,37 +8,37 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// State is what the entries of a run come to: a pure state machine.
+// State is computed from the entries of a run: a pure state machine.
 type State interface {
-	// Apply changes the state by an entry of the conversation, the run's first and then each. An event of the run that
-	// makes no sense is an error.
+	// Apply applies an entry of the conversation; it is given all entries from the run's first on. An invalid event of
+	// the run is an error.
 	Apply(entry *continuo.Entry) error
-	// RunState is how far the run is.
+	// RunState is the state of the run.
 	RunState() continuo.RunState
-	// BreakOff makes the entry of a run that cannot go on.
+	// BreakOff makes the entry of a run that cannot continue.
 	BreakOff(reason string) continuo.Entry
 }
 
 // Source says how a history is read.
 type Source[S State] interface {
-	// Open makes the state of a run of which nothing is known yet, by the hash of the text that its first event names.
+	// Open makes the initial state of a run. Text is the hash of the text that the run's first event names.
 	Open(ctx context.Context, text string) (S, error)
-	// Observe is given each entry before the state.
+	// Observe is given each entry before the state is.
 	Observe(ctx context.Context, entry *continuo.Entry) error
 }
 
-// History is a run as far as its log was read. It is for one goroutine.
+// History is a run, as far as its log was read. It is not safe for concurrent use.
 type History[S State] struct {
 	Run continuo.Run
-	// State is that after the newest entry that was read; the zero value before the first.
+	// State is the state after the newest entry that was read; the zero value before the first.
 	State  S
 	driver *Driver
 	source Source[S]
 	opened bool
-	next   int64 // the seq to read on from
+	next   int64 // the seq of the next entry to read
 }
 
-// NewHistory makes the history of a run, of which nothing is read yet.
+// NewHistory makes the history of a run. It reads nothing yet.
 func NewHistory[S State](d *Driver, run continuo.Run, source Source[S]) *History[S] {
 	return &History[S]{Run: run, driver: d, source: source, next: run.FirstSeq}
 }
@@ -50,17 +50,17 @@ func (h *History[S]) Clone(state S, source Source[S]) *History[S] {
 	return &c
 }
 
-// RunState is how far the run is by what was read.
+// RunState is the state of the run by the entries that were read.
 func (h *History[S]) RunState() continuo.RunState { return h.State.RunState() }
 
-// Next is the seq that the state is right for: the first that was not read.
+// Next is the seq of the first entry that was not read. Entries that follow from the state must be appended there.
 func (h *History[S]) Next() int64 { return h.next }
 
-// CatchUp reads on to the end of the log.
+// CatchUp reads the log from Next to its end.
 func (h *History[S]) CatchUp(ctx context.Context) error { return h.Read(ctx, 0, nil) }
 
-// Read reads on through an entry (0: the end of the log), and gives each entry, once it was applied, to a function, which
-// returns false to stop; nil for none. It fails with ErrCorrupt where the run cannot be read.
+// Read reads the log from Next through an entry (0: the end of the log), and calls each, unless nil, with every entry
+// after it was applied; each returns false to stop. It fails with ErrCorrupt where the run cannot be read.
 func (h *History[S]) Read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error {
 	conversation, err := h.driver.options.Log.Conversation(ctx, h.Run.ConversationID)
 	if err != nil {
@@ -110,7 +110,7 @@ func (h *History[S]) apply(ctx context.Context, entry *continuo.Entry) error {
 	return nil
 }
 
-// Unreadable makes the error of a text of the run that could not be read: ErrCorrupt where it is gone or makes no sense.
+// Unreadable makes the error of a text of the run that could not be read: ErrCorrupt where it is missing or invalid.
 func (h *History[S]) Unreadable(err error) error {
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
 		return fmt.Errorf("run %s: %w: %w", h.Run.ID, ErrCorrupt, err)
@@ -119,7 +119,7 @@ func (h *History[S]) Unreadable(err error) error {
 }
 
 // Append appends entries that follow from the state, on the condition that the log still ends where it was read. It
-// reports false where that is not so: the caller reads on and decides again.
+// returns false where the log has grown: the caller reads on and decides again.
 func (h *History[S]) Append(ctx context.Context, entries ...continuo.Entry) (appended bool, err error) {
 	return h.appendOnce(ctx, entries, Once{})
 }
@@ -133,10 +133,10 @@ func (h *History[S]) appendOnce(ctx context.Context, entries []continuo.Entry, o
 	return err == nil, err
 }
 
-// Once is an idempotency key of a change, and what the change consists in; the zero value for a change without a key.
+// Once is the idempotency key of a change, and the identity of the change; the zero value for a change without a key.
 type Once struct{ Key, Identity string }
 
-// IsDone reports whether a change was made before; continuo.ErrKeyReused where its key made another one.
+// IsDone reports whether a change was made before; continuo.ErrKeyReused where its key was used for another change.
 func (h *History[S]) IsDone(ctx context.Context, once Once) (bool, error) {
 	if once.Key == "" {
 		return false, nil
@@ -151,15 +151,15 @@ func (h *History[S]) IsDone(ctx context.Context, once Once) (bool, error) {
 	return err == nil, err
 }
 
-// Change reads on to the end of the log and appends what makes returns for the state there, and does so again where the
-// log has grown meanwhile. It appends nothing where makes returns nothing, and for a key that was used before. It waits no
-// longer than Options.Wait for calls without results.
+// Change reads to the end of the log and appends what makes returns for the state there; if the log has grown
+// meanwhile it reads and calls makes again. It appends nothing where makes returns nothing, or where the key was used
+// before. It waits no longer than Options.Wait for calls without results.
 func (h *History[S]) Change(ctx context.Context, once Once, makes func(S) ([]continuo.Entry, error)) (err error) {
 	busy := fmt.Errorf("run %s: %w: calls in its conversation wait for their results", h.Run.ID, continuo.ErrBusy)
 	ctx, cancel := context.WithTimeoutCause(ctx, h.driver.options.Wait, busy)
 	defer cancel()
 	defer func() {
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil { // in whatever call the time was up
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil { // whichever call ran into the timeout
 			err = context.Cause(ctx)
 		}
 	}()
@@ -180,7 +180,7 @@ func (h *History[S]) Change(ctx context.Context, once Once, makes func(S) ([]con
 	}
 }
 
-// BreakOff records that the run cannot go on, if it is running.
+// BreakOff records that the run cannot continue, if it is running.
 func (h *History[S]) BreakOff(ctx context.Context, reason string) error {
 	return h.Change(ctx, Once{}, func(s S) ([]continuo.Entry, error) {
 		if s.RunState() != continuo.RunRunning {

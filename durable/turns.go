@@ -15,10 +15,11 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// turnPoll is how often a turn that runs in another process is looked at, where the store does not report changes.
+// turnPoll is how often a turn that runs in another process is polled, where the store does not report changes.
 const turnPoll = 50 * time.Millisecond
 
-// TurnOf is the turn of an attempt, without what it runs with. Its id is the same in every process, so that it begins once.
+// TurnOf is the turn of an attempt, without its settings. Its id is the same in every process, so that it begins
+// once.
 func TurnOf(run continuo.Run, step Step) continuo.Turn {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d/%d", run.ID, step.Name, step.Visit, step.Attempt))
 	id := "turn_" + strings.TrimPrefix(step.ConversationID, "conv_") + "_" + hex.EncodeToString(sum[:6])
@@ -30,13 +31,13 @@ func TurnOf(run continuo.Run, step Step) continuo.Turn {
 // StartTurn begins a turn and returns its events.
 type StartTurn func() (iter.Seq2[turn.Event, error], error)
 
-// RunTurn carries out the turn of an attempt to its end, or waits for it where another process carries it out. Observe is
-// given the turn's events, and returns their errors or others instead; nil for none. A start or an event that fails with
-// ErrStale, and a turn that this process has lost, are no error: what came of the attempt is in the log.
+// RunTurn runs the turn of an attempt to its end, or waits for it where another process runs it. Observe receives the
+// turn's events, and returns their errors or others instead; nil for none. ErrStale from start or from an event, and
+// a turn whose lease this process has lost, are no error: the result of the attempt is in the log.
 func (d *Driver) RunTurn(ctx context.Context, wanted continuo.Turn, start StartTurn, observe func(turn.Event, error) error) error {
 	events, err := start()
 	switch {
-	case errors.Is(err, continuo.ErrExists): // another process carries it out
+	case errors.Is(err, continuo.ErrExists): // another process runs it
 		return d.AwaitTurn(ctx, wanted.ConversationID, wanted.ID)
 	case errors.Is(err, ErrStale):
 		return nil
@@ -58,7 +59,7 @@ func (d *Driver) RunTurn(ctx context.Context, wanted continuo.Turn, start StartT
 	return lost
 }
 
-// AwaitTurn waits for the end of a turn, in whatever process it runs.
+// AwaitTurn waits for the end of a turn, in whichever process it runs.
 func (d *Driver) AwaitTurn(ctx context.Context, conversationID, turnID string) error {
 	ctx, cancel := d.untilDraining(ctx)
 	defer cancel()
@@ -66,11 +67,11 @@ func (d *Driver) AwaitTurn(ctx context.Context, conversationID, turnID string) e
 	defer listener.Close()
 	changed := listener.Changed()
 	for _, err := range d.options.Keeper.Follow(ctx, conversationID, turnID, 0) {
-		if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been void
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have become void
 			return err
 		}
 	}
-	listener.Wait(ctx, changed, turnPoll) // the caller looks again, and must not do so at once where the turn was void
+	listener.Wait(ctx, changed, turnPoll) // the caller reads the run again, and must not do so at once where the turn was void
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (d *Driver) findTurn(ctx context.Context, conversationID, turnID string) (*
 	return &found, nil
 }
 
-// RunningTurn returns the turn of a conversation that is under way; nil for none. One whose process is gone is closed.
+// RunningTurn returns the running turn of a conversation; nil for none. A turn whose process is gone is closed.
 func (d *Driver) RunningTurn(ctx context.Context, conversationID string) (*continuo.Turn, error) {
 	newest, err := d.options.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversationID, Limit: 1})
 	if err != nil || len(newest) == 0 || newest[0].State != continuo.TurnRunning {
@@ -112,7 +113,7 @@ func (d *Driver) RunningTurn(ctx context.Context, conversationID string) (*conti
 	return &recovered, nil
 }
 
-// RunningTurns returns the turns of a run that are under way in some conversations.
+// RunningTurns returns the running turns of a run in the given conversations.
 func (d *Driver) RunningTurns(ctx context.Context, runID string, conversations []string) ([]continuo.Turn, error) {
 	var turns []continuo.Turn
 	for _, id := range conversations {
@@ -128,7 +129,7 @@ func (d *Driver) RunningTurns(ctx context.Context, runID string, conversations [
 	return turns, nil
 }
 
-// CancelTurns stops the turns of a run that are under way in some conversations, in whatever process they run, and returns
+// CancelTurns stops the running turns of a run in the given conversations, in whichever process they run, and returns
 // them. It does not wait for their ends.
 func (d *Driver) CancelTurns(ctx context.Context, runID string, conversations []string) ([]continuo.Turn, error) {
 	turns, err := d.RunningTurns(ctx, runID, conversations)

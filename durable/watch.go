@@ -9,22 +9,22 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// Watched is what a watcher reads of a run.
+// Watched is a run that a watcher reads.
 type Watched interface {
 	// Read is that of History.
 	Read(ctx context.Context, through int64, each func(*continuo.Entry) bool) error
-	// RunState is how far the run is by what was read.
+	// RunState is the state of the run by the entries that were read.
 	RunState() continuo.RunState
-	// Branches are the conversations beside the run's own in which its turns may be under way.
+	// Branches are the conversations besides the run's own in which it may have running turns.
 	Branches() []string
 }
 
-// Emit gives a watcher an entry, or an event of a turn that is under way. It returns false to stop.
+// Emit passes an entry, or an event of a running turn, to a watcher. It returns false to stop.
 type Emit func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool
 
-// Watch emits the entries of a run with seqs above after, each once and in order, and the live events of its turns between
-// them. It returns when the run rests and all its entries were emitted, when emit returns false, or with an error; while no
-// turn is under way also with ErrClosing.
+// Watch emits the entries of a run with seqs above after, each once and in order, and the live events of its turns
+// between them. It returns when the run is neither running nor waiting and all its entries were emitted, when emit
+// returns false, or with an error; without a running turn also with ErrClosing.
 func (d *Driver) Watch(ctx context.Context, run continuo.Run, watched Watched, after int64, emit Emit) error {
 	w := &watcher{
 		driver: d, run: run, watched: watched, after: after, emit: emit,
@@ -41,7 +41,7 @@ type watcher struct {
 	after    int64
 	emit     Emit
 	stopped  bool            // emit has returned false
-	followed map[string]bool // turns that were followed to their end, or are followed beside others
+	followed map[string]bool // turns that were followed to their end, or are followed in parallel
 	live     chan liveEvent  // of turns in branches
 }
 
@@ -51,11 +51,11 @@ type liveEvent struct {
 	event turn.Event
 }
 
-// waitingPoll is how often a run is looked at that waits for a person, where the store does not report changes.
+// waitingPoll is how often a run that waits for a person is polled, where the store does not report changes.
 const waitingPoll = time.Second
 
 func (w *watcher) watch(ctx context.Context) error {
-	idle, cancel := w.driver.untilDraining(ctx) // while no turn is under way: one that is, is followed to its end
+	idle, cancel := w.driver.untilDraining(ctx) // without a running turn; a running one is followed to its end
 	defer cancel()
 	listener := w.driver.options.Log.Listen(w.run.ConversationID)
 	defer listener.Close()
@@ -99,7 +99,7 @@ func (w *watcher) watch(ctx context.Context) error {
 	}
 }
 
-// followBranches begins to follow the turns that are under way in branches.
+// followBranches starts to follow the running turns in branches.
 func (w *watcher) followBranches(ctx context.Context, following *sync.WaitGroup) error {
 	turns, err := w.driver.RunningTurns(ctx, w.run.ID, w.watched.Branches())
 	if err != nil {
@@ -126,8 +126,8 @@ func (w *watcher) followBranches(ctx context.Context, following *sync.WaitGroup)
 	return nil
 }
 
-// await waits until the run's conversation may have changed, and emits the events of turns in branches meanwhile. It is
-// false when ctx is done.
+// await waits until the run's conversation may have changed, and emits the events of turns in branches meanwhile. It
+// returns false when ctx is done.
 func (w *watcher) await(ctx context.Context, listener *continuo.Listener, changed <-chan struct{}, poll time.Duration) bool {
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -150,7 +150,7 @@ func (w *watcher) await(ctx context.Context, listener *continuo.Listener, change
 	}
 }
 
-// entries emits the entries that have come, through one (0: the newest).
+// entries emits the new entries, through one (0: the newest).
 func (w *watcher) entries(ctx context.Context, through int64) error {
 	return w.watched.Read(ctx, through, func(entry *continuo.Entry) bool {
 		if entry.Seq <= w.after {
@@ -162,7 +162,7 @@ func (w *watcher) entries(ctx context.Context, through int64) error {
 	})
 }
 
-// follow emits a turn's events, and the entries as they come. What goes wrong with it shows in the entries.
+// follow emits a turn's events, and the entries as they are appended. A failure of the turn is in the entries.
 func (w *watcher) follow(ctx context.Context, running continuo.Turn) {
 	for event, err := range w.driver.options.Follow(ctx, running, 0) {
 		if err != nil {
