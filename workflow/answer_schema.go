@@ -22,8 +22,8 @@ type fieldSchema struct {
 	Enum        []string `json:"enum,omitempty"`
 }
 
-// AnswerSchema is the JSON Schema of the outputs that the step's answer has to give; nil for a step that declares none,
-// and for an answer that goes on with another, which is no object of its own.
+// AnswerSchema is the JSON Schema of the outputs that the step's answer must contain. It is nil for a step that
+// declares none, and for an answer that continues another, which is no object of its own.
 func (step Step) AnswerSchema() json.RawMessage {
 	if len(step.Node.Outputs) == 0 || step.Resumes {
 		return nil

@@ -2,12 +2,12 @@ package workflow
 
 import "slices"
 
-// graph is what the edges make of the nodes, which are known by their places in the file. Edges without a limit lead on,
-// the others back.
+// graph is the graph of a workflow's nodes, which are identified by their index in the file. Edges without a limit
+// are forward edges, the others lead back.
 type graph struct {
-	on  [][]int // where the edges lead that lead on
-	all [][]int // where all edges lead
-	// reach says which nodes can be reached from a node over edges that lead on, itself included.
+	on  [][]int // targets of each node's forward edges
+	all [][]int // targets of all edges of each node
+	// reach contains, for each node, the nodes that can be reached over forward edges, itself included.
 	reach []set
 	loops []loop
 }
@@ -15,7 +15,7 @@ type graph struct {
 // set is a set of nodes.
 type set []bool
 
-// checkGraph checks how the edges go together and completes the workflow's edges.
+// checkGraph checks the graph of the edges and completes the workflow's edges.
 func (r *reader) checkGraph() {
 	r.graph = r.newGraph()
 	unlimited := r.checkCycles()
@@ -49,7 +49,7 @@ func (r *reader) newGraph() graph {
 	return g
 }
 
-// reachable returns the nodes that can be reached from some, these included.
+// reachable returns the nodes that can be reached from the given ones, these included.
 func reachable(edges [][]int, from ...int) set {
 	found, queue := make(set, len(edges)), from
 	for _, node := range from {
@@ -68,7 +68,7 @@ func reachable(edges [][]int, from ...int) set {
 	return found
 }
 
-// path returns a shortest way between nodes, both ends included; between a node and itself, one around.
+// path returns a shortest path between nodes, both ends included; between a node and itself, a shortest cycle.
 func path(edges [][]int, from, to int) []int {
 	before, queue := map[int]int{}, []int{from}
 	for len(queue) > 0 {
@@ -96,7 +96,8 @@ func path(edges [][]int, from, to int) []int {
 	return nil
 }
 
-// checkCycles finds cycles of edges that have no limit. It tells one of each knot, at the edge that closes it.
+// checkCycles finds cycles of edges without a limit. It reports one per strongly connected component, at the edge
+// that closes the cycle.
 func (r *reader) checkCycles() (found bool) {
 	told := make(set, len(r.workflow.Nodes))
 	for i := range r.edges {
@@ -106,7 +107,7 @@ func (r *reader) checkCycles() (found bool) {
 		}
 		found = true
 		if edge.to > edge.from || told[edge.from] {
-			continue // leads on in the file: one that leads back closes the cycle
+			continue // it leads forward in the file: one that leads back closes the cycle
 		}
 		r.tellCycle(edge, told)
 	}
@@ -139,7 +140,7 @@ func (r *reader) arrows(way []int) string {
 	return text
 }
 
-// beginnings are the nodes that a run begins with; there are some where no cycle lacks a limit.
+// beginnings are the nodes with which a run begins; there is at least one if every cycle has a limit.
 func (r *reader) beginnings() []int {
 	led := make(set, len(r.workflow.Nodes))
 	for _, nexts := range r.graph.on {
@@ -156,7 +157,8 @@ func (r *reader) beginnings() []int {
 	return first
 }
 
-// checkChoices finds edges that are never taken beside others, and loops that never end well.
+// checkChoices finds edges that can never be taken because another always is, and loops that always fail at their
+// limit.
 func (r *reader) checkChoices() {
 	for i := range r.edges {
 		edge := &r.edges[i]
@@ -171,7 +173,7 @@ func (r *reader) checkChoices() {
 	}
 }
 
-// alwaysTaken finds another edge of the node which leads on without a condition.
+// alwaysTaken finds another edge of the node which leads forward without a condition.
 func (r *reader) alwaysTaken(than *draftEdge) *draftEdge {
 	for i := range r.edges {
 		edge := &r.edges[i]
@@ -183,7 +185,8 @@ func (r *reader) alwaysTaken(than *draftEdge) *draftEdge {
 	return nil
 }
 
-// checkReached finds nodes that no run can come to, because a condition on each way to them is plainly false.
+// checkReached finds nodes that no run can reach, because each path to them has a condition that is the literal
+// false.
 func (r *reader) checkReached() {
 	open := make([][]int, len(r.workflow.Nodes))
 	for i := range r.edges {
@@ -200,8 +203,8 @@ func (r *reader) checkReached() {
 	}
 }
 
-// Ancestors are the nodes from which the edges lead to a node, over any number of others, in the order of the file: those that
-// may have finished when it begins. A node of a loop is its own ancestor.
+// Ancestors are the nodes from which a path leads to a node, in the order of the file: those that may have finished
+// when it begins. A node of a loop is its own ancestor.
 func (w *Workflow) Ancestors(id string) []string {
 	index := map[string]int{}
 	for i := range w.Nodes {

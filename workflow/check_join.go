@@ -1,7 +1,7 @@
 package workflow
 
-// settleJoins fills in when nodes begin that several edges lead to. Where a file does not say so, a node that several
-// independent approvals lead to wants all of them, and any other one of its edges.
+// settleJoins sets the default Join of nodes with several incoming edges: JoinAll where several independent approvals
+// lead to the node, JoinAny otherwise.
 func (r *reader) settleJoins() {
 	for i := range r.workflow.Nodes {
 		node, sources := &r.workflow.Nodes[i], r.sources(i)
@@ -16,7 +16,7 @@ func (r *reader) settleJoins() {
 	}
 }
 
-// sources are the nodes whose edges lead on to a node.
+// sources are the nodes with a forward edge to a node.
 func (r *reader) sources(node int) []int {
 	var sources []int
 	for i := range r.edges {
@@ -27,8 +27,8 @@ func (r *reader) sources(node int) []int {
 	return sources
 }
 
-// gatesMeet reports whether two approvals are among some nodes of which neither comes after the other: one that is asked
-// because the other one was rejected stands in its place.
+// gatesMeet reports whether the nodes include two approvals of which neither comes after the other. An approval that
+// is only asked after another one's rejection replaces that one.
 func (r *reader) gatesMeet(nodes []int) bool {
 	for _, a := range nodes {
 		for _, b := range nodes {

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// loop is an edge back with the nodes that it begins anew.
+// loop is an edge back with the nodes that it repeats.
 type loop struct {
 	*draftEdge
 	body set
 }
 
-// checkLoops finds the bodies of the edges back, and edges that do not respect them. Edges that lead on make no cycle.
+// checkLoops computes the bodies of the edges back, and finds edges that cross them. It requires that forward edges
+// form no cycle.
 func (r *reader) checkLoops() {
 	for i := range r.edges {
 		edge := &r.edges[i]
@@ -30,7 +31,7 @@ func (r *reader) checkLoops() {
 	r.checkNesting()
 }
 
-// body finds the nodes of a loop and tells the edge of them.
+// body computes the nodes of a loop and stores them in the edge.
 func (r *reader) body(edge *draftEdge) set {
 	body := make(set, len(r.workflow.Nodes))
 	for node := range body {
@@ -75,7 +76,7 @@ func (r *reader) checkNesting() {
 	}
 }
 
-// tell shows a loop in a complaint, by the shortest way through it.
+// tell describes a loop in an error message, by the shortest path through it.
 func (r *reader) tell(l loop) string {
 	way := []int{l.from}
 	if l.from != l.to {

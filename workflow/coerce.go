@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// reading is what a text of a step gives of its declared outputs.
+// reading is the result of reading a step's declared outputs from a text.
 type reading struct {
-	values   map[string]any // the fields that are right
-	problems []string       // one for each that is missing or wrong
-	repairs  []string       // what was read although it is not exactly what was asked for
-	present  int            // how many of the declared fields are there, right or wrong
+	values   map[string]any // the valid fields
+	problems []string       // one for each missing or invalid field
+	repairs  []string       // corrections of values that were not exactly as declared
+	present  int            // how many of the declared fields are there, valid or not
 }
 
-// readFields reads the declared fields out of decoded JSON. Where a name or a value is not exactly what was asked for
-// but has one meaning, it is taken, with a note.
+// readFields reads the declared fields from decoded JSON. A name or a value that is not exactly as declared but has
+// only one meaning is accepted, with a note.
 func readFields(fields []Field, values map[string]any) reading {
 	r := reading{values: map[string]any{}}
 	for _, field := range fields {
@@ -45,8 +45,8 @@ func readFields(fields []Field, values map[string]any) reading {
 	return r
 }
 
-// member finds a field's value under its name, or under the one name that differs from it in case and separators only
-// and is no other field's.
+// member finds a field's value under its name, or under the only name that differs from it in case and separators and
+// is not another field's.
 func (r *reading) member(name string, fields []Field, values map[string]any) (any, bool) {
 	if value, there := values[name]; there {
 		return value, true
@@ -83,8 +83,8 @@ var separators = strings.NewReplacer(" ", "", "_", "", "-", "")
 // folded is a name without case and separators.
 func folded(name string) string { return strings.ToLower(separators.Replace(strings.TrimSpace(name))) }
 
-// coerce makes a value that has the field's type in another form the one that was meant. The note is "" where nothing
-// was done.
+// coerce converts a value that has another form than the field's type to the intended one. The note is "" where
+// nothing was changed.
 func (f Field) coerce(value any) (meant any, repair string) {
 	text, isText := value.(string)
 	if !isText {
@@ -108,7 +108,7 @@ func (f Field) coerce(value any) (meant any, repair string) {
 	return value, ""
 }
 
-// option finds the one word of the field's enum that a text can mean.
+// option finds the only value of the field's enum that a text can mean.
 func (f Field) option(text string) (string, bool) {
 	found := ""
 	for _, word := range f.Enum {
@@ -125,7 +125,7 @@ func (f Field) option(text string) (string, bool) {
 	return found, found != ""
 }
 
-// shortWord bounds a word of a model in a note.
+// shortWord shortens a model's text for a note.
 func shortWord(text string) string {
 	if runes := []rune(text); len(runes) > 40 {
 		return string(runes[:40]) + "…"

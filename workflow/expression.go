@@ -13,23 +13,23 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Expression is a checked expression over Values. It is read-only and pure: the same values give the same result, at
-// any time and on any machine; it is safe for concurrent use, and bounded in time and memory.
+// Expression is a checked expression over Values. It is read-only and pure: the same values give the same result on
+// any machine. It is safe for concurrent use, and bounded in time and memory.
 //
-// Numbers are as in mathematics: a whole number is the same whether it came as 3, as 3.0 or as a json.Number. Fields
-// that are not there are nil, and so are nodes that have not finished, so that nodes.a.b fails where nodes.a?.b is nil.
+// A whole number has the same value and type whether it came as 3, as 3.0 or as a json.Number. Missing fields are nil,
+// and so are nodes that have not finished, so that nodes.a.b fails where nodes.a?.b is nil.
 type Expression struct {
 	Text string
 	Line int // in the file
 
 	program *vm.Program
-	nodes   []string // those that it names
-	// needs are the nodes whose outputs it cannot do without; own says that it names outputs, those of its own node.
+	nodes   []string // that it uses
+	// needs are the nodes whose outputs it requires; own says that it uses outputs, those of its own node.
 	needs []string
 	own   bool
 }
 
-// Eval computes the value, as JSON's decoder would give it: nil, bool, string, float64, []any or map[string]any.
+// Eval computes the value in the types of JSON's decoder: nil, bool, string, float64, []any or map[string]any.
 func (e *Expression) Eval(values Values) (any, error) {
 	result, err := e.run(values)
 	if err == nil {
@@ -41,7 +41,7 @@ func (e *Expression) Eval(values Values) (any, error) {
 	return result, nil
 }
 
-// Holds computes a condition.
+// Holds evaluates a condition.
 func (e *Expression) Holds(values Values) (bool, error) {
 	result, err := e.run(values)
 	if err != nil {
@@ -60,25 +60,25 @@ func (e *Expression) fail(err error) error {
 }
 
 const (
-	// maxMemory bounds the items of lists that an evaluation makes.
+	// maxMemory bounds the items of lists that an evaluation creates.
 	maxMemory = 1_000_000
-	// maxSteps bounds how often an evaluation looks at an item of a list (all, filter, map ...). What is made of
-	// an item counts too, by its size: sizePerStep bytes of a text for one.
+	// maxSteps bounds how often an evaluation visits an item of a list (all, filter, map ...). A value that is made from
+	// an item also counts, by its size: one step for sizePerStep bytes of text.
 	maxSteps    = 100_000
 	sizePerStep = 256
 )
 
-// stepFunction is the function that counts steps; no expression can name it.
+// stepFunction is the function that counts steps; expressions cannot call it by name.
 const stepFunction = "$step"
 
 var errTooLong = errors.New("it takes too long: it looks at more than 100000 items")
 
-// run computes the value as expr gives it.
+// run computes the value in expr's types.
 func (e *Expression) run(values Values) (result any, err error) {
 	if e.program == nil {
 		return nil, errors.New("it was not read by Parse")
 	}
-	defer func() { // the machine recovers from its own panics
+	defer func() { // the virtual machine recovers from its own panics
 		if broken := recover(); broken != nil {
 			result, err = nil, fmt.Errorf("%v", broken)
 		}
@@ -97,7 +97,7 @@ func (e *Expression) run(values Values) (result any, err error) {
 	return result, explain(err)
 }
 
-// explain takes the machine's sentence without the excerpt of the expression, and adds what to do.
+// explain removes the excerpt of the expression from the virtual machine's error, and adds a remedy.
 func explain(err error) error {
 	var told *file.Error
 	if !errors.As(err, &told) {
@@ -109,7 +109,7 @@ func explain(err error) error {
 	return errors.New(told.Message)
 }
 
-// sizeOf is what a value counts beside the item that it was made of, in steps.
+// sizeOf is the number of steps that a value counts, in addition to the item from which it was made.
 func sizeOf(value any) int {
 	switch value := value.(type) {
 	case string:
@@ -140,7 +140,7 @@ func objects(nodes map[string]map[string]any) map[string]any {
 // maxExact is the bound of the whole numbers that a float64 holds exactly.
 const maxExact = 1 << 53
 
-// inward copies a value so that whole numbers are ints and others float64, wherever they come from.
+// inward copies a value so that whole numbers are ints and others float64, whatever their source.
 func inward(value any) any {
 	switch value := value.(type) {
 	case float64:
@@ -167,7 +167,7 @@ func inward(value any) any {
 	}
 }
 
-// outward copies a result so that it is what JSON's decoder would give.
+// outward copies a result to the types of JSON's decoder.
 func outward(value any) (any, error) {
 	switch from := reflect.ValueOf(value); from.Kind() {
 	case reflect.Invalid:

@@ -25,16 +25,16 @@ const (
 	maxTerms      = 500  // nodes of the syntax tree
 )
 
-// pendingExpression waits until the whole file was read.
+// pendingExpression is compiled after the whole file was read.
 type pendingExpression struct {
 	*Expression
 	value     *yamltree.Node
-	what      string // the key, for complaints
+	what      string // the key, for error messages
 	condition bool
 	site      site
 }
 
-// role says what an expression is for.
+// role is the purpose of an expression.
 type role int
 
 const (
@@ -44,13 +44,13 @@ const (
 	ofEdge               // that leaves a node
 )
 
-// site is where an expression stands.
+// site is the position of an expression in the workflow.
 type site struct {
 	role role
-	node string // its id; "" for none, or for one that is not there
+	node string // its id; "" for none, or for one that does not exist
 }
 
-// readExpression takes an expression up; it is complete when compileExpressions has found nothing wrong.
+// readExpression registers an expression; it is complete when compileExpressions has reported no error.
 func (r *reader) readExpression(v *yamltree.Node, what string, at site) *Expression {
 	e := &Expression{Line: v.At.Line}
 	switch {
@@ -85,20 +85,20 @@ func (r *reader) compileExpressions() {
 	}
 }
 
-// wrongExpression is what is wrong with an expression, and where within it.
+// wrongExpression is an error in an expression, and its position within it.
 type wrongExpression struct {
 	at      place
 	message string
 }
 
-// compiled is an expression's program, and what it names.
+// compiled is an expression's program, with the names that it uses.
 type compiled struct {
 	program *vm.Program
 	names   *nameCheck
 }
 
-// compile checks an expression with what is known of the values, and makes a program that relies on none of it: an
-// optional value may be nil, a node may not have finished.
+// compile checks an expression against the known types of the values, and makes a program that does not rely on them:
+// an optional value may be nil, a node may not have finished.
 func compile(text string, s *scope, condition bool) (made compiled, wrong *wrongExpression) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -127,7 +127,7 @@ func compile(text string, s *scope, condition bool) (made compiled, wrong *wrong
 	return compiled{program, names}, wrong
 }
 
-// compileOpen makes the program, which counts its steps.
+// compileOpen makes the program, with step counting.
 func compileOpen(text string) (*vm.Program, *wrongExpression) {
 	open := types.Map{stepFunction: types.TypeOf(func(...any) any { return nil })}
 	for _, name := range []string{"inputs", "nodes", "outputs", "visit"} {
@@ -146,10 +146,10 @@ func compileOpen(text string) (*vm.Program, *wrongExpression) {
 	return program, nil
 }
 
-// stepCounter has what is made of each item of a list counted.
+// stepCounter inserts the counting of values that are made from each item of a list.
 type stepCounter struct{}
 
-// Visit is called with a node after those below it.
+// Visit is called for a syntax node after its children.
 func (stepCounter) Visit(node *ast.Node) {
 	predicate, ok := (*node).(*ast.PredicateNode)
 	if !ok {
@@ -179,7 +179,7 @@ var (
 	typeName = map[string]string{"float64": "number", "bool": "boolean", "int": "integer"}
 )
 
-// plainTypes replaces Go's names of types with ours.
+// plainTypes replaces the names of Go types with those of workflows.
 func plainTypes(message string) string {
 	message = strings.NewReplacer("\n", " ", "unexpected token EOF", "it ends too early").Replace(message)
 	return goTypes.ReplaceAllStringFunc(message, func(name string) string {

@@ -12,16 +12,16 @@ import (
 	"github.com/expr-lang/expr/types"
 )
 
-// scope is what an expression can speak of where it stands.
+// scope is the set of names that an expression can use at its position.
 type scope struct {
 	inputs  fieldList
 	nodes   map[string]fieldList // those that may have finished by then
 	later   []string             // the others
-	node    string               // the one that later ones do not come before
-	outputs *fieldList           // and visit; nil where there is no such thing
+	node    string               // the node before which the later ones do not run
+	outputs *fieldList           // outputs, and visit; nil where the expression has neither
 }
 
-// scopeOf finds the scope of a place. Where edges could not be read, any node may have finished.
+// scopeOf computes the scope of a position. If edges could not be read, any node may have finished.
 func (r *reader) scopeOf(at site) *scope {
 	s := &scope{inputs: r.inputs, nodes: map[string]fieldList{}, node: at.node}
 	index := slices.Index(r.nodeIDs(), at.node)
@@ -46,7 +46,8 @@ func (r *reader) scopeOf(at site) *scope {
 	return s
 }
 
-// types are the scope's names with their types, for the type checker; of the nodes, those that an expression names.
+// types are the scope's names with their types, for the type checker; of the nodes, only those that the expression
+// uses.
 func (s *scope) types(named map[string]bool) types.Map {
 	nodes := types.Map{types.Extra: types.Any}
 	for id := range named {
@@ -70,7 +71,7 @@ func (f fieldList) types() types.Map {
 	return fields
 }
 
-// exprType is the type of a field's values; that of one that may be missing is open.
+// exprType is the type of a field's values; for a field that may be missing it is any type.
 func exprType(field Field) types.Type {
 	if field.Optional && field.Default == nil {
 		return types.Any
@@ -93,9 +94,10 @@ func exprType(field Field) types.Type {
 	}
 }
 
-// functions are those that expressions may call. Left out are the ones that know a clock (now, date, duration, timezone)
-// or go over an object in no order (keys, values, toPairs, fromPairs, groupBy), those that make much of
-// little (repeat, replace, reduce, uniq), and what conditions do not need.
+// functions are those that expressions may call. Excluded are functions that read a clock (now, date, duration,
+// timezone) or iterate over an object in random order (keys, values, toPairs, fromPairs, groupBy), those whose
+// results can be far larger than their arguments (repeat, replace, reduce, uniq), and others that conditions do not
+// need.
 var functions = strings.Fields(`
 	all any none one count filter find findIndex findLast findLastIndex map sum sortBy
 	abs ceil concat first flatten float floor get hasPrefix hasSuffix indexOf int join last lastIndexOf len lower max mean median min
@@ -103,18 +105,18 @@ var functions = strings.Fields(`
 
 func allowedFunction(name string) bool { return slices.Contains(functions, name) }
 
-// nameCheck finds names in an expression that do not stand for anything.
+// nameCheck finds undefined names in an expression.
 type nameCheck struct {
 	scope  *scope
 	source string
-	named  map[string]bool  // the ids of the nodes that the expression names
-	read   map[string]bool  // those whose outputs it reads, without ?.
-	asked  map[string]bool  // those that it asks for by "id" in nodes
-	own    bool             // it names outputs
+	named  map[string]bool  // the ids of the nodes that the expression uses
+	read   map[string]bool  // those whose outputs it reads without ?.
+	asked  map[string]bool  // those that it tests with "id" in nodes
+	own    bool             // it uses outputs
 	wrong  *wrongExpression // the first in the text
 }
 
-// needed are the nodes whose outputs the expression cannot do without, in the order of their ids.
+// needed are the nodes whose outputs the expression requires, in the order of their ids.
 func (c *nameCheck) needed() []string {
 	var needed []string
 	for id := range c.read {
@@ -126,7 +128,7 @@ func (c *nameCheck) needed() []string {
 	return needed
 }
 
-// complain keeps what stands first in the text.
+// complain keeps the error that is first in the text.
 func (c *nameCheck) complain(at ast.Node, format string, args ...any) {
 	found := placeInText(c.source, at.Location().From)
 	if c.wrong == nil || found.Line < c.wrong.at.Line || found.Line == c.wrong.at.Line && found.Column < c.wrong.at.Column {
@@ -141,7 +143,7 @@ func placeInText(text string, characters int) place {
 	return place{Line: line + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
 }
 
-// Visit is called with a node after those below it.
+// Visit is called for a syntax node after its children.
 func (c *nameCheck) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -187,7 +189,7 @@ func (c *nameCheck) checkName(n *ast.IdentifierNode) {
 	}
 }
 
-// checkMember checks inputs.x, outputs.x, nodes.x and nodes.x.y, however they are written.
+// checkMember checks inputs.x, outputs.x, nodes.x and nodes.x.y, in any notation.
 func (c *nameCheck) checkMember(n *ast.MemberNode) {
 	property, ok := n.Property.(*ast.StringNode)
 	if !ok {
@@ -243,7 +245,7 @@ func (c *nameCheck) checkField(name *ast.StringNode, fields fieldList, format st
 	}
 }
 
-// checkComparison finds comparisons with a text that the other side can never be.
+// checkComparison finds comparisons with a text that the other side can never equal.
 func (c *nameCheck) checkComparison(n *ast.BinaryNode) {
 	switch n.Operator {
 	case "==", "!=":
@@ -275,7 +277,7 @@ func (c *nameCheck) checkChoice(field, text ast.Node) {
 	}
 }
 
-// fieldOf finds the declared field that a member stands for; the zero Field when there is none.
+// fieldOf finds the declared field of a member expression; the zero Field when there is none.
 func (c *nameCheck) fieldOf(n *ast.MemberNode) Field {
 	var fields fieldList
 	switch base := unchained(n.Node).(type) {
@@ -297,7 +299,7 @@ func (c *nameCheck) fieldOf(n *ast.MemberNode) Field {
 	return Field{}
 }
 
-// nodeOf finds the node that nodes.x stands for.
+// nodeOf finds the node of a nodes.x expression.
 func (c *nameCheck) nodeOf(n *ast.MemberNode) (id string, outputs fieldList, ok bool) {
 	base, isName := unchained(n.Node).(*ast.IdentifierNode)
 	name, isText := n.Property.(*ast.StringNode)

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// What was repaired in JSON that a model wrote, in the words of the log.
+// The repairs of JSON that a model wrote, as recorded in the log.
 const (
 	repairedComma   = "a comma before a closing bracket was left out"
 	repairedComment = "comments were left out"
@@ -24,9 +24,9 @@ const (
 	repairedWord    = "True, False and None were read as true, false and null"
 )
 
-// parseLenient reads one JSON value as models write it, where it has one meaning: JSON, or JSON with comments, commas
-// before closing brackets, line breaks in strings, single quotes, names without quotes, or Python's words. It returns
-// what it repaired; valid JSON is read as such. The time that it takes is in proportion to the text.
+// parseLenient reads one JSON value with the deviations that models write, where it has one meaning: comments, commas
+// before closing brackets, line breaks in strings, single quotes, names without quotes, or Python's literals. It
+// returns the repairs; valid JSON has none. The time is linear in the length of the text.
 func parseLenient(text string) (value any, repairs []string, err error) {
 	text = strings.TrimSpace(text)
 	if json.Valid([]byte(text)) {
@@ -45,7 +45,7 @@ func parseLenient(text string) (value any, repairs []string, err error) {
 
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
-// lenientParser is at a place in a text.
+// lenientParser is a parser at a position in a text.
 type lenientParser struct {
 	text    string
 	at      int
@@ -58,7 +58,7 @@ func (p *lenientParser) repaired(what string) {
 	}
 }
 
-// end checks that nothing but spaces and comments is left.
+// end checks that only spaces and comments are left.
 func (p *lenientParser) end() error {
 	p.space()
 	if p.at < len(p.text) {
@@ -93,7 +93,7 @@ func (p *lenientParser) space() {
 	}
 }
 
-// next is the byte at the place behind spaces, 0 at the end.
+// next is the first byte after spaces and comments, 0 at the end.
 func (p *lenientParser) next() byte {
 	p.space()
 	if p.at == len(p.text) {
@@ -155,7 +155,7 @@ func (p *lenientParser) array(depth int) (any, error) {
 	}
 }
 
-// closes takes a closing bracket, or the comma that has to stand before a further member.
+// closes reads a closing bracket, or the comma that is required before a further member.
 func (p *lenientParser) closes(bracket byte, begun bool) (bool, error) {
 	comma := false
 	if begun && p.next() == ',' {
@@ -254,10 +254,10 @@ func (p *lenientParser) quoted() (string, error) {
 	return "", errors.New("a string has no closing quote")
 }
 
-// escapes are the characters that stand for others behind a backslash.
+// escapes are the characters after a backslash, with the ones that they represent.
 var escapes = map[byte]byte{'"': '"', '\'': '\'', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', '\n': '\n'}
 
-// escape reads what stands behind a backslash.
+// escape reads an escape sequence after its backslash.
 func (p *lenientParser) escape(text *strings.Builder) error {
 	if p.at == len(p.text) {
 		return errors.New("a string has no closing quote")

@@ -8,53 +8,53 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Step is what is to be done next in a run.
+// Step is a step of a run that is due.
 type Step struct {
 	Kind StepKind
-	// Node, Visit and Attempt say of which turn: the one that is to begin, or the one that has begun.
+	// Node, Visit and Attempt identify the turn that is to begin, or that has begun.
 	Node           *Node
 	Visit, Attempt int
-	// Refused says why the visit's last answer was not enough; "" when there was none or it broke off.
+	// Refused says why the visit's last answer was refused; "" when there was none or it broke off.
 	Refused string
-	// Kept are the outputs of refused answers that stay as they are, Missing those that the next answer has to give; it
-	// gives those again that have to change where nothing is missing. Both are in the order of the file.
+	// Kept are the valid outputs of refused answers, Missing those that the next answer must contain. If none is
+	// missing, the answer must repeat those that are to change. Both are in the order of the file.
 	Kept, Missing []string
-	// Cut says that the visit's last answer reached the model's limit of tokens, and that this one goes on with it.
+	// Cut says that the visit's last answer reached the model's token limit, and that this attempt continues it.
 	Cut bool
-	// Resumes says that an attempt before this one broke off, and that this one goes on with it.
+	// Resumes says that an earlier attempt broke off, and that this one continues it.
 	Resumes bool
-	// Retry says of an attempt that has begun that somebody resumed the run since: where it failed it is tried again.
+	// Retry says that the run was resumed after the attempt had begun: if the attempt failed it is tried again.
 	Retry bool
-	// Until is when the next attempt begins; of StepWait.
+	// Until is when the next attempt begins, for StepWait.
 	Until time.Time
-	// Branch is the conversation that the node is carried out in beside others; "" is the run's own.
+	// Branch is the conversation of a node that runs in parallel with others; "" is the run's own.
 	Branch string
-	// Beside says of a node that begins that others run meanwhile, so that it needs a branch: From itself where it
-	// Continues that, else a fork of it. A From of "" is the run's own conversation.
+	// Beside says that a node begins while others run, so that it needs a branch: From itself if Continues is set, else
+	// a fork of From. A From of "" is the run's own conversation.
 	Beside    bool
 	From      string
 	Continues bool
 }
 
-// StepKind says what a Step does.
+// StepKind is the kind of a Step.
 type StepKind string
 
 // The kinds of steps.
 const (
-	// StepNone: nothing is to be done, because the run is over, failed, was stopped or waits for a person.
+	// StepNone: nothing is due, because the run is over, failed, was stopped or waits for a person.
 	StepNone StepKind = ""
 	// StepBegin: the attempt is to begin.
 	StepBegin StepKind = "begin"
-	// StepAttend: the attempt has begun, and what came of it stands in no event. Its turn tells: it runs, and is
-	// to be waited for, or it broke off.
+	// StepAttend: the attempt has begun, and no event records its result. Its turn has the result: it is running and
+	// must be awaited, or it broke off.
 	StepAttend StepKind = "attend"
-	// StepWait: the attempt broke off for a reason that passes, and the one after it begins at Until.
+	// StepWait: the attempt broke off for a transient reason, and the next one begins at Until.
 	StepWait StepKind = "wait"
-	// StepRecord: what follows of the log needs no turn; see [State.Record].
+	// StepRecord: the entries that follow need no turn; see [State.Record].
 	StepRecord StepKind = "record"
 )
 
-// Next is the first of what is to be done; see [State.Steps].
+// Next is the first step that is due; see [State.Steps].
 func (s *State) Next() Step {
 	if steps := s.Steps(); len(steps) > 0 {
 		return steps[0]
@@ -62,7 +62,7 @@ func (s *State) Next() Step {
 	return Step{}
 }
 
-// Of is what is to be done for a node; the zero Step for nothing.
+// Of is the step of a node that is due; the zero Step for none.
 func (s *State) Of(node string) Step {
 	for _, step := range s.Steps() {
 		if step.Node != nil && step.Node.ID == node {
@@ -72,8 +72,8 @@ func (s *State) Of(node string) Step {
 	return Step{}
 }
 
-// Steps says what is to be done, side by side: a single StepRecord, or a step for each node that runs or may begin, in
-// the order of the file. There is none where the run rests.
+// Steps returns the steps that are due, which may run in parallel: a single StepRecord, or a step for each node that
+// is running or may begin, in the order of the file. There is none in a run that is not running.
 func (s *State) Steps() []Step {
 	if s.Run != continuo.RunRunning {
 		return nil
@@ -119,8 +119,8 @@ func (s *State) underWay() []Step {
 	return steps
 }
 
-// beginnings are the steps of the nodes that may begin. Those that are not alone begin beside others, and so does what
-// goes on with a branch: what it is shown must not depend on how quick others are.
+// beginnings are the steps of the nodes that may begin. Beside is set on those that run in parallel, and on those
+// that continue a branch: what a step is shown must not depend on the speed of other steps.
 func (s *State) beginnings(others bool) []Step {
 	var steps []Step
 	for i := range s.Workflow.Nodes {
@@ -136,8 +136,9 @@ func (s *State) beginnings(others bool) []Step {
 	return steps
 }
 
-// behind is the conversation that a node's branch goes on from: the branch of the one node that leads to it, "" for the
-// run's own conversation. It continues that branch where no other node does.
+// behind is the conversation from which a node's branch continues: the branch of the one node that leads to it, ""
+// for the run's own conversation. Continues is false, so that the branch is forked, where another node uses that
+// branch.
 func (s *State) behind(id string) (from string, continues bool) {
 	before := s.leading(id)
 	if len(before) != 1 || s.nodes[before[0]].branch == "" {
@@ -155,7 +156,7 @@ func (s *State) behind(id string) (from string, continues bool) {
 	return from, true
 }
 
-// leading are the nodes whose taken edges lead to a node; of a node that a loop begins again the one at the loop's end.
+// leading are the nodes with a taken edge to a node; for a node that a loop repeats, the node at the loop's end.
 func (s *State) leading(id string) []string {
 	if s.nodes[id].due {
 		return []string{s.nodes[id].sentBy}
@@ -170,7 +171,7 @@ func (s *State) leading(id string) []string {
 	return leading
 }
 
-// Branches are the conversations in which steps may be under way beside others.
+// Branches are the conversations in which parallel steps may have a turn.
 func (s *State) Branches() []string {
 	var branches []string
 	for i := range s.Workflow.Nodes {
@@ -181,8 +182,8 @@ func (s *State) Branches() []string {
 	return branches
 }
 
-// Asked is a step whose attempt has begun as it was when it began: whether it goes on from one that broke off, or what
-// was wrong with the answer before it.
+// Asked returns a begun step with the fields that it had when its attempt began: whether it continues one that broke
+// off, or why the previous answer was refused.
 func (s *State) Asked(step Step) Step {
 	if s.nodes[step.Node.ID].broken > 0 {
 		step.Resumes = true
@@ -191,7 +192,7 @@ func (s *State) Asked(step Step) Step {
 	return s.asked(step, s.nodes[step.Node.ID].afterCut)
 }
 
-// asked says of a step what its attempt is asked for behind an answer that was not enough, or was cut.
+// asked adds to a step why the previous answer was refused, or that it was cut.
 func (s *State) asked(step Step, cut bool) Step {
 	progress := s.nodes[step.Node.ID]
 	switch {
@@ -204,12 +205,12 @@ func (s *State) asked(step Step, cut bool) Step {
 	return step
 }
 
-// After is the step behind an attempt that broke off: the attempt that goes on with it.
+// After is the step after an attempt that broke off: the attempt that continues it.
 func (step Step) After() Step {
 	return Step{Kind: StepBegin, Node: step.Node, Visit: step.Visit, Attempt: step.Attempt + 1, Resumes: true, Branch: step.Branch}
 }
 
-// maxCuts bounds how often an answer of a visit that reached its limit of tokens is gone on with.
+// maxCuts bounds how often an answer of a visit that reached the token limit is continued.
 const maxCuts = 16
 
 // asks returns the approval nodes that are ready.
@@ -237,8 +238,8 @@ func (s *State) Waiting() []*Node {
 // Visit is the newest visit of a node, 0 before the first.
 func (s *State) Visit(node string) int { return s.nodes[node].visit }
 
-// Record makes the entries that follow of the log without a turn: questions to people, the end of the run, or
-// that it waits. They are to be appended together; there are none where Next says something else.
+// Record makes the entries that follow without a turn: failures of steps, questions to people, the end of the run, or
+// that it waits. They must be appended together; there are none unless Next is a StepRecord.
 func (s *State) Record() []continuo.Entry {
 	var entries []continuo.Entry
 	ahead := s.Clone()
@@ -285,9 +286,9 @@ func (s *State) record() continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunEnded, Outputs: outputs}, "The run has finished: "+string(outputs))
 }
 
-// Conclude makes the entries that follow of a step's answer: that it has finished and what comes next, or why the
-// answer is not enough. The state knows of the attempt. Said is everything that the step said in the visit, the
-// answer last; cut says that the answer ended because it had reached the model's limit of tokens.
+// Conclude makes the entries that follow a step's answer: that the step has finished and what comes next, or why the
+// answer is refused. The beginning of the attempt must have been applied to the state. Said is all text of the step
+// in the visit, the answer last; cut says that the answer ended at the model's token limit.
 func (s *State) Conclude(step Step, said []string, cut bool) []continuo.Entry {
 	read := step.Node.readAnswer(said, s.nodes[step.Node.ID].kept)
 	if cut && (read.problem != "" || len(step.Node.Outputs) == 0) {
@@ -320,7 +321,7 @@ func (s *State) Conclude(step Step, said []string, cut bool) []continuo.Entry {
 	return append([]continuo.Entry{first}, ahead.Record()...)
 }
 
-// concluded is an event of an answer with what follows of it.
+// concluded returns an event of an answer with the entries that follow it.
 func (s *State) concluded(first continuo.Entry) []continuo.Entry {
 	ahead := s.Clone()
 	if ahead.Apply(&first) != nil {
@@ -329,7 +330,7 @@ func (s *State) concluded(first continuo.Entry) []continuo.Entry {
 	return append([]continuo.Entry{first}, ahead.Record()...)
 }
 
-// refused makes the entry of an answer that is not enough. Its outputs that are right are kept.
+// refused makes the entry of a refused answer. Its valid outputs are kept.
 func (s *State) refused(step Step, read answer, problem string) continuo.Entry {
 	event := continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: problem, Repairs: read.repairs}
 	if len(step.Node.Outputs) > 0 && len(read.outputs) > 0 {
@@ -338,14 +339,14 @@ func (s *State) refused(step Step, read answer, problem string) continuo.Entry {
 	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s is refused: %s", step.Node.ID, problem))
 }
 
-// cut makes the entry of an answer that reached the model's limit of tokens.
+// cut makes the entry of an answer that reached the model's token limit.
 func (s *State) cut(step Step) continuo.Entry {
 	const reason = "it was cut at the model's limit of tokens for one answer (models.NAME.max_output_tokens, or the provider's own)"
 	event := continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Cut: true}
 	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s goes on in another: %s", step.Node.ID, reason))
 }
 
-// Decide makes the entries that follow of a person's decision in a node that waits.
+// Decide makes the entries that follow a person's decision in a node that waits.
 func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Entry {
 	outputs := map[string]any{approvedOutput: approved, commentOutput: comment}
 	visit := s.nodes[node.ID].visit
@@ -353,7 +354,7 @@ func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Ent
 	decided := s.finished(node, visit, outputs, next)
 	decided.Role, decided.Hidden, decided.PartType = continuo.User, false, ""
 	decided.Content = continuo.Text(decisionText(node, approved, comment))
-	if problem += fatal; problem != "" { // what the person said stands in the log, and they are asked again
+	if problem += fatal; problem != "" { // the decision is in the log, and the person is asked again
 		decided.RunEvent = nil
 		return []continuo.Entry{decided, s.BreakOff(problem)}
 	}
@@ -370,27 +371,27 @@ func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Ent
 	return append(entries, ahead.Record()...)
 }
 
-// Resume makes the entry that lets a run go on.
+// Resume makes the entry that resumes a run.
 func (s *State) Resume() continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The run goes on.")
 }
 
-// Halt makes the entry that stops a run until somebody resumes it.
+// Halt makes the entry that stops a run until a person resumes it.
 func (s *State) Halt(reason string) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunHalted, Reason: reason}, "The run was stopped: "+reason)
 }
 
-// BreakOff makes the entry of a run that cannot go on.
+// BreakOff makes the entry of a run that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The run broke off: "+reason)
 }
 
-// CallOff makes the entry that ends a run for good.
+// CallOff makes the entry that ends a run permanently.
 func (s *State) CallOff() continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunCalledOff, Reason: "a person cancelled it"}, "The run was cancelled.")
 }
 
-// check says what of the step's own conditions does not hold.
+// check says why the step's own check does not hold; "" if it does.
 func (s *State) check(step Step, outputs map[string]any) string {
 	if step.Node.Check == nil {
 		return ""
@@ -404,8 +405,8 @@ func (s *State) check(step Step, outputs map[string]any) string {
 	return ""
 }
 
-// follows decides which edges are taken from a node. A problem is one that another answer may mend; a fatal one
-// is that a loop has reached its limit.
+// follows decides which edges are taken from a node. A problem is one that another answer may fix; a fatal one is
+// that a loop has reached its limit.
 func (s *State) follows(node *Node, outputs map[string]any, visit int) (next []string, problem, fatal string) {
 	values := s.values(node.ID, outputs, visit)
 	var otherwise *Edge
@@ -451,7 +452,7 @@ func (s *State) follows(node *Node, outputs map[string]any, visit int) (next []s
 	return ahead, "", ""
 }
 
-// mayGoBack reports whether an edge back can be taken once more, or why the run cannot go on.
+// mayGoBack reports whether an edge back can be taken once more; fatal is set where the run cannot continue.
 func (s *State) mayGoBack(place int, edge *Edge) (goes bool, fatal string) {
 	switch {
 	case s.taken[place] < edge.Max:
@@ -462,7 +463,7 @@ func (s *State) mayGoBack(place int, edge *Edge) (goes bool, fatal string) {
 	return false, fmt.Sprintf("the loop %s -> %s has come to its limit of %d", edge.From, edge.To, edge.Max)
 }
 
-// finished makes the entry that says that a node has finished.
+// finished makes the entry that records that a node has finished.
 func (s *State) finished(node *Node, visit int, outputs map[string]any, next []string) continuo.Entry {
 	raw := canonical(outputs)
 	event := continuo.RunEvent{Kind: continuo.RunNodeFinished, Visit: visit, Outputs: raw, Next: next}
@@ -479,7 +480,7 @@ func (s *State) event(node string, event continuo.RunEvent, text string) continu
 	}
 }
 
-// runOutputs makes the outputs of a run that has nothing left to do.
+// runOutputs computes the outputs of a run without due steps.
 func (s *State) runOutputs() ([]byte, error) {
 	outputs := map[string]any{}
 	values := s.values("", nil, 0)

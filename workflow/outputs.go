@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// textOutput is the output of a step that declares none: its whole answer.
+// textOutput is the output of a step without declared ones: its whole answer.
 const textOutput = "text"
 
 // The outputs of an approval node.
@@ -14,7 +14,7 @@ const (
 	commentOutput  = "comment"
 )
 
-// outputFields are the outputs of a node, declared or not.
+// outputFields are the declared or default outputs of a node.
 func (n *Node) outputFields() []Field {
 	switch {
 	case n.Approval != nil:
@@ -25,19 +25,19 @@ func (n *Node) outputFields() []Field {
 	return n.Outputs
 }
 
-// Gives are the outputs of a node, declared or not.
+// Gives are the declared or default outputs of a node.
 func (n *Node) Gives() []Field { return n.outputFields() }
 
-// answer is what a step said, read.
+// answer is a parsed answer of a step.
 type answer struct {
-	outputs map[string]any // those that are right; all of them where problem is ""
-	repairs []string       // what was read although it is not exactly what was asked for
-	problem string         // what is missing or wrong
+	outputs map[string]any // the valid ones; all of them where problem is ""
+	repairs []string       // corrections of values that were not exactly as declared
+	problem string         // what is missing or invalid
 }
 
-// readAnswer takes a step's outputs out of its answer. Said is everything that the step said in this visit, in pieces,
-// the answer last: an answer that broke off and went on is one. Kept are outputs of an earlier answer of the visit that
-// stay where this one does not give them again.
+// readAnswer parses a step's outputs from its answer. Said is all text of the step in this visit, in pieces, the
+// answer last: an answer that broke off and was continued is one text. Kept are outputs of an earlier answer of the
+// visit, which apply unless this answer contains them.
 func (n *Node) readAnswer(said []string, kept map[string]any) answer {
 	if len(n.Outputs) == 0 {
 		whole := strings.TrimSpace(strings.Join(said, ""))
@@ -47,7 +47,7 @@ func (n *Node) readAnswer(said []string, kept map[string]any) answer {
 		return answer{outputs: map[string]any{textOutput: whole}}
 	}
 	read := n.readText(strings.Join(said, ""), kept)
-	if read.problem != "" && len(said) > 1 { // the last piece may have begun again
+	if read.problem != "" && len(said) > 1 { // the last piece may have restarted the answer
 		if last := n.readText(said[len(said)-1], kept); last.problem == "" {
 			return last
 		}
@@ -55,8 +55,8 @@ func (n *Node) readAnswer(said []string, kept map[string]any) answer {
 	return read
 }
 
-// readText takes the declared outputs out of a text: of the JSON objects in it, the one that gives the most of them; of
-// several the last.
+// readText parses the declared outputs from a text: from the JSON object with the most of them; of several such
+// objects, from the last.
 func (n *Node) readText(text string, kept map[string]any) answer {
 	best, unreadable := reading{}, ""
 	found := false
@@ -120,7 +120,7 @@ func (n *Node) complete(read reading, kept map[string]any) answer {
 	return answer{outputs: outputs, repairs: read.repairs, problem: "in the JSON block at its end " + strings.Join(problems, ", and ")}
 }
 
-// unwrap finds the object with the declared outputs in a value: the value itself, the one object of a list, or the
+// unwrap finds the object with the declared outputs in a value: the value itself, the only object of a list, or the
 // object under its only member.
 func (n *Node) unwrap(value any) (values map[string]any, repairs []string, ok bool) {
 	for range 3 {
@@ -145,7 +145,7 @@ func (n *Node) unwrap(value any) (values map[string]any, repairs []string, ok bo
 	return nil, nil, false
 }
 
-// onlyObject is the only member of an object, where that is an object.
+// onlyObject is the only member of an object, if it is an object.
 func onlyObject(object map[string]any) (string, any) {
 	if len(object) == 1 {
 		for name, value := range object {
@@ -157,7 +157,7 @@ func onlyObject(object map[string]any) (string, any) {
 	return "", nil
 }
 
-// fieldNames are the names of the declared outputs that are not kept.
+// fieldNames are the names of the declared outputs without kept ones.
 func (n *Node) fieldNames(kept map[string]any) string {
 	var names []string
 	for _, field := range n.Outputs {
@@ -168,7 +168,7 @@ func (n *Node) fieldNames(kept map[string]any) string {
 	return strings.Join(names, ", ")
 }
 
-// split tells which declared outputs are kept, and which of the others an answer has to give.
+// split divides the declared outputs into kept ones and those that an answer must contain.
 func (n *Node) split(values map[string]any) (kept, missing []string) {
 	for _, field := range n.Outputs {
 		if _, there := values[field.Name]; there {
@@ -180,11 +180,11 @@ func (n *Node) split(values map[string]any) (kept, missing []string) {
 	return kept, missing
 }
 
-// maxCandidates bounds how many stretches of an answer are read, the last ones.
+// maxCandidates bounds how many sections of an answer are parsed, the last ones.
 const maxCandidates = 64
 
-// fencedBlocks finds the fenced blocks of an answer that may be JSON objects or lists, in order. It takes time in
-// proportion to the answer.
+// fencedBlocks finds the fenced blocks of an answer that may be JSON objects or lists, in order. The time is linear
+// in the length of the answer.
 func fencedBlocks(answer string) (blocks []string) {
 	fence, start := "", 0 // of the block that is open
 	take := func(text string) {
@@ -231,8 +231,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// bracketed finds the stretches of a text between matching brackets that stand in no others, in order; an opening
-// bracket that is never closed counts for nothing. It takes time in proportion to the text.
+// bracketed finds the outermost sections of a text between matching brackets, in order; an opening bracket that is
+// never closed is ignored. The time is linear in the length of the text.
 func bracketed(text string) (stretches []string) {
 	type stretch struct{ from, to int }
 	var open []int
@@ -251,7 +251,7 @@ func bracketed(text string) (stretches []string) {
 			from := open[len(open)-1]
 			open = open[:len(open)-1]
 			for len(found) > 0 && found[len(found)-1].from > from {
-				found = found[:len(found)-1] // it stands within this one
+				found = found[:len(found)-1] // it is inside this one
 			}
 			found = append(found, stretch{from, at + 1})
 		}

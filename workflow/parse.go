@@ -7,9 +7,8 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// Parse reads a workflow and checks it as a whole. File names it in complaints, and gives the id of a workflow
-// that names none. It fails with a *Problems that lists everything that is wrong, each with its line and with
-// what to do.
+// Parse reads a workflow and checks it as a whole. File is its name in error messages, and the default for the
+// workflow's id. It fails with a *Problems that lists all errors, each with its line and the remedy.
 func Parse(file string, text []byte, known Known) (*Workflow, error) {
 	r := &reader{Reader: yamlform.Reader{File: file, Any: known.Any}, known: known, workflow: &Workflow{Text: slices.Clone(text)}}
 	if root := r.Root(text, form); root != nil {
@@ -29,25 +28,25 @@ var form = yamlform.Form{
 }
 
 type (
-	// Problems are what is wrong with a workflow, in the order of the file, at most 20. They are continuo.ErrInvalid.
+	// Problems are the errors in a workflow, in the order of the file, at most 20. They are continuo.ErrInvalid.
 	Problems = yamlform.Problems
-	// Problem is one thing that is wrong, and what to do about it.
+	// Problem is one error, with its remedy.
 	Problem = yamlform.Problem
 )
 
-// place is where something stands in the file, or in an expression.
+// place is a position in the file, or in an expression.
 type place = yamltree.Place
 
-// reader makes a workflow of a file's values and gathers what is wrong with them.
+// reader makes a workflow from a file's values and collects their errors.
 type reader struct {
 	yamlform.Reader
 	known    Known
 	workflow *Workflow
 
-	drafts  []draftNode // beside workflow.Nodes
+	drafts  []draftNode // in the order of workflow.Nodes
 	edges   []draftEdge
 	inputs  fieldList
-	retry   Retry // of steps that say nothing of their own
+	retry   Retry // for steps without one
 	pending []pendingExpression
 	graph   graph
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// draftEdge is what is known of an edge beside the edge itself, and of those of which not both ends are known.
+// draftEdge is an edge with the data of its checks. Its ends may be unknown.
 type draftEdge struct {
 	Edge
 	at, toAt, otherwiseAt, maxAt place
-	limited                      bool // has the key max, right or wrong
-	from, to                     int  // the nodes' places in the file, -1 for none
+	limited                      bool // has the key max, valid or not
+	from, to                     int  // the nodes' indexes in the file, -1 for none
 }
 
 func (d *draftEdge) sound() bool { return d.from >= 0 && d.to >= 0 }
@@ -79,7 +79,7 @@ func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index i
 	return id, r.findNode(id, v.At), v.At
 }
 
-// findNode returns a node's place in the file, or -1 and a complaint.
+// findNode returns a node's index in the file, or -1 after it has reported an error.
 func (r *reader) findNode(id string, at place) int {
 	index := slices.IndexFunc(r.workflow.Nodes, func(n Node) bool { return n.ID == id })
 	if index < 0 {

@@ -15,7 +15,7 @@ const (
 	mostRounds         = 1000 // of a loop
 )
 
-// draftNode is what is known of a node beside the node itself.
+// draftNode is the data of a node's checks.
 type draftNode struct {
 	at      place // of its id
 	outputs fieldList
@@ -61,7 +61,7 @@ func (r *reader) readNode(key, v *yamltree.Node) (Node, draftNode) {
 	return node, draft
 }
 
-// readApproval reads a person's decision, which has nothing that a model would need.
+// readApproval reads an approval node, which must not have the keys of a step.
 func (r *reader) readApproval(node *Node, v, question *yamltree.Node) {
 	node.Approval = &Approval{Question: r.Text(question, "approval")}
 	node.MaxAttempts = defaultMaxAttempts
@@ -97,13 +97,13 @@ func (r *reader) readStep(node *Node, draft *draftNode, key *yamltree.Node, keys
 	node.Retry = r.readRetry(keys["retry"], r.retry)
 }
 
-// readTools reads what the step may use. A step that says nothing may use all.
+// readTools reads the tools that the step may use. Default: all.
 func (r *reader) readTools(v *yamltree.Node) tool.Policy {
 	tools := r.Tools(v, "the step", r.checkTool)
 	return tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
 }
 
-// checkTool checks a name of a tool, or a pattern, which may be for tools that a server has not yet.
+// checkTool checks the name of a tool, or a pattern, which may match tools that a server does not have yet.
 func (r *reader) checkTool(pattern string) error {
 	if err := (tool.Policy{Allow: []string{pattern}}).Check(); err != nil {
 		return err

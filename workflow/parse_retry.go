@@ -14,7 +14,7 @@ const (
 	mostRetryMax    = 10_000
 )
 
-// readRetry reads how long attempts that broke off are taken up again; what is not said is taken from others.
+// readRetry reads for how long attempts that broke off are retried; missing values are taken from others.
 func (r *reader) readRetry(v *yamltree.Node, others Retry) Retry {
 	if v == nil {
 		return others

@@ -17,7 +17,7 @@ const (
 	maxChoice = 100 // values of an enum
 )
 
-// readWorkflow reads the whole file. Expressions are left pending.
+// readWorkflow reads the whole file. Expressions remain pending.
 func (r *reader) readWorkflow(root *yamltree.Node) {
 	keys := r.Mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs", "retry")
 	w := r.workflow
@@ -38,8 +38,7 @@ func (r *reader) readWorkflow(root *yamltree.Node) {
 	w.Outputs = r.readBindings(keys["outputs"], "outputs", site{role: ofRun})
 }
 
-// fieldList are declared fields. Open says that some could not be read, so that nothing can be said of names
-// that are not there.
+// fieldList are declared fields. Open says that some could not be read, so that an unknown name is no error.
 type fieldList struct {
 	list []Field
 	open bool
@@ -136,7 +135,7 @@ func (r *reader) readDefault(field *Field, v *yamltree.Node) {
 	field.Default = value
 }
 
-// plainValue is a YAML value as JSON's decoder would give it.
+// plainValue converts a YAML value to the types of JSON's decoder.
 func plainValue(v *yamltree.Node) (value any, problem string) {
 	switch v.Kind {
 	case yamltree.Text:
@@ -182,7 +181,7 @@ func plainNumber(v *yamltree.Node) (value any, problem string) {
 	return number, ""
 }
 
-// readBindings reads names with expressions, which stay pending.
+// readBindings reads names with expressions, which remain pending.
 func (r *reader) readBindings(v *yamltree.Node, what string, at site) []Binding {
 	if v == nil {
 		return nil

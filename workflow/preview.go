@@ -8,9 +8,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// How much of its inputs and of outputs of earlier steps a step is shown, in Unicode characters. One value is shown whole
-// up to wholeValue; all of them together have at most wholeContext, or, where there are many of them, previews of the
-// smallest size.
+// The bounds of the inputs and of earlier steps' outputs in a step's requests, in Unicode characters. One value is
+// shown whole up to wholeValue; all of them together have at most wholeContext, or, where there are many of them,
+// previews of the smallest size.
 const (
 	wholeValue      = 8000
 	wholeContext    = 32_000
@@ -18,7 +18,7 @@ const (
 	smallestPreview = 300
 )
 
-// shorten replaces values that are too large by previews, the same ones for the same values.
+// shorten replaces values that are too large by previews. The same values give the same previews.
 func shorten(lists ...[]namedValue) {
 	whole := wholeValue
 	for whole > smallestPreview && sizeAt(whole, lists) > wholeContext {
@@ -40,8 +40,8 @@ func sizeAt(whole int, lists [][]namedValue) (chars int) {
 	return chars
 }
 
-// at is the value whole when it has no more than so many characters, else its head and tail. A preview is never larger
-// than the value.
+// at is the whole value if it has at most so many characters, else its head and tail. A preview is never larger than
+// the value.
 func (v namedValue) at(whole int) string {
 	runes := []rune(v.Value)
 	if len(runes) <= whole {
@@ -63,7 +63,7 @@ func (v namedValue) at(whole int) string {
 	return preview
 }
 
-// sources names where the values that an expression is made of can be read whole.
+// sources names where the values in an expression can be read whole.
 func (s *State) sources(e *Expression) string {
 	if len(e.nodes) == 0 {
 		return continuo.InputsRef(s.RunID)

@@ -10,15 +10,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// A run that failed or was stopped is repaired by events. A repair changes what is known of a node or replaces the
-// workflow; that the run goes on is an event of its own ([State.Resume]). What depends on a node that is set or carried
-// out again, over edges that lead on, is carried out again after it. Nothing else that has finished is.
+// A run that failed or was stopped is repaired by events. A repair changes the state of a node or replaces the
+// workflow; the run is resumed by an event of its own ([State.Resume]). Nodes that depend on a set or repeated node
+// over forward edges run again after it. No other finished node does.
 
 // ErrNotRepairable says that a run or a step is not in a state that a repair can change.
 var ErrNotRepairable = errors.New("this cannot be repaired in this way")
 
-// Set makes the entry that finishes a node with outputs that a person gives, a JSON object. They must be what the node
-// declares; its check is not asked. The edges are followed with them.
+// Set makes the entry that finishes a node with outputs from a person, a JSON object. They must match the declared
+// outputs; the node's check is not evaluated. The conditions of its edges are evaluated with them.
 func (s *State) Set(id string, outputs json.RawMessage, by string) (continuo.Entry, error) {
 	node, err := s.step(id, "continuo run retry asks again")
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *State) Set(id string, outputs json.RawMessage, by string) (continuo.Ent
 	return entry, nil
 }
 
-// readOutputs reads outputs by their exact names, and names those that are not declared.
+// readOutputs reads outputs by their exact names, and reports those that are not declared.
 func readOutputs(fields []Field, values map[string]any) (read map[string]any, problems []string) {
 	read, problems = takeFields(fields, values)
 	var unknown []string
@@ -61,7 +61,7 @@ func readOutputs(fields []Field, values map[string]any) (read map[string]any, pr
 	return read, append(unknown, problems...)
 }
 
-// Again makes the entry that has a node carried out again, in a visit of its own, and all that depends on it.
+// Again makes the entry with which a node runs again, in a new visit, with all nodes that depend on it.
 func (s *State) Again(id, by string) (continuo.Entry, error) {
 	progress := s.nodes[id]
 	switch {
@@ -85,8 +85,8 @@ func (s *State) Again(id, by string) (continuo.Entry, error) {
 	return entry, nil
 }
 
-// Skip makes the entry that has the run go on behind a node as if it were not there. It has no outputs, so that nothing
-// that may follow can need them.
+// Skip makes the entry with which the run continues after a node as if the node did not exist. The node has no
+// outputs, so Skip fails if an expression that is still to be evaluated needs them.
 func (s *State) Skip(id, by string) (continuo.Entry, error) {
 	node, err := s.step(id, "continuo run approve decides it")
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *State) Skip(id, by string) (continuo.Entry, error) {
 	return s.event(id, event, fmt.Sprintf("The step %s is skipped.", id)), nil
 }
 
-// needing says which expressions need the outputs of a node: those of the edges from it, and those that are still to be
-// computed elsewhere.
+// needing lists the expressions that need the outputs of a node: those of its own edges, and those elsewhere that are
+// still to be evaluated.
 func (s *State) needing(id string) (told []string) {
 	tell := func(e *Expression, own bool, what string) {
 		if e != nil && (own && e.own || slices.Contains(e.needs, id)) {
@@ -140,7 +140,7 @@ func (s *State) needing(id string) (told []string) {
 	return told
 }
 
-// leadOn decides which edges are followed from a node that is settled already, without those that lead back.
+// leadOn decides which forward edges are followed from a settled node.
 func (s *State) leadOn(node *Node, outputs map[string]any) (next []string, problem string) {
 	values := s.values(node.ID, outputs, s.nodes[node.ID].visit)
 	otherwise := ""
@@ -168,7 +168,7 @@ func (s *State) leadOn(node *Node, outputs map[string]any) (next []string, probl
 	return next, ""
 }
 
-// step finds a node that a model carries out; of an approval the error says what to do instead.
+// step finds a node that a model executes; the error for an approval says what to do instead.
 func (s *State) step(id, instead string) (*Node, error) {
 	node := s.Workflow.Node(id)
 	switch {
@@ -196,7 +196,7 @@ func (s *State) isLedTo(id string) error {
 	return nil
 }
 
-// visitOf is the visit that a repair settles: the next one of a node that is to begin, else the newest.
+// visitOf is the visit that a repair settles: the next one of a pending node, else the newest.
 func (s *State) visitOf(id string) int {
 	if node := s.nodes[id]; node.state != NodePending {
 		return max(node.visit, 1)
@@ -204,7 +204,7 @@ func (s *State) visitOf(id string) int {
 	return s.nodes[id].visit + 1
 }
 
-// repair follows a repair of a node.
+// repair applies a repair of a node.
 func (s *State) repair(entry *continuo.Entry, node *progress, event *continuo.RunEvent) error {
 	id := entry.NodeID
 	if node.state == NodePending && event.Kind != continuo.RunNodeRetried {
@@ -223,7 +223,7 @@ func (s *State) repair(entry *continuo.Entry, node *progress, event *continuo.Ru
 	return nil
 }
 
-// reset has a node begin as if it had not begun; what it gave before stays known.
+// reset sets a node to its state before it began; its earlier outputs remain available.
 func (p *progress) reset() {
 	p.state, p.next, p.reason, p.kept = NodePending, nil, "", nil
 	p.due, p.open, p.retry, p.passed, p.cut, p.afterCut = false, false, false, false, false, false
@@ -231,8 +231,8 @@ func (p *progress) reset() {
 	p.mend()
 }
 
-// reopen has all that depends on a node, over edges that lead on, begin again when the node has finished. Loops that begin
-// there have all their rounds.
+// reopen resets all nodes that depend on a node over forward edges, so that they run after it. Loops among them may
+// repeat up to their limits again.
 func (s *State) reopen(id string) {
 	behind := map[string]bool{}
 	for todo := []string{id}; len(todo) > 0; todo = todo[1:] {
@@ -253,7 +253,7 @@ func (s *State) reopen(id string) {
 	}
 }
 
-// Attends reports whether nothing is recorded of what came of a step's attempt, whether or not the run goes on.
+// Attends reports whether no event records the result of a step's attempt, whether or not the run is running.
 func (s *State) Attends(step Step) bool {
 	node := s.nodes[step.Node.ID]
 	return node != nil && node.state == NodeRunning && node.open && node.visit == step.Visit && node.attempt == step.Attempt

@@ -10,8 +10,9 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Replace makes the entry that has the run go on by a corrected workflow; false where it is the one that the run has.
-// Steps that have finished must be in it and have given what it declares, unless they are dropped by name.
+// Replace makes the entry with which the run continues with a corrected workflow; changed is false where the run
+// already has it. The workflow must contain all finished steps, with declared outputs that match theirs, unless the
+// steps are dropped by name.
 func (s *State) Replace(w *Workflow, drop []string, by string) (entry continuo.Entry, changed bool, err error) {
 	if w.Hash() == s.Workflow.Hash() && len(drop) == 0 {
 		return continuo.Entry{}, false, nil
@@ -39,10 +40,10 @@ func (s *State) Replace(w *Workflow, drop []string, by string) (entry continuo.E
 	return entry, true, nil
 }
 
-// Adopt gives the workflow that the next RunReplaced names.
+// Adopt sets the workflow that the next RunReplaced event names.
 func (s *State) Adopt(w *Workflow) { s.coming = w }
 
-// unfit says what of the run's finished steps does not fit a workflow.
+// unfit lists the conflicts of the run's finished steps with a workflow.
 func (s *State) unfit(w *Workflow, drop []string) (wrong []string) {
 	for i := range s.Workflow.Nodes {
 		id := s.Workflow.Nodes[i].ID
@@ -68,7 +69,7 @@ func (s *State) unfit(w *Workflow, drop []string) (wrong []string) {
 	return wrong
 }
 
-// declared are the values that fields declare.
+// declared are the values of declared fields.
 func declared(fields []Field, values map[string]any) map[string]any {
 	kept := map[string]any{}
 	for name, value := range values {
@@ -79,7 +80,7 @@ func declared(fields []Field, values map[string]any) map[string]any {
 	return kept
 }
 
-// followedBy says where the settled nodes lead on to of which a workflow changes the edges.
+// followedBy computes the followed edges of settled nodes whose edges a workflow changes.
 func (s *State) followedBy(w *Workflow, event continuo.RunEvent) (map[string][]string, error) {
 	ahead := s.Clone()
 	ahead.Adopt(w)
@@ -102,7 +103,7 @@ func (s *State) followedBy(w *Workflow, event continuo.RunEvent) (map[string][]s
 	return followed, nil
 }
 
-// replace follows that a corrected workflow is taken.
+// replace applies the event of a corrected workflow.
 func (s *State) replace(event *continuo.RunEvent) (err error) {
 	before, w := s.Workflow, s.coming
 	if w == nil || w.Hash() != event.Workflow {
@@ -127,8 +128,8 @@ func (s *State) replace(event *continuo.RunEvent) (err error) {
 	return nil
 }
 
-// carryOver keeps of a node what holds in a corrected workflow too. A node that has begun begins again where the workflow
-// says something else of it.
+// carryOver keeps the state of a node as far as it is valid in a corrected workflow. A node that has begun is reset
+// if its definition or its edges differ.
 func (s *State) carryOver(before *Workflow, node *Node, event *continuo.RunEvent) {
 	progress := s.nodes[node.ID]
 	if next, changed := event.Followed[node.ID]; changed {
@@ -143,7 +144,7 @@ func (s *State) carryOver(before *Workflow, node *Node, event *continuo.RunEvent
 	switch progress.state {
 	case NodeSkipped:
 		if !progress.passed {
-			progress.reset() // the edges say it again
+			progress.reset() // skip decides again
 		}
 	case NodeRunning, NodeFailed, NodeWaiting:
 		if !sameNode(before, s.Workflow, node.ID) || !sameEdges(before, s.Workflow, node.ID) {
@@ -152,7 +153,7 @@ func (s *State) carryOver(before *Workflow, node *Node, event *continuo.RunEvent
 	}
 }
 
-// takenOf is how often the edges back were taken, by their places in another workflow.
+// takenOf counts how often the edges back were taken, by their indexes in another workflow.
 func takenOf(before, after *Workflow, taken map[int]int) map[int]int {
 	kept := map[int]int{}
 	for place, times := range taken {
@@ -166,7 +167,7 @@ func takenOf(before, after *Workflow, taken map[int]int) map[int]int {
 	return kept
 }
 
-// sameNode reports whether two workflows say the same of a node.
+// sameNode reports whether a node has the same definition in two workflows.
 func sameNode(a, b *Workflow, id string) bool {
 	one, other := a.Node(id), b.Node(id)
 	return one != nil && other != nil && bytes.Equal(rawjson.MustMarshal(one.shown()), rawjson.MustMarshal(other.shown())) && one.Join == other.Join

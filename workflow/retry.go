@@ -9,16 +9,17 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// The waits between attempts that break off one after another: the first, twice as long each time, at most the last.
+// The waits between attempts that break off in a row: the first, doubled each time, up to the last.
 const (
 	firstWait = time.Second
 	lastWait  = 10 * time.Minute
 )
 
-// atOnce is how many attempts in a row are taken up without a wait when only the program ended.
+// atOnce is how many attempts in a row are retried without a wait after a mere interruption, such as the end of the
+// process.
 const atOnce = 3
 
-// BrokeOff makes the entries that follow of an attempt that broke off: when the next one begins, or that the step has
+// BrokeOff makes the entries that follow an attempt that broke off: when the next one begins, or that the step has
 // failed. There are none where the next attempt begins at once.
 func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []continuo.Entry {
 	node := s.nodes[step.Node.ID]
@@ -41,8 +42,8 @@ func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []con
 		fmt.Sprintf("The step %s waits to retry until %s, because of %s", step.Node.ID, until.Format(time.RFC3339), reason))}
 }
 
-// wait is how long the attempt behind so many that broke off waits. It is spread by a quarter, so that steps which broke
-// off together do not begin together.
+// wait is the wait after so many attempts that broke off in a row. It has a jitter of up to a quarter, so that steps
+// which broke off together do not retry together.
 func (s *State) wait(step Step, broken int) time.Duration {
 	whole := backoff.Doubled(firstWait, lastWait, broken)
 	hash := fnv.New32a()
@@ -50,20 +51,20 @@ func (s *State) wait(step Step, broken int) time.Duration {
 	return whole + whole*time.Duration(hash.Sum32()%1000)/4000
 }
 
-// fails makes the entries of a step that has failed, and what follows of it.
+// fails makes the entries of a failed step, and those that follow.
 func (s *State) fails(step Step, reason string) []continuo.Entry {
 	failed := s.Fail(step.Node, reason)
 	return append([]continuo.Entry{failed}, s.Clone().after(failed)...)
 }
 
-// Fail makes the entry of a step that cannot go on until a person resumes the run.
+// Fail makes the entry of a step that cannot continue until a person resumes the run.
 func (s *State) Fail(node *Node, reason string) continuo.Entry {
 	progress := s.nodes[node.ID]
 	event := continuo.RunEvent{Kind: continuo.RunNodeFailed, Visit: progress.visit, Attempt: progress.attempt, Reason: reason}
 	return s.event(node.ID, event, fmt.Sprintf("The step %s has failed: %s", node.ID, reason))
 }
 
-// after makes the entries that follow of another one without a turn. It changes the state.
+// after makes the entries that follow another one without a turn. It changes the state.
 func (s *State) after(entry continuo.Entry) []continuo.Entry {
 	if s.Apply(&entry) != nil {
 		return nil
@@ -71,10 +72,11 @@ func (s *State) after(entry continuo.Entry) []continuo.Entry {
 	return s.Record()
 }
 
-// hasFailed reports whether a step has failed since somebody resumed the run: none begins then, and others go on.
+// hasFailed reports whether a step has failed since the run was last resumed: then no step begins, and running ones
+// continue.
 func (s *State) hasFailed() bool { return s.failed() != nil }
 
-// failed is the first node of the file that has failed; nil for none.
+// failed is the first failed node in the order of the file; nil for none.
 func (s *State) failed() *progress {
 	for i := range s.Workflow.Nodes {
 		if node := s.nodes[s.Workflow.Nodes[i].ID]; node.state == NodeFailed {
@@ -84,7 +86,7 @@ func (s *State) failed() *progress {
 	return nil
 }
 
-// Retries reports whether a step that broke off waits to be tried again.
+// Retries reports whether a step waits for a retry.
 func (s *State) Retries() bool {
 	for _, node := range s.nodes {
 		if node.state == NodeRunning && !node.delayed.IsZero() {

@@ -8,6 +8,6 @@ import (
 //go:embed workflow.schema.json
 var schema []byte
 
-// Schema is the JSON Schema (draft 2020-12) of a workflow's file, for editors. It knows the form; Parse also knows
-// what names stand for and how the edges go together.
+// Schema is the JSON Schema (draft 2020-12) of a workflow's file, for editors. It covers the form; Parse also checks
+// names and the graph of the edges.
 func Schema() []byte { return slices.Clone(schema) }

@@ -15,7 +15,7 @@ type Summary struct {
 	Nodes       int          `json:"nodes"` // how many
 }
 
-// Summary is what a list tells of the workflow.
+// Summary is the workflow's row in a list.
 func (w *Workflow) Summary() Summary {
 	return Summary{w.ID, w.Name, w.Description, shownFields(w.Inputs), len(w.Nodes)}
 }
@@ -68,13 +68,13 @@ type ShownNode struct {
 	Approval        *ShownApproval `json:"approval,omitempty"`
 }
 
-// ShownRetry bounds for how long and how often attempts that broke off are taken up again.
+// ShownRetry bounds the time and the number of automatic retries of a step.
 type ShownRetry struct {
 	For string `json:"for"` // a duration, such as 24h0m0s
 	Max int    `json:"max"`
 }
 
-// ShownApproval is what a person is asked.
+// ShownApproval is the question to a person.
 type ShownApproval struct {
 	Question string `json:"question"`
 }
@@ -98,7 +98,7 @@ type ShownEdge struct {
 	Body      []string `json:"body,omitempty"`
 }
 
-// Shown is the workflow for a program to read.
+// Shown is the workflow for programs to read.
 func (w *Workflow) Shown() Shown {
 	shown := Shown{
 		ID: w.ID, Name: w.Name, Description: w.Description, Inputs: shownFields(w.Inputs),
@@ -117,7 +117,7 @@ func (w *Workflow) Shown() Shown {
 	return shown
 }
 
-// Joins says of each node that several edges lead on to when it begins.
+// Joins describes, for each node with several incoming forward edges, when it begins.
 func (w *Workflow) Joins() []string {
 	var told []string
 	for i := range w.Nodes {
@@ -134,7 +134,7 @@ func (w *Workflow) Joins() []string {
 	return told
 }
 
-// joins reports whether several edges lead on to a node.
+// joins reports whether several forward edges lead to a node.
 func (w *Workflow) joins(id string) bool {
 	edges := 0
 	for i := range w.Edges {
@@ -187,7 +187,7 @@ func shownBindings(bindings []Binding) []ShownBinding {
 	return shown
 }
 
-// text is an expression as it stands in the file, "" for none.
+// text is the source text of an expression, "" for none.
 func (e *Expression) text() string {
 	if e == nil {
 		return ""

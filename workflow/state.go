@@ -8,11 +8,11 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// State is what the events of one run come to. It is not safe for concurrent use.
+// State is computed from the events of one run. It is not safe for concurrent use.
 type State struct {
 	Workflow *Workflow
 	RunID    string
-	// Run is how far the run is, Reason why it failed or was stopped.
+	// Run is the state of the run, Reason why it failed or was stopped.
 	Run    continuo.RunState
 	Reason string
 	// Seq is the seq of the newest event.
@@ -21,38 +21,38 @@ type State struct {
 	inputs  map[string]any
 	outputs map[string]any // of a run that has finished
 	nodes   map[string]*progress
-	taken   map[int]int // how often each edge back was taken in the passage under way, by its place in Edges
-	coming  *Workflow   // what the next RunReplaced names; see Adopt
+	taken   map[int]int // how often each edge back was taken in the current passage, by its index in Edges
+	coming  *Workflow   // the workflow that the next RunReplaced names; see Adopt
 }
 
-// progress is how far a node is.
+// progress is the state of a node.
 type progress struct {
 	state   NodeState
-	due     bool // an edge back leads here: it begins anew whatever leads to it
-	passed  bool // a person skipped it: the run goes on behind it
+	due     bool // an edge back was taken to this node: it begins again whatever its other edges
+	passed  bool // a person skipped it: the run continues after it
 	visit   int
 	attempt int  // the newest of the visit
-	open    bool // nothing is recorded of what came of the attempt
-	retry   bool // somebody resumed the run since the attempt began
-	refused int  // answers of the visit since somebody resumed the run
-	broken  int  // attempts that broke off since an answer came or somebody resumed the run
-	// delayed is when the attempt behind one that broke off begins; zero for at once. since is when the first of the
+	open    bool // no event records the attempt's result
+	retry   bool // the run was resumed after the attempt had begun
+	refused int  // refused answers of the visit since the run was last resumed
+	broken  int  // attempts that broke off since the last answer or resume of the run
+	// delayed is when the attempt after one that broke off begins; zero for at once. since is when the first of the
 	// attempts that broke off was recorded.
 	delayed, since time.Time
-	began          int64  // the seq that the visit began with
+	began          int64  // the seq of the visit's first entry
 	branch         string // the conversation of the visit; "" is the run's own
-	sentBy         string // the node whose edge back leads here, of one that is due
+	sentBy         string // the node whose edge back was taken to this one; only if due
 	reason         string
 	outputs        map[string]any
 	next           []string
-	kept           map[string]any // outputs of the visit's refused answers that were right
-	repairs        []string       // of the answer that outputs are of
-	cut            bool           // the newest answer reached the model's limit of tokens
-	afterCut       bool           // the answer before the attempt did
-	cuts           int            // how often that was so since the visit began or somebody resumed the run
+	kept           map[string]any // valid outputs of the visit's refused answers
+	repairs        []string       // of the answer with the outputs
+	cut            bool           // the newest answer reached the model's token limit
+	afterCut       bool           // so did the answer before the attempt
+	cuts           int            // how often that happened since the visit began or the run was resumed
 }
 
-// NewState makes the state of a run of which nothing is known yet.
+// NewState makes the initial state of a run.
 func NewState(w *Workflow, runID string) *State {
 	s := &State{Workflow: w, RunID: runID, Run: continuo.RunRunning, nodes: map[string]*progress{}, taken: map[int]int{}}
 	for i := range w.Nodes {
@@ -61,11 +61,11 @@ func NewState(w *Workflow, runID string) *State {
 	return s
 }
 
-// RunState is how far the run is.
+// RunState is the state of the run.
 func (s *State) RunState() continuo.RunState { return s.Run }
 
-// Apply follows an entry of the log; those without an event of the run change nothing. An event that the workflow
-// does not know is an error: the run cannot go on. Of one that was redacted the inputs and outputs are missing.
+// Apply applies an entry of the log; entries without an event of the run change nothing. An event that is invalid for
+// the workflow is an error: the run cannot continue. A redacted event has no inputs and outputs.
 func (s *State) Apply(entry *continuo.Entry) error {
 	event := entry.RunEvent
 	if event == nil || entry.RunID != s.RunID || s.Run.IsOver() {
@@ -84,7 +84,7 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	return nil
 }
 
-// follow applies an event; node is the one that the event is of.
+// follow applies an event; node is the event's node.
 func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *progress) (err error) {
 	switch event.Kind {
 	case continuo.RunNodeSet, continuo.RunNodeRetried, continuo.RunNodeSkipped:
@@ -148,7 +148,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 	return err
 }
 
-// refuse follows that a node's answer was not enough.
+// refuse applies the refusal of a node's answer.
 func (s *State) refuse(id string, node *progress, event *continuo.RunEvent) (err error) {
 	node.open, node.reason, node.cut = false, event.Reason, event.Cut
 	node.mend()
@@ -161,7 +161,7 @@ func (s *State) refuse(id string, node *progress, event *continuo.RunEvent) (err
 	return err
 }
 
-// finish settles a node and what follows of it.
+// finish settles a node and what depends on it.
 func (s *State) finish(id string, node *progress, event *continuo.RunEvent) (err error) {
 	if node.outputs, err = s.decode(s.Workflow.Node(id).outputFields(), event.Outputs); err != nil {
 		return err
@@ -180,8 +180,8 @@ func (s *State) finish(id string, node *progress, event *continuo.RunEvent) (err
 	return nil
 }
 
-// goBack begins a loop anew: its nodes are to come again, and the loops within it have all their rounds. What the
-// nodes gave before stays known.
+// goBack repeats a loop: its nodes become pending, and the loops within it may repeat up to their limits again.
+// Earlier outputs of the nodes remain available.
 func (s *State) goBack(place int, edge *Edge) {
 	s.taken[place]++
 	for i := range s.Workflow.Edges {
@@ -196,7 +196,7 @@ func (s *State) goBack(place int, edge *Edge) {
 	}
 }
 
-// skip settles nodes that no taken edge leads to any more.
+// skip settles nodes to which no edge can be taken any more.
 func (s *State) skip() {
 	for changed := true; changed; {
 		changed = false
@@ -214,11 +214,11 @@ func (s *State) skip() {
 	}
 }
 
-// into looks at the edges that lead to a node, without those that lead back: whether all are settled, and
-// whether as many of them were taken as its join wants.
+// into inspects the forward edges to a node: whether all are settled, whether as many were taken as the node's join
+// requires, and whether there are any.
 func (s *State) into(id string) (settled, taken, any bool) {
 	settled = true
-	left := 0 // edges of nodes that were carried out and that were not taken
+	left := 0 // edges of finished nodes that were not taken
 	for i := range s.Workflow.Edges {
 		edge := &s.Workflow.Edges[i]
 		if edge.To != id || edge.Max > 0 {
@@ -233,7 +233,7 @@ func (s *State) into(id string) (settled, taken, any bool) {
 			} else {
 				left++
 			}
-		case NodeSkipped: // a person who skips a node has the run go on behind it
+		case NodeSkipped: // the run continues after a node that a person skips
 			taken = taken || slices.Contains(from.next, id)
 		default:
 			settled = false
@@ -245,10 +245,10 @@ func (s *State) into(id string) (settled, taken, any bool) {
 	return settled, taken, any
 }
 
-// mend forgets the attempts that broke off.
+// mend clears the record of attempts that broke off.
 func (p *progress) mend() { p.broken, p.delayed, p.since = 0, time.Time{}, time.Time{} }
 
-// ready reports whether a node is to begin.
+// ready reports whether a node may begin.
 func (s *State) ready(id string) bool {
 	node := s.nodes[id]
 	if node.state != NodePending {
@@ -258,8 +258,8 @@ func (s *State) ready(id string) bool {
 	return node.due || settled && (taken || !any)
 }
 
-// resume lets a run go on that failed or was stopped: what broke off is tried again, and answers that were
-// refused too often are asked for again.
+// resume resumes a run that failed or was stopped: steps that broke off are tried again, and steps whose answers were
+// refused too often are asked again.
 func (s *State) resume() {
 	s.Run, s.Reason = continuo.RunRunning, ""
 	for _, node := range s.nodes {
@@ -270,17 +270,17 @@ func (s *State) resume() {
 	}
 }
 
-// decode reads the values of fields as an event has them.
+// decode reads the values of fields from an event.
 func (s *State) decode(fields []Field, raw []byte) (map[string]any, error) {
 	values, err := decodeObject(raw)
 	if err != nil {
 		return nil, err
 	}
-	read, _ := takeFields(fields, values) // what is missing was optional, or checked before it was recorded
+	read, _ := takeFields(fields, values) // a missing value was optional, or checked before it was recorded
 	return read, nil
 }
 
-// values are what an expression of a node can speak of, outputs being its own.
+// values are the values for an expression of a node; outputs are the node's own.
 func (s *State) values(id string, outputs map[string]any, visit int) Values {
 	values := Values{Inputs: s.inputs, Outputs: outputs, Visit: visit, Nodes: map[string]map[string]any{}}
 	for other, node := range s.nodes {

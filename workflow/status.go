@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Status is how a run stands, for people and programs.
+// Status is the state of a run, for people and programs.
 type Status struct {
 	WorkflowName string          `json:"workflow_name"`
 	Inputs       json.RawMessage `json:"inputs,omitempty"`
@@ -16,7 +16,7 @@ type Status struct {
 	Nodes        []NodeStatus    `json:"nodes"`             // in the order of the file
 }
 
-// NodeStatus is how a node of a run stands.
+// NodeStatus is the state of a node of a run.
 type NodeStatus struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
@@ -24,32 +24,32 @@ type NodeStatus struct {
 	State    NodeState       `json:"state"`
 	Visit    int             `json:"visit"`              // 0 before the first
 	Attempt  int             `json:"attempt"`            // of the visit; 0 before the first
-	Seq      int64           `json:"seq,omitempty"`      // of the entry that the visit began with
+	Seq      int64           `json:"seq,omitempty"`      // of the visit's first entry
 	Outputs  json.RawMessage `json:"outputs,omitempty"`  // of its newest finished visit
 	Question string          `json:"question,omitempty"` // of an approval
-	// Repairs say what was read of the answer that Outputs are of although it was not exactly what was asked for.
+	// Repairs are the corrections of values in the answer that were not exactly as declared; Outputs are of that answer.
 	Repairs []string `json:"repairs,omitempty"`
-	// Reason is why its last answer was refused, why it failed, or why it waits until RetryAt to be tried again.
+	// Reason is why its last answer was refused, why it failed, or why it waits for a retry at RetryAt.
 	Reason  string    `json:"reason,omitempty"`
 	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Refused counts the answers of its newest visit that were refused since somebody resumed the run.
+	// Refused counts the refused answers of its newest visit since the run was last resumed.
 	Refused int `json:"refused,omitempty"`
 	// Branch is the conversation of its newest visit, where that is not the run's own.
 	Branch string `json:"branch,omitempty"`
-	// TurnID is its turn that is under way; only who looks at the turns knows it.
+	// TurnID is its running turn; it is set by callers that read the run's turns.
 	TurnID string `json:"turn_id,omitempty"`
-	// WaitingFor are its calls of tools that wait for a person's decision; likewise.
+	// WaitingFor are its tool calls that wait for a person's decision; set likewise.
 	WaitingFor []WaitingCall `json:"waiting_for,omitempty"`
 }
 
-// WaitingCall is a call of a tool that waits for a person's decision.
+// WaitingCall is a tool call that waits for a person's decision.
 type WaitingCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"` // the tool's own
 	Arguments string `json:"arguments"`
 }
 
-// NodeState says how far a node is.
+// NodeState is the state of a node.
 type NodeState string
 
 // The states of a node.
@@ -63,7 +63,7 @@ const (
 	NodeSkipped  NodeState = "skipped"
 )
 
-// Status tells how a run stands.
+// Status returns the state of a run.
 func (s *State) Status() Status {
 	status := Status{WorkflowName: s.Workflow.Name, Inputs: canonical(s.inputs), Reason: s.Reason}
 	if s.outputs != nil {
@@ -89,7 +89,7 @@ func (s *State) Status() Status {
 			told.State = NodeFailed
 		}
 		if progress.state == NodeWaiting && s.Run == continuo.RunCancelled {
-			told.State = NodeFailed // nobody can decide any more
+			told.State = NodeFailed // no decision is possible any more
 		}
 		status.Nodes = append(status.Nodes, told)
 	}

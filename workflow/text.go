@@ -13,13 +13,13 @@ import (
 //go:embed *.md
 var prose embed.FS
 
-// texts are the templates of what a model reads of a step. They are part of what makes a run's requests: the
-// same state gives the same bytes.
+// texts are the templates of the messages that a step's requests contain. They are deterministic: the same state
+// gives the same bytes.
 var texts = template.Must(template.New("").Funcs(template.FuncMap{"list": quotedList, "names": namesList}).ParseFS(prose, "*.md"))
 
 func namesList(names []string) string { return strings.Join(names, ", ") }
 
-// textData is what the templates are filled with.
+// textData is the input of the templates.
 type textData struct {
 	Step
 	Workflow *Workflow
@@ -28,13 +28,13 @@ type textData struct {
 	Outputs  []namedValue
 }
 
-// namedValue is a value as a model is shown it: compact JSON with keys in order, or a preview of it. Full is where the
-// whole can be read.
+// namedValue is a value as it is shown to a model: compact JSON with sorted keys, or a preview of it. Full is where
+// the whole value can be read.
 type namedValue struct{ Name, Value, full string }
 
-// Texts makes the system messages that stand behind those of the mode in each request of a step: RUN_DIRECTIVE,
-// NODE_BRIEF and STEP_CONTEXT. They are the same for all attempts of a visit, unless a person has decided elsewhere
-// in the run meanwhile.
+// Texts makes the system messages that follow those of the mode in each request of a step: RUN_DIRECTIVE, NODE_BRIEF
+// and STEP_CONTEXT. They are the same for all attempts of a visit, unless a person decides elsewhere in the run
+// meanwhile.
 func (s *State) Texts(step Step) ([]string, error) {
 	data, err := s.textData(step)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *State) Texts(step Step) ([]string, error) {
 	return made, nil
 }
 
-// Cue makes the entry that an attempt's turn begins with.
+// Cue makes the first entry of an attempt's turn.
 func (s *State) Cue(step Step) continuo.Entry {
 	cue := s.event(step.Node.ID, continuo.RunEvent{Kind: continuo.RunNodeBegan, Visit: step.Visit, Attempt: step.Attempt},
 		fill("cue.md", textData{Step: step, Workflow: s.Workflow}))
@@ -58,7 +58,8 @@ func (s *State) Cue(step Step) continuo.Entry {
 	return cue
 }
 
-// Beside makes what an attempt in a branch begins with: the event for the run's conversation, and the cue of its turn.
+// Beside makes the first entries of an attempt in a branch: the event for the run's conversation, and the cue of its
+// turn.
 func (s *State) Beside(step Step, branch string) (event, cue continuo.Entry) {
 	cue = s.Cue(step)
 	event = s.event(step.Node.ID, *cue.RunEvent, fmt.Sprintf("The step %s is carried out in the conversation %s, attempt %d.", step.Node.ID, branch, step.Attempt))
@@ -66,8 +67,7 @@ func (s *State) Beside(step Step, branch string) (event, cue continuo.Entry) {
 	return event, cue
 }
 
-// Joined makes what stands in the run's conversation of a step that was carried out in a branch: what it was asked and
-// what it said.
+// Joined makes the copies, for the run's conversation, of the cue and the answer of a step that ran in a branch.
 func (s *State) Joined(step Step, said []string) []continuo.Entry {
 	_, cue := s.Beside(Step{Node: step.Node, Visit: step.Visit, Attempt: 1}, step.Branch)
 	cue.RunID, cue.WorkflowID, cue.NodeID, cue.Mode = s.RunID, s.Workflow.ID, step.Node.ID, continuo.ModeRun
@@ -77,8 +77,8 @@ func (s *State) Joined(step Step, said []string) []continuo.Entry {
 	return []continuo.Entry{cue, answer}
 }
 
-// Begin makes the entry that a run begins with: what the person says, with the workflow and the inputs, which
-// ReadInputs gave. Message may be empty.
+// Begin makes the first entry of a run: the person's message, with the workflow and the inputs from ReadInputs.
+// Message may be empty.
 func (w *Workflow) Begin(runID, message string, inputs json.RawMessage) (continuo.Entry, error) {
 	if strings.TrimSpace(message) == "" {
 		values, err := decodeObject(inputs)
@@ -96,7 +96,7 @@ func (w *Workflow) Begin(runID, message string, inputs json.RawMessage) (continu
 	}, nil
 }
 
-// fill fills a template; those that there are never fail.
+// fill fills a template; the existing templates never fail.
 func fill(name string, data textData) string {
 	var text strings.Builder
 	if err := texts.ExecuteTemplate(&text, name, data); err != nil {
@@ -121,7 +121,7 @@ func (s *State) textData(step Step) (textData, error) {
 	}
 	if len(step.Node.Inputs) > 0 {
 		shorten(data.Inputs)
-		return data, nil // they are all that the step is given
+		return data, nil // the step gets no other values
 	}
 	data.Inputs = s.Workflow.shown(s.inputs)
 	for i := range data.Inputs {
@@ -137,8 +137,8 @@ func (s *State) textData(step Step) (textData, error) {
 	return data, nil
 }
 
-// leadsTo reports whether there is a way along edges, also those that lead back, from a node to another. What others
-// gave is no part of a step's context: whether they have finished may depend on how quick they are.
+// leadsTo reports whether a path along edges, including edges back, leads from a node to another. Outputs of nodes
+// without such a path are no part of a step's context: whether they have finished may depend on their speed.
 func (w *Workflow) leadsTo(from, to string) bool {
 	seen, queue := map[string]bool{}, []string{from}
 	for len(queue) > 0 {
@@ -171,7 +171,7 @@ func (w *Workflow) shown(inputs map[string]any) []namedValue {
 	return shown
 }
 
-// decisionText is what a person's decision says to the models that come after.
+// decisionText describes a person's decision to the models of later steps.
 func decisionText(node *Node, approved bool, comment string) string {
 	decision := "Not approved"
 	if approved {

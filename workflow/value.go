@@ -15,8 +15,8 @@ import (
 	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
-// ReadInputs checks a run's inputs, a JSON object or nil, and fills in defaults. It returns them in canonical
-// form: fields in the order of their names. An error, which is continuo.ErrInvalid, tells of everything that is wrong.
+// ReadInputs checks a run's inputs, a JSON object or nil, and fills in defaults. It returns them in canonical form:
+// fields sorted by name. An error, which is continuo.ErrInvalid, lists all problems.
 func (w *Workflow) ReadInputs(given json.RawMessage) (json.RawMessage, error) {
 	values, err := decodeObject(given)
 	if err != nil {
@@ -55,7 +55,7 @@ func suggest(name string, fields []Field) string {
 	return "; there are " + strings.Join(names, ", ")
 }
 
-// takeFields reads the declared fields out of decoded JSON and says what is wrong with them. Others are left out.
+// takeFields reads the declared fields from decoded JSON and lists their problems. Other fields are ignored.
 func takeFields(fields []Field, values map[string]any) (read map[string]any, problems []string) {
 	read = map[string]any{}
 	for _, field := range fields {
@@ -148,8 +148,7 @@ func quotedList(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// decodeObject reads one JSON object; nothing, or null, is an empty one. Of fields that are there twice the
-// last counts.
+// decodeObject reads one JSON object; empty input, or null, is an empty one. The last of duplicate fields counts.
 func decodeObject(raw json.RawMessage) (map[string]any, error) {
 	if text := bytes.TrimSpace(raw); len(text) == 0 || string(text) == "null" {
 		return map[string]any{}, nil
@@ -171,8 +170,8 @@ func decodeObject(raw json.RawMessage) (map[string]any, error) {
 // maxDepth bounds the nesting of inputs and outputs.
 const maxDepth = 100
 
-// canonical writes a value so that equal values have equal bytes: without spaces, keys in order.
+// canonical encodes a value so that equal values have equal bytes: without spaces, keys sorted.
 func canonical(value map[string]any) json.RawMessage { return rawjson.MustMarshal(value) }
 
-// canonicalOf is canonical for values that an expression made, which may be none of JSON.
+// canonicalOf is canonical for values that an expression made, which JSON may not be able to represent.
 func canonicalOf(value map[string]any) (json.RawMessage, error) { return rawjson.Marshal(value) }
