@@ -11,13 +11,13 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// Spoken returns what a role said as the log keeps it: without the role's own label at the start, and as
-// continuo.Placeholder where the role passes. Any other text is returned unchanged. Names are the names that the label
-// may have: the role's display name and its role_name.
+// Spoken returns a role's answer in the form that the log stores: without the role's own label at the start, and as
+// continuo.Placeholder where the role passes. Any other text is returned unchanged. Names are the names that the
+// label may have: the role's display name and its role_name.
 //
-// A pass is nothing but dots, at least three of them (an ellipsis counts as three), on any number of lines, within any
-// quotes, brackets, backticks, tags and marks of emphasis or lists, and perhaps behind the role's own name. A text with one
-// other word is an answer.
+// A pass consists only of dots, at least three of them (an ellipsis counts as three), on any number of lines, with
+// any quotes, brackets, backticks, tags and marks of emphasis or lists around them, and optionally with the role's
+// own name before them. A text with any other word is an answer.
 func Spoken(text string, names ...string) string {
 	rest, labelled := plaintext.Clean(text), false
 	for {
@@ -36,8 +36,8 @@ func Spoken(text string, names ...string) string {
 	return text
 }
 
-// MayBecomePass reports whether a text, the beginning of an answer that still arrives, may turn out to be a pass or a
-// label that Spoken takes off.
+// MayBecomePass reports whether a text, the beginning of an answer that is still arriving, may become a pass or a
+// label that Spoken removes.
 func MayBecomePass(text string, names ...string) bool {
 	text = plaintext.Clean(text)
 	plain := plainLabel(text)
@@ -52,7 +52,7 @@ func MayBecomePass(text string, names ...string) bool {
 	return strings.IndexFunc(tags.ReplaceAllString(openTag.ReplaceAllString(withoutName(text, names), ""), ""), isWord) < 0
 }
 
-// labels are the forms of a role's own label, as plainLabel writes them and without the colon behind it.
+// labels are the forms of a role's own label, normalized like plainLabel and without the colon.
 func labels(names []string) []string {
 	all := []string{"assistant"}
 	for _, name := range names {
@@ -63,10 +63,10 @@ func labels(names []string) []string {
 	return all
 }
 
-// names are the names that a role's own label may have.
+// names are the possible names in a role's own label.
 func (r *Role) names() []string { return []string{r.DisplayName, r.Name} }
 
-// Tidy rewrites an answer of the role as Spoken says. A provider's own copy of the text does not stay beside it.
+// Tidy rewrites an answer of the role with Spoken, and removes the provider's own copy of the original text.
 func (r *Role) Tidy(answer *continuo.Entry) {
 	if !answer.Content.IsText() || answer.HasCalls() || answer.Error != nil {
 		return
@@ -76,13 +76,13 @@ func (r *Role) Tidy(answer *continuo.Entry) {
 	}
 }
 
-// Models that were trained on templates or markup write tags around what they say, and tokens behind it.
+// Models that were trained on templates or markup write tags around their answers, and tokens after them.
 var (
 	tags    = regexp.MustCompile(`</?[A-Za-z|][^<>\n]{0,40}>`)
 	openTag = regexp.MustCompile(`<(?:/?[A-Za-z|][^<>\n]{0,40}|/?)$`)
 )
 
-// isPass reports whether a text is dots and wrapping only.
+// isPass reports whether a text consists of dots and wrapping.
 func isPass(text string) bool {
 	text = tags.ReplaceAllString(text, "")
 	dots := 0
@@ -95,15 +95,15 @@ func isPass(text string) bool {
 	return dots >= minPassDots
 }
 
-// minPassDots is how many dots make a pass: fewer end a sentence.
+// minPassDots is the minimum number of dots in a pass: fewer end a sentence.
 const minPassDots = 3
 
-// isWord reports whether a character cannot stand in a pass.
+// isWord reports whether a character cannot occur in a pass.
 func isWord(r rune) bool {
 	return dotsOf(r) == 0 && plaintext.IsVisible(r) && !isWrapping(r)
 }
 
-// dotsOf is how many dots a character shows.
+// dotsOf is how many dots a character counts for.
 func dotsOf(r rune) int {
 	switch r {
 	case '.', '．', '。', '｡', '․', '·', '•', '∙':
@@ -121,8 +121,8 @@ func isWrapping(r rune) bool {
 	return strings.ContainsRune("\"'`´*_~\\>#", r) || unicode.In(r, unicode.Pi, unicode.Pf, unicode.Ps, unicode.Pe, unicode.Pd)
 }
 
-// withoutName is a short text, without marks and white space, behind the role's own name where it begins with that: with
-// nothing but dots behind it, the name is a label without its colon. Any other text is returned unchanged.
+// withoutName returns a short text, normalized, without the role's own name at the start: if only dots follow, the
+// name is a label without its colon. Any other text is returned unchanged.
 func withoutName(text string, names []string) string {
 	if len(text) > maxLabel {
 		return text
@@ -136,8 +136,8 @@ func withoutName(text string, names []string) string {
 	return shortest
 }
 
-// cutLabel takes a role's own label off the start of a text: "Assistant (NAME):" or "NAME:", in bold or not, or the name as
-// a heading, in bold or in brackets on a line of its own.
+// cutLabel removes a role's own label from the start of a text: "Assistant (NAME):" or "NAME:", in bold or not, or
+// the name as a heading, in bold or in brackets on a line of its own.
 func cutLabel(text string, names []string) (rest string, ok bool) {
 	start, end := labelEnd(text)
 	if end < 0 {
@@ -161,8 +161,8 @@ func cutLabel(text string, names []string) (rest string, ok bool) {
 // maxLabel bounds how many bytes of an answer are searched for the end of its label.
 const maxLabel = 512
 
-// labelEnd finds the colon, or else the line break, that would end a label on the first line of a text, -1 for none, and
-// where the label starts.
+// labelEnd finds the colon, or else the line break, that may end a label on the first line of a text, -1 for none,
+// and the start of the label.
 func labelEnd(text string) (start, end int) {
 	start = strings.IndexFunc(text, func(r rune) bool { return plaintext.IsVisible(r) && !isMark(r) })
 	if start < 0 {
@@ -177,8 +177,8 @@ func labelEnd(text string) (start, end int) {
 	return start, -1
 }
 
-// closeEmphasis drops the marks that end the emphasis of a label, and white space. Marks that the label did not open
-// belong to what follows.
+// closeEmphasis removes the marks that end the emphasis of a label, and white space. Marks that the label did not
+// open belong to the rest.
 func closeEmphasis(opened, rest string) string {
 	for _, r := range opened {
 		if strings.ContainsRune("*_`~", r) {
@@ -188,10 +188,10 @@ func closeEmphasis(opened, rest string) string {
 	return strings.TrimLeftFunc(rest, func(r rune) bool { return !plaintext.IsVisible(r) })
 }
 
-// isMark reports whether a character may stand around a label: marks of emphasis, headings, quotes and escapes.
+// isMark reports whether a character may occur around a label: marks of emphasis, headings, quotes and escapes.
 func isMark(r rune) bool { return strings.ContainsRune("*_`~#>\\", r) }
 
-// plainLabel is a label without white space, marks and letter case.
+// plainLabel normalizes a label: no white space, no marks, one letter case.
 func plainLabel(label string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

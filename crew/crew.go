@@ -1,12 +1,13 @@
-// Package crew knows crews and decides how their cycles go on. A [Crew] is read from a YAML file and checked as a
-// whole ([Parse]); a [State] is what the events of a crew in a conversation come to, and says which role is next.
-// Nothing is carried out: package engine does that, and keeps nothing but the log.
+// Package crew defines crews and decides how their cycles proceed. A [Crew] is read from a YAML file and checked as a
+// whole ([Parse]); a [State] is computed from the events of a crew in a conversation, and says which role is next.
+// This package does no I/O: package engine runs the turns, and stores everything in the log.
 //
-// A cycle begins with a person's message. The roles speak in turn, from the stored pointer on, until all in a row
-// have nothing to add, the moderator has not, all in a row failed, or the limit is reached.
+// A cycle begins with a person's message. The roles speak one after another, starting at the stored pointer, until
+// all roles in a row have nothing to add, the moderator has nothing to add, all roles in a row failed, or the limit
+// is reached.
 //
-// Pitfalls: the text of a crew is kept with each of its cycles, which go on by it when the file has changed. A role
-// is known by its name: one that is renamed is a new one, and has seen nothing.
+// Pitfalls: the text of a crew is stored with each of its cycles, which keep using it when the file has changed. A
+// role is identified by its name: a renamed role is a new one, and has seen nothing.
 package crew
 
 import (
@@ -26,7 +27,7 @@ type Crew struct {
 	Roles       []Role // in the order in which they speak; at least one
 	// MaxRounds is how often each role may have its turn in one cycle. Default 10.
 	MaxRounds int
-	// ReminderInterval is after how many answers a role's system prompt comes back. 0: as the settings say.
+	// ReminderInterval is the number of answers after which a role's system prompt is repeated. 0: the settings' value.
 	ReminderInterval int
 	// Summarizer names the model that makes summaries and notes. Default "": the built-in extractive one.
 	Summarizer string
@@ -55,28 +56,28 @@ type Role struct {
 	Name        string // role_name: a small letter, then small letters, digits and _
 	DisplayName string // default: the name
 	AgentType   string // what kind of agent it is, for people; default: the connector's name
-	// Connector is who speaks for it: a connector of the settings, or "model" for one of the settings' models.
+	// Connector is the connector of the settings that answers for the role, or "model" for one of the settings' models.
 	Connector string
-	// Model names the model of the connector "model"; "" for the default one.
+	// Model names the model for the connector "model"; "" for the default one.
 	Model        string
 	SystemPrompt string
 	IsModerator  bool
 	View         View
-	// Tools narrows what the project allows, of the connector "model".
+	// Tools narrows the project's tool policy, for the connector "model".
 	Tools tool.Policy
-	// Timeout bounds one turn. 0: as the settings say.
+	// Timeout bounds one turn. 0: the settings' value.
 	Timeout time.Duration
-	// BotToken names the environment's variable with the token of the role's own Telegram bot; "" for none.
+	// BotToken names the environment variable with the token of the role's own Telegram bot; "" for none.
 	BotToken string
 	Line     int // in the file
 }
 
-// View is how much of the talk a role is shown.
+// View is how much of the conversation a role is shown.
 type View struct {
-	// Kind is "" where the file says nothing: delta for an agent that remembers, full for others.
+	// Kind is "" where the file has none: delta for an agent that remembers, full for others.
 	Kind view.Kind
-	// Newest is how many messages a window shows, or stand whole behind a summary. 0: as the settings say, or 20.
+	// Newest is how many messages a window shows, or are shown whole after a summary. 0: the settings' value, or 20.
 	Newest int
-	// Chars and Tokens bound what one turn shows; 0: as the settings say.
+	// Chars and Tokens bound what one turn shows; 0: the settings' values.
 	Chars, Tokens int
 }

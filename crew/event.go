@@ -7,17 +7,17 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// PartEvent is the PartType of the hidden entries that record what happens in a crew.
+// PartEvent is the PartType of the hidden entries that record a crew's events.
 const PartEvent = "crew_event"
 
-// Memory is what a role's turn leaves besides its words.
+// Memory is the new cursor and session of a role after its turn.
 type Memory struct {
-	Cursor  int64  // through which everything was shown to it; 0 where nothing was
-	Session string // its agent's own id of its session; "" for none
+	Cursor  int64  // the seq through which everything was shown to it; 0 for none
+	Session string // the session's id in the role's agent; "" for none
 }
 
-// Begin makes the entry that a cycle begins with: what a person says. Before is how the crew stood; nil for a crew
-// that has not been here. The caller adds the run's id.
+// Begin makes the entry that begins a cycle: a person's message. Before is the crew's state so far; nil for a crew
+// that is new in the conversation. The caller adds the run's id.
 func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Author, before *continuo.CrewState) continuo.Entry {
 	s := NewState(c, runID)
 	s.applyState(before)
@@ -27,8 +27,9 @@ func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Au
 	}
 }
 
-// TakeOver is how the crew stands after a cycle that began with another text of its file. A role's session goes on only
-// where the role is who it was: its agent was told once.
+// TakeOver is the crew's state after a cycle that began with another text of its file. A role keeps its session only
+// if its connector, model and system prompt and the members of the crew are unchanged, because its agent was told
+// these once.
 func (c *Crew) TakeOver(s *State) *continuo.CrewState {
 	now := s.Now.Clone()
 	for i := range now.Roles {
@@ -40,7 +41,7 @@ func (c *Crew) TakeOver(s *State) *continuo.CrewState {
 	return now
 }
 
-// member is a role as the others are told of it.
+// member is a role as the other roles are told about it.
 type member struct {
 	name        string
 	isModerator bool
@@ -53,14 +54,14 @@ func (c *Crew) members() (members []member) {
 	return members
 }
 
-// Says makes the entry of what a person says while a cycle is under way.
+// Says makes the entry of a person's message during a cycle.
 func (s *State) Says(message continuo.Content, author *continuo.Author) continuo.Entry {
 	return continuo.Entry{
 		Role: continuo.User, Content: message, Author: author, Mode: continuo.ModeAgent, RunID: s.RunID, WorkflowID: continuo.CrewWorkflow(s.Crew.ID),
 	}
 }
 
-// Cue makes the entry that a role's turn begins with.
+// Cue makes the first entry of a role's turn.
 func (s *State) Cue(step Step) continuo.Entry {
 	event := continuo.RunEvent{Kind: continuo.RunNodeBegan, Visit: step.Visit, Attempt: step.Attempt}
 	cue := s.event(step.Role.Name, event, step.Role.DisplayName+" is asked.")
@@ -68,14 +69,14 @@ func (s *State) Cue(step Step) continuo.Entry {
 	return cue
 }
 
-// Conclude puts the event of a turn that was answered on its answer, and who speaks.
+// Conclude adds the event of an answered turn, and the author, to the turn's answer.
 func (s *State) Conclude(step Step, answer *continuo.Entry, memory Memory) {
 	answer.Author = step.Role.Author()
 	concluded := s.Concluded(step, answer, memory)
 	answer.RunEvent, answer.RunID, answer.WorkflowID, answer.NodeID = concluded.RunEvent, concluded.RunID, concluded.WorkflowID, concluded.NodeID
 }
 
-// Concluded makes the entry with the event of a turn whose answer stands in the log already.
+// Concluded makes a separate entry with the event of a turn whose answer is already in the log.
 func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) continuo.Entry {
 	event := continuo.RunEvent{Kind: continuo.RunNodeFinished, Visit: step.Visit, Attempt: step.Attempt}
 	now := s.Now.Clone()
@@ -94,7 +95,7 @@ func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) cont
 	return s.event(step.Role.Name, event, step.Role.DisplayName+" has answered.")
 }
 
-// Fail makes the entry of a turn in which a role did not answer. Its cursor stays where it is.
+// Fail makes the entry of a turn in which a role did not answer. The role's cursor does not move.
 func (s *State) Fail(step Step, reason string) continuo.Entry {
 	now := s.Now.Clone()
 	now.Next = s.after(step.Role)
@@ -102,7 +103,7 @@ func (s *State) Fail(step Step, reason string) continuo.Entry {
 	return s.event(step.Role.Name, event, fmt.Sprintf("%s did not answer: %s", step.Role.DisplayName, reason))
 }
 
-// after is the role whose turn follows another's.
+// after is the role that follows another.
 func (s *State) after(role *Role) string {
 	for i := range s.Crew.Roles {
 		if s.Crew.Roles[i].Name == role.Name {
@@ -112,28 +113,28 @@ func (s *State) after(role *Role) string {
 	return s.Crew.Roles[0].Name
 }
 
-// Halt makes the entry that stops a cycle until somebody resumes it or says something.
+// Halt makes the entry that stops a cycle until a person resumes it or sends a message.
 func (s *State) Halt(reason string) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunHalted, Reason: reason}, "The crew was stopped: "+reason)
 }
 
-// BreakOff makes the entry of a cycle that cannot go on.
+// BreakOff makes the entry of a cycle that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The crew's cycle broke off: "+reason)
 }
 
-// Resume makes the entry that lets a cycle go on that failed or was stopped.
+// Resume makes the entry that resumes a cycle that failed or was stopped.
 func (s *State) Resume() continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The crew goes on.")
 }
 
-// Reset makes the entry behind which the roles begin anew: they see nothing that stands before it, and remember
-// nothing. At is the newest seq that stands before it.
+// Reset makes the entry that resets the crew: the roles see no earlier entry, and remember nothing. At is the seq of
+// the last entry before it.
 func (s *State) Reset(at int64) continuo.Entry {
 	before := s.Now.Clone()
 	for i := range before.Roles {
 		if role := &before.Roles[i]; !s.HasNews(role.Name) {
-			role.Cursor = at // it has seen everything
+			role.Cursor = at // nothing before the reset is new to it
 		}
 	}
 	before.Before = newestOf(before.Before, maxResets-1)
@@ -144,10 +145,11 @@ func (s *State) Reset(at int64) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now}, fmt.Sprintf("The crew begins anew. What was said up to entry %d is kept, and can be restored.", at))
 }
 
-// maxResets bounds how many resets can be taken back, one after another: each event of a crew holds them all.
+// maxResets bounds how many resets can be taken back, one after another: each event of a crew stores the states of
+// all of them.
 const maxResets = 16
 
-// newestOf copies how a crew stood before so many resets.
+// newestOf copies the crew's states before the newest resets, at most so many.
 func newestOf(before *continuo.CrewState, most int) *continuo.CrewState {
 	if before == nil || most < 1 {
 		return nil
@@ -157,9 +159,9 @@ func newestOf(before *continuo.CrewState, most int) *continuo.CrewState {
 	return kept
 }
 
-// Restore makes the entry that takes the newest reset back; ok is false where there is none. What the roles have
-// answered since counts, but for a role that had not seen everything before the reset: it sees what stands behind
-// its cursor of then.
+// Restore makes the entry that takes the newest reset back; ok is false where there is none. The roles' answers since
+// remain. A role that had not seen everything before the reset gets its earlier cursor back and sees the entries
+// after that cursor.
 func (s *State) Restore() (entry continuo.Entry, ok bool) {
 	before := s.Now.Before.Clone()
 	if before == nil {
@@ -172,7 +174,7 @@ func (s *State) Restore() (entry continuo.Entry, ok bool) {
 			continue
 		}
 		role.Answers += since.Answers
-		role.Session = "" // it has forgotten what stands before
+		role.Session = "" // it has forgotten the entries before the reset
 		if role.Cursor >= s.Now.Since {
 			role.Cursor = max(role.Cursor, since.Cursor)
 		}
@@ -186,14 +188,14 @@ func (s *State) Restore() (entry continuo.Entry, ok bool) {
 	return s.event("", continuo.RunEvent{Kind: continuo.CrewRestored, Crew: before}, "The crew sees again what was said before it began anew."), true
 }
 
-// Noted makes the event of a summary or of a role's notes out of the entry that holds them.
+// Noted makes the event of a summary or of a role's notes from the entry that holds them.
 func (s *State) Noted(entry continuo.Entry) continuo.Entry {
 	entry.NodeID, entry.RunID, entry.WorkflowID, entry.Mode = entry.Summary.Role, s.RunID, continuo.CrewWorkflow(s.Crew.ID), continuo.ModeAgent
 	entry.RunEvent = &continuo.RunEvent{Kind: continuo.CrewNoted}
 	return entry
 }
 
-// event makes an entry for people and for the crew's own record.
+// event makes a hidden entry, for people and for the crew's own record.
 func (s *State) event(node string, event continuo.RunEvent, text string) continuo.Entry {
 	return continuo.Entry{
 		Role: continuo.System, Hidden: true, PartType: PartEvent, Content: continuo.Text(text), Mode: continuo.ModeAgent,

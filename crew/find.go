@@ -7,9 +7,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Find returns the role that a person means: the one with that role_name, or the only one whose role_name or display name
-// is the same without regard to case and to spaces around it. The error is continuo.ErrInvalid and lists the roles that
-// there are, or those that the name could mean.
+// Find returns the role that a person names: the one with that role_name, or the only one whose role_name or display
+// name is equal without regard to case and surrounding spaces. The error is continuo.ErrInvalid and lists all roles,
+// or those that the name could mean.
 func (c *Crew) Find(name string) (*Role, error) {
 	if role := c.Role(name); role != nil {
 		return role, nil
@@ -34,7 +34,7 @@ func (c *Crew) Find(name string) (*Role, error) {
 	return nil, fmt.Errorf("role %q: %w: it could be %s; write the role_name", bounded(name), continuo.ErrInvalid, listed(found))
 }
 
-// listed names roles for people, each by its role_name, with the display name where that is another one.
+// listed names roles for people, each by its role_name, with the display name where that differs.
 func listed(roles []*Role) string {
 	names := make([]string, len(roles))
 	for i, role := range roles {
@@ -45,7 +45,7 @@ func listed(roles []*Role) string {
 	return strings.Join(names, ", ")
 }
 
-// maxNamed bounds how much of a name that nobody has is repeated.
+// maxNamed bounds how much of an unknown name an error repeats.
 const maxNamed = 60
 
 func bounded(name string) string {

@@ -7,18 +7,18 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Step is what is to be done next in a cycle.
+// Step is the step of a cycle that is due.
 type Step struct {
 	Kind StepKind
-	// Role, Visit and Attempt say of which turn: the one that is to begin, or the one that has begun. Visit counts the
-	// turns of the cycle from 1, Attempt those that were begun for the same word.
+	// Role, Visit and Attempt identify the turn that is to begin, or that has begun. Visit counts the turns of the cycle
+	// from 1, Attempt the attempts at one answer.
 	Role           *Role
 	Visit, Attempt int
-	// Retry says of an attempt that has begun that somebody resumed the cycle since: where it failed it is tried again.
+	// Retry says that the cycle was resumed after the attempt had begun: if the attempt failed it is tried again.
 	Retry bool
 }
 
-// StepKind says what a Step does.
+// StepKind is the kind of a Step.
 type StepKind string
 
 // The kinds of steps; see those of workflows.
@@ -29,7 +29,7 @@ const (
 	StepRecord StepKind = "record"
 )
 
-// After is the step behind an attempt that did not come to an answer.
+// After is the attempt after one without an answer.
 func (step Step) After() Step {
 	return Step{Kind: StepBegin, Role: step.Role, Visit: step.Visit, Attempt: step.Attempt + 1}
 }
@@ -39,10 +39,10 @@ func (step Step) Same(other Step) bool {
 	return step.Role != nil && other.Role != nil && step.Role.Name == other.Role.Name && step.Visit == other.Visit && step.Attempt == other.Attempt
 }
 
-// maxBroken bounds how many attempts of a turn may break off one after another and be taken up by themselves.
+// maxBroken bounds how many attempts of a turn may break off in a row and be followed by an automatic retry.
 const maxBroken = 50
 
-// Next says what is to be done.
+// Next returns the step that is due.
 func (s *State) Next() Step {
 	role := s.Crew.Role(s.Now.Next)
 	switch {
@@ -58,7 +58,7 @@ func (s *State) Next() Step {
 	return Step{Kind: StepBegin, Role: role, Visit: s.turns + 1, Attempt: 1}
 }
 
-// isOver reports whether the cycle has come to one of its ends.
+// isOver reports whether one of the conditions for the cycle's end is met.
 func (s *State) isOver() bool {
 	return s.ended != "" || s.silent >= len(s.Crew.Roles) || s.turns-s.before >= s.limit()
 }
@@ -66,8 +66,9 @@ func (s *State) isOver() bool {
 // limit is how many turns a cycle may have.
 func (s *State) limit() int { return s.Crew.MaxRounds * len(s.Crew.Roles) }
 
-// Record makes the entries that follow of the log without a turn: that a role for which nothing is new has nothing to
-// add, or the end of the cycle. They are to be appended together; there are none where Next says something else.
+// Record makes the entries that follow without a turn: the pass of a role to which nothing is new, the failure of a
+// turn that broke off too often, or the end of the cycle. They must be appended together; there are none unless Next
+// is a StepRecord.
 func (s *State) Record() []continuo.Entry {
 	if s.Next().Kind != StepRecord {
 		return nil
@@ -81,7 +82,7 @@ func (s *State) Record() []continuo.Entry {
 	return []continuo.Entry{s.Pass(Step{Role: s.Crew.Role(s.Now.Next), Visit: s.turns + 1, Attempt: 1}, 0)}
 }
 
-// Pass makes the answer of a role that is not asked, because nothing is new to it up to a seq.
+// Pass makes the answer of a role that is not asked because nothing up to a seq is new to it.
 func (s *State) Pass(step Step, through int64) continuo.Entry {
 	pass := continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder)}
 	s.Conclude(step, &pass, Memory{Cursor: through})

@@ -15,17 +15,17 @@ const (
 	mostInterval     = 1000
 )
 
-// Known is what crews may name; a nil list knows nothing of that kind. Any knows every name: the crew of a cycle that
-// has begun is read even where a connector is gone since.
+// Known lists the names that crews may use; with a nil list no name of that kind is valid. Any accepts every name:
+// the crew of a cycle that has begun must remain readable after a connector was removed.
 type Known struct {
 	Connectors, Models []string
-	// Tools are names, and SERVER.* for whatever a server has. Nil: they are not checked.
+	// Tools are names of tools, or SERVER.* for all tools of a server. Nil: tools are not checked.
 	Tools []string
 	Any   bool
 }
 
-// Parse reads a crew and checks it as a whole. File names it in complaints, and gives the id of a crew that names
-// none. It fails with a *Problems that lists everything that is wrong, each with its line and with what to do.
+// Parse reads a crew and checks it as a whole. File is its name in error messages, and the default for the crew's id.
+// It fails with a *Problems that lists all errors, each with its line and the remedy.
 func Parse(file string, text []byte, known Known) (*Crew, error) {
 	r := &reader{Reader: yamlform.Reader{File: file, Any: known.Any}, known: known, crew: &Crew{Text: slices.Clone(text)}}
 	if root := r.Root(text, form); root != nil {
@@ -42,13 +42,13 @@ var form = yamlform.Form{
 }
 
 type (
-	// Problems are what is wrong with a crew, in the order of the file, at most 20. They are continuo.ErrInvalid.
+	// Problems are the errors in a crew, in the order of the file, at most 20. They are continuo.ErrInvalid.
 	Problems = yamlform.Problems
-	// Problem is one thing that is wrong, and what to do about it.
+	// Problem is one error, with its remedy.
 	Problem = yamlform.Problem
 )
 
-// reader makes a crew of a file's values and gathers what is wrong with them.
+// reader makes a crew from a file's values and collects their errors.
 type reader struct {
 	yamlform.Reader
 	known Known
@@ -77,7 +77,7 @@ func (r *reader) readCrew(root *yamltree.Node) {
 	}
 }
 
-// readModel reads the name of a model, under a key that is not called so.
+// readModel reads the name of a model from a key with another name than model.
 func (r *reader) readModel(v *yamltree.Node, key string) string {
 	if r.Text(v, key) == "" {
 		return ""
@@ -104,8 +104,8 @@ func (r *reader) readRoles(v *yamltree.Node) {
 	}
 }
 
-// compare looks for an earlier role of the same name. Display names are labels in the roles' texts, where letter
-// case is easily overlooked.
+// compare looks for an earlier role of the same name. Display names are compared without case, since they are labels
+// in the roles' texts, where case is easily overlooked.
 func (r *reader) compare(role *Role, at rolePlaces) {
 	for i := range r.crew.Roles {
 		other := &r.crew.Roles[i]

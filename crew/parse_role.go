@@ -14,7 +14,8 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// ConnectorModel is the connector of roles that one of the settings' models speaks for; the default one.
+// ConnectorModel is the connector of roles for which one of the settings' models answers; it is the default
+// connector.
 const ConnectorModel = "model"
 
 const (
@@ -28,7 +29,7 @@ const (
 	mostTimeout     = 24 * time.Hour
 )
 
-// rolePlaces is where names of a role stand.
+// rolePlaces are the positions of a role's names in the file.
 type rolePlaces struct{ name, display yamltree.Place }
 
 var roleKeys = []string{
@@ -71,8 +72,8 @@ func (r *reader) readRoleName(role, v *yamltree.Node) (string, yamltree.Place) {
 	return v.Text, v.At
 }
 
-// readLabel reads a name for people. Names stand in brackets before what was said, so that they have none in them,
-// nor anything that cannot be seen.
+// readLabel reads a name for people. Names are shown in brackets before messages, so that they must not contain
+// brackets or invisible characters.
 func (r *reader) readLabel(v *yamltree.Node, key string) string {
 	label := r.Text(v, key)
 	switch {
@@ -91,7 +92,8 @@ func (r *reader) readLabel(v *yamltree.Node, key string) string {
 // labelSigns end a label, or look as if they did.
 const labelSigns = "()[]:（）［］：﹙﹚﹕︰"
 
-// readConnector reads who speaks for a role. A model and tools are given to the program's own models only: other agents have theirs.
+// readConnector reads a role's connector. Only the connector "model" takes a model and tools: other agents have their
+// own.
 func (r *reader) readConnector(role *Role, keys map[string]*yamltree.Node) {
 	role.Connector, role.Tools = ConnectorModel, tool.Policy{Otherwise: tool.Allow}
 	if connector := keys["connector"]; connector != nil {
@@ -110,7 +112,7 @@ func (r *reader) readConnector(role *Role, keys map[string]*yamltree.Node) {
 	role.Tools = tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
 }
 
-// checkTool checks a name of a tool, or a pattern, which may be for tools that a server has not yet.
+// checkTool checks the name of a tool, or a pattern, which may match tools that a server does not have yet.
 func (r *reader) checkTool(pattern string) error {
 	if err := (tool.Policy{Allow: []string{pattern}}).Check(); err != nil {
 		return err
@@ -140,7 +142,7 @@ var viewKinds = []string{
 	string(view.Delta), string(view.Full), string(view.Window), string(view.Summary), string(view.Memory),
 }
 
-// readView reads a kind, or a mapping with more.
+// readView reads a kind of view, or a mapping with options.
 func (r *reader) readView(v *yamltree.Node) View {
 	switch {
 	case v == nil:
@@ -175,8 +177,8 @@ func (r *reader) readTimeout(v *yamltree.Node) time.Duration {
 
 var variable = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]{0,99})\}$`)
 
-// readBotToken reads the name of a variable. What stands there may be a token, and is not repeated: the file's text is
-// kept in the store, where a secret could not be taken back.
+// readBotToken reads the name of a variable. An invalid value may be a token by mistake and is not repeated in the
+// error: the file's text is stored, and a secret could not be removed from the store.
 func (r *reader) readBotToken(v *yamltree.Node) string {
 	if v == nil {
 		return ""

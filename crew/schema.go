@@ -8,8 +8,8 @@ import (
 //go:embed crew.schema.json
 var schema []byte
 
-// Schema is the JSON Schema (draft 2020-12) of a crew's file, for editors. It knows the form; Parse also knows what
-// names stand for, and that they are there once.
+// Schema is the JSON Schema (draft 2020-12) of a crew's file, for editors. It covers the form; Parse also checks that
+// names exist and are unique.
 func Schema() []byte { return bytes.Clone(schema) }
 
 //go:embed example.yaml

@@ -13,7 +13,7 @@ type Summary struct {
 	Roles       []SummaryRole `json:"roles"`
 }
 
-// SummaryRole is who a role is.
+// SummaryRole is a role in a Summary.
 type SummaryRole struct {
 	Name        string `json:"role_name"`
 	DisplayName string `json:"display_name"`
@@ -22,7 +22,7 @@ type SummaryRole struct {
 	IsModerator bool   `json:"is_moderator,omitempty"`
 }
 
-// Summary is what a list tells of the crew.
+// Summary is the crew's row in a list.
 func (c *Crew) Summary() Summary {
 	summary := Summary{ID: c.ID, Name: c.Name, Description: c.Description, Roles: []SummaryRole{}}
 	for i := range c.Roles {
@@ -41,7 +41,7 @@ type Shown struct {
 	Name             string      `json:"name"`
 	Description      string      `json:"description,omitempty"`
 	MaxRounds        int         `json:"max_rounds"`
-	ReminderInterval int         `json:"reminder_interval,omitempty"` // absent: as the settings say
+	ReminderInterval int         `json:"reminder_interval,omitempty"` // absent: the settings' value
 	Summarizer       string      `json:"summarizer,omitempty"`        // absent: the built-in one
 	Roles            []ShownRole `json:"roles"`
 	SHA256           string      `json:"sha256"`
@@ -51,16 +51,16 @@ type Shown struct {
 // ShownRole is a role.
 type ShownRole struct {
 	SummaryRole
-	Model        string       `json:"model,omitempty"` // of the connector "model"; absent: the default one
+	Model        string       `json:"model,omitempty"` // for the connector "model"; absent: the default one
 	SystemPrompt string       `json:"system_prompt"`
 	View         *ShownView   `json:"view,omitempty"`
-	Tools        *ShownPolicy `json:"tools,omitempty"`   // of the connector "model"
-	Timeout      string       `json:"timeout,omitempty"` // such as 5m0s; absent: as the settings say
-	// BotToken is the name of the variable with the token of its bot. The token itself is nowhere in a crew.
+	Tools        *ShownPolicy `json:"tools,omitempty"`   // for the connector "model"
+	Timeout      string       `json:"timeout,omitempty"` // such as 5m0s; absent: the settings' value
+	// BotToken is the name of the variable with the token of its bot. A crew never contains the token itself.
 	BotToken string `json:"bot_token,omitempty"`
 }
 
-// ShownView is how much of the talk a role is shown; what is absent is as the settings say.
+// ShownView is how much of the conversation a role is shown; absent fields have the settings' values.
 type ShownView struct {
 	Kind   view.Kind `json:"kind,omitempty"`
 	Newest int       `json:"newest,omitempty"`
@@ -76,7 +76,7 @@ type ShownPolicy struct {
 	Otherwise tool.Decision `json:"otherwise"`
 }
 
-// Shown is the crew for a program to read.
+// Shown is the crew for programs to read.
 func (c *Crew) Shown() Shown {
 	shown := Shown{
 		ID: c.ID, Name: c.Name, Description: c.Description, MaxRounds: c.MaxRounds, ReminderInterval: c.ReminderInterval,

@@ -6,41 +6,41 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// State is what the entries since a cycle began come to. It is not safe for concurrent use.
+// State is computed from the entries since a cycle began. It is not safe for concurrent use.
 type State struct {
 	Crew  *Crew
 	RunID string
-	// Run is how far the cycle is, Reason why it ended, failed or was stopped.
+	// Run is the state of the cycle, Reason why it ended, failed or was stopped.
 	Run    continuo.RunState
 	Reason string
-	// Now is how the crew stands, with the roles of its file.
+	// Now is the crew's state, with the roles of its file.
 	Now continuo.CrewState
 	// Seq is the seq of the newest event.
 	Seq int64
 
-	turns  int              // that were concluded in the cycle
-	before int              // of these, those that began before the newest message of a person
-	silent int              // turns in a row in which nothing was said: passes and failures
-	failed int              // of these
+	turns  int              // concluded turns of the cycle
+	before int              // of these, those that began before a person's newest message
+	silent int              // turns in a row without a message: passes and failures
+	failed int              // of these, failures
 	asked  *Step            // the turn that has begun and is not concluded
-	broken int              // attempts of it that broke off in a row
-	ended  string           // why the cycle is to end; "" while it goes on
-	newest map[string]int64 // the newest seq that each role has said something at, people's under ""
-	passed map[string]bool  // of roles that had nothing to add in their last turn
+	broken int              // attempts of that turn that broke off in a row
+	ended  string           // why the cycle must end; "" while it continues
+	newest map[string]int64 // each speaker's newest seq, people's under ""
+	passed map[string]bool  // roles that had nothing to add in their last turn
 	errors map[string]string
 }
 
-// NewState makes the state of a cycle of which nothing is known yet.
+// NewState makes the initial state of a cycle.
 func NewState(c *Crew, runID string) *State {
 	s := &State{Crew: c, RunID: runID, Run: continuo.RunRunning, newest: map[string]int64{}, passed: map[string]bool{}, errors: map[string]string{}}
 	s.applyState(nil)
 	return s
 }
 
-// RunState is how far the cycle is.
+// RunState is the state of the cycle.
 func (s *State) RunState() continuo.RunState { return s.Run }
 
-// applyState takes over how the crew stands: roles that the file has not are gone, new ones have seen nothing.
+// applyState sets the crew's state: roles that are not in the file are dropped, new ones have seen nothing.
 func (s *State) applyState(told *continuo.CrewState) {
 	var now continuo.CrewState
 	if told != nil {
@@ -62,8 +62,8 @@ func (s *State) applyState(told *continuo.CrewState) {
 	s.Now = now
 }
 
-// Apply follows an entry of the log, the cycle's first and then each. An event of the cycle that makes no sense is an
-// error: the cycle cannot go on.
+// Apply applies an entry of the log; it must be given all entries from the cycle's first on. An invalid event of the
+// cycle is an error: the cycle cannot continue.
 func (s *State) Apply(entry *continuo.Entry) error {
 	s.takeMessage(entry)
 	event := entry.RunEvent
@@ -77,7 +77,7 @@ func (s *State) Apply(entry *continuo.Entry) error {
 	return nil
 }
 
-// takeMessage notes who has said something. A person's word lets everybody speak again.
+// takeMessage records the seq of a message by its speaker. After a person's message all roles may speak again.
 func (s *State) takeMessage(entry *continuo.Entry) {
 	switch {
 	case entry.Hidden || entry.IsPlaceholder() || entry.IsBlank():
@@ -92,7 +92,7 @@ func (s *State) takeMessage(entry *continuo.Entry) {
 	}
 }
 
-// speaker is the role that has said something; whoever is no role of a crew is nobody's own.
+// speaker is the role_name of a message's author; "" where the author is unknown or a role of another crew.
 func (s *State) speaker(entry *continuo.Entry) string {
 	if id, ok := continuo.CrewOf(entry.WorkflowID); entry.Author == nil || ok && id != s.Crew.ID {
 		return ""
@@ -139,7 +139,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 	return nil
 }
 
-// take follows a role's turn.
+// take applies an event of a role's turn.
 func (s *State) take(role *Role, entry *continuo.Entry, event *continuo.RunEvent) {
 	if event.Kind == continuo.RunNodeBegan {
 		if s.asked != nil && s.asked.Visit == event.Visit {
@@ -162,7 +162,7 @@ func (s *State) take(role *Role, entry *continuo.Entry, event *continuo.RunEvent
 		s.errors[role.Name] = event.Reason
 		s.silent++
 		s.failed++
-	case s.HasNews(role.Name): // it has not heard everything yet, so that its word is no last one
+	case s.HasNews(role.Name): // the role has not seen all messages, so that its pass is not final
 		s.silent, s.failed = 0, 0
 	default:
 		s.silent++
@@ -177,8 +177,8 @@ const passReason = "nothing to add"
 
 func passes(event *continuo.RunEvent) bool { return event.Reason == passReason }
 
-// HasNews reports whether somebody else has said something behind a role's cursor. What was said before the cycle
-// began counts through the word that it began with.
+// HasNews reports whether there is a message of another speaker after a role's cursor. Messages before the cycle need
+// no record: the message that began the cycle is newer.
 func (s *State) HasNews(role string) bool {
 	cursor := s.Now.Role(role).Cursor
 	for speaker, seq := range s.newest {
@@ -189,7 +189,7 @@ func (s *State) HasNews(role string) bool {
 	return false
 }
 
-// IsIdle reports whether nothing stands there that a role has not answered: nobody would be asked.
+// IsIdle reports whether no role has unread messages, so that no role is due.
 func (s *State) IsIdle() bool {
 	for i := range s.Crew.Roles {
 		if s.HasNews(s.Crew.Roles[i].Name) {
@@ -202,5 +202,5 @@ func (s *State) IsIdle() bool {
 // Failed says why a role did not answer in its last turn of the cycle; "" where it did.
 func (s *State) Failed(role string) string { return s.errors[role] }
 
-// Broken is how many attempts of the turn under way broke off in a row.
+// Broken is how many attempts of the current turn broke off in a row.
 func (s *State) Broken() int { return s.broken }

@@ -5,27 +5,27 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// arrangement is what a request shows: a layout of the messages, and behind it the role's own open turn.
+// arrangement is the content of a request: a layout of the messages, followed by the role's own open turn.
 type arrangement struct {
 	layout
 	turn    []shaped
-	turnCut string // the limit for which the turn was cut down; "" for none
+	turnCut string // the limit that required cutting the turn; "" for none
 }
 
-// shaped is a group of the role's own turn at its level, or, without a unit, the marker of a gap.
+// shaped is a group of the role's own turn at its level of detail, or, without a unit, the marker of a gap.
 type shaped struct {
 	unit     *window.Unit
 	level    window.Level
 	messages []continuo.Message
 }
 
-// turnLeftOut stands in the place of the oldest messages of a role's own turn.
+// turnLeftOut replaces the oldest messages of a role's own turn.
 const turnLeftOut = moreBegin + " Earlier tool calls of your turn are left out."
 
-// arrange decides what a role is shown, and how the messages of its own turn are cut down.
+// arrange decides what a role is shown, and how the messages of its own turn are cut.
 func (p *planner) arrange() (arrangement, error) {
 	turn := p.backlog.turn
-	// A message that was let in is not refused later because an estimate turned out too low.
+	// A message that was accepted must not be refused later because an estimate was too low.
 	for _, limits := range []window.Limits{p.request.Limits(), p.request.EstimatedLimits()} {
 		if a, ok := p.withTurn(p.besideTurn(limits), limits); ok {
 			return a, nil
@@ -49,7 +49,7 @@ func (p *planner) arrange() (arrangement, error) {
 	return arrangement{}, p.request.Overflow(p.request.EstimatedLimits(), parts)
 }
 
-// withTurn lays the messages out within a room, and the role's own turn behind them within the limits.
+// withTurn places the messages within room, and the role's own turn after them within limits.
 func (p *planner) withTurn(room, limits window.Limits) (arrangement, bool) {
 	l, ok := p.layout(room)
 	if !ok {
@@ -58,7 +58,7 @@ func (p *planner) withTurn(room, limits window.Limits) (arrangement, bool) {
 	return p.cutTurn(l, limits)
 }
 
-// besideTurn is what the role's own turn leaves of the limits: the low-water mark at least.
+// besideTurn is the part of the limits that the role's own turn leaves: at least the low-water mark.
 func (p *planner) besideTurn(limits window.Limits) window.Limits {
 	var taken continuo.Size
 	for _, u := range p.backlog.turn {
@@ -68,15 +68,15 @@ func (p *planner) besideTurn(limits window.Limits) window.Limits {
 	return less(limits, continuo.Size{Chars: min(taken.Chars, limits.Chars-low.Chars), Tokens: min(taken.Tokens, limits.Tokens-low.Tokens)})
 }
 
-// turnMarker stands in a gap of the role's own turn.
+// turnMarker is the message that marks a gap in the role's own turn.
 func (p *planner) turnMarker() continuo.Message {
 	m := continuo.Message{Role: continuo.User, Content: continuo.Text(turnLeftOut)}
 	m.Size = p.request.Measure(&m, false)
 	return m
 }
 
-// cutTurn cuts the messages of the role's own turn down until they fit behind a layout: full outputs become previews,
-// previews one line, and then the oldest groups go. It reports false where not even the newest fits.
+// cutTurn cuts the messages of the role's own turn until they fit after a layout: full outputs become previews,
+// previews become one line, and then the oldest groups are dropped. It returns false where not even the newest fits.
 func (p *planner) cutTurn(l layout, limits window.Limits) (arrangement, bool) {
 	shape := func(u *window.Unit, to window.Level) shaped {
 		return shaped{unit: u, level: to, messages: p.request.Shape(u, to).Messages}

@@ -6,17 +6,17 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// part is a part of what a role is shown that stands before or behind the messages: a line, or a block between two lines.
+// part is a part of a role's text before or after the messages: a line, or a block between two lines.
 type part struct {
 	text    string
 	size    continuo.Size
 	entry   *continuo.Entry // what it was made from; nil for a line
 	cut     bool            // only its beginning and its end are shown
-	behind  bool            // it stands behind the messages
+	behind  bool            // it is placed after the messages
 	request bool            // it is the original request, or the current one
 }
 
-// around lists the parts before and behind the messages.
+// around lists the parts before and after the messages.
 func (p *planner) around(l layout) []part {
 	b := p.backlog
 	var parts []part
@@ -56,7 +56,7 @@ func (p *planner) around(l layout) []part {
 	return parts
 }
 
-// leftOutLine stands in the place of messages that are left out; count 0 or less stands for many.
+// leftOutLine replaces messages that are left out; a count of 0 or less means many.
 func leftOutLine(count int, summarized bool) string {
 	what := "Many earlier messages are left out"
 	switch {
@@ -74,10 +74,10 @@ func leftOutLine(count int, summarized bool) string {
 	return moreBegin + " " + what + "."
 }
 
-// newerFollows stands behind the messages where a group waits whose calls have no results yet.
+// newerFollows is placed after the messages where a group whose calls have no results yet is held back.
 const newerFollows = moreBegin + " 1 newer message follows in your next turn."
 
-// blockKind says what a block holds.
+// blockKind is what a block holds.
 type blockKind int
 
 const (
@@ -88,15 +88,15 @@ const (
 	blockReminder
 )
 
-// blockKey names a block that was made.
+// blockKey identifies a block in the planner's cache.
 type blockKey struct {
 	kind  blockKind
 	tight bool
 	seq   int64
 }
 
-// block makes a block, once. None but the current request takes more than its share of the limits; tight blocks have what
-// the newest message of the user leaves.
+// block makes a block, once. All but the current request are limited to a share of the limits; tight blocks to a
+// share of the room that the newest message of the user leaves.
 func (p *planner) block(tight bool, kind blockKind, e *continuo.Entry) part {
 	key := blockKey{kind: kind, tight: tight}
 	if e != nil {
@@ -133,7 +133,7 @@ func (p *planner) newBlock(tight bool, kind blockKind, e *continuo.Entry) part {
 	return made
 }
 
-// blockText returns what a block holds, and how it is written.
+// blockText returns the content of a block, and a function that formats it.
 func (p *planner) blockText(kind blockKind, e *continuo.Entry) (text string, write func(string) string) {
 	b := p.backlog
 	switch kind {
@@ -150,7 +150,7 @@ func (p *planner) blockText(kind blockKind, e *continuo.Entry) (text string, wri
 	}
 }
 
-// between puts a text, as write gives it, between two lines.
+// between places a text, formatted by write, between two lines.
 func between(begin, end string, write func(string) string) func(string) string {
 	return func(text string) string { return begin + "\n" + write(text) + "\n" + end }
 }

@@ -1,14 +1,15 @@
 // Package view decides what a role of a crew is shown of its conversation: it turns the log, a [View] and a budget into a
 // plan, on the units, shapes and limits of package window.
 //
-// A role is shown a list of messages, or one text. Every message begins with a label and nothing in a message can pass for
-// a label or for a line of the structure (escape.go). The text, of which each part is a message of its own in a list:
+// A role is shown a list of messages, or one text. Every message begins with a label, and nothing in a message can be
+// mistaken for a label or for a line of the structure (escape.go). The text, of which each part is a message of its
+// own in a list:
 //
 //	[ORIGINAL REQUEST]                                  the user's first message since the reset, where
 //	User: Build a shop.                                 it is not among the messages below
 //	[END REQUEST]
 //
-//	[MORE] 24 earlier messages are left out.            where nothing stands for them
+//	[MORE] 24 earlier messages are left out.            where no summary covers them
 //
 //	[NOTES]                                             the role's own notes (memory), or between
 //	The shop sells tea.                                 [CONTEXT SUMMARY] and [RECENT] a summary
@@ -28,20 +29,20 @@
 //	You build.
 //	[END REMINDER]
 //
-// Behind it stand the calls and results of the role's own open turn, as messages. Everything above the messages stays the
-// same until the window moves, so that requests only grow at the end of the messages. Where the window stood is read from
-// the rounds that are recorded on the role's own answers.
+// After it follow the calls and results of the role's own open turn, as messages. Everything before the messages
+// stays the same until the window moves, so that requests only grow at the end of the messages. The previous position
+// of the window is read from the rounds that are recorded on the role's own answers.
 //
-// A plan is made in three steps. read.go reads the log backward into a backlog: the messages, which of them are new to
-// the role, the group that is held back, the role's own open turn, and how many messages stand before. layout.go decides
-// by the backlog and the limits alone which messages are shown whole and what stands for the others. report.go writes the
-// plan: its messages, a verdict for each entry, and what it means for the role's cursor.
+// A plan is made in three steps. read.go reads the log backward into a backlog: the messages, which of them are new
+// to the role, the group that is held back, the role's own open turn, and the number of earlier messages. layout.go
+// decides, by the backlog and the limits alone, which messages are shown whole and what replaces the others.
+// report.go writes the plan: its messages, a verdict for each entry, and its effect on the role's cursor.
 //
-// What is new to the role is shown as long as it fits. Where it does not fit, the plan names what a summary should stand
-// for ([continuo.RolePlan].Lacks); [continuo.RolePlan].Through, as far as the role's cursor may move, never passes a message
-// that was neither shown nor summarized. What is shown depends on nothing that the role's open turn has brought but its
-// size, so that the cursor moves to the same place whichever request of a turn is the last.
+// Messages that are new to the role are shown as long as they fit. Where they do not fit, the plan names the range
+// that a summary should cover ([continuo.RolePlan].Lacks); [continuo.RolePlan].Through, up to which the role's cursor
+// may move, never passes a message that was neither shown nor summarized. The role's open turn affects what is shown
+// only by its size, so that the cursor moves to the same seq whichever request of a turn is the last.
 //
-// Pitfall: a new field of [Role] that changes from turn to turn must be left out in [View.Hash], else each turn begins an
-// epoch of its own.
+// Pitfall: a new field of [Role] that changes from turn to turn must be excluded from [View.Hash], else each turn
+// begins an epoch of its own.
 package view

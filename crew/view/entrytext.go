@@ -11,8 +11,8 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// textIn is the text of an entry, with a name in the place of each part that is none. Escape sequences are left out:
-// one that stands before a label would hide it from escape.
+// textIn is the text of an entry, with a name instead of each part that is not text. Escape sequences are removed:
+// one before a label would hide it from escape.
 func textIn(e *continuo.Entry) string { return plaintext.Clean(rawTextIn(e)) }
 
 func rawTextIn(e *continuo.Entry) string {
@@ -49,10 +49,10 @@ func notesText(e *continuo.Entry) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxDecision is how many characters of a decision are shown.
+// maxDecision bounds the characters of a decision.
 const maxDecision = 500
 
-// labelOf says who speaks, with the colon.
+// labelOf is the speaker's label, with the colon.
 func labelOf(e *continuo.Entry) string {
 	word := "Assistant"
 	if e.Role == continuo.User {
@@ -73,10 +73,11 @@ func speakerOf(e *continuo.Entry) string {
 	return plainName(e.Name)
 }
 
-// maxName is how many characters of a speaker's or a tool's name are shown.
+// maxName bounds the characters of a speaker's or a tool's name.
 const maxName = 64
 
-// plainName is a name as a label can hold it: on one line, without brackets and what takes no ink, at most 64 characters.
+// plainName is a name in the form that a label can hold: on one line, without brackets and invisible characters, at
+// most 64 characters.
 func plainName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -90,7 +91,7 @@ func plainName(name string) string {
 	return oneLine(name, maxName)
 }
 
-// oneLine is a text on one line, its white space made single spaces, cut to so many characters with an ellipsis.
+// oneLine is a text on one line with single spaces, cut to so many characters with an ellipsis.
 func oneLine(text string, most int) string {
 	var line strings.Builder
 	chars, blank := 0, false
@@ -114,7 +115,7 @@ func oneLine(text string, most int) string {
 	return line.String()
 }
 
-// headAndTail is a text cut to about so many characters: its beginning and its end, and a line between them that says
+// headAndTail cuts a text to about so many characters: its beginning and its end, with a line between them that says
 // how much is left out.
 func headAndTail(text string, chars int) string {
 	head := plaintext.Head(text, chars*2/3)

@@ -8,14 +8,14 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// escape puts a backslash before each line of a text that a reader could take for structure of a role's text: for
-// the label of a message, or for a line in brackets that begins or ends a block. Lines that were escaped before get
-// one more, so that unescape takes back exactly what was done.
+// escape puts a backslash before each line of a text that could be mistaken for structure of a role's text: for the
+// label of a message, or for a line in brackets that begins or ends a block. Lines that were escaped before get one
+// more, so that unescape restores the text exactly.
 func escape(text string) string {
 	return mapStructure(text, func(line string) string { return `\` + line })
 }
 
-// unescape takes back what escape did.
+// unescape reverses escape.
 func unescape(text string) string {
 	return mapStructure(text, func(line string) string { return strings.TrimPrefix(line, `\`) })
 }
@@ -23,7 +23,7 @@ func unescape(text string) string {
 // mapStructure replaces the lines that look like structure.
 func mapStructure(text string, replace func(line string) string) string {
 	var out strings.Builder
-	done := 0 // what stands before is in out
+	done := 0 // out holds the text before it
 	for start := 0; start < len(text); {
 		end, next := nextLine(text, start)
 		if line := text[start:end]; looksLikeStructure(line) {
@@ -40,8 +40,9 @@ func mapStructure(text string, replace func(line string) string) string {
 	return out.String()
 }
 
-// nextLine returns where the line that begins at start ends, and where the next one begins. Whatever ends a line for
-// some program does here: the mandatory breaks of Unicode (UAX #14) and the separators at which Python splits.
+// nextLine returns the end of the line that begins at start, and the beginning of the next one. Every line break that
+// some program recognizes counts: the mandatory breaks of Unicode (UAX #14) and the separators at which Python
+// splits.
 func nextLine(text string, start int) (end, next int) {
 	at := strings.IndexFunc(text[start:], isLineEnd)
 	if at < 0 {
@@ -66,17 +67,17 @@ const (
 	notesEnd      = "[END NOTES]"
 	summaryBegin  = "[CONTEXT SUMMARY]"
 	summaryEnd    = "[RECENT]"
-	moreBegin     = "[MORE]" // and text behind it on the line
+	moreBegin     = "[MORE]" // with text after it on the line
 )
 
-// blockHeads are the lines in brackets as plainHead gives them, without the closing bracket.
+// blockHeads are the lines in brackets, normalized by plainHead, without the closing bracket.
 var blockHeads = []string{
 	"[systemreminder", "[endreminder", "[originalrequest", "[currentrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
 }
 
-// looksLikeStructure reports whether a line could be taken for structure. It is generous, because models read generously:
-// what stands before it (blanks, signs that take no ink, backslashes, marks of emphasis, quotes and headings) does not
-// count, nor do blanks within, nor how letters, colons and brackets are written.
+// looksLikeStructure reports whether a line could be mistaken for structure. The check is broad, because models read
+// loosely: it ignores leading blanks, invisible characters, backslashes and marks of emphasis, quotes and headings,
+// blanks within the line, and variants of letters, colons and brackets.
 func looksLikeStructure(line string) bool {
 	line = plaintext.TrimInvisible(plaintext.Clean(line), "\\*_#>~`")
 	first, _ := utf8.DecodeRuneInString(line)
@@ -96,7 +97,8 @@ func looksLikeStructure(line string) bool {
 	return false
 }
 
-// looksLikeLabel reports whether a line begins with a word of ours and a colon, maybe with a name in brackets between.
+// looksLikeLabel reports whether a line begins with a word of a label and a colon, optionally with a name in brackets
+// between.
 func looksLikeLabel(line string) bool {
 	head := plainHead(line)
 	rest, ok := strings.CutPrefix(head, "user")
@@ -111,7 +113,7 @@ func looksLikeLabel(line string) bool {
 	return strings.HasPrefix(strings.TrimLeft(rest, "*_`"), ":")
 }
 
-// closedName reports whether somewhere on the line a bracket closes and a colon follows.
+// closedName reports whether the line has a closing bracket followed by a colon.
 func closedName(line string) bool {
 	closed := false
 	for _, r := range line {
@@ -128,10 +130,10 @@ func closedName(line string) bool {
 	return false
 }
 
-// headChars is how much of a line plainHead looks at: more than the longest line in brackets has.
+// headChars bounds the characters of a line that plainHead reads: more than the longest line in brackets has.
 const headChars = 32
 
-// plainHead is the beginning of a line as it looks at a glance: small plain letters, without what takes no ink.
+// plainHead is the beginning of a line in normalized form: plain lower case letters, without invisible characters.
 func plainHead(line string) string {
 	var head strings.Builder
 	for _, r := range line {
@@ -146,7 +148,7 @@ func plainHead(line string) string {
 	return head.String()
 }
 
-// hasBlankAfter reports whether a blank follows the first visible characters of a line, so many of them.
+// hasBlankAfter reports whether a blank follows the first so many visible characters of a line.
 func hasBlankAfter(line string, visible int) bool {
 	for _, r := range line {
 		switch {
@@ -159,5 +161,5 @@ func hasBlankAfter(line string, visible int) bool {
 	return true
 }
 
-// isInkless reports whether a character takes no ink.
+// isInkless reports whether a character is invisible.
 func isInkless(r rune) bool { return !plaintext.IsVisible(r) }

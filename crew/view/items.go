@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// The reasons of verdicts in views of roles, besides those of package window.
+// The reasons of verdicts in views of roles, in addition to those of package window.
 const (
 	reasonNew         = "new"
 	reasonSeen        = "seen"
@@ -22,7 +22,7 @@ const (
 	reasonCatchUp     = "catch_up"
 )
 
-// items gives the verdicts on all entries, by seq: those that were read, and runs of those that were not.
+// items gives the verdicts on all entries, by seq: on each one that was read, and on ranges of the others.
 func (p *planner) items(a arrangement) []continuo.PlanItem {
 	l := a.layout
 	bySeq := map[int64]continuo.PlanItem{}
@@ -59,7 +59,7 @@ func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.E
 	if i < l.first {
 		for _, e := range m.unit.Entries {
 			if p.backlog.isRequest(e.Seq) {
-				continue // a block shows it
+				continue // it is shown in a block
 			}
 			verdict, reason := p.unshown(l, e.Seq)
 			put(e, verdict, reason, nil)
@@ -80,7 +80,7 @@ func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.E
 			put(e, verdictOf(cut), reason, &size)
 			continue
 		}
-		put(e, continuo.Truncated, reason, &continuo.Size{}) // its line stands in the message
+		put(e, continuo.Truncated, reason, &continuo.Size{}) // the message contains its line
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *planner) turnItems(a arrangement) []continuo.PlanItem {
 	return items
 }
 
-// partReason says why something is shown before or behind the messages.
+// partReason is the reason of a verdict on an entry that is shown before or after the messages.
 func (p *planner) partReason(part part) string {
 	switch {
 	case part.request && !part.behind:
@@ -132,7 +132,7 @@ func (p *planner) partReason(part part) string {
 	return summaryReason(part.entry)
 }
 
-// summaryReason names what stands for entries.
+// summaryReason is the reason of a verdict on entries that a summary covers.
 func summaryReason(e *continuo.Entry) string {
 	switch e.PartType {
 	case continuo.PartNotes:
@@ -143,7 +143,7 @@ func summaryReason(e *continuo.Entry) string {
 	return window.ReasonSummary
 }
 
-// unshown says why an entry before the messages that are shown is not.
+// unshown is the verdict and the reason for an entry before the first shown message.
 func (p *planner) unshown(l layout, seq int64) (continuo.Verdict, string) {
 	switch {
 	case seq <= p.role.Since:
@@ -158,7 +158,7 @@ func (p *planner) unshown(l layout, seq int64) (continuo.Verdict, string) {
 	return continuo.Dropped, window.DropReason(l.window.Limit)
 }
 
-// fold fills the gaps between items with runs of what was not read, and joins neighbours that are not shown for the
+// fold fills the gaps between items with ranges of unread entries, and merges neighbours that are left out for the
 // same reason.
 func (p *planner) fold(l layout, items []continuo.PlanItem) []continuo.PlanItem {
 	folded := []continuo.PlanItem{}
@@ -191,7 +191,7 @@ func (p *planner) fold(l layout, items []continuo.PlanItem) []continuo.PlanItem 
 	return folded
 }
 
-// runEnd is the last seq up to through for which what is said of seq holds for all that was not read.
+// runEnd is the last seq, up to through, to which the verdict on the unread entry seq applies.
 func (p *planner) runEnd(l layout, seq, through int64) int64 {
 	ends := []int64{p.role.Since, p.role.Cursor, p.backlog.shownThrough}
 	if e := l.summary; e != nil {

@@ -8,31 +8,31 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// layout says what a role is shown: the messages from first on, and what stands in the place of those before.
+// layout is the selection of messages for a role: those from first on, and what replaces the earlier ones.
 type layout struct {
 	window  continuo.Window
 	moved   bool
 	first   int             // index of the first message
 	summary *continuo.Entry // summary, notes or catch-up; nil for none
-	cut     string          // what is shown of the newest message; "" where it is whole
-	tight   bool            // blocks have the least room
+	cut     string          // the shown part of the newest message; "" where it is whole
+	tight   bool            // blocks get the least room
 }
 
-// planner decides what a role is shown of a backlog. It reads nothing, and nothing that it decides changes it.
+// planner decides what a role is shown of a backlog. It reads nothing and leaves the backlog unchanged.
 type planner struct {
 	*sizer
 	backlog *backlog
 
-	blocks map[blockKey]part // made before
-	sums   []continuo.Size   // of the messages from each on; made when first asked for
+	blocks map[blockKey]part // already made
+	sums   []continuo.Size   // total of the messages from each index on; computed on first use
 }
 
 func newPlanner(view View, in window.Input) *planner {
 	return &planner{sizer: newSizer(view, in), blocks: map[blockKey]part{}}
 }
 
-// layout decides where the window begins: where it did, if that fits, else where a move puts it. It reports false where
-// not even the least fits.
+// layout decides where the window begins: at its previous beginning, if that fits, else where a move puts it. It
+// returns false where not even the minimum fits.
 func (p *planner) layout(limits window.Limits) (layout, bool) {
 	if l, ok := p.kept(limits); ok {
 		return l, true
@@ -40,7 +40,7 @@ func (p *planner) layout(limits window.Limits) (layout, bool) {
 	return p.moved(limits)
 }
 
-// kept is the layout of the window before, with what was said since. It reports false where the window has to move.
+// kept is the layout with the previous window and the messages since. It returns false where the window must move.
 func (p *planner) kept(limits window.Limits) (layout, bool) {
 	b := p.backlog
 	w := b.previous
@@ -51,7 +51,7 @@ func (p *planner) kept(limits window.Limits) (layout, bool) {
 	shown := len(b.messages) - l.first
 	newer := b.usualSummary(&p.role)
 	switch {
-	case w.Summary != 0 && l.summary == nil: // it was redacted since
+	case w.Summary != 0 && l.summary == nil: // redacted since
 		return l, false
 	case p.role.Kind == Memory && newer != l.summary:
 		return l, false
@@ -63,9 +63,9 @@ func (p *planner) kept(limits window.Limits) (layout, bool) {
 	return l, p.fits(l, limits, p.maxMessages)
 }
 
-// moved puts the window where it leaves room for many turns. What is new is shown as long as it fits into the limits; of
-// what was seen before as much as the low-water mark allows, or the limits where the room above the mark would not hold
-// another turn like this one, or where there was no window before.
+// moved places the window so that it leaves room for many turns. New messages are shown as long as they fit into the
+// limits; seen ones up to the low-water mark, or up to the limits where the room above the mark would not hold
+// another turn like this one, or where there was no previous window.
 func (p *planner) moved(limits window.Limits) (layout, bool) {
 	b := p.backlog
 	target, most := limits, p.maxMessages
@@ -85,7 +85,7 @@ func (p *planner) moved(limits window.Limits) (layout, bool) {
 	return p.withWindow(l, limits), true
 }
 
-// filled is the layout with as many messages as the target holds, and with all that are new if the limits hold them.
+// filled is the layout with as many messages as the target holds, and with all new ones if the limits hold them.
 func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, targetMost int) layout {
 	n := len(p.backlog.messages)
 	l := layout{summary: summary}
@@ -96,7 +96,7 @@ func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, 
 			return p.fits(l, limits, most)
 		}
 		first := wanted + sort.Search(n-wanted, func(i int) bool { return fits(wanted + i) })
-		for first < n && !fits(first) { // a block may stand in the place of what goes
+		for first < n && !fits(first) { // a block may replace a removed message
 			first++
 		}
 		return first
@@ -109,7 +109,7 @@ func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, 
 	return l
 }
 
-// shrunk shows the newest message, cut where it is not the newest of the user, and the least of everything else.
+// shrunk shows the newest message, cut unless it is the user's newest, and the minimum of everything else.
 func (p *planner) shrunk(l layout, limits window.Limits) (layout, bool) {
 	messages := p.backlog.messages
 	n := len(messages)
@@ -132,7 +132,7 @@ func (p *planner) shrunk(l layout, limits window.Limits) (layout, bool) {
 	return l, false
 }
 
-// withWindow is a layout with the window that is recorded of it, where a move has put it.
+// withWindow adds to a layout the window that is recorded for it after a move.
 func (p *planner) withWindow(l layout, limits window.Limits) layout {
 	b := p.backlog
 	l.window = continuo.Window{Epoch: 1, Start: b.end + 1, Left: p.left(l)}
@@ -155,7 +155,7 @@ func (p *planner) withWindow(l layout, limits window.Limits) layout {
 	return l
 }
 
-// bindingLimit names the limit for which messages are left out; "" where it is none.
+// bindingLimit names the limit that requires leaving messages out; "" for none.
 func (p *planner) bindingLimit(limits window.Limits) string {
 	if p.maxMessages > 0 && len(p.backlog.messages) > p.maxMessages {
 		return window.LimitMessages
@@ -182,7 +182,8 @@ func (p *planner) oldestWanted(summary *continuo.Entry) int {
 	return 0
 }
 
-// outgrows reports whether what is new in one turn is more than a move to the low-water mark would leave room for.
+// outgrows reports whether the new messages of one turn exceed the room that a move to the low-water mark would
+// leave.
 func (p *planner) outgrows(limits window.Limits) bool {
 	var size continuo.Size
 	count := 1 // its own answer
@@ -198,12 +199,12 @@ func (p *planner) outgrows(limits window.Limits) bool {
 		over(limits.Chars, low.Chars, size.Chars) || over(limits.Tokens, low.Tokens, size.Tokens)
 }
 
-// fits reports whether a layout keeps to limits and to a number of messages, 0 for any.
+// fits reports whether a layout is within limits and a number of messages, 0 for any.
 func (p *planner) fits(l layout, limits window.Limits, most int) bool {
 	return (most == 0 || len(p.backlog.messages)-l.first <= most) && limits.Exceeded(p.sizeOfLayout(l)) == ""
 }
 
-// sizeOfLayout measures a layout by its parts.
+// sizeOfLayout is the sum of the sizes of a layout's parts.
 func (p *planner) sizeOfLayout(l layout) continuo.Size {
 	size := p.sumFrom(l.first)
 	if n := len(p.backlog.messages); l.cut != "" && n > 0 {
@@ -220,7 +221,7 @@ func (p *planner) sizeOfLayout(l layout) continuo.Size {
 	return size
 }
 
-// sumFrom is the size of the messages from one on.
+// sumFrom is the size of the messages from an index on.
 func (p *planner) sumFrom(first int) continuo.Size {
 	if p.sums == nil {
 		n := len(p.backlog.messages)
@@ -232,20 +233,20 @@ func (p *planner) sumFrom(first int) continuo.Size {
 	return p.sums[first]
 }
 
-// shows reports whether a layout has a message among those that it shows in their order.
+// shows reports whether a message is among those that a layout shows in order.
 func (p *planner) shows(l layout, m *message) bool {
 	b := p.backlog
 	return l.first < len(b.messages) && m.seq() >= b.messages[l.first].seq() && m.seq() <= b.end
 }
 
-// skipped lists the seqs of messages that are new to the role and neither shown nor covered, in no order. What the open
-// turn's first request has shown is not skipped where the turn's own messages have taken its place since.
+// skipped lists, in no order, the seqs of messages that are new to the role and neither shown nor covered. Messages
+// that the open turn's first request showed do not count, even if the turn's own messages have displaced them since.
 func (p *planner) skipped(l layout) []int64 {
 	return slices.DeleteFunc(p.newLeftOut(l), func(seq int64) bool { return seq <= p.backlog.shownThrough })
 }
 
-// newLeftOut lists the seqs of messages that are new to the role, and that a layout neither shows nor covers. One stands
-// for all those that were not counted.
+// newLeftOut lists the seqs of messages that are new to the role and that a layout neither shows nor covers. One seq
+// represents all those that were not counted.
 func (p *planner) newLeftOut(l layout) (seqs []int64) {
 	b := p.backlog
 	leave := func(seq int64) {
@@ -273,8 +274,8 @@ func (p *planner) newLeftOut(l layout) (seqs []int64) {
 	return seqs
 }
 
-// left counts the messages before those that a layout shows, as far as nothing stands for them; -1 where they are too
-// many to be counted.
+// left counts the messages before those that a layout shows, without those that a summary covers; -1 where they are
+// too many to be counted.
 func (p *planner) left(l layout) int {
 	b := p.backlog
 	before := b.previous
@@ -303,7 +304,7 @@ func (p *planner) left(l layout) int {
 	return count
 }
 
-// leftBefore is how many messages before the window before nothing stands for any more.
+// leftBefore counts the messages before the previous window that no summary covers any more.
 func (p *planner) leftBefore(l layout) int {
 	before := p.backlog.previous
 	e := p.backlog.summary(before.Summary)
@@ -316,7 +317,7 @@ func (p *planner) leftBefore(l layout) int {
 	return addCounts(before.Left, e.Summary.Messages)
 }
 
-// addCounts adds two counts of which either may be unknown, which is -1.
+// addCounts adds two counts, either of which may be -1 for unknown.
 func addCounts(x, y int) int {
 	if x < 0 || y < 0 {
 		return -1

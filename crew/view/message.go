@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// The bounds of what is shown of the calls of a group.
+// The bounds of a group's calls as they are shown.
 const (
 	maxCalls     = 8
 	maxArguments = 120 // characters of a call's arguments
@@ -20,34 +20,34 @@ const (
 	maxBroken = 1000 // characters of an answer of another role that broke off
 )
 
-// message is one message of the conversation as a role is shown it: what somebody said, or a group of calls with
+// message is one message of the conversation as a role is shown it: a text of one speaker, or a group of calls with
 // their results.
 type message struct {
 	unit  *window.Unit
 	label string // with the colon
 	said  string // unescaped
-	body  string // what is shown of it: all, or its beginning and its end
+	body  string // the shown text: all, or its beginning and its end
 	short bool   // only a part of it is shown
 	user  bool
-	own   bool // the role's own words
-	isNew bool // behind the role's cursor, and not its own
+	own   bool // the role's own message
+	isNew bool // after the role's cursor, and not its own
 
-	size continuo.Size // of the message as it is shown; zero while it was not measured
+	size continuo.Size // of the message as it is shown; zero before it is measured
 }
 
 func (m *message) seq() int64 { return m.unit.First() }
 
-// text is the message under its label, with another body where it is cut.
+// text is the message with its label, with another body where it is cut.
 func (m *message) text(body string) string { return m.label + " " + escape(body) }
 
-// isAnswer reports whether the message is an answer of the role itself, whole and without calls: a model is shown it as
-// its own message. Calls and answers that broke off stay under the role's label, so that no model learns to write them
-// as words.
+// isAnswer reports whether the message is an answer of the role itself, complete and without calls: a model is shown
+// it as its own message. Calls and answers that broke off remain under the role's label, so that no model learns to
+// write them as text.
 func (m *message) isAnswer() bool {
 	return m.own && !m.unit.Group && m.unit.Entries[0].Error == nil
 }
 
-// newMessage reads a unit; nil where it says nothing.
+// newMessage makes a message from a unit; nil where the unit has no text.
 func newMessage(u *window.Unit, role *Role) *message {
 	e := u.Entries[0]
 	m := &message{unit: u, label: labelOf(e), user: u.IsUser()}
@@ -98,7 +98,7 @@ func (m *message) resultOf(callID string) *continuo.Entry {
 	return nil
 }
 
-// outcomeOf is what a call returned, on one line: the tool's own words, or the first line of its output.
+// outcomeOf is the result of a call, on one line: the tool's own summary, or the first line of its output.
 func outcomeOf(e *continuo.Entry) string {
 	if e == nil {
 		return "no result"

@@ -2,16 +2,16 @@ package view
 
 import continuo "github.com/continuo-log/continuo"
 
-// openTurn looks for the role's open turn while a log is read backward: whether one is open is known when an entry was
-// read that began or ended the role's newest turn, or when so much was read that none can be.
+// openTurn searches for the role's open turn while the log is read backward. Whether one is open is decided by the
+// entry that began or ended the role's newest turn, or when so much was read that none can be open.
 type openTurn struct {
 	role     *Role
-	entries  []*continuo.Entry // taken, newest first
+	entries  []*continuo.Entry // read so far, newest first
 	answered map[string]bool   // turns that have an answer
 	newest   newestTurn
 
 	decided bool
-	cue     *continuo.Entry // that began the open turn; nil for none
+	cue     *continuo.Entry // the first entry of the open turn; nil for none
 }
 
 func newOpenTurn(role *Role) *openTurn {
@@ -24,7 +24,7 @@ func (o *openTurn) take(e *continuo.Entry) {
 	o.decided = o.decides(e)
 }
 
-// decides reports whether an entry, the oldest that was read, shows whether a turn of the role is open.
+// decides reports whether an entry, the oldest so far, decides whether a turn of the role is open.
 func (o *openTurn) decides(e *continuo.Entry) bool {
 	if e.Role == continuo.Assistant && !e.Hidden && !e.HasCalls() && e.Error == nil {
 		o.answered[e.TurnID] = true
@@ -45,12 +45,12 @@ func (o *openTurn) decides(e *continuo.Entry) bool {
 	return e.Seq <= o.role.Cursor || 2*int64(len(o.entries)) > maxBacklog && o.newest.isRead()
 }
 
-// newestTurn follows the newest turn of a log back to where it began: it may be the role's own, which must be read whole,
-// with whatever others have said within it.
+// newestTurn follows the newest turn of a log back to its beginning: it may be the role's own, which must be read
+// whole, including entries of others within it.
 type newestTurn struct {
-	id     string // "" before one was found
+	id     string // "" before one is found
 	begun  bool   // its first entry was read
-	others int64  // entries of others since its oldest that was read
+	others int64  // entries of others since the turn's oldest entry so far
 }
 
 // take takes the next older entry.
@@ -64,6 +64,6 @@ func (n *newestTurn) take(e *continuo.Entry) {
 	}
 }
 
-// isRead reports whether nothing of the turn is expected further up: its beginning was read, or more of others than are
-// said within one turn.
+// isRead reports whether no older entry of the turn is expected: its beginning was read, or more entries of others
+// than one turn can contain.
 func (n *newestTurn) isRead() bool { return n.begun || 2*n.others > maxBacklog }

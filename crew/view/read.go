@@ -8,23 +8,23 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// maxBacklog bounds how many entries are read to find where the role's open turn began, and how many are read only to
-// count the messages in them.
+// maxBacklog bounds how many entries are read to find the beginning of the role's open turn, and how many are read
+// only to count the messages in them.
 var maxBacklog int64 = 2048
 
-// reader reads the log backward, once, for as long as the view can show what it finds.
+// reader reads the log backward, once, as long as the view can show the entries.
 type reader struct {
 	*sizer
 	source  window.Source
 	backlog *backlog
 
 	units   *window.Assembler // of messages
-	retried map[string]bool   // roles that were asked again, on the way back to where they had failed
+	retried map[string]bool   // roles with a retry among the entries so far, back to the failed attempt
 	size    continuo.Size     // of the messages
-	fullAt  int64             // how many rows were read when the limits were full; 0 while they are not
+	fullAt  int64             // the number of entries read when the limits were full; 0 before
 }
 
-// read reads what a role's request may show.
+// read reads the part of the log that a role's request may show.
 func read(source window.Source, s *sizer) (*backlog, error) {
 	r := &reader{
 		sizer: s, source: source, backlog: &backlog{oldest: s.in.At + 1, end: s.in.At},
@@ -69,7 +69,7 @@ func (r *reader) readMessages() error {
 	return nil
 }
 
-// sortOut sorts what was read by then into the role's open turn and messages.
+// sortOut divides the entries so far into the role's open turn and messages.
 func (r *reader) sortOut(open *openTurn) {
 	b, own := r.backlog, window.NewAssembler(r.definition)
 	if open.cue != nil {
@@ -100,7 +100,7 @@ func (r *reader) sortOut(open *openTurn) {
 	slices.Reverse(b.turn)
 }
 
-// learn takes from an entry what an earlier request recorded on it.
+// learn reads the values that an earlier request recorded on an entry.
 func (r *reader) learn(e *continuo.Entry) {
 	w := r.request.Learn(e)
 	if w == nil || r.backlog.previous != nil || !r.role.hasEpochs() || r.role.Whole {
@@ -133,8 +133,8 @@ func (r *reader) take(e *continuo.Entry) {
 	r.size = r.size.Add(r.measure(m, m == b.newest))
 }
 
-// message reads the next older entry as a message; nil where it is none, or is not whole yet. Only what is recorded
-// appears among the plan's items.
+// message converts the next older entry to a message; nil where it is none, or is not complete yet. Only recorded
+// exclusions appear among the plan's items.
 func (r *reader) message(e *continuo.Entry, record bool) *message {
 	exclude := func(reason string, entries ...*continuo.Entry) *message {
 		for _, entry := range entries {
@@ -156,7 +156,7 @@ func (r *reader) message(e *continuo.Entry, record bool) *message {
 	}
 	m := newMessage(u, &r.role)
 	switch {
-	case m == nil, e.Error != nil && !m.own && r.retried[e.NodeID]: // the words of the next attempt stand for it
+	case m == nil, e.Error != nil && !m.own && r.retried[e.NodeID]: // the next attempt's answer replaces it
 		return exclude(reasonFailed, u.Entries...)
 	case m.own && r.role.Remembers && !r.role.Whole:
 		return exclude(reasonOwnWords, u.Entries...)
@@ -164,7 +164,8 @@ func (r *reader) message(e *continuo.Entry, record bool) *message {
 	return m
 }
 
-// neverShown returns why an entry is never shown to a role, or "". What it leaves to the assembler is no message either.
+// neverShown returns the reason for which an entry is never shown to a role, or "". Entries for which it returns ""
+// may still be excluded later.
 func neverShown(e *continuo.Entry) string {
 	switch {
 	case e.IsPlaceholder():
@@ -181,10 +182,10 @@ func neverShown(e *continuo.Entry) string {
 	return ""
 }
 
-// maxSummaryRows bounds how far behind what could be shown a summary is looked for.
+// maxSummaryRows bounds how many entries before the oldest showable one are searched for a summary.
 const maxSummaryRows = 1000
 
-// enough reports whether nothing from seq down can be shown in its place.
+// enough reports whether no entry at or before seq can be shown as a message.
 func (r *reader) enough(seq int64) bool {
 	b := r.backlog
 	if r.full() {
@@ -212,13 +213,13 @@ func (r *reader) enough(seq int64) bool {
 	return false
 }
 
-// full reports whether the messages are more than the view can show.
+// full reports whether the messages exceed what the view can show.
 func (r *reader) full() bool {
 	return r.maxMessages > 0 && len(r.backlog.messages) > r.maxMessages || r.request.Limits().Exceeded(r.size) != ""
 }
 
-// countOlder reads on where the limits were full, to say how many messages are left out: back to where the window before
-// began, for that one has counted what stands before it.
+// countOlder reads on after the limits were full, to count the messages that are left out: back to the beginning of
+// the previous window, whose count covers the earlier ones.
 func (r *reader) countOlder() error {
 	b := r.backlog
 	var summary *continuo.Entry
@@ -263,7 +264,7 @@ func (r *reader) readNotes() error {
 	return r.readSummary(r.role.Notes)
 }
 
-// readShownSummary reads what the window before shows in the place of what it leaves out.
+// readShownSummary reads the summary that the previous window shows instead of earlier messages.
 func (r *reader) readShownSummary() error {
 	previous := r.backlog.previous
 	if previous == nil || previous.Summary == 0 || r.backlog.summary(previous.Summary) != nil {
@@ -272,7 +273,7 @@ func (r *reader) readShownSummary() error {
 	return r.readSummary(previous.Summary)
 }
 
-// readSummary reads the entry at a seq, if it may be shown for others.
+// readSummary reads the entry at a seq, if it is a summary that the role may be shown.
 func (r *reader) readSummary(seq int64) error {
 	for entry, err := range r.source.Forward(seq) {
 		if err != nil {
@@ -286,7 +287,7 @@ func (r *reader) readSummary(seq int64) error {
 	return nil
 }
 
-// findRequests finds the first and the newest message of the user since the reset, wherever they stand.
+// findRequests finds the first and the newest message of the user since the reset, at whatever seq.
 func (r *reader) findRequests() error {
 	b := r.backlog
 	if b.oldest <= r.role.Since+1 {
@@ -310,7 +311,7 @@ func (r *reader) findRequests() error {
 	return err
 }
 
-// latestUser reads the newest message of the user at a seq or before it: 0 for none, and nil where it says nothing.
+// latestUser reads the newest message of the user at or before a seq: 0 for none, and nil where it has no text.
 func (r *reader) latestUser(at int64) (seq int64, said *message, err error) {
 	entry, err := r.source.LatestUser(at)
 	if errors.Is(err, continuo.ErrNotFound) {
@@ -343,7 +344,7 @@ func (r *reader) firstUser(from, through int64) (*message, error) {
 	return nil, nil
 }
 
-// single is the message of an entry without calls; nil where it says nothing.
+// single is the message of an entry without calls; nil where it has no text.
 func (r *reader) single(e *continuo.Entry) *message {
 	return newMessage(&window.Unit{Entries: []*continuo.Entry{e}}, &r.role)
 }

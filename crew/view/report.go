@@ -7,7 +7,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// report writes down what was decided.
+// report makes the plan of an arrangement.
 func (p *planner) report(a arrangement) *continuo.Plan {
 	b := p.backlog
 	plan := &continuo.Plan{
@@ -38,7 +38,7 @@ func newestSeq(messages []continuo.Message) (seq int64) {
 	return seq
 }
 
-// rolePlan says what the plan means for the role. A message that a summary stands for counts as shown.
+// rolePlan is the plan's effect on the role's cursor. A message that a summary covers counts as shown.
 func (p *planner) rolePlan(l layout) *continuo.RolePlan {
 	b := p.backlog
 	role := &continuo.RolePlan{Name: p.role.Name, Kind: string(p.role.Kind), Cursor: p.role.Cursor, Through: b.end}
@@ -75,8 +75,8 @@ func (p *planner) rolePlan(l layout) *continuo.RolePlan {
 	return role
 }
 
-// lacks says what a summary should stand for before the role is asked: notes or a summary where the window has grown
-// enough, or has to leave something out, and a catch-up where more is new than fits. Nil for nothing.
+// lacks returns the range that a summary should cover before the role is asked: notes or a summary where the window
+// has grown enough, or must leave something out, and a catch-up where more is new than fits. Nil for none.
 func (p *planner) lacks(l layout) *continuo.RoleLack {
 	b := p.backlog
 	skipped := p.skipped(l)
@@ -97,7 +97,7 @@ func (p *planner) lacks(l layout) *continuo.RoleLack {
 		known = best.Summary.Through
 	}
 	shown := len(b.messages) - l.first
-	since := p.role.Cursor - known // entries; one that remembers is shown notes only when its memory is lost
+	since := p.role.Cursor - known // in entries; an agent that remembers is shown notes only when its memory is lost
 	switch grown := !p.role.Whole && shown > p.role.Newest+p.role.growth(); {
 	case p.role.Kind == Memory && (grown || before > known && p.left(l) != 0 || p.role.Remembers && since > 2*rememberedGrowth):
 		lack.Through = max(p.role.Cursor, lastOf(skipped))
@@ -114,8 +114,8 @@ func (p *planner) lacks(l layout) *continuo.RoleLack {
 	return lack
 }
 
-// newBefore counts the messages before one that are new to the role, without those that are shown as requests; 0 where
-// not all were counted.
+// newBefore counts the messages before an index that are new to the role, without those that are shown as requests; 0
+// where not all were counted.
 func (p *planner) newBefore(first int) (count int) {
 	if p.backlog.moreOlder {
 		return 0

@@ -9,18 +9,18 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// sizer measures what a role is shown, and cuts a message that takes too much. It knows the limits in force.
+// sizer measures what a role is shown, and cuts messages that are too large. It uses the limits in force.
 type sizer struct {
 	request     *window.Request
-	definition  window.View // that entries are shaped by
+	definition  window.View // by which entries are shaped
 	hash        string      // of the view
 	in          window.Input
 	role        Role
-	maxMessages int           // that a window shows; 0 for any number
-	perMessage  window.Limits // a message that takes more is cut down to it
+	maxMessages int           // in a window; 0 for any number
+	perMessage  window.Limits // larger messages are cut to it
 }
 
-// messageShare is the part of the limits that one message may take; the newest message of the user is shown whole.
+// messageShare is the divisor of the limits for one message; the newest message of the user is shown whole.
 const messageShare = 2
 
 func newSizer(view View, in window.Input) *sizer {
@@ -47,10 +47,10 @@ func (s *sizer) loweredMessages() int {
 	return int(math.Ceil(s.definition.LowWater * float64(s.maxMessages)))
 }
 
-// separator stands between two parts of a text.
+// separator is placed between two parts of a text.
 const separator = "\n\n"
 
-// sizeOf measures a part: with the separator behind it in a text, as a message of its own in a list.
+// sizeOf measures a part, with the separator that follows it in a text, or as a message of its own in a list.
 func (s *sizer) sizeOf(text string) continuo.Size {
 	return s.partSize(utf8.RuneCountInString(text), s.in.Counter.Count(text))
 }
@@ -62,7 +62,8 @@ func (s *sizer) partSize(chars, tokens int) continuo.Size {
 	return continuo.Size{Chars: chars + len(separator), Tokens: tokens + 1}
 }
 
-// textOf is a message as it is shown: a role's own answer in a list of messages bare, everything else under a label.
+// textOf is a message as it is shown: in a list of messages a role's own answer has no label, everything else has
+// one.
 func (s *sizer) textOf(m *message, body string) string {
 	if s.role.Messages && m.isAnswer() {
 		return body
@@ -70,8 +71,8 @@ func (s *sizer) textOf(m *message, body string) string {
 	return m.text(body)
 }
 
-// measure measures a message, once, and cuts it where it takes more than one message may, unless it is to be shown
-// wholly: its beginning and its end are shown. What was counted at append is used again where nothing was changed.
+// measure measures a message, once. Unless it must be shown whole, it is cut to its beginning and its end where it
+// exceeds the limit for one message. For an unchanged message the count from its append is used.
 func (s *sizer) measure(m *message, wholly bool) continuo.Size {
 	if m.size != (continuo.Size{}) {
 		return m.size
@@ -104,10 +105,10 @@ func (s *sizer) uncut(m *message) continuo.Size {
 	return s.partSize(utf8.RuneCountInString(text), tokens)
 }
 
-// minCut is how many characters of a text are shown at least where it is cut.
+// minCut is the minimum number of characters that are shown of a text that is cut.
 const minCut = 60
 
-// cutTo cuts a text down to the most of it that fits, head and tail. It reports false where the least does not fit.
+// cutTo cuts a text to the largest head and tail that fit. It returns false where the minimum does not fit.
 func cutTo(text string, room window.Limits, fits func(string) bool) (string, bool) {
 	most := utf8.RuneCountInString(text)
 	if room.Chars > 0 {
@@ -126,14 +127,14 @@ func cutTo(text string, room window.Limits, fits func(string) bool) (string, boo
 	return body, fits(body)
 }
 
-// charsPerToken is more characters than a token has on average in any text that is worth showing.
+// charsPerToken exceeds the average characters per token of any text worth showing.
 const charsPerToken = 16
 
-// blockShare is the part of the limits that a block before the messages may take.
+// blockShare is the divisor of the limits for a block before the messages.
 const blockShare = 4
 
-// blockRoom is what a block may take at most, besides what is needed. It follows no report of a provider, so that blocks
-// stay the same between moves.
+// blockRoom is the maximum size of a block, after the needed size is subtracted. It uses estimated limits, which do
+// not depend on a provider's token counts, so that blocks stay the same between moves.
 func (s *sizer) blockRoom(needed continuo.Size) window.Limits {
 	limits := s.request.EstimatedLimits()
 	share := func(limit, needed int) int {
@@ -145,13 +146,13 @@ func (s *sizer) blockRoom(needed continuo.Size) window.Limits {
 	return window.Limits{Chars: share(limits.Chars, needed.Chars), Tokens: share(limits.Tokens, needed.Tokens)}
 }
 
-// leastShown is what is given to everything besides the newest message of the user: to the original request and notes or
-// a summary, cut, to the newest message, cut, and to the lines about others.
+// leastShown is the room for everything besides the newest message of the user: the original request and notes or a
+// summary, cut, the newest message, cut, and the lines about left out messages.
 func leastShown(limits window.Limits) continuo.Size {
 	return continuo.Size{Chars: min(800, limits.Chars/blockShare), Tokens: min(300, limits.Tokens/blockShare)}
 }
 
-// less is what a size leaves of limits.
+// less is the rest of limits after a size.
 func less(limits window.Limits, size continuo.Size) window.Limits {
 	take := func(limit, size int) int {
 		if limit == 0 {

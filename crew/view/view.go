@@ -7,34 +7,36 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// View is the view of a role. Of the definition its limits, its shapes of tool outputs and its low-water mark count, but
-// for Limits.Messages: Role.Newest bounds the messages.
+// View is the view of a role. It uses the definition's limits except Limits.Messages (Role.Newest bounds the
+// messages), its shapes of tool outputs, and its low-water mark.
 type View struct {
 	window.View
 	Role Role `json:"role"`
 }
 
-// Role says what a role of a crew is shown. Some of it changes from turn to turn, and each request's envelope holds
-// it with the rest.
+// Role configures what a role of a crew is shown. Some fields change from turn to turn; each request's envelope
+// stores all of them.
 type Role struct {
 	Name string `json:"name"` // of the role; in the log, Author.RoleName and NodeID
-	// Crew is the id of its crew: in another crew of the conversation a role of that name is another. Default "": any.
+	// Crew is the id of its crew: a role of the same name in another crew of the conversation is a different role.
+	// Default "": any.
 	Crew string `json:"crew,omitempty"`
 	Kind Kind   `json:"kind"`
-	// Messages says that the role is shown a list of messages, its own answers as the assistant's, and not one text.
+	// Messages says that the role is shown a list of messages, with its own answers as the assistant's, instead of one
+	// text.
 	Messages bool `json:"messages,omitempty"`
-	// Newest is how many messages a window shows at most (0: those that are new), and how many stand whole behind a
-	// summary at least.
+	// Newest is the maximum number of messages in a window (0: those that are new), and the minimum number that are
+	// shown whole after a summary.
 	Newest int `json:"newest,omitempty"`
 	// Since and Cursor are the crew's and the role's: see continuo.CrewState. Notes is the seq of its newest notes.
 	Since  int64 `json:"since,omitempty"`
 	Cursor int64 `json:"cursor,omitempty"`
 	Notes  int64 `json:"notes,omitempty"`
-	// Remembers says that the role's agent keeps what it was shown and what it said: its own words are not shown to it
-	// again. Whole says that it has lost that, or never had it: it is shown the whole history, once.
+	// Remembers says that the role's agent remembers what it was shown and its own answers: these are not shown again.
+	// Whole says that it has lost this memory, or never had it: it is shown the whole history, once.
 	Remembers bool `json:"remembers,omitempty"`
 	Whole     bool `json:"whole,omitempty"`
-	// Reminder is the system prompt of the role where this turn repeats it, at the end of the text; "" where not.
+	// Reminder is the role's system prompt if this turn repeats it, at the end of the text; "" if not.
 	Reminder string `json:"reminder,omitempty"`
 }
 
@@ -47,10 +49,10 @@ const (
 	Full    Kind = "full"    // everything
 	Window  Kind = "window"  // the newest messages
 	Summary Kind = "summary" // a summary of the old, and the newest messages whole
-	Memory  Kind = "memory"  // its own notes, and what was said since
+	Memory  Kind = "memory"  // its own notes, and the messages since
 )
 
-// Build decides what the view shows of a log, as [window.View.Build] does. The plan's Role says what it means for the
+// Build decides what the view shows of a log, as [window.View.Build] does. The plan's Role is the effect on the
 // role's cursor.
 func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
@@ -73,7 +75,7 @@ func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, erro
 	return p.report(a), nil
 }
 
-// CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
+// CheckFits returns the error of Build for a new user message that is too large even if everything else is left out.
 func (v View) CheckFits(in window.Input, content continuo.Content) error {
 	if err := v.Check(); err != nil {
 		return err
@@ -91,8 +93,8 @@ func (v View) CheckFits(in window.Input, content continuo.Content) error {
 	return nil
 }
 
-// Hash identifies the view's definition, without its name and without what changes from turn to turn: two requests with
-// an equal one share an epoch.
+// Hash identifies the view's definition, without its name and the fields that change from turn to turn: two requests
+// with the same hash share an epoch.
 func (v View) Hash() string {
 	v.Name = ""
 	v.Role.Cursor, v.Role.Notes, v.Role.Whole, v.Role.Reminder = 0, 0, false, ""
@@ -117,35 +119,35 @@ func (v View) Check() error {
 	return fmt.Errorf("view %s: %w: the kind %q is not known; use delta, full, window, summary or memory", v.Name, continuo.ErrInvalid, v.Role.Kind)
 }
 
-// hasEpochs reports whether requests of the view extend each other: not where the agent remembers what it was shown, nor
-// where it is shown nothing but what is new.
+// hasEpochs reports whether requests of the view extend each other. They do not where the agent remembers what it was
+// shown, or where only new messages are shown.
 func (r *Role) hasEpochs() bool { return !r.Remembers && r.Kind != Delta }
 
-// onlyNew reports whether the role is shown nothing that it has seen. Summary is what stands for older messages; nil for
-// nothing.
+// onlyNew reports whether the role is shown only messages that are new to it. Summary covers older messages; nil for
+// none.
 func (r *Role) onlyNew(summary *continuo.Entry) bool {
 	return !r.Whole && (r.Kind == Delta || r.Kind == Memory && r.Remembers && summary == nil)
 }
 
-// isOwn reports whether the role itself has said an entry.
+// isOwn reports whether an entry is a message of the role itself.
 func (r *Role) isOwn(e *continuo.Entry) bool {
 	return e.Role != continuo.User && e.Author != nil && e.Author.RoleName == r.Name && r.isOf(e)
 }
 
-// isOf reports whether an entry is of the role's crew, as far as it says.
+// isOf reports whether an entry is of the role's crew, or of none.
 func (r *Role) isOf(e *continuo.Entry) bool {
 	id, ok := continuo.CrewOf(e.WorkflowID)
 	return !ok || r.Crew == "" || id == r.Crew
 }
 
-// windowGrowth is how many messages a window with a summary or notes grows by before it moves. It is large enough that
-// most of a request's bytes are those of the request before.
+// windowGrowth is how many messages a window with a summary or notes grows by before it moves. It is large enough
+// that most bytes of a request are equal to the previous request's.
 const windowGrowth = 120
 
 // rememberedGrowth is windowGrowth for an agent that remembers: it gains nothing from equal bytes.
 const rememberedGrowth = 10
 
-// growth is how many messages the window grows by before it wants a newer summary or notes.
+// growth is how many messages the window grows by before a newer summary or notes are requested.
 func (r *Role) growth() int {
 	if r.Remembers {
 		return rememberedGrowth
@@ -158,13 +160,14 @@ func IsNotes(e *continuo.Entry, role string) bool {
 	return e.PartType == continuo.PartNotes && window.HoldsSummary(e) && e.Summary.Role == role
 }
 
-// IsCatchUp reports whether an entry is a summary of what a role of a crew was not shown because too much was new at once.
+// IsCatchUp reports whether an entry is a summary of messages that a role was not shown because too many were new at
+// once.
 func IsCatchUp(e *continuo.Entry, role string) bool {
 	return e.PartType == continuo.PartCatchUp && role != "" && window.HoldsSummary(e) && e.Summary.Role == role
 }
 
-// mayShow reports whether the role may be shown a summary in the place of the entries that it covers: its notes, a
-// summary for everybody, or a catch-up of its own, by the kind of its view.
+// mayShow reports whether the role may be shown a summary instead of the entries that it covers: its notes, a summary
+// of the conversation, or a catch-up of its own, by the kind of its view.
 func (r *Role) mayShow(e *continuo.Entry) bool {
 	if e.Summary == nil || e.Summary.From <= r.Since {
 		return false

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// nothingSaid stands before a role's own turn where there is nothing that it could be shown.
+	// nothingSaid precedes a role's own turn where there is no message to show.
 	nothingSaid = moreBegin + " Nothing has been said yet."
-	// nothingNew stands behind a role's own answer.
+	// nothingNew follows a role's own answer.
 	nothingNew = moreBegin + " Nothing was said since."
 )
 
-// write writes what a layout shows: a list of messages, or one message of the user, or nothing where nothing is shown.
+// write writes the messages of a layout: a list, or one message of the user, or none where nothing is shown.
 func (p *planner) write(l layout) []continuo.Message {
 	var messages []continuo.Message
 	around := p.around(l)
@@ -36,7 +36,7 @@ func (p *planner) write(l layout) []continuo.Message {
 	return p.joined(messages, around)
 }
 
-// writeMessage writes a message as a layout shows it.
+// writeMessage writes a message of a layout.
 func (p *planner) writeMessage(l layout, i int) continuo.Message {
 	m := p.backlog.messages[i]
 	body, size := m.body, m.size
@@ -67,7 +67,7 @@ func (p *planner) endingWithUser(messages []continuo.Message) []continuo.Message
 	return append(messages, continuo.Message{Role: continuo.User, Content: continuo.Text(text), Size: p.sizeOf(text), Passing: true})
 }
 
-// joined is one message of the user with all that is shown. Its seq is that of the newest entry that it shows.
+// joined is one message of the user with everything that is shown. Its seq is that of the newest entry in it.
 func (p *planner) joined(messages []continuo.Message, around []part) []continuo.Message {
 	joined := continuo.Message{Role: continuo.User}
 	var texts []string
@@ -95,8 +95,8 @@ func (p *planner) joined(messages []continuo.Message, around []part) []continuo.
 	return []continuo.Message{joined}
 }
 
-// Text is what the plan of a role shows before the role's own open turn, as one text: also where the role is shown a
-// list of messages.
+// Text is what a role's plan shows before the role's own open turn, as one text, even if the role is shown a list of
+// messages.
 func Text(plan *continuo.Plan) string {
 	var texts []string
 	for _, m := range plan.Messages[:plan.Role.Before] {
