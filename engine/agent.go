@@ -12,19 +12,20 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Agent is who answers in the modes agent and run: a persona, with what it may use.
+// Agent is a persona of the settings that answers in the modes agent and run, with the model, view and tools that it
+// uses.
 type Agent struct {
 	ID   string
 	Name string // for people; "": the id
-	// Persona is a system message of the modes agent and run, never of chat. "": none.
+	// Persona is a system message in the modes agent and run, never in chat. "": none.
 	Persona string
-	// Model and View are names; "" leaves them to the request.
+	// Model and View are names; "": the request, else the defaults, decide.
 	Model, View string
-	// Tools narrows the engine's policy. The zero value allows what that allows.
+	// Tools narrows the engine's policy. The zero value allows everything that the engine's policy allows.
 	Tools *tool.Policy
-	// Budget replaces the view's limits where its figures are not 0.
+	// Budget replaces the view's limits where its numbers are not 0.
 	Budget window.Limits
-	// MaxOutputTokens replaces the model's own; 0 leaves it.
+	// MaxOutputTokens replaces the model's own; 0 keeps it.
 	MaxOutputTokens int
 }
 
@@ -37,10 +38,10 @@ func (e *Engine) Agents() []Agent {
 	return agents
 }
 
-// ErrUnknownAgent says that the settings have no such agent: perhaps not any more.
+// ErrUnknownAgent says that the settings have no agent of that id; it may have been removed from them.
 var ErrUnknownAgent = errors.New("unknown agent")
 
-// agent finds an agent by id; "" is nobody, the zero Agent.
+// agent finds an agent by id; "" gives the zero Agent.
 func (e *Engine) agent(id string) (Agent, error) {
 	if id == "" {
 		return Agent{}, nil

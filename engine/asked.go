@@ -6,7 +6,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// askedTurns are the turns that this process carries out, or that wait for their conversation here.
+// askedTurns are the turns that this process runs, or that wait for their conversation in it.
 type askedTurns struct {
 	mu    sync.Mutex
 	turns map[string]continuo.Turn
@@ -27,7 +27,7 @@ func (a *askedTurns) remove(id string) {
 	delete(a.turns, id)
 }
 
-// find returns the id of a turn that was asked for in the same way.
+// find returns the id of a turn with the same request.
 func (a *askedTurns) find(wanted continuo.Turn) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,47 +18,46 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// ChatRequest begins a turn.
+// ChatRequest is a request to begin a turn.
 type ChatRequest struct {
-	// Scope is what the caller may reach. A conversation that the request begins is its user's.
+	// Scope is what the caller may reach. A conversation that the request creates belongs to the scope's user.
 	Scope continuo.Scope
-	// UserID is whose conversation it is to be, where the scope does not say: one that is nobody's becomes this
-	// user's, and one that is another user's is ErrOtherUser. "": whoever's it is.
+	// UserID is the conversation's user where the scope has none: a conversation without a user is assigned to this one,
+	// and one of another user is ErrOtherUser. "": the conversation's user is neither checked nor changed.
 	UserID string
-	// SessionID is a conversation's id or key. A key that is not known yet begins a conversation; "" begins
-	// one without a key.
+	// SessionID is a conversation's id or key. An unknown key creates a conversation; "" creates one without a key.
 	SessionID string
 	Message   continuo.Content
-	// Mode is the mode of the turn, and AgentID who answers; both stay the conversation's. "": as it is. An
-	// agent without a mode is spoken to in the mode agent.
+	// Mode is the mode of the turn, and AgentID the agent that answers; both become the conversation's. "": unchanged.
+	// An agent without a mode implies the mode agent.
 	Mode    continuo.Mode
 	AgentID string
 	// Model and View are names; "" means those of the agent, else the default model and UsualView.
 	Model, View string
-	// UsualView is the view where neither the request nor the agent names one. Default continuity in the mode chat,
+	// UsualView is the view where neither the request nor the agent names one. Default: continuity in the mode chat,
 	// codex in the others.
 	UsualView string
 	OnBusy    OnBusy
 	// Key is the idempotency key; "" for none.
 	Key string
-	// Retry is how often the client's library has made the request before, as the official ones say; nil where it does
-	// not say.
+	// Retry is the retry count that the client's library sends with the request, as the official ones do; nil where it
+	// sends none.
 	Retry *int
-	// Detached lets the turn go on when the caller's context ends.
+	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
 }
 
-// Chat is a turn, under way or over.
+// Chat is a turn that is running or has ended.
 type Chat struct {
 	Conversation continuo.Conversation
 	TurnID       string
-	// Events yields the turn's events, from the first to the last. It must be ranged over once; leaving
+	// Events yields the turn's events from the first to the last. The caller must range over it once; leaving the loop
 	// early stops the turn unless it is detached.
 	Events iter.Seq2[turn.Event, error]
 }
 
-// Chat checks a request, finds or begins its conversation, waits until the conversation is free, and
-// begins the turn. With a key that has begun a turn before it gives that turn, wherever it runs.
+// Chat checks a request, finds or creates its conversation, waits until the conversation is free, and begins the
+// turn. For a key that has already begun a turn, Chat returns that turn, whichever process runs it.
 func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	policy, err := e.prepare(ctx, request)
 	if err != nil {
@@ -89,8 +88,8 @@ func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	})
 }
 
-// requestedTurnOf is the turn that a request asks for. One with a key has an id of the key's own, so that the key
-// can begin no second one.
+// requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
+// the key begins one turn only.
 func (e *Engine) requestedTurnOf(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
 	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
 	chosen, err := e.resolve(request.choice(conversation))
@@ -108,7 +107,7 @@ func (r ChatRequest) choice(conversation continuo.Conversation) turnChoice {
 	return turnChoice{mode: mode, agent: agent, model: r.Model, viewName: r.View, usualView: r.UsualView}
 }
 
-// identify makes a turn's id of its key, and remembers what was asked for. Without a key it does nothing.
+// identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.
 func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
 	if key == "" {
 		return
@@ -117,7 +116,7 @@ func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
 	wanted.Fingerprint = hashOf(asked)
 }
 
-// prepare checks everything that can be checked before a conversation is touched.
+// prepare makes all the checks that need no conversation.
 func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
@@ -135,7 +134,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
 	if e.isClosed() {
-		return "", ErrClosing // before a conversation is begun for it
+		return "", ErrClosing // before a conversation is created for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
 		if err := e.quota.room(ctx, request.Scope.ProjectID); err != nil {
@@ -149,7 +148,7 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	return policy, e.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
 }
 
-// KeyPattern is what a conversation's key may look like.
+// KeyPattern is the form of a conversation's key.
 var KeyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)
 
 var ownID = regexp.MustCompile(`^conv_[0-9a-f]{32}$`)
@@ -165,7 +164,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// TakesMessages refuses messages in the conversations of tasks and agents: they are records of work.
+// TakesMessages refuses messages to the conversations of tasks and of their agents, which only record work.
 func TakesMessages(conversation continuo.Conversation) error {
 	if conversation.Kind == continuo.KindTalk {
 		return nil
@@ -173,7 +172,7 @@ func TakesMessages(conversation continuo.Conversation) error {
 	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
 }
 
-// session finds the conversation of a request or begins it. It is one that takes messages.
+// session finds the conversation of a request or creates it, and checks that it takes messages.
 func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
 	conversation, err := e.findOrBegin(ctx, request)
 	if err == nil {
@@ -192,7 +191,7 @@ func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo
 		if request.Key == "" {
 			return e.Log.Create(ctx, begin)
 		}
-		begin.Key = onceKey(begin.Scope(), request.Key) // a retry must find the conversation that the first try began
+		begin.Key = onceKey(begin.Scope(), request.Key) // a retry must find the conversation that the first request created
 	}
 	conversation, err := e.Log.Find(ctx, request.Scope, begin.Key)
 	switch {
@@ -208,7 +207,7 @@ func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo
 	if !errors.Is(err, continuo.ErrExists) {
 		return conversation, err
 	}
-	conversation, err = e.Log.Find(ctx, request.Scope, begin.Key) // somebody else began it just now, or it is out of the scope
+	conversation, err = e.Log.Find(ctx, request.Scope, begin.Key) // created meanwhile, or out of the scope
 	if errors.Is(err, continuo.ErrNotFound) {
 		return conversation, fmt.Errorf("session %q: %w: choose another session_id", begin.Key, continuo.ErrOtherUser)
 	}
@@ -218,7 +217,8 @@ func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo
 	return e.claim(ctx, conversation, user)
 }
 
-// claim makes a conversation that is nobody's a user's; ErrOtherUser where it is another user's. "" is no user.
+// claim assigns a conversation without a user to a user; ErrOtherUser where it has another one. For the user "" it
+// does nothing.
 func (e *Engine) claim(ctx context.Context, conversation continuo.Conversation, user string) (continuo.Conversation, error) {
 	if user == "" || conversation.UserID == user {
 		return conversation, nil
@@ -232,7 +232,7 @@ func (e *Engine) claim(ctx context.Context, conversation continuo.Conversation, 
 	return continuo.Conversation{}, fmt.Errorf("session %q: %w: choose another session_id", cmp.Or(conversation.Key, conversation.ID), continuo.ErrOtherUser)
 }
 
-// onceKey is the key of a conversation that an idempotency key begins; each user has keys of their own.
+// onceKey is the key of a conversation that an idempotency key creates; idempotency keys are separate per user.
 func onceKey(scope continuo.Scope, key string) string {
 	if scope.UserID != "" {
 		key += "\n" + scope.UserID // no key and no user id has a line end
@@ -245,7 +245,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// checkMessage refuses a message that says nothing.
+// checkMessage refuses an empty message.
 func checkMessage(message continuo.Content) error {
 	if message.IsBlank() {
 		return fmt.Errorf("%w: the message says nothing that can be seen; write some text", continuo.ErrInvalid)
@@ -253,7 +253,7 @@ func checkMessage(message continuo.Content) error {
 	return nil
 }
 
-// titleOf makes a title of the first line of a message, without control characters.
+// titleOf makes a title from the first line of a message, without control characters.
 func titleOf(message continuo.Content) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message.String()), "\n")
 	return shorten(strings.Map(func(r rune) rune {
@@ -271,7 +271,8 @@ func shorten(text string, limit int) string {
 	return string([]rune(text)[:limit-1]) + "…"
 }
 
-// turnContext returns the context of a turn: the caller's, or one that only the engine's end cancels.
+// turnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown
+// cancels.
 func (e *Engine) turnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
 	if detached {
 		ctx = context.WithoutCancel(ctx)

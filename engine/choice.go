@@ -16,32 +16,32 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// turnChoice says what a turn is to run with, by names.
+// turnChoice names the settings that a turn uses.
 type turnChoice struct {
 	mode  continuo.Mode
-	agent string // "" for nobody
-	// model and viewName are those of the request; "" leaves them to the agent, and then to the defaults.
+	agent string // "": none
+	// model and viewName come from the request; "": the agent, else the defaults, decide.
 	model, viewName string
-	// usualView is the view where neither names one. Default continuity in the mode chat, codex for agents.
+	// usualView is the view where neither names one. Default: continuity in the mode chat, codex for agents.
 	usualView string
-	// step says that it is for a step of a run, whose brief may name any tool: requests offer all of them.
+	// step says that the turn is a step of a run: its brief may name any tool, so that requests offer all of them.
 	step bool
-	// alone says that a connector is shown its prompt without the mode banner: as the agent of a task.
+	// alone says that a connector gets its prompt without the mode banner, as the agent of a task does.
 	alone bool
 }
 
-// resolvedTurn is what the names of a choice mean.
+// resolvedTurn is a turnChoice with its names looked up.
 type resolvedTurn struct {
 	turnChoice
 	upstream Upstream
 	view     window.View
-	role     *crewview.Role // what a role of a crew is shown within the view; nil for everybody else
+	role     *crewview.Role // settings of the view for a role of a crew; nil for other turns
 	policy   tool.Policy
 	tools    tool.Source // nil for none
 	system   []string
 }
 
-// resolve looks a choice up. Its names are filled in.
+// resolve looks up the names of a choice. In the result, the defaults are filled in.
 func (e *Engine) resolve(c turnChoice) (resolvedTurn, error) {
 	agent, err := e.agent(c.agent)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *Engine) resolve(c turnChoice) (resolvedTurn, error) {
 	return found, nil
 }
 
-// ViewNames lists the names of the views that a context can be shown by, but for those of roles.
+// ViewNames lists the names of the views that a context can be built with, without those of roles.
 func ViewNames() []string { return append(window.Names(), task.HandoffView) }
 
 // view is the definition of a view by its name.
@@ -84,7 +84,7 @@ func (e *Engine) view(name string) (window.View, error) {
 	return e.options.Views.View(name)
 }
 
-// defaultView is the view of a choice that nothing names one for: work is shown more of the log than talk.
+// defaultView is the view of a choice that names none: in the modes of agents it shows more of the log than in chat.
 func defaultView(c turnChoice) string {
 	if c.mode == continuo.ModeChat && c.agent == "" {
 		return window.Continuity
@@ -93,7 +93,7 @@ func defaultView(c turnChoice) string {
 }
 
 // connectorSystem is the system messages for a connector, which has rules and tools of its own: the persona, and the
-// banner, because its prompt may hold what was said in other modes.
+// mode banner, because its prompt may hold messages of other modes.
 func connectorSystem(c turnChoice, persona string) (system []string) {
 	if persona != "" && c.mode != continuo.ModeChat {
 		system = append(system, persona)
@@ -104,14 +104,14 @@ func connectorSystem(c turnChoice, persona string) (system []string) {
 	return system
 }
 
-// within replaces the limits that a budget names.
+// within replaces the limits for which a budget has a number.
 func within(limits, budget window.Limits) window.Limits {
 	return window.Limits{
 		Messages: cmp.Or(budget.Messages, limits.Messages), Chars: cmp.Or(budget.Chars, limits.Chars), Tokens: cmp.Or(budget.Tokens, limits.Tokens),
 	}
 }
 
-// runner makes what runs a turn.
+// runner makes the runner of a turn.
 func (e *Engine) runner(c resolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
 		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
@@ -129,8 +129,8 @@ func (e *Engine) runner(c resolvedTurn) *turn.Runner {
 	return runner
 }
 
-// modeAndAgent is the mode and the agent of a request to a conversation. An agent that is named without a mode is
-// spoken to in the mode agent; where none is named, the conversation's own answers in the modes agent and run.
+// modeAndAgent is the mode and the agent for a request to a conversation. An agent without a mode implies the mode
+// agent; where the request names none, the conversation's own agent answers in the modes agent and run.
 func modeAndAgent(conversation continuo.Conversation, mode continuo.Mode, agent string) (continuo.Mode, string) {
 	if mode == "" && agent != "" {
 		mode = continuo.ModeAgent

@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Format is a wire format in which a context can be shown.
+// Format is a wire format in which a context can be rendered.
 type Format string
 
 // The formats.
@@ -25,29 +25,31 @@ const (
 	FormatTranscript Format = "transcript"
 )
 
-// ContextRequest asks what a reader of a conversation sees.
+// ContextRequest selects the context to build: what a reader of a conversation sees.
 type ContextRequest struct {
 	// View is a preset's name. Default: the agent's, else UsualView.
 	View string
-	// UsualView is the view where neither the request nor the agent names one. Default continuity in the mode chat,
+	// UsualView is the view where neither the request nor the agent names one. Default: continuity in the mode chat,
 	// codex in the others.
 	UsualView string
 	// Format is the rendering. Default: transcript for the replay view, handoff for the handoff view, openai for the others.
 	Format Format
-	// At is the newest seq to consider. Default 0: the newest there is.
+	// At is the newest seq to consider. Default 0: the newest of the log.
 	At int64
-	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil leaves them, 0 lifts them.
+	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil keeps them, 0 removes them.
 	MaxMessages, MaxChars, MaxTokens *int
-	// Model names who would read it: its tokenizer counts. Default: the agent's, else the default model.
+	// Model names the model that would read the context; its tokenizer counts. Default: the agent's, else the default
+	// model.
 	Model string
-	// AgentID names who would answer. Default: the conversation's active agent, where its mode has one.
+	// AgentID names the agent that would answer. Default: the conversation's active agent, where its mode has one.
 	AgentID string
 	// System adds the system messages of the conversation's mode, of the role, or of the run's step.
 	System bool
-	// RunID names a run of the conversation whose next step is the reader, or the step that is under way; of one that
-	// failed or was stopped the step that it would go on with. The step says who answers: AgentID and Model do not count.
+	// RunID names a run of the conversation. The reader is the run's next step or the step under way; for a failed or
+	// stopped run, the step that a resume would begin. The step determines the agent and the model: AgentID and Model
+	// are ignored.
 	RunID string
-	// Crew names the crew of the view role:NAME. Default: the one that spoke last at that place.
+	// Crew is the id of the crew of the view role:NAME. Default: the crew with the newest cycle at that seq.
 	Crew string
 }
 
@@ -60,7 +62,7 @@ type Context struct {
 	Plan     *continuo.Plan    `json:"plan"`
 }
 
-// Context builds what a reader sees, without a model and without changing anything.
+// Context builds what a reader sees. It calls no model and changes nothing.
 func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
 	at, err := placeIn(conversation, request.At)
 	if err != nil {
@@ -103,7 +105,7 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	return result, e.measureUnread(ctx, conversation, plan)
 }
 
-// formatted is a model as it would be asked in a format.
+// formatted is a model with the [model.Info] of another wire format.
 type formatted struct {
 	model.Model
 	info model.Info
@@ -112,7 +114,7 @@ type formatted struct {
 // Info is part of [model.Model].
 func (f formatted) Info() model.Info { return f.info }
 
-// inFormat is what a model is where it is asked in a format: what a rendering adds to the messages counts.
+// inFormat is a model's info in a format: what the rendering adds to the messages counts.
 func inFormat(info model.Info, format Format) model.Info {
 	switch {
 	case format == FormatAnthropic && info.Protocol == model.ProtocolOpenAIChat:
@@ -123,7 +125,7 @@ func inFormat(info model.Info, format Format) model.Info {
 	return info
 }
 
-// usualFormat is the format of a view that is asked for in none.
+// usualFormat is the default format of a view.
 func usualFormat(view string) Format {
 	switch view {
 	case window.Replay:
@@ -134,7 +136,7 @@ func usualFormat(view string) Format {
 	return FormatOpenAI
 }
 
-// chooseReader looks up who reads: a role of a crew, or whoever a message would go to.
+// chooseReader resolves the reader: a role of a crew, or the agent and model that would answer the next message.
 func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
 		return e.chooseRoleAt(ctx, conversation, request.Crew, role, at)
@@ -146,8 +148,8 @@ func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Convers
 	return e.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
 }
 
-// chooseStepAt looks up what the next step of a run runs with, as the run stood at an entry. It is what the step's
-// turn runs with, but for the cue, which is not in the log before the step begins.
+// chooseStepAt resolves what the next step of a run uses, by the state of the run at an entry. It equals what the
+// step's turn uses, except for the cue, which is appended when the step begins.
 func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	r, err := e.runAt(ctx, conversation, request.RunID, at)
 	if err != nil {
@@ -174,7 +176,7 @@ func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Convers
 	return found, err
 }
 
-// runAt follows a run of a conversation up to an entry.
+// runAt replays a run of a conversation up to an entry.
 func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*workflowRun, error) {
 	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
 	if _, cycle := continuo.CrewOf(run.WorkflowID); err == nil && (cycle || run.ConversationID != conversation.ID) {
@@ -190,7 +192,7 @@ func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, 
 	return r, r.Read(ctx, at, nil)
 }
 
-// limited is a view with the limits that a request replaces.
+// limited is a view with the limits of a request.
 func limited(view window.View, request ContextRequest) (window.View, error) {
 	for _, limit := range []struct {
 		name string
@@ -213,7 +215,7 @@ func limited(view window.View, request ContextRequest) (window.View, error) {
 	return view, nil
 }
 
-// placeIn checks a seq against a conversation; 0 is the newest.
+// placeIn checks that a seq is one of a conversation; 0 becomes the newest.
 func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 	if at == 0 {
 		return conversation.LastSeq, nil
@@ -224,7 +226,7 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 	return at, nil
 }
 
-// plan decides what the next request of a conversation would hold.
+// plan builds the plan of a conversation's next request.
 func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*continuo.Plan, continuo.Envelope, error) {
 	c.view = view
 	runner := e.runner(c)
@@ -232,8 +234,8 @@ func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, a
 	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}, at)
 }
 
-// render writes the plan's messages, after the envelope's system messages, in the format. A transcript has
-// nothing but the names of attachments.
+// render writes the envelope's system messages and then the plan's messages in the format. A transcript has only the
+// names of attachments.
 func (c *Context) render(ctx context.Context, log *continuo.Log, envelope continuo.Envelope, info model.Info) (err error) {
 	if c.Format != FormatTranscript {
 		if err := turn.Attach(ctx, log, c.Plan); err != nil {
@@ -270,8 +272,8 @@ func systemMessages(texts []string) []continuo.Message {
 	return messages
 }
 
-// Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for
-// the replay view's own figure, 0 for all.
+// Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for the replay
+// view's default, 0 for all.
 func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *continuo.Plan, error) {
 	view, err := e.options.Views.View(window.Replay)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// CreateConversation begins an empty conversation. It is the scope's user's, or the user's that it names where the scope
-// has none. ErrExists says that another one has the key.
+// CreateConversation creates an empty conversation. Its user is the scope's, or, where the scope has none, the one in
+// conversation. ErrExists says that another conversation has the key.
 func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, conversation continuo.Conversation) (continuo.Conversation, error) {
 	user, err := scope.Owner(conversation.UserID)
 	if err != nil {
@@ -25,8 +25,8 @@ func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, c
 	return created, keyTaken(conversation.Key, err)
 }
 
-// ChangeConversation changes what is known about a conversation of the scope. A scope with a user cannot give it to
-// somebody else, or to nobody: ErrOtherUser. ErrExists says that another conversation has the key.
+// ChangeConversation changes the properties of a conversation of the scope. A scope with a user cannot change the
+// conversation's user or remove it: ErrOtherUser. ErrExists says that another conversation has the key.
 func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
 	if change.UserID != nil && scope.UserID != "" && *change.UserID != scope.UserID {
 		return continuo.Conversation{}, fmt.Errorf("user_id %q: %w: a caller that is bound to a user cannot give conversations away", *change.UserID, continuo.ErrOtherUser)
@@ -43,7 +43,7 @@ func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, i
 	return changed, err
 }
 
-// keyTaken names the key in the error that another conversation has it.
+// keyTaken adds the key to the error that another conversation has it.
 func keyTaken(key string, err error) error {
 	if errors.Is(err, continuo.ErrExists) {
 		return fmt.Errorf("key %q: %w: it is another conversation's", key, continuo.ErrExists)

@@ -14,31 +14,30 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Crews is where an engine finds crews. It must be safe for concurrent use.
+// Crews is the engine's source of crews. It must be safe for concurrent use.
 type Crews interface {
-	// Crew finds one by id; continuo.ErrNotFound, or an error that lists the problems of one that is not right.
+	// Crew finds one by id; continuo.ErrNotFound, or, for an invalid crew, an error that lists its problems.
 	Crew(id string) (*crew.Crew, error)
-	// Crews lists those that there are by id. Problems of files that are not right are joined in the error, and the
-	// others are listed all the same.
+	// Crews lists all valid crews by id. The problems of invalid files are joined in the error.
 	Crews() ([]*crew.Crew, error)
 }
 
-// CrewOptions are what the roles of crews have where their files say nothing.
+// CrewOptions are the defaults for roles whose crew file sets no value.
 type CrewOptions struct {
 	// Newest is how many messages the view "window" shows. Default 200.
 	Newest int
-	// ReminderInterval is after how many answers a role's system prompt comes back. Default 5.
+	// ReminderInterval is the number of answers after which a role's system prompt is repeated. Default 5.
 	ReminderInterval int
 	// Timeout bounds a role's turn. Default 600 s.
 	Timeout time.Duration
-	// RestartWait is how long is waited before a program that ended is started again, the first time; it doubles with
-	// each time up to 30 s. Default 500 ms.
+	// RestartWait is the wait before the first restart of a program that ended; it doubles with each restart, up to
+	// 30 s. Default 500 ms.
 	RestartWait time.Duration
-	// Failures is after how many failed attempts in a row a role is left alone, Cooldown for how long; that doubles while
-	// they go on failing, up to eight times. Default 3 and 30 s.
+	// Failures is the number of failed attempts in a row after which a role is not asked for the time Cooldown. Cooldown
+	// doubles while the role keeps failing, at most three times (eightfold). Default 3 and 30 s.
 	Failures int
 	Cooldown time.Duration
-	// Idle is how long the program of a role is kept that nobody asks. Default 30 min.
+	// Idle is how long the program of a role is kept after its last turn. Default 30 min.
 	Idle time.Duration
 }
 
@@ -53,7 +52,7 @@ func (o CrewOptions) orDefaults() CrewOptions {
 type CrewSession struct {
 	Scope continuo.Scope
 	Crew  string // its id
-	// UserID is whose conversation it is to be where a message begins it, as in a ChatRequest.
+	// UserID is the user of a conversation that the message creates, as in a ChatRequest.
 	UserID string
 	// SessionID is a conversation's id or key, as in a ChatRequest. Default: "crew:" and the crew's id.
 	SessionID string
@@ -61,18 +60,18 @@ type CrewSession struct {
 
 func (s CrewSession) session() string { return cmp.Or(s.SessionID, continuo.CrewWorkflow(s.Crew)) }
 
-// CrewMessage is what a person says to a crew.
+// CrewMessage is a person's message to a crew.
 type CrewMessage struct {
 	CrewSession
 	Message continuo.Content
-	// Author says who speaks, where several people do; nil for nobody in particular.
+	// Author says who speaks, where several people do; nil for an unnamed user.
 	Author *continuo.Author
 	Key    string // the idempotency key; "" for none
-	// Detached lets the crew go on when the caller's context ends.
+	// Detached lets the crew continue when the caller's context ends.
 	Detached bool
 }
 
-// ErrNoCycle says that a crew has no cycle to go on with, or no reset to take back.
+// ErrNoCycle says that a crew has no cycle to resume, or no reset to take back.
 var ErrNoCycle = errors.New("there is nothing to do")
 
 // Crews lists the crews; see [Crews].
@@ -91,8 +90,9 @@ func (e *Engine) Crew(id string) (*crew.Crew, error) {
 	return e.options.Crews.Crew(id)
 }
 
-// Say hands in what a person says to a crew. It begins a cycle, or, while one is under way, is heard in it; either way
-// the cycle goes on in goroutines of its own. A key that was used before gives the cycle that its message went into.
+// Say appends a person's message to a crew. The message begins a cycle, or becomes part of the cycle under way; in
+// both cases the cycle continues in goroutines of its own. For a key that was used before, Say returns the cycle of
+// its message.
 func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, error) {
 	found, err := e.Crew(request.Crew)
 	if err != nil {
@@ -108,7 +108,7 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 		return nil, err
 	}
 	if e.isClosed() {
-		return nil, ErrClosing // before anything is said
+		return nil, ErrClosing // before the message is appended
 	}
 	conversation, err := e.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
@@ -122,13 +122,13 @@ func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 		return nil, err
 	}
 	if err := e.runs.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
-		return nil, err // the message stands in the log: whoever is there next goes on with it
+		return nil, err // the message is in the log: another process resumes the cycle
 	}
 	return e.crewStatus(ctx, conversation, found, run)
 }
 
-// appendMessage appends a message, and returns the cycle that it went into. It waits no longer than a turn waits for its
-// conversation.
+// appendMessage appends a message, and returns the cycle that it belongs to. It waits no longer than a turn waits for
+// its conversation.
 func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
 	defer cancel()
@@ -160,8 +160,8 @@ func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conver
 	}
 }
 
-// messageEntry makes the entry of a message, and the seq that it is right for: it begins a cycle, or goes into the one that is
-// under way.
+// messageEntry makes the entry of a message, and the seq at which it must be appended: it begins a cycle, or belongs
+// to the cycle under way.
 func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
 	c, err := e.newestCycle(ctx, conversation, found.ID)
 	var before *continuo.CrewState
@@ -183,7 +183,7 @@ func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Convers
 	return found.Begin(e.Log.NewID("run"), request.Message, request.Author, before), at, nil
 }
 
-// newestCycle reads the newest cycle of a crew in a conversation, to its end; nil where there is none.
+// newestCycle reads the newest cycle of a crew in a conversation to its end; nil where there is none.
 func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewCycle, error) {
 	newest, err := e.Log.Runs().Runs(ctx, continuo.RunQuery{
 		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), BegunBy: math.MaxInt64, Limit: 1,
@@ -195,7 +195,8 @@ func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversa
 	return c, c.CatchUp(ctx)
 }
 
-// lastCrewState is how a crew stood after the newest event of a cycle that cannot be followed any more; nil where none says.
+// lastCrewState is the crew's state after the newest event of a cycle that cannot be read any more; nil where no
+// event holds one.
 func (e *Engine) lastCrewState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
 		if err != nil {
@@ -208,7 +209,7 @@ func (e *Engine) lastCrewState(ctx context.Context, conversation continuo.Conver
 	return last, nil
 }
 
-// cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has not been there.
+// cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has none there.
 func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewCycle, error) {
 	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
 	if err != nil {
@@ -221,7 +222,7 @@ func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Con
 	return conversation, c, err
 }
 
-// ResumeCrew goes on with a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
+// ResumeCrew resumes a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
 func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
 	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
@@ -254,8 +255,8 @@ func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached b
 	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
-// StopCrew stops a cycle that is under way, wherever it runs, until somebody resumes it or says something. One that
-// is not under way is left alone.
+// StopCrew stops a running cycle, whichever process runs it, until a person resumes it or sends a message. It does
+// nothing to a cycle that is not running.
 func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
 	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
@@ -271,8 +272,8 @@ func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason strin
 	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
-// stopCycle stops a cycle's turn, waits for its end, and records that the cycle was stopped. A turn that begins meanwhile
-// makes the record a conflict, and is stopped too.
+// stopCycle stops a cycle's turn, waits for its end, and records that the cycle was stopped. A turn that begins
+// meanwhile causes a conflict when the record is appended, and is stopped too.
 func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) error {
 	return c.changeOnce(ctx, durable.Once{}, func(s *crew.State) ([]continuo.Entry, error) {
 		if s.Run != continuo.RunRunning {
@@ -285,7 +286,7 @@ func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) err
 	})
 }
 
-// endTurnOf stops the turn of a cycle that is under way, and waits for its end: what it says last belongs to the cycle.
+// endTurnOf stops the running turn of a cycle and waits for its end: its last entries belong to the cycle.
 func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
 	defer cancel()
@@ -294,21 +295,21 @@ func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
 		return err
 	}
 	err = e.runs.AwaitTurn(ctx, run.ConversationID, turns[0].ID)
-	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // it was stopped before it had begun, or another process closes it
+	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // stopped before it had begun, or another process closes it
 		return nil
 	}
 	return err
 }
 
-// ResetCrew lets a crew begin anew in its conversation: a cycle that is under way is stopped, and no role sees what
-// stands there now. Nothing is deleted; RestoreCrew takes it back. A key that was used before resets nothing again.
+// ResetCrew resets a crew in its conversation: a running cycle is stopped, and no role sees the present entries any
+// more. Nothing is deleted; RestoreCrew takes the reset back. A key that was used before causes no second reset.
 func (e *Engine) ResetCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
 	return e.resetOrRestore(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
 		return s.Reset(at), nil
 	})
 }
 
-// RestoreCrew takes the newest reset back that was not taken back yet; ErrNoCycle where there is none.
+// RestoreCrew takes back the newest reset that is still in effect; ErrNoCycle where there is none.
 func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
 	return e.resetOrRestore(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
 		entry, ok := s.Restore()
@@ -319,7 +320,7 @@ func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key strin
 	})
 }
 
-// resetOrRestore stops what is under way and appends one event.
+// resetOrRestore stops the running cycle and appends one event.
 func (e *Engine) resetOrRestore(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
 	conversation, c, err := e.cycleOf(ctx, session)
 	if err != nil {
@@ -352,7 +353,7 @@ func (e *Engine) resetOrRestore(ctx context.Context, session CrewSession, key, w
 	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
 }
 
-// OpenSession finds the conversation of a crew's session, or begins it.
+// OpenSession finds the conversation of a crew's session, or creates it.
 func (e *Engine) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
 	return e.session(ctx, ChatRequest{Scope: session.Scope, UserID: session.UserID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
 }

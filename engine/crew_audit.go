@@ -7,26 +7,27 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// RoleRound is one request that a role was asked with, and what came of it.
+// RoleRound is one request to a role, and its result.
 type RoleRound struct {
 	// Round counts the role's requests in the conversation from 1.
 	Round int `json:"round"`
-	// Seq is the entry with the answer: Engine.Request shows what the role was sent, byte for byte.
+	// Seq is the entry with the answer: Engine.Request returns what the role was sent, byte for byte.
 	Seq    int64  `json:"seq"`
 	RunID  string `json:"run_id"`
 	TurnID string `json:"turn_id"`
-	// At is the newest seq that the request could see, Cursor where the role's cursor moved with the answer.
+	// At is the newest seq that the request could see, Cursor the role's cursor after the answer.
 	At     int64 `json:"at"`
 	Cursor int64 `json:"cursor"`
 	Bytes  int   `json:"request_bytes"`
-	// Placeholder says that it had nothing to add, Calls that it called tools, Failed why it is not whole.
+	// Placeholder says that the role had nothing to add, Calls that it called tools, Failed why the answer is not
+	// complete.
 	Placeholder bool   `json:"placeholder,omitempty"`
 	Calls       int    `json:"calls,omitempty"`
 	Failed      string `json:"failed,omitempty"`
 }
 
-// RoleRounds lists the requests that a role of a crew was asked with in its session's conversation, the oldest first.
-// A role that passed because nothing was new was not asked.
+// RoleRounds lists the requests to a role of a crew in its session's conversation, the oldest first. A turn that the
+// role passed because nothing was new has no request.
 func (e *Engine) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
 	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// Sight names what a role of a crew sees, or saw.
+// Sight selects what a role of a crew sees, or saw.
 type Sight struct {
 	Role string
 	// At is the newest seq to consider; 0: the newest there is.
 	At int64
-	// Request is the seq of an answer of the role: what it saw when it gave it. 0: what it would see at At.
+	// Request is the seq of an answer of the role: what it saw when it gave that answer. 0: what it would see at At.
 	Request int64
 }
 
@@ -26,24 +26,24 @@ type Sighted struct {
 	Role    string `json:"role"`
 	At      int64  `json:"at"`
 	Request int64  `json:"request,omitempty"` // the seq of the answer; 0 for what it would see
-	// Text is its system messages and the text that it is shown, and behind them the calls of its own open turn.
+	// Text is the role's system messages and the text that it is shown, followed by the calls of its own open turn.
 	Text string         `json:"text"`
 	Plan *continuo.Plan `json:"plan"`
-	// Redacted are the seqs of entries that the request showed and that were redacted since: Text lacks their words.
+	// Redacted are the seqs of entries that the request showed and that were redacted since: Text lacks their content.
 	Redacted []int64 `json:"redacted,omitempty"`
 }
 
-// Comparison is what two roles see, or one at two places.
+// Comparison is what two roles see, or one role at two seqs.
 type Comparison struct {
 	Left  Sighted    `json:"left"`
 	Right Sighted    `json:"right"`
 	Lines []DiffLine `json:"lines"`
 }
 
-// DiffLine is a line of the one text, the other, or both.
+// DiffLine is a line of the left text, of the right text, or of both.
 type DiffLine = linediff.Line
 
-// SightError says which of two sights an error is about.
+// SightError says which of the two sights caused an error.
 type SightError struct {
 	Right bool
 	Err   error
@@ -52,9 +52,9 @@ type SightError struct {
 func (e *SightError) Error() string { return e.Err.Error() }
 func (e *SightError) Unwrap() error { return e.Err }
 
-// CompareRoles shows what two roles of a crew see in its session's conversation, or one role at two places, and the
-// lines in which the texts differ. Nothing is changed, and no model is asked. ErrNotFound where the crew has not been
-// there; an error that one of the sights is to blame for is a *SightError.
+// CompareRoles shows what two roles of a crew see in its session's conversation, or one role at two seqs, and the
+// lines in which the texts differ. It changes nothing and calls no model. ErrNotFound where the crew has no cycle
+// there; an error that one of the sights caused is a *SightError.
 func (e *Engine) CompareRoles(ctx context.Context, session CrewSession, left, right Sight) (*Comparison, error) {
 	conversation, _, err := e.cycleOf(ctx, session)
 	if err != nil {
@@ -71,8 +71,8 @@ func (e *Engine) CompareRoles(ctx context.Context, session CrewSession, left, ri
 	return &comparison, nil
 }
 
-// RoleRequest makes the request again that a role of a crew was asked with, by the seq of the answer that came of it;
-// ErrNotFound where the entry is none of the role's.
+// RoleRequest rebuilds the request to a role of a crew from the seq of its answer; ErrNotFound where the entry is not
+// an answer of the role.
 func (e *Engine) RoleRequest(ctx context.Context, session CrewSession, role string, seq int64) (*Replayed, error) {
 	conversation, _, err := e.cycleOf(ctx, session)
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *Engine) roleRequest(ctx context.Context, conversation continuo.Conversa
 	return e.Request(ctx, conversation, seq)
 }
 
-// sighted shows what one role sees or saw.
+// sighted builds what one role sees or saw.
 func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
 	if sight.Request != 0 {
 		return e.sightedThen(ctx, conversation, crewID, sight)
@@ -120,7 +120,7 @@ func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation
 	return Sighted{Role: strings.TrimPrefix(chosen.viewName, RoleView), At: at, Text: textFor(chosen.system, plan), Plan: plan}, nil
 }
 
-// sightedThen shows what a role saw when it gave an answer.
+// sightedThen builds what a role saw when it gave an answer.
 func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
 	role, err := e.roleName(ctx, conversation, crewID, sight.Role)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversa
 	}, nil
 }
 
-// textFor is what a role is shown as one text, without whatever is the protocol's.
+// textFor is what a role is shown as one text, without the parts of the protocol.
 func textFor(system []string, plan *continuo.Plan) string {
 	texts := slices.Clone(system)
 	if text := RoleText(plan); text != "" {
@@ -149,7 +149,7 @@ func textFor(system []string, plan *continuo.Plan) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// RoleText is what a role is shown as one text, and behind it the calls of its own open turn.
+// RoleText is what a role is shown as one text, followed by the calls of its own open turn.
 func RoleText(plan *continuo.Plan) string {
 	var texts []string
 	if text := crewview.Text(plan); text != "" {

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// Why the program of a role ended, or was ended.
+// The reasons for which the program of a role ended.
 const (
 	endedGone    = "gone"    // by itself
-	endedBehind  = "behind"  // another process had spoken for the role, or the crew was reset
-	endedIdle    = "idle"    // nobody had asked it for long
-	endedClosing = "closing" // with this process
+	endedBehind  = "behind"  // another process had run a turn of the role, or the crew was reset
+	endedIdle    = "idle"    // no turn had used it for CrewOptions.Idle
+	endedClosing = "closing" // this process shuts down
 )
 
-// endProcess ends the program of a speaker.
+// endProcess ends the program of a role.
 func (s *sessionPool) endProcess(sp *roleSpeaker, why string) {
 	sp.session.Close()
 	sp.session = nil
 	s.metrics.roleEnded(why)
 }
 
-// WatchRoles looks after the programs that speak for roles at every interval, until ctx is done. [Engine.Watch] does so
-// too.
+// WatchRoles checks the programs of roles at every interval, until ctx is done. [Engine.Watch] does so too.
 func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -36,8 +35,8 @@ func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// check looks after the programs that no turn uses now: one that has ended is forgotten, one that nobody has asked for
-// long is ended. It returns how many have ended by themselves.
+// check inspects the programs that no turn uses: it forgets those that have ended, and ends those that have been idle
+// too long. It returns how many had exited by themselves.
 func (s *sessionPool) check(ctx context.Context) (ended int) {
 	s.mu.Lock()
 	known := make(map[speakerKey]*roleSpeaker, len(s.known))
@@ -47,7 +46,7 @@ func (s *sessionPool) check(ctx context.Context) (ended int) {
 	s.mu.Unlock()
 	for key, sp := range known {
 		if !sp.using.TryLock() {
-			continue // its turn sees to it
+			continue // its turn notices the end
 		}
 		if sp.session != nil {
 			alive := sp.session.Alive()
@@ -70,16 +69,16 @@ func (s *sessionPool) check(ctx context.Context) (ended int) {
 	return ended
 }
 
-// forget forgets a speaker of which there is nothing to remember, and that nobody uses.
+// forget removes a speaker without state that no turn uses.
 func (s *sessionPool) forget(key speakerKey, sp *roleSpeaker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[key] == sp { // else another one has been begun meanwhile
+	if s.known[key] == sp { // else another one was created meanwhile
 		delete(s.known, key)
 	}
 }
 
-// close ends all programs. No turn may be under way.
+// close ends all programs. No turn may be running.
 func (s *sessionPool) close() {
 	s.mu.Lock()
 	known := s.known

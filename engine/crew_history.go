@@ -12,17 +12,17 @@ import (
 	"github.com/continuo-log/continuo/durable"
 )
 
-// crewCycle is a cycle of a crew as far as its log was read. It is the cycle's machine (crew_machine.go), and for one
-// goroutine.
+// crewCycle is a cycle of a crew, as far as its log was read. It is the cycle's machine (crew_machine.go), and not
+// safe for concurrent use.
 type crewCycle struct {
 	*durable.History[*crew.State]
 	engine *Engine
 	// updated is when the cycle's newest event was recorded.
 	updated time.Time
-	// superseded says that another cycle of the crew has begun since: nothing may be changed in this one.
+	// superseded says that a newer cycle of the crew has begun: this one must not be changed.
 	superseded bool
-	// answers are the newest answer of each role, whole or not; failures count those of its turn under way that failed
-	// for another reason than that a program ended, and causes say why the first one did.
+	// answers are the newest answer of each role, complete or not; failures count the failed attempts of its turn under
+	// way, without interrupted ones, and causes are the reasons of the first failures.
 	answers  map[string]*continuo.Entry
 	failures map[string]int
 	causes   map[string]string
@@ -34,15 +34,15 @@ func newCrewCycle(e *Engine, run continuo.Run) *crewCycle {
 	return c
 }
 
-// speaker is the key of a role of the cycle among the programs that speak for roles.
+// speaker is the key of a role of the cycle in the session pool.
 func (c *crewCycle) speaker(role *crew.Role) speakerKey {
 	return speakerKey{c.Run.ConversationID, c.State.Crew.ID, role.Name}
 }
 
-// Branches are none: the roles of a crew speak in turn.
+// Branches are none: the roles of a crew speak one after another.
 func (c *crewCycle) Branches() []string { return nil }
 
-// Open makes the state of the cycle with the crew that it was begun with, as it was then.
+// Open makes the state of the cycle with the crew as it was when the cycle began.
 func (c *crewCycle) Open(ctx context.Context, hash string) (*crew.State, error) {
 	id, _ := continuo.CrewOf(c.Run.WorkflowID)
 	found, err := c.engine.crewTexts.get(id+" "+hash, func() (*crew.Crew, error) { return c.engine.readCrew(ctx, id, hash) })
@@ -52,7 +52,7 @@ func (c *crewCycle) Open(ctx context.Context, hash string) (*crew.State, error) 
 	return crew.NewState(found, c.Run.ID), nil
 }
 
-// readCrew reads the text of a crew.
+// readCrew parses the text of a crew.
 func (e *Engine) readCrew(ctx context.Context, id, hash string) (*crew.Crew, error) {
 	text, err := e.Log.Text(ctx, hash)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) readCrew(ctx context.Context, id, hash string) (*crew.Crew, err
 	return found, nil
 }
 
-// Observe notes what a role said, whether its turn is concluded, and whether another cycle has begun.
+// Observe records the role's answer, whether its turn is concluded, and whether a newer cycle has begun.
 func (c *crewCycle) Observe(_ context.Context, entry *continuo.Entry) error {
 	event := entry.RunEvent
 	if entry.RunID != c.Run.ID {
@@ -93,7 +93,7 @@ func (c *crewCycle) Observe(_ context.Context, entry *continuo.Entry) error {
 }
 
 // changeOnce appends what makes returns for the state of the cycle; see [durable.History.Change]. It fails with
-// errSuperseded where another cycle has begun.
+// errSuperseded where a newer cycle has begun.
 func (c *crewCycle) changeOnce(ctx context.Context, once durable.Once, makes func(*crew.State) ([]continuo.Entry, error)) error {
 	return c.Change(ctx, once, func(s *crew.State) ([]continuo.Entry, error) {
 		if c.superseded {
@@ -103,5 +103,5 @@ func (c *crewCycle) changeOnce(ctx context.Context, once durable.Once, makes fun
 	})
 }
 
-// errSuperseded says that another cycle of the crew has begun: that one is to be looked at.
+// errSuperseded says that a newer cycle of the crew has begun: the caller must use that one.
 var errSuperseded = errors.New("another cycle has begun")

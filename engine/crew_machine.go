@@ -11,15 +11,15 @@ import (
 	"github.com/continuo-log/continuo/durable"
 )
 
-// maxRoleAttempts bounds how often a role is asked for one answer: once more where its program ended, or its upstream
-// failed. Attempts that broke off because this program ended do not count.
+// maxRoleAttempts bounds the attempts at one answer of a role: one retry where its program ended or its upstream
+// failed. Attempts that ended because this process ended do not count.
 const maxRoleAttempts = 2
 
 var _ durable.Machine[crew.Step] = (*crewCycle)(nil)
 
 type crewDecision = durable.Decision[crew.Step]
 
-// Steps says what is to be done: one step at most, since the roles of a crew speak in turn.
+// Steps returns the steps that are due: one at most, since the roles of a crew speak one after another.
 func (c *crewCycle) Steps() []crew.Step {
 	if step := c.State.Next(); step.Kind != crew.StepNone {
 		return []crew.Step{step}
@@ -66,7 +66,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 		if answered && answer.Error != nil {
 			reason = answer.Error.Message
 		}
-		if ended.Reason == continuo.ReasonContextOverflow { // of what the first attempt has said, which says why it failed
+		if ended.Reason == continuo.ReasonContextOverflow { // the first attempt's answer is too long: the error says so
 			reason = cmp.Or(c.causes[role], reason)
 		}
 		decision.Entries = []continuo.Entry{c.State.Fail(step, c.engine.options.Redact(reason))}
@@ -74,7 +74,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 	return decision, nil
 }
 
-// mayHelp reports whether another attempt may succeed after one that failed.
+// mayHelp reports whether a retry may succeed after a failure.
 func mayHelp(reason continuo.FailureReason) bool {
 	switch reason {
 	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit:
@@ -90,7 +90,7 @@ func cursorOf(answer *continuo.Entry) int64 {
 	return answer.Round.Cursor
 }
 
-// Rested counts and logs that nothing is left to do.
+// Rested counts and logs that no step is due.
 func (c *crewCycle) Rested(ctx context.Context) {
 	e := c.engine
 	e.metrics.RunRests(c.State.Run)
@@ -98,7 +98,8 @@ func (c *crewCycle) Rested(ctx context.Context) {
 		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", e.reasonForLog(c.State.Reason))
 }
 
-// IsSupported reports whether this program has who speaks for the roles. The crew is known from the first entry.
+// IsSupported reports whether this process has the models and connectors of the roles. The crew is known from the
+// first entry.
 func (c *crewCycle) IsSupported(ctx context.Context) bool {
 	return c.Read(ctx, c.Run.FirstSeq, nil) != nil || c.engine.checkStaff(c.State.Crew) == nil
 }
@@ -111,7 +112,7 @@ func (e *Engine) roleTimeout(role *crew.Role) time.Duration {
 	return e.options.CrewDefaults.Timeout
 }
 
-// checkStaff looks up who speaks for the roles of a crew; durable.ErrUnsupported.
+// checkStaff looks up the models and connectors of a crew's roles; durable.ErrUnsupported.
 func (e *Engine) checkStaff(c *crew.Crew) error {
 	for i := range c.Roles {
 		if _, err := e.chooseRole(&c.Roles[i]); err != nil {

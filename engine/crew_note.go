@@ -16,9 +16,9 @@ import (
 // noteChars bounds notes, summaries and catch-ups of crews, in characters.
 const noteChars = 2000
 
-// summarizeFor records what a role's view lacks before the role is asked: notes, a summary, or a catch-up on what does
-// not fit. It reports false where the log has grown meanwhile: the caller looks again. A model has the limit to make one. A
-// role is asked without them where they cannot be made.
+// summarizeFor appends the summary that a role's view needs before the role is asked: notes, a summary, or a catch-up
+// on entries that do not fit. It returns false where the log has grown meanwhile: the caller reads it again. Limit
+// bounds the time of the model. Where no summary can be made the role is asked without it.
 func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn, limit time.Duration) (current bool, err error) {
 	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
@@ -43,13 +43,13 @@ func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 	return c.Append(ctx, c.State.Noted(entry))
 }
 
-// roleLack says what a role's next request lacks, and how long it may be; nil for nothing. The entries that it stands for
-// are those that are left out when one of that length is shown.
+// roleLack returns the summary that a role's next request needs, and how long it may be; nil for none. The summary
+// replaces the entries that a plan leaves out when it shows a summary of that length.
 func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*continuo.RoleLack, summarySize, error) {
 	source := turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}
 	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq)
 	var overflow *continuo.OverflowError
-	if errors.As(err, &overflow) { // the turn says so itself
+	if errors.As(err, &overflow) { // the turn reports it
 		return nil, summarySize{}, nil
 	}
 	if err != nil || plan.Role.Lacks == nil {
@@ -87,7 +87,8 @@ func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversatio
 	return &lack, most, nil
 }
 
-// kindOfStandIn is the PartType of what stands for left out messages in a kind of view, and whose it is.
+// kindOfStandIn is the PartType of the entry that replaces left out messages in a kind of view, and the role that it
+// belongs to.
 func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
 	switch kind {
 	case crewview.Memory:
@@ -98,15 +99,16 @@ func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
 	return continuo.PartCatchUp, role
 }
 
-// nothingToTell is the text of a catch-up on messages without words.
+// nothingToTell is the text of a catch-up on messages without text.
 const nothingToTell = "They have no words that a summary could repeat."
 
-// standIn makes the entry that a role's view lacks. Where the model fails or is late the built-in summarizer makes it.
+// standIn makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
+// built-in summarizer makes it.
 func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack continuo.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
 	part, whose := kindOfStandIn(role.View.Kind, role.Name)
 	of := whose
 	if part == continuo.PartCatchUp {
-		of = "" // it is made as a summary is
+		of = "" // it is made like a summary
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// sessionPool keeps the programs that speak for the roles of crews, and how well each role does. It is safe for
+// sessionPool keeps the programs that answer for the roles of crews, and the failures of each role. It is safe for
 // concurrent use.
 type sessionPool struct {
 	options CrewOptions
@@ -27,22 +27,23 @@ type sessionPool struct {
 	closed bool
 }
 
-// speakerKey names a role of a crew in a conversation.
+// speakerKey identifies a role of a crew in a conversation.
 type speakerKey struct{ conversationID, crew, role string }
 
-// roleSpeaker is how a role does in this process. One turn at a time uses it: the conversation's lease sees to that.
+// roleSpeaker is the state of a role in this process. One turn at a time uses it, because a turn has the
+// conversation's lease.
 type roleSpeaker struct {
-	using   sync.Mutex // held while a turn uses it, and while it is looked after
+	using   sync.Mutex // held while a turn or a check uses it
 	session model.Session
-	// cursor is the role's cursor by what the session remembers: where another process has spoken for the role since,
-	// the session is behind.
+	// cursor is the role's cursor up to which the session remembers the conversation. Where another process has run a
+	// turn of the role since, the session is behind the role's cursor.
 	cursor int64
 	used   time.Time
 
 	failures int       // attempts in a row that failed
-	why      string    // the newest one did
-	until    time.Time // the role is left alone until then; zero when it is not
-	restarts int       // of its program in a row, none of which has answered
+	why      string    // the error of the newest one
+	until    time.Time // the role is not asked before then; zero when it may be asked
+	restarts int       // of its program in a row, without an answer since
 }
 
 // roleModel is a role's model for one turn.
@@ -50,7 +51,7 @@ type roleModel struct {
 	model.Model
 	speaker *roleSpeaker
 	session model.Session // nil for a model that does not remember
-	whole   bool          // it has to be shown the whole history
+	whole   bool          // it must be shown the whole history
 }
 
 // sessionID is the id of its session; "" for a model that does not remember.
@@ -61,9 +62,9 @@ func (v *roleModel) sessionID() string {
 	return v.session.ID()
 }
 
-// acquire gives what speaks for a role: its model, or a session of its agent that remembers what the role was shown up
-// to its cursor. The caller calls release when the turn is over. It fails while the role is left alone because too many
-// attempts have failed, and where its program cannot be started in time, now and once more after a wait.
+// acquire returns a role's model, or a session of its agent that remembers what the role was shown up to its cursor.
+// The caller calls release when the turn is over. It fails during the role's cooldown, and where the role's program
+// cannot be started in time with one retry after a wait.
 func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *roleModel, err error) {
 	sp, err := s.use(key)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model
 	return v, err
 }
 
-// use finds a role's speaker or makes it, and waits until nobody else uses it.
+// use finds or makes a role's speaker, and waits until no other turn or check uses it.
 func (s *sessionPool) use(key speakerKey) (*roleSpeaker, error) {
 	for {
 		sp, err := s.speaker(key)
@@ -94,11 +95,11 @@ func (s *sessionPool) use(key speakerKey) (*roleSpeaker, error) {
 		if again, err := s.speaker(key); err == nil && again == sp {
 			return sp, nil
 		}
-		sp.using.Unlock() // it was forgotten meanwhile
+		sp.using.Unlock() // another goroutine removed it meanwhile
 	}
 }
 
-// speaker finds a role's speaker or makes it.
+// speaker finds or makes a role's speaker.
 func (s *sessionPool) speaker(key speakerKey) (*roleSpeaker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *sessionPool) speaker(key speakerKey) (*roleSpeaker, error) {
 	return sp, nil
 }
 
-// open makes a speaker ready for a turn.
+// open prepares a speaker for a turn.
 func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (*roleModel, error) {
 	agent, ok := m.(model.Sessions)
 	if !ok {
@@ -142,11 +143,11 @@ func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey,
 	return &roleModel{Model: session, speaker: sp, session: session, whole: !session.Loaded()}, nil
 }
 
-// maxRestartWait bounds how long is waited before a role's program is started again.
+// maxRestartWait bounds the wait before a role's program is started again.
 const maxRestartWait = 30 * time.Second
 
-// start starts a role's program, and once more where that fails and there is time, then without the session that it may
-// not get over. The longer it goes on failing, the longer it waits.
+// start starts a role's program. Where that fails and there is time it retries once, without the session, whose
+// loading may be the cause. The wait grows with the number of failures in a row.
 func (s *sessionPool) start(ctx context.Context, sp *roleSpeaker, agent model.Sessions, id string, until time.Time) (session model.Session, err error) {
 	for range maxRoleAttempts {
 		left := time.Until(until)
@@ -158,7 +159,7 @@ func (s *sessionPool) start(ctx context.Context, sp *roleSpeaker, agent model.Se
 		}
 		sp.restarts++
 		if left = time.Until(until); id != "" {
-			left /= 2 // so that a session that cannot be loaded leaves time for another
+			left /= 2 // so that a session that cannot be loaded leaves time for a new one
 		}
 		if session, err = opened(ctx, agent, id, left); err == nil || ctx.Err() != nil {
 			return session, err
@@ -168,7 +169,7 @@ func (s *sessionPool) start(ctx context.Context, sp *roleSpeaker, agent model.Se
 	return nil, err
 }
 
-// opened opens a session within a time.
+// opened opens a session within a time limit.
 func opened(ctx context.Context, agent model.Sessions, id string, limit time.Duration) (model.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -179,8 +180,8 @@ func opened(ctx context.Context, agent model.Sessions, id string, limit time.Dur
 	return session, err
 }
 
-// restartWait waits before a program is started that has ended so many times in a row, but no longer than most, which
-// leaves time for the start itself. It reports whether ctx goes on.
+// restartWait waits before a restart of a program that has ended restarts times in a row, but no longer than most,
+// which leaves time for the start itself. It reports whether ctx is still alive.
 func (s *sessionPool) restartWait(ctx context.Context, restarts int, most time.Duration) bool {
 	if restarts == 0 {
 		return ctx.Err() == nil
@@ -188,8 +189,8 @@ func (s *sessionPool) restartWait(ctx context.Context, restarts int, most time.D
 	return backoff.Wait(ctx, min(backoff.Doubled(s.options.RestartWait, maxRestartWait, restarts), most)) == nil
 }
 
-// release says how a voice's turn ended, by its last event, and lets the next turn have it. A turn that ended for a
-// reason of ours does not count.
+// release records how a role's turn ended, by its last event, and frees the speaker for the next turn. A turn that
+// this process or a user stopped does not count as a failure.
 func (s *sessionPool) release(v *roleModel, last turn.Event) {
 	sp := v.speaker
 	defer sp.using.Unlock()
@@ -207,8 +208,8 @@ func (s *sessionPool) release(v *roleModel, last turn.Event) {
 	}
 }
 
-// recordPass says that a role's cursor moved from one seq to another without a turn, because nothing was new to it: what its
-// session remembers is as whole as before. A session that was behind stays behind.
+// recordPass records that a role's cursor moved from one seq to another without a turn, because nothing was new to
+// the role. The session of a role at the old cursor remains complete; a session that was behind remains behind.
 func (s *sessionPool) recordPass(key speakerKey, from, to int64) {
 	s.mu.Lock()
 	sp := s.known[key]
@@ -223,7 +224,7 @@ func (s *sessionPool) recordPass(key speakerKey, from, to int64) {
 	}
 }
 
-// isOurs reports whether a turn failed because somebody stopped it, or a program of ours ended.
+// isOurs reports whether a turn failed because a client stopped it, or a Continuo process ended.
 func isOurs(reason continuo.FailureReason) bool {
 	return reason == continuo.ReasonInterrupted || reason == continuo.ReasonCancelled
 }
@@ -231,7 +232,7 @@ func isOurs(reason continuo.FailureReason) bool {
 // maxCooldowns bounds how often a role's cooldown doubles.
 const maxCooldowns = 3
 
-// count counts an attempt that failed.
+// count counts a failed attempt.
 func (s *sessionPool) count(sp *roleSpeaker, why string) {
 	sp.failures, sp.why = sp.failures+1, why
 	if over := sp.failures - s.options.Failures; over >= 0 {
@@ -240,7 +241,7 @@ func (s *sessionPool) count(sp *roleSpeaker, why string) {
 	}
 }
 
-// status tells how a role does in this process: whether its program runs, and until when the role is left alone.
+// status returns the role's state in this process: whether its program runs, and until when the role is not asked.
 func (s *sessionPool) status(key speakerKey) (running bool, until time.Time) {
 	s.mu.Lock()
 	sp := s.known[key]
@@ -249,7 +250,7 @@ func (s *sessionPool) status(key speakerKey) (running bool, until time.Time) {
 		return false, time.Time{}
 	}
 	if !sp.using.TryLock() {
-		return true, time.Time{} // its turn is under way
+		return true, time.Time{} // its turn is running
 	}
 	defer sp.using.Unlock()
 	return sp.session != nil && sp.session.Alive(), sp.until

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// CrewStatus is how a crew stands in a conversation.
+// CrewStatus is the state of a crew in a conversation.
 type CrewStatus struct {
 	Crew           string            `json:"crew"` // its id
 	Name           string            `json:"name"`
@@ -27,22 +27,21 @@ type CrewStatus struct {
 	UpdatedAt      time.Time         `json:"updated_at"`
 	FirstSeq       int64             `json:"first_seq"` // of the cycle
 	LastSeq        int64             `json:"last_seq"`  // of the conversation
-	// Since is the seq of the newest reset, 0 for none; Restorable says that it can be taken back.
+	// Since is the seq of the newest reset, 0 for none; Restorable says that RestoreCrew can take it back.
 	Since      int64        `json:"since,omitempty"`
 	Restorable bool         `json:"restorable"`
 	Next       string       `json:"next"`               // the role whose turn is next
-	Speaking   string       `json:"speaking,omitempty"` // the role whose turn is under way, in whatever process
+	Speaking   string       `json:"speaking,omitempty"` // the role whose turn is running, in any process
 	TurnID     string       `json:"turn_id,omitempty"`  // of that turn
 	Roles      []RoleStatus `json:"roles"`
 }
 
-// IsIdle reports whether there is nothing that a role has not been shown: the crew has nothing to go on with before
-// somebody says something.
+// IsIdle reports whether every role has been shown everything: no role is due before a person sends a message.
 func (s *CrewStatus) IsIdle() bool {
 	return !slices.ContainsFunc(s.Roles, func(role RoleStatus) bool { return role.HasNews })
 }
 
-// RoleStatus is how a role of a crew stands.
+// RoleStatus is the state of a role of a crew.
 type RoleStatus struct {
 	Name        string `json:"role_name"`
 	DisplayName string `json:"display_name"`
@@ -50,24 +49,25 @@ type RoleStatus struct {
 	Connector   string `json:"connector"`
 	IsModerator bool   `json:"is_moderator,omitempty"`
 	View        string `json:"view"`
-	Cursor      int64  `json:"cursor"` // the seq up to which everything was shown to it and answered
-	// CursorID is the id of the entry that the cursor stands at; "" for none.
+	Cursor      int64  `json:"cursor"` // the seq through which the role was shown everything and has answered
+	// CursorID is the id of the entry at the cursor; "" for none.
 	CursorID string `json:"cursor_id,omitempty"`
 	Answers  int    `json:"answers"`
-	HasNews  bool   `json:"has_news"` // something stands behind the cursor that it has not been shown
+	HasNews  bool   `json:"has_news"` // after the cursor there is an entry that the role was not shown
 	Session  string `json:"session,omitempty"`
 	Notes    int64  `json:"notes,omitempty"` // the seq of its newest notes
 	// Running says that its program runs in this process.
 	Running bool `json:"running"`
-	// FinishReason is that of its newest answer in the cycle where that is not whole: length or content_filter.
+	// FinishReason is that of its newest answer in the cycle where the answer is cut short: length or content_filter.
 	FinishReason string `json:"finish_reason,omitempty"`
-	// Failed says why it did not answer in its last turn of the cycle; RestsUntil until when it is left alone in this
-	// process because too many attempts have failed.
+	// Failed says why it did not answer in its last turn of the cycle; RestsUntil is the end of its cooldown in this
+	// process after too many failed attempts.
 	Failed     string    `json:"failed,omitempty"`
 	RestsUntil time.Time `json:"rests_until,omitzero"`
 }
 
-// CrewStatus tells how a crew stands in its session's conversation; ErrNotFound where it has not been there.
+// CrewStatus returns the state of a crew in its session's conversation; ErrNotFound where the crew has no cycle
+// there.
 func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStatus, error) {
 	conversation, c, err := e.cycleOf(ctx, session)
 	if errors.Is(err, durable.ErrCorrupt) {
@@ -79,7 +79,7 @@ func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStat
 	return e.statusOfCrew(ctx, conversation, c)
 }
 
-// crewStatus reads how a cycle stands; of one that cannot be read what the index says.
+// crewStatus reads the state of a cycle; for one that cannot be read it returns the state in the index.
 func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
 	c := newCrewCycle(e, run)
 	err := c.CatchUp(ctx)
@@ -95,7 +95,7 @@ func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversat
 	return e.statusOfCrew(ctx, conversation, c)
 }
 
-// statusOfCrew tells how a cycle stands that was read to its end.
+// statusOfCrew returns the state of a cycle that was read to its end.
 func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*CrewStatus, error) {
 	status := c.status(conversation)
 	running, err := e.runs.RunningTurn(ctx, c.Run.ConversationID)
@@ -113,7 +113,7 @@ func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Convers
 	return status, nil
 }
 
-// status tells how the crew stands by what was read.
+// status returns the state of the crew by the entries that were read.
 func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
 	state := c.State
 	status := &CrewStatus{
@@ -134,7 +134,7 @@ func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
 	return status
 }
 
-// cutReason is the finish reason of an answer that is not whole; "" for any other.
+// cutReason is the finish reason of an answer that is cut short; "" for any other.
 func cutReason(answer *continuo.Entry) string {
 	if answer == nil || answer.Error != nil || answer.Round == nil {
 		return ""
@@ -145,7 +145,7 @@ func cutReason(answer *continuo.Entry) string {
 	return ""
 }
 
-// kindOf is how much of the talk a role is shown, as its next turn would.
+// kindOf is the kind of view of a role's next turn.
 func (e *Engine) kindOf(role *crew.Role) string {
 	chosen, err := e.chooseRole(role)
 	if err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) kindOf(role *crew.Role) string {
 	return string(kindFor(role, chosen.upstream.Model))
 }
 
-// cursorID finds the id of the entry that a role's cursor stands at.
+// cursorID finds the id of the entry at a role's cursor.
 func (e *Engine) cursorID(ctx context.Context, conversation continuo.Conversation, role *RoleStatus) error {
 	if role.Cursor < 1 {
 		return nil
@@ -175,19 +175,20 @@ func sessionOf(conversation continuo.Conversation) string {
 	return conversation.ID
 }
 
-// CrewProgress is one step of a cycle as its readers see it: an entry, or an event of the turn that is under way.
+// CrewProgress is an item of a cycle's stream: an entry, or an event of the turn that is running.
 type CrewProgress struct {
-	// Entry is an entry of the conversation since the cycle began, in the order of their seqs. Status is how the crew
-	// stands after it, where it has a RunEvent.
+	// Entry is an entry of the conversation since the cycle began, in the order of their seqs. Status is the crew's
+	// state after it, where it has a RunEvent.
 	Entry  *continuo.Entry
 	Status *CrewStatus
-	// Turn is a live event of a role's turn, Role the role's name. These pass by, as those of RunProgress do.
+	// Turn is a live event of a role's turn, Role the role's name. Like those of RunProgress, these events are not
+	// repeated.
 	Turn *turn.Event
 	Role string
 }
 
 // FollowCrew yields the entries of a conversation since a cycle began with seqs above after, each once and in order,
-// those that are there and then those that come, with the live events of its turns between them. It ends when the
+// first the recorded ones and then new ones, with the live events of the cycle's turns between them. It ends when the
 // cycle has ended, or with an error.
 func (e *Engine) FollowCrew(ctx context.Context, run continuo.Run, after int64) iter.Seq2[CrewProgress, error] {
 	return func(yield func(CrewProgress, error) bool) {

@@ -15,10 +15,10 @@ import (
 // errRoleDown says that a role's program cannot be asked now.
 type errRoleDown struct{ error }
 
-// errNoNews says that there is nothing to show to a role that it has not seen.
+// errNoNews says that a role has already seen every message.
 var errNoNews = errors.New("nothing is new to the role")
 
-// Begin carries out a role's turn: from the cue to the answer.
+// Begin runs a role's turn: from the cue to the answer.
 func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 	e := c.engine
 	chosen, err := e.chooseRole(step.Role)
@@ -42,11 +42,11 @@ func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 	return err
 }
 
-// errNoTime says that what comes before a role's prompt took all the time that the role's turn has.
+// errNoTime says that the steps before a role's request took all the time of the role's turn.
 var errNoTime = errors.New("the time of its turn was up before it could be asked; raise the role's timeout, or crew.agent_timeout")
 
-// passUnasked records that a role to which nothing is new up to a seq has nothing to add. A session that was at the role's
-// cursor moves along.
+// passUnasked records a pass of a role to which nothing is new up to a seq. A session that was at the role's cursor
+// advances with it.
 func (c *crewCycle) passUnasked(ctx context.Context, step crew.Step, through int64) error {
 	cursor := c.State.Now.Role(step.Role.Name).Cursor
 	appended, err := c.Append(ctx, c.State.Pass(step, through))
@@ -62,14 +62,14 @@ type speech struct {
 	cycle   *crewCycle
 	step    crew.Step
 	chosen  resolvedTurn
-	left    time.Duration // of the role's time, once the conversation is the turn's own
-	until   time.Time     // when that is up; zero before it has begun
+	left    time.Duration // of the role's time, counted from when the turn has the conversation's lease
+	until   time.Time     // the deadline; zero before the turn has begun
 	voice   *roleModel    // nil before it has begun
-	through int64         // where the role's cursor moves if nothing is new to it
+	through int64         // the role's new cursor if nothing is new to it
 	last    turn.Event    // the newest
 }
 
-// begin makes what the turn runs with, once the conversation is its own.
+// begin prepares the runner and the input of the turn, once the turn has the conversation's lease.
 func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 	e, c, role := s.engine, s.cycle, s.step.Role
 	s.until = time.Now().Add(s.left)
@@ -106,7 +106,7 @@ func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runn
 	}, nil
 }
 
-// observe keeps the newest event of the turn. An error of a turn that did not begin because the log had grown is
+// observe keeps the newest event of the turn. Where the turn did not begin because the log had grown, it returns
 // durable.ErrStale.
 func (s *speech) observe(event turn.Event, err error) error {
 	s.last = event
@@ -120,14 +120,14 @@ func (s *speech) observe(event turn.Event, err error) error {
 	return err
 }
 
-// end gives the voice back.
+// end releases the role's model.
 func (s *speech) end() {
 	if s.voice != nil {
 		s.engine.sessions.release(s.voice, s.last)
 	}
 }
 
-// newsFor says what a role's view would show it for the first time.
+// newsFor plans a role's request to find what is new to the role.
 func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*continuo.RolePlan, error) {
 	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
@@ -147,7 +147,7 @@ func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, cho
 	return plan.Role, nil
 }
 
-// roleIsDown records that a role could not be asked, unless the cycle has gone on meanwhile.
+// roleIsDown records that a role could not be asked, unless the cycle has changed meanwhile.
 func (c *crewCycle) roleIsDown(ctx context.Context, step crew.Step, reason error) error {
 	e := c.engine
 	if err := c.CatchUp(ctx); err != nil || !c.isDue(step) {
@@ -158,11 +158,11 @@ func (c *crewCycle) roleIsDown(ctx context.Context, step crew.Step, reason error
 	return err
 }
 
-// concludeTurn puts the event of a turn's end on its answer, and returns the seq that it is right for. Where the log
-// cannot be read the answer has none, and is concluded when the cycle is looked at again.
+// concludeTurn adds the event of a turn's end to its answer, and returns the seq at which the answer must be
+// appended. Where the log cannot be read the answer has no event, and is concluded when the cycle is read again.
 func (c *crewCycle) concludeTurn(ctx context.Context, step crew.Step, answer *continuo.Entry, voice *roleModel) int64 {
 	answer.RunEvent = nil
-	step.Role.Tidy(answer) // before anything can fail: the log keeps the answer in any case
+	step.Role.Tidy(answer) // first, because the answer is appended even if the rest fails
 	if err := c.CatchUp(context.WithoutCancel(ctx)); err != nil {
 		return 0
 	}
@@ -173,7 +173,7 @@ func (c *crewCycle) concludeTurn(ctx context.Context, step crew.Step, answer *co
 	return c.Next()
 }
 
-// isDue reports whether the turn of an attempt is still to begin, by what was read.
+// isDue reports whether the turn of an attempt is still to begin, by the entries that were read.
 func (c *crewCycle) isDue(step crew.Step) bool {
 	return c.Describe(c.State.Next()).LeadsTo(c.Describe(step))
 }

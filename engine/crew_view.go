@@ -15,10 +15,10 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// RoleView stands before a role's name in the name of its view.
+// RoleView is the prefix of a role's name in the name of its view.
 const RoleView = "role:"
 
-// chooseRole looks up what a role's turns run with, but for its view.
+// chooseRole resolves what a role's turns use, without the role's view.
 func (e *Engine) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	name := role.Connector
 	if name == crew.ConnectorModel {
@@ -29,23 +29,23 @@ func (e *Engine) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	if found.upstream, err = e.upstream(name); err != nil {
 		return resolvedTurn{}, err
 	}
-	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // it has tools of its own
+	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
 		found.tools = nil
 	}
 	return found, nil
 }
 
-// newestBehindSummary is how many messages stand whole behind a summary where the crew's file does not say.
+// newestBehindSummary is the default number of messages that are shown whole after a summary.
 const newestBehindSummary = 20
 
-// memory says what the speaker of a role keeps of what the role was shown.
+// memory says what a role's model or agent remembers of what the role was shown.
 type memory struct {
 	remembers bool // it has a session
-	whole     bool // which has lost everything, or is new
+	whole     bool // but its session has lost everything, or is new
 }
 
-// roleView is the view of a role as it stands. A role that remembers is not given its system prompt in each request: the
-// view repeats it now and then.
+// roleView is the present view of a role. A role that remembers is not sent its system prompt with each request: the
+// view repeats it at intervals.
 func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, keeps memory) (crewview.View, error) {
 	definition, err := e.options.Views.View(window.Codex)
 	if err != nil {
@@ -77,8 +77,8 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, ke
 	return view, nil
 }
 
-// takesMessages reports whether a role is shown a list of messages: its model and its fallback take one. All others are
-// shown one text.
+// takesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
+// All other roles are shown one text.
 func (e *Engine) takesMessages(c resolvedTurn) bool {
 	takes := func(m model.Model) bool {
 		info := m.Info()
@@ -89,7 +89,7 @@ func (e *Engine) takesMessages(c resolvedTurn) bool {
 	return takes(c.upstream.Model) && (c.upstream.Fallback == "" || !ok || takes(fallback.Model))
 }
 
-// usualKind is how much a role is shown whose crew's file does not say.
+// usualKind is the default kind of view.
 func usualKind(remembers bool) crewview.Kind {
 	if remembers {
 		return crewview.Delta
@@ -97,7 +97,7 @@ func usualKind(remembers bool) crewview.Kind {
 	return crewview.Full
 }
 
-// kindFor is how much a role is shown for which a model speaks.
+// kindFor is the kind of view of a role with a model.
 func kindFor(role *crew.Role, m model.Model) crewview.Kind {
 	_, remembers := m.(model.Sessions)
 	return cmp.Or(role.View.Kind, usualKind(remembers))
@@ -114,19 +114,19 @@ func (e *Engine) roleSystem(c *crew.Crew, role *crew.Role) ([]string, error) {
 	return e.options.Prompts.Crew(role.SystemPrompt, member(role), others)
 }
 
-// member is a role as the others know it.
+// member is how a role is described to the other roles.
 func member(role *crew.Role) prompt.Member {
 	return prompt.Member{DisplayName: role.DisplayName, IsModerator: role.IsModerator}
 }
 
-// roleRunner makes what runs a role's turn. How long it may take is the caller's to say.
+// roleRunner makes the runner of a role's turn. The caller sets its time limit.
 func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c resolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
 	view, err := e.roleView(state, role, c, keeps)
 	if err != nil {
 		return nil, err
 	}
 	c.view, c.role = view.View, &view.Role
-	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else it has them
+	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else its session has them
 		if c.system, err = e.roleSystem(state.Crew, role); err != nil {
 			return nil, err
 		}
@@ -136,14 +136,14 @@ func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c resolvedTurn, 
 	return runner, nil
 }
 
-// expected is what the speaker of a role will remember, as far as the log says.
+// expected is what a role's model or agent will remember, according to the log.
 func expected(state *crew.State, role *crew.Role, m model.Model) memory {
 	_, remembers := m.(model.Sessions)
 	return memory{remembers: remembers, whole: remembers && state.Now.Role(role.Name).Session == ""}
 }
 
-// chooseRoleAt is what a role of a conversation's crew would be asked with at a place of the log. The crew is the one
-// of the newest cycle that had begun there, or the one that is named; its state is the one of then.
+// chooseRoleAt resolves what a request to a role of a conversation's crew would use at a seq of the log. The crew is
+// the one of the newest cycle at that seq, or the named one; its state is that at the seq.
 func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (resolvedTurn, error) {
 	state, err := e.crewAt(ctx, conversation, crewID, at)
 	if err != nil {
@@ -166,12 +166,12 @@ func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Convers
 	return found, err
 }
 
-// roleName is the role_name of the role of a crew that a person means. A name that no role has now is taken for that of
-// one that is gone, whose rounds are in the log still.
+// roleName is the role_name of the crew's role that a person names. A name without a role in the crew is returned
+// unchanged where the log has rounds of it: the role was removed from the crew.
 func (e *Engine) roleName(ctx context.Context, conversation continuo.Conversation, crewID, name string) (string, error) {
 	state, err := e.crewAt(ctx, conversation, crewID, conversation.LastSeq)
 	if err != nil {
-		return name, nil //nolint:nilerr // whoever looks for the role's rounds says what is missing
+		return name, nil //nolint:nilerr // the caller's search for the role's rounds reports what is missing
 	}
 	role, err := state.Crew.Find(name)
 	if err == nil {
@@ -183,7 +183,7 @@ func (e *Engine) roleName(ctx context.Context, conversation continuo.Conversatio
 	return "", err
 }
 
-// crewAt is how a crew stood in a conversation at a seq: of the cycle that was the newest then.
+// crewAt is the state of a crew in a conversation at a seq: that of the newest cycle there.
 func (e *Engine) crewAt(ctx context.Context, conversation continuo.Conversation, crewID string, at int64) (*crew.State, error) {
 	query := continuo.RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: continuo.OfCrews, BegunBy: max(at, 1), Limit: 1}
 	if crewID != "" {

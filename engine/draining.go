@@ -2,5 +2,6 @@ package engine
 
 import "context"
 
-// Draining is done when nothing may begin any more, so that what only waits or watches can end.
+// Draining is a context that ends when the engine begins nothing more, so that goroutines that only wait or watch can
+// end.
 func (e *Engine) Draining() context.Context { return e.draining }

@@ -1,8 +1,8 @@
-// Package engine is the one front door: the server, the terminal and every other face call it, and it
-// calls the rooms below. It looks things up, guards, and decides little.
+// Package engine is the one entry point of Continuo: the server, the terminal interface and every other adapter call
+// it, and it calls the packages below. It looks things up, enforces limits, and decides little.
 //
-// Turns of one conversation follow one another: within this process in the order in which they came
-// (lanes), across processes by the lease that package turn keeps in the store.
+// Turns of one conversation run one after another: within this process in their order of arrival (lanes), across
+// processes by the lease that package turn keeps in the store.
 package engine
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// Engine ties a log to models, views, prompts and tools. It is safe for concurrent use.
+// Engine connects a log with models, views, prompts and tools. It is safe for concurrent use.
 type Engine struct {
 	Log     *continuo.Log
 	options Options
@@ -40,18 +40,18 @@ type Engine struct {
 	lanes   lanes
 	asked   askedTurns
 	quota   quota
-	agents  quota // of those that were deployed
+	agents  quota // of deployed agents
 	keeper  *turn.Keeper
 	runs    *durable.Driver // of workflows and crews
-	// What texts in the log say that were parsed before.
+	// Parsed texts of the log.
 	workflowTexts texts[*workflow.Workflow]
 	crewTexts     texts[*crew.Crew]
-	sessions      sessionPool // the programs that speak for roles of crews
+	sessions      sessionPool // the programs that answer for roles of crews
 
 	mu     sync.Mutex
-	closed bool           // no turn may begin any more
-	turns  sync.WaitGroup // those that wait in a lane too
-	// draining ends when nothing may begin any more, closing when what still runs must end.
+	closed bool           // no turn may begin
+	turns  sync.WaitGroup // including those that wait in a lane
+	// draining ends when nothing may begin any more, closing when running work must end.
 	draining, closing context.Context
 	drain             context.CancelFunc
 	close             context.CancelCauseFunc
@@ -59,51 +59,52 @@ type Engine struct {
 
 // Options configures an Engine.
 type Options struct {
-	// Models are what turns can run on, by the names that requests use. At least Default must be there.
+	// Models are the models that turns can use, by the names that requests give. At least Default must be there.
 	Models  map[string]Upstream
 	Default string
 	// Views are the figures of the presets. Default window.DefaultSettings.
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
 	Prompts prompt.Prompts
-	// Tools are what turns may offer, Policy says which of them may run. Default none.
+	// Tools are the tools that turns may offer, Policy says which of them may run. Default none.
 	Tools  tool.Source
 	Policy tool.Policy
-	// Agents are who may answer, by their ids. Default none.
+	// Agents are the agents that may answer, by their ids. Default none.
 	Agents map[string]Agent
 	// Summarizer names the model that makes summaries of conversations, for views whose strategy is summarize. Default
 	// "": the built-in one, which picks sentences.
 	Summarizer string
-	// Workflows are what can be run. Default none.
+	// Workflows are the workflows that can run. Default none.
 	Workflows Workflows
-	// Crews are who can speak in turn in one conversation, CrewDefaults what their files leave open. Default none.
+	// Crews are the crews that can run, CrewDefaults the defaults for their files. Default none.
 	Crews        Crews
 	CrewDefaults CrewOptions
-	// Handoff bounds tasks that are given away; MaxAgents their agents at work in a project and this process, default
-	// 8; AgentTimeout one agent's work, default 30 min.
+	// Handoff bounds tasks; MaxAgents the agents that work at once for a project in this process, default 8;
+	// AgentTimeout the work of one agent, default 30 min.
 	Handoff      task.Limits
 	MaxAgents    int
 	AgentTimeout time.Duration
-	// TakeUp lets this process go on with the work of agents whose process is gone: of one that stays. Where it is false
-	// such work is left to those that do.
+	// TakeUp lets this process resume the work of agents whose process is gone; it is meant for long-lived processes.
+	// Where it is false, other processes resume such work.
 	TakeUp bool
-	// StepPause is how long a run waits between two of its turns, so that others have a chance who wait for the
-	// conversation in another process. Default 100 ms.
+	// StepPause is how long a run waits between two of its turns, so that turns in other processes can get the
+	// conversation. Default 100 ms.
 	StepPause time.Duration
 	// Limits bound each turn. Default as turn.Limits says.
 	Limits turn.Limits
-	// Turns says how turns are kept; Log, Observe and Measure are the engine's.
+	// Turns configures the keeper of turns; the engine sets Log, Observe and Measure.
 	Turns turn.KeeperOptions
 	// Wait is how long a turn waits for another one of its conversation. Default 60 s.
 	Wait time.Duration
-	// MaxTurns bounds the turns of a project that are under way in this process, or wait for their
-	// conversation. Default 0: no bound.
+	// MaxTurns bounds the turns of a project that run in this process or wait for their conversation. Default 0: no
+	// bound.
 	MaxTurns int
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *upkeep.Archivist
-	// Logger gets the events of section "seeing what happens". Default: none are logged.
+	// Logger receives log events. Default: none are logged.
 	Logger *slog.Logger
-	// Redact removes secrets from the reasons that a role of a crew did not answer for. Default: what has the form of a key.
+	// Redact removes secrets from the reasons for which a role of a crew failed. Default: removes what has the form of a
+	// key.
 	Redact func(text string) string
 	// LogText puts message text into log events. Default false.
 	LogText bool
@@ -111,15 +112,15 @@ type Options struct {
 	Tracer trace.Tracer
 }
 
-// Upstream is a model together with what its requests ask for.
+// Upstream is a model with its request options.
 type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0: the provider's default
 	Temperature     *float64 // nil: the provider's default
-	// Speaker knows the model's dialect. Default: the protocol as it is.
+	// Speaker handles the model's dialect. Default: the protocol as it is.
 	Speaker *model.Speaker
-	// Fallback names the model that is asked when this one has failed before it showed anything; its own
-	// fallback is not asked then. Default none.
+	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own
+	// fallback is not used. Default none.
 	Fallback string
 }
 
@@ -173,8 +174,8 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	return e, nil
 }
 
-// Drain lets nothing begin any more: turns and runs are refused with ErrClosing, runs stop between their steps,
-// and readers of runs that have no turn under way are told so. Close does it too.
+// Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of
+// runs without a running turn get ErrClosing. Close does it too.
 func (e *Engine) Drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,8 +183,8 @@ func (e *Engine) Drain() {
 	e.drain()
 }
 
-// Close waits for turns under way until ctx is done, then interrupts them: they end with an entry that
-// says so. It returns when the last one has. It may be called twice.
+// Close waits for running turns until ctx is done, then interrupts them: each ends with an entry that says so. It
+// returns when the last one has ended. It may be called twice.
 func (e *Engine) Close(ctx context.Context) error {
 	e.Drain()
 	done := make(chan struct{})
@@ -204,15 +205,15 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// isClosed reports whether no turn may begin any more.
+// isClosed reports whether the engine begins no more turns.
 func (e *Engine) isClosed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.closed
 }
 
-// admit counts a turn of a project in, unless the engine is closing or the project has enough; the turn ends
-// with dismiss.
+// admit counts a turn of a project, unless the engine is closing or the project has MaxTurns of them; dismiss ends
+// the count.
 func (e *Engine) admit(project string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,13 +227,14 @@ func (e *Engine) admit(project string) error {
 	return nil
 }
 
-// dismiss counts a turn out.
+// dismiss ends the count of a turn.
 func (e *Engine) dismiss(project string) {
 	e.quota.leave(project)
 	e.turns.Done()
 }
 
-// RunExclusive does something that one process at a time may do of all that have the store: see [turn.Keeper.RunExclusive].
+// RunExclusive runs a function that only one process of those with the same store may run at a time: see
+// [turn.Keeper.RunExclusive].
 func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
 	return e.keeper.RunExclusive(ctx, name, elsewhere, do)
 }

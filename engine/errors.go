@@ -8,17 +8,17 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// ErrorClass says what kind of failure an error is: adapters map it to their protocol's codes.
+// ErrorClass is the kind of an error: adapters map it to their protocol's codes.
 type ErrorClass int
 
 // The classes of errors.
 const (
-	ClassInternal    ErrorClass = iota // a failure of the program; nothing of it is shown
+	ClassInternal    ErrorClass = iota // a failure of the program; its details are not shown
 	ClassInvalid                       // the request has to be changed
 	ClassNotFound                      // what the request names does not exist
-	ClassForbidden                     // it exists, and the caller may not have it
-	ClassConflict                      // the state of what it names does not allow it
-	ClassRateLimited                   // too much at once: the same request may succeed later
+	ClassForbidden                     // it exists, but the caller has no access to it
+	ClassConflict                      // the state of the resource does not allow it
+	ClassRateLimited                   // too many requests: the same request may succeed later
 	ClassUnavailable                   // a resource cannot be reached for now
 	ClassDiskFull
 	ClassTimeout
@@ -29,12 +29,12 @@ type ErrorKind struct {
 	Err   error
 	Code  string // machine-readable, the same in every protocol
 	Class ErrorClass
-	// Hidden says that the error's chain may name files and hosts: show the words of Err only.
+	// Hidden says that the error's chain may name files and hosts: only the text of Err is shown.
 	Hidden bool
 }
 
-// errorKinds is the table; the first row that matches an error counts. Errors that carry data (rule, conflict,
-// overflow, validation) are types of their own.
+// errorKinds is the table; the first row that matches an error counts. Errors with data (rule, conflict, overflow,
+// validation) are types of their own.
 var errorKinds = []ErrorKind{
 	{continuo.ErrNotFound, "not_found", ClassNotFound, false},
 	{continuo.ErrBadRange, "bad_range", ClassInvalid, false},
@@ -65,7 +65,7 @@ var errorKinds = []ErrorKind{
 	{context.DeadlineExceeded, "timeout", ClassTimeout, true},
 }
 
-// KindOf finds an error's row of the table; ok is false for one that the table does not have.
+// KindOf finds an error's row of the table; ok is false where there is none.
 func KindOf(err error) (kind ErrorKind, ok bool) {
 	for _, row := range errorKinds {
 		if errors.Is(err, row.Err) {
@@ -75,7 +75,7 @@ func KindOf(err error) (kind ErrorKind, ok bool) {
 	return ErrorKind{Err: err, Code: "internal"}, false
 }
 
-// Message is what a caller is shown of an error of this kind.
+// Message is the text that callers are shown for an error of this kind.
 func (k ErrorKind) Message(err error) string {
 	if k.Hidden {
 		return k.Err.Error()

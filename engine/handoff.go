@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// FormatHandoff is the section of a task's prompt that tells of a conversation. Only the view handoff has it.
+// FormatHandoff is the section of a task's prompt that describes a conversation. Only the view handoff has it.
 const FormatHandoff Format = "handoff"
 
 // renderHandoff renders a context as the section of a task's prompt, after the envelope's system messages.
@@ -23,7 +23,7 @@ func (e *Engine) renderHandoff(ctx context.Context, conversation continuo.Conver
 	return err
 }
 
-// handoffText writes what a plan of the view handoff shows as the section of a task's prompt.
+// handoffText renders a plan of the view handoff as the section of a task's prompt.
 func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) (string, error) {
 	if plan.View != task.HandoffView {
 		return "", fmt.Errorf("the format %s: %w: only the view %s has it, not %s", FormatHandoff, continuo.ErrInvalid, task.HandoffView, plan.View)

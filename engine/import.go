@@ -9,15 +9,15 @@ import (
 	"github.com/continuo-log/continuo/interchange"
 )
 
-// Imported says what became of one document.
+// Imported is the result for one document.
 type Imported struct {
 	Conversation continuo.Conversation `json:"conversation"`
-	// Existed says that the source had been imported before; Added counts the entries that it had more this time.
+	// Existed says that the source had been imported before; Added counts its new entries.
 	Existed bool `json:"existed"`
 	Added   int  `json:"added"`
-	// SourceTitle is the source's title where the conversation has another one: it keeps its own.
+	// SourceTitle is the source's title where the conversation keeps another one.
 	SourceTitle string `json:"source_title,omitempty"`
-	// SourceID is what the source calls the conversation, where that cannot be its key.
+	// SourceID is the source's own id of the conversation, where that cannot be its key.
 	SourceID string               `json:"source_id,omitempty"`
 	Entries  int                  `json:"entries"`
 	Repairs  []interchange.Repair `json:"repairs"`
@@ -25,9 +25,10 @@ type Imported struct {
 	Format   string               `json:"format,omitempty"`
 }
 
-// Import adds a document to a scope as a conversation, whole or not at all. Only the document's key says that it was
-// imported before, never what it says: then nothing is added but the messages that the source has gained, where nobody
-// has written to the conversation since. ErrExists says that the key is another conversation's, or that the two differ.
+// Import adds a document to a scope as a conversation, completely or not at all. Only the document's key identifies
+// an earlier import, never its content: then Import appends just the messages that are new in the source, provided
+// that the conversation has no entries of its own since. ErrExists says that the key is another conversation's, or
+// that the two differ.
 func (e *Engine) Import(ctx context.Context, scope continuo.Scope, document interchange.Document) (Imported, error) {
 	conversation := document.Conversation
 	user, err := scope.Owner(conversation.UserID)
@@ -72,7 +73,7 @@ func originOf(document *interchange.Document, last int64) interchange.Origin {
 	return interchange.Origin{Messages: n, SHA256: document.Digest(n), LastSeq: last}
 }
 
-// importMore adds the messages that a source has gained since its conversation was imported.
+// importMore appends the messages that a source has gained since its conversation was imported.
 func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, document *interchange.Document) (continuo.Conversation, int, error) {
 	differs := func(format string, args ...any) (continuo.Conversation, int, error) {
 		return found, 0, fmt.Errorf("%w: the key %q is that of %s, %s; nothing was added: import it under a key of its own (--key, or key)",
@@ -113,8 +114,8 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 	return changed, len(stored), err
 }
 
-// ImportOnce is Import under an idempotency key in the place of the document's own; ErrKeyReused says that the key
-// imported something else, or for somebody else.
+// ImportOnce is Import with an idempotency key instead of the document's own; ErrKeyReused says that the key was used
+// for another document or another user.
 func (e *Engine) ImportOnce(ctx context.Context, scope continuo.Scope, document interchange.Document, key string) (Imported, error) {
 	document.Conversation.Key = onceKey(scope, "import\n"+key)
 	imported, err := e.Import(ctx, scope, document)
@@ -124,7 +125,7 @@ func (e *Engine) ImportOnce(ctx context.Context, scope continuo.Scope, document 
 	return imported, err
 }
 
-// firstWords makes a title of the first user entry.
+// firstWords makes a title from the first user entry.
 func firstWords(entries []continuo.Entry) string {
 	for _, entry := range entries {
 		if title := titleOf(entry.Content); entry.Role == continuo.User && title != "" {

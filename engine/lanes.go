@@ -11,10 +11,10 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// OnBusy says what a turn does when its conversation has another one under way.
+// OnBusy is a turn's policy where its conversation has another turn under way.
 type OnBusy string
 
-// What to do with a busy conversation.
+// The policies for a busy conversation.
 const (
 	Wait      OnBusy = "wait"      // for the other turn to end, up to Options.Wait; the default
 	Reject    OnBusy = "reject"    // fail with continuo.ErrBusy
@@ -32,13 +32,13 @@ func ParseOnBusy(name string) (OnBusy, error) {
 	return "", fmt.Errorf("on_busy %q: %w: known are wait, reject, interrupt", name, continuo.ErrInvalid)
 }
 
-// lanes keeps the turns of each conversation one behind the other.
+// lanes run the turns of each conversation one after another.
 type lanes struct {
 	mu    sync.Mutex
 	lanes map[string]*lane // of the conversations that have a turn under way
 }
 
-// lane is one conversation's turn under way and those that wait for it, the next one first.
+// lane is one conversation's running turn and the queue of those that wait for it.
 type lane struct {
 	turnID string                  // of the turn under way
 	cancel context.CancelCauseFunc // stops it
@@ -46,13 +46,13 @@ type lane struct {
 }
 
 type waiter struct {
-	ready  chan struct{} // closed when the lane is the waiter's
+	ready  chan struct{} // closed when the waiter gets the lane
 	turnID string
 	cancel context.CancelCauseFunc
 }
 
-// enter waits until the lane of a conversation is free for a turn, and returns what to call at the turn's
-// end. One that comes a second time, with the same id, always waits for the first.
+// enter waits until the lane of a conversation is free for a turn, and returns the function to call at the turn's
+// end. A second turn with the same id always waits for the first.
 func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), err error) {
 	leave = func() { l.leave(id) }
 	l.mu.Lock()
@@ -88,7 +88,8 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	return leave, nil
 }
 
-// holder returns the turn that has a conversation's lane, if it is there and nobody waits for the lane.
+// holder returns the turn that has a conversation's lane; alone is false where there is none in this process, or where
+// other turns wait for the lane.
 func (l *lanes) holder(id string) (turnID string, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +127,7 @@ func (l *lanes) leave(id string) {
 	close(next.ready)
 }
 
-// quit takes a waiter out of the queue; a lane that it was handed just now goes on to the next.
+// quit removes a waiter from the queue; if it was given the lane just now, the lane goes to the next.
 func (l *lanes) quit(id string, w *waiter) {
 	l.mu.Lock()
 	at := -1

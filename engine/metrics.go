@@ -11,8 +11,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// Metrics counts what an engine does, for Prometheus. No series is labelled by a conversation, or by
-// anything else that a caller or a model may choose. It is safe for concurrent use.
+// Metrics counts what an engine does, for Prometheus. No label has a conversation's id or any other value that
+// callers or models can choose freely. It is safe for concurrent use.
 type Metrics struct {
 	turns        *prometheus.CounterVec
 	turnSeconds  prometheus.Histogram
@@ -51,7 +51,7 @@ const (
 	StageSearch   turn.Stage = "search"   // a search over conversations, outside of turns
 )
 
-// stages lists those that continuo_stage_seconds tells of.
+// stages lists the label values of continuo_stage_seconds.
 func stages() []turn.Stage {
 	return []turn.Stage{
 		StageQueue, turn.StageBegin, turn.StageBuild, turn.StageFirst, turn.StageModel, StageApproval, turn.StageTool, turn.StageAppend, turn.StageFlush,
@@ -59,7 +59,7 @@ func stages() []turn.Stage {
 	}
 }
 
-// other stands for every label value that is not known.
+// other replaces every unknown label value.
 const other = "other"
 
 // NewMetrics makes the series and registers them; registry may be nil.
@@ -104,7 +104,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Stage tells how long a stage of a turn took.
+// Stage records the duration of a stage of a turn.
 func (m *Metrics) Stage(_ context.Context, stage turn.Stage, took time.Duration) {
 	seconds, ok := m.stages[stage]
 	if !ok {
@@ -113,14 +113,14 @@ func (m *Metrics) Stage(_ context.Context, stage turn.Stage, took time.Duration)
 	seconds.Observe(took.Seconds())
 }
 
-// TurnWaits counts a turn that waits for its conversation, until the function is called: once, when the
-// conversation is the turn's or it gave up.
+// TurnWaits counts a turn that waits for its conversation until done is called, once: when the turn gets the
+// conversation or gives up.
 func (m *Metrics) TurnWaits() (done func()) { return enter(m.waiting) }
 
-// TurnRuns counts a turn under way, until the function is called, once.
+// TurnRuns counts a running turn until done is called, once.
 func (m *Metrics) TurnRuns() (done func()) { return enter(m.running) }
 
-// StreamOpens counts a reader that follows a turn, until the function is called, once.
+// StreamOpens counts a reader that follows a turn until done is called, once.
 func (m *Metrics) StreamOpens() (done func()) { return enter(m.streams) }
 
 func enter(gauge prometheus.Gauge) (leave func()) {
@@ -128,16 +128,16 @@ func enter(gauge prometheus.Gauge) (leave func()) {
 	return gauge.Dec
 }
 
-// TurnRecovered counts a turn that another process had left behind.
+// TurnRecovered counts a turn whose process was gone and that this process closed.
 func (m *Metrics) TurnRecovered() { m.recovered.Inc() }
 
-// RunDriven counts a run that this process goes on with, until the function is called, once.
+// RunDriven counts a run with a worker in this process until done is called, once.
 func (m *Metrics) RunDriven() (done func()) { return enter(m.driving) }
 
-// RunRests counts a run that this process has nothing left to do for.
+// RunRests counts a run that has no step due in this process.
 func (m *Metrics) RunRests(state continuo.RunState) { m.rests.WithLabelValues(string(state)).Inc() }
 
-// roleStarted counts a program of a role of a crew that was started.
+// roleStarted counts a start of a role's program.
 func (m *Metrics) roleStarted() { m.processes.Inc() }
 
 // roleEnded counts a program of a role that ended or was ended.
@@ -146,20 +146,20 @@ func (m *Metrics) roleEnded(why string) {
 	m.processEnds.WithLabelValues(why).Inc()
 }
 
-// roleRests counts a role that is left alone for a while.
+// roleRests counts the beginning of a role's cooldown.
 func (m *Metrics) roleRests() { m.roleRest.Inc() }
 
-// AgentWorks counts an agent of a task at work, until the function is called, once.
+// AgentWorks counts a working agent of a task until done is called, once.
 func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
 
-// LeaseLost counts a turn of this process that may not write any more.
+// LeaseLost counts a turn of this process that has lost its lease.
 func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }
 
 // EventsFlushed counts events that were written to the store.
 func (m *Metrics) EventsFlushed(count int) { m.flushed.Add(float64(count)) }
 
-// ToolCalled counts a call of a tool and how long it ran, 0 when it did not. The tool is one that is
-// there, "" stands for a name that the model made up; the outcomes are turn's Tool constants.
+// ToolCalled counts a tool call and its run time, 0 when it did not run. Tool is the name of an existing tool, "" for
+// a name that the model made up; the outcomes are turn's Tool constants.
 func (m *Metrics) ToolCalled(tool, outcome string, took time.Duration) {
 	if tool == "" {
 		tool = "unknown"
@@ -168,11 +168,11 @@ func (m *Metrics) ToolCalled(tool, outcome string, took time.Duration) {
 	m.toolSeconds.WithLabelValues(tool).Add(took.Seconds())
 }
 
-// ApprovalAsked counts a call for which a person is asked.
+// ApprovalAsked counts a call that waits for a person's approval.
 func (m *Metrics) ApprovalAsked() { m.asked.Inc() }
 
-// ApprovalDecided counts what became of such a call; the decisions are turn's Approval constants. It tells of
-// StageApproval too.
+// ApprovalDecided counts the result of such a call; the decisions are turn's Approval constants. It also records
+// StageApproval.
 func (m *Metrics) ApprovalDecided(decision string, waited time.Duration) {
 	m.decided.WithLabelValues(known(decision, turn.ApprovalAllowed, turn.ApprovalDenied, turn.ApprovalExpired, turn.ApprovalCancelled)).Inc()
 	m.Stage(context.Background(), StageApproval, waited)
@@ -183,7 +183,7 @@ func (m *Metrics) Retried(provider string, reason continuo.FailureReason) {
 	m.retries.WithLabelValues(provider, reasonLabel(reason)).Inc()
 }
 
-// BreakerState tells of an upstream's breaker: 0 closed, 1 half open, 2 open.
+// BreakerState records the state of an upstream's circuit breaker: 0 closed, 1 half open, 2 open.
 func (m *Metrics) BreakerState(upstream string, state int) {
 	m.breaker.WithLabelValues(upstream).Set(float64(state))
 }
@@ -202,7 +202,7 @@ func (m *Metrics) planned(plan *continuo.Plan) {
 	m.rowsRead.Add(float64(totals.RowsRead))
 }
 
-// summarized counts a summary by who made it: "extractive", or the name of a model.
+// summarized counts a summary by its maker: "extractive", or the name of a model.
 func (m *Metrics) summarized(by string) {
 	if by != extractive {
 		by = "model"
@@ -240,7 +240,7 @@ func reasonLabel(reason continuo.FailureReason) string {
 		continuo.ReasonContextOverflow, continuo.ReasonTurnLimit))
 }
 
-// known keeps a label to the values that there are; nothing becomes none.
+// known replaces a label value that is not among values by other, and "" by none.
 func known[T ~string](value T, values ...T) T {
 	switch {
 	case !slices.Contains(values, value):
@@ -251,7 +251,7 @@ func known[T ~string](value T, values ...T) T {
 	return value
 }
 
-// registration makes series and registers them, if there is where.
+// registration makes series and registers them if it has a registry.
 type registration struct{ registry prometheus.Registerer }
 
 func (r registration) add(series prometheus.Collector) {

@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// meter is the engine's metrics, and a span for each build: the other stages have spans of their own.
+// meter records the engine's metrics, and a span for each build: the other stages have spans of their own.
 type meter struct {
 	*Metrics
 	tracer trace.Tracer
@@ -31,7 +31,7 @@ func (m meter) Stage(ctx context.Context, stage turn.Stage, took time.Duration) 
 	}
 }
 
-// withSession adds the conversation's key to what is logged and traced under a context.
+// withSession adds the conversation's key to the log events and traces of a context.
 func withSession(ctx context.Context, conversation continuo.Conversation) context.Context {
 	if conversation.Key == "" {
 		return ctx
@@ -43,10 +43,10 @@ func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
 	return e.options.Logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
 }
 
-// observe logs and counts what a turn does.
+// observe logs and counts the events of a turn.
 func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event, took time.Duration) {
 	switch event.Kind {
-	case turn.TextDelta, turn.ReasoningDelta, turn.CallDelta: // they come by the thousand, and nothing is said of them
+	case turn.TextDelta, turn.ReasoningDelta, turn.CallDelta: // thousands per turn: not logged
 		return
 	}
 	logger := e.turnLogger(t)
@@ -81,8 +81,8 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	}
 }
 
-// failureForLog is what a log event says of a failure: all but the words of a program that answers in the place of a model.
-// These may be anything, secrets too, and are the text of messages.
+// failureForLog is a failure's text for a log event, without the output of a program that replaces the model: that
+// output may contain anything, secrets too, and is message text.
 func (e *Engine) failureForLog(round *continuo.Round, failure *continuo.TurnError) string {
 	if e.options.LogText || round == nil || isOurs(failure.Reason) {
 		return failure.Message
@@ -95,8 +95,8 @@ func (e *Engine) failureForLog(round *continuo.Round, failure *continuo.TurnErro
 	return failure.Message
 }
 
-// logContext logs what a request shows, in the words of the continuity service: what is not shown, because it was
-// dropped or because a summary stands for it, counts as truncated. Entries for people only are no messages.
+// logContext logs what a request shows, with the field names of the continuity service: entries that are not shown,
+// because they were dropped or replaced by a summary, count as truncated. Entries for people only are not counted.
 func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
 	logger.InfoContext(ctx, "conversation_context_loaded",
 		"view", plan.View,

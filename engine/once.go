@@ -15,18 +15,18 @@ import (
 type requestedTurn struct {
 	conversation continuo.Conversation
 	wanted       continuo.Turn
-	// same says that the id of wanted is the request's own: a turn of that id was begun by the same request.
+	// same says that the id of wanted identifies the request: a turn with that id was begun by the same request.
 	same     bool
 	policy   OnBusy
 	detached bool
 	begin    prepareFunc
-	// resume begins the turn that goes on with one of the request that failed.
+	// resume prepares a turn that resumes a failed one of the same request.
 	resume func(failed continuo.Turn) prepareFunc
 }
 
-// once carries a turn out. A request that has begun a turn before, here or elsewhere, gets that turn. Where the turn
-// failed for a reason that may have passed, and the conversation has not gone on since, the request goes on with it: of
-// requests that come at once one does, and all get its answer.
+// once runs the turn of a request. A request that has begun a turn before, in any process, gets that turn. Where that
+// turn failed for a reason that may have passed, and the conversation has no later entries, the request resumes it:
+// of concurrent requests one does so, and all get its answer.
 func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if !r.same {
 		return e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
@@ -49,17 +49,17 @@ func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 		next := r.wanted
 		next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
 		chat, err := e.startOnce(ctx, r, next, r.resume(begun))
-		if !errors.Is(err, ErrNotResumable) { // else the conversation has gone on meanwhile
+		if !errors.Is(err, ErrNotResumable) { // else the conversation has later entries
 			return chat, err
 		}
 	}
-	if begun, _, err = e.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have gone on since
+	if begun, _, err = e.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have been resumed meanwhile
 		return nil, err
 	}
 	return e.following(ctx, r.conversation, begun.ID), nil
 }
 
-// startOnce carries a turn out, or follows the one of its id that the same request has begun meanwhile.
+// startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
 func (e *Engine) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin prepareFunc) (*Chat, error) {
 	chat, err := e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
 	if !errors.Is(err, continuo.ErrExists) {
@@ -75,12 +75,12 @@ func (e *Engine) startOnce(ctx context.Context, r requestedTurn, wanted continuo
 	return e.following(ctx, r.conversation, begun.ID), nil
 }
 
-// following is a turn that runs, or has run, for another request.
+// following is the stream of a turn that runs, or has run, for another request.
 func (e *Engine) following(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
 	return &Chat{Conversation: conversation, TurnID: id, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, id, 0))}
 }
 
-// tryID is the id of a request's turn that goes on with those before it.
+// tryID is the id of the try-th turn of a request; each resumes the one before it.
 func tryID(first string, try int) string {
 	if try == 1 {
 		return first
@@ -88,7 +88,7 @@ func tryID(first string, try int) string {
 	return fmt.Sprintf("%s_%d", first, try)
 }
 
-// newestTry finds the newest turn of a request, and how many it has.
+// newestTry finds the newest turn of a request, and the number of its turns.
 func (e *Engine) newestTry(ctx context.Context, conversationID, first string) (newest continuo.Turn, tries int, err error) {
 	for {
 		found, err := e.turnNow(ctx, conversationID, tryID(first, tries+1))
@@ -102,11 +102,11 @@ func (e *Engine) newestTry(ctx context.Context, conversationID, first string) (n
 	}
 }
 
-// turnNow finds a turn, closed first if its process is gone; ErrNotFound for one that is void.
+// turnNow finds a turn, closed first if its process is gone; ErrNotFound for a void one.
 func (e *Engine) turnNow(ctx context.Context, conversationID, id string) (continuo.Turn, error) {
 	found, err := e.Log.Turns().Turn(ctx, conversationID, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.RecoverIfAbandoned(ctx, found) // one that broke off before it had begun is void then
+		found, err = e.keeper.RecoverIfAbandoned(ctx, found) // a turn that broke off before it had begun becomes void
 	}
 	if err == nil && found.State == continuo.TurnVoid {
 		err = continuo.ErrNotFound
@@ -130,7 +130,7 @@ func (e *Engine) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, 
 	return err == nil, err
 }
 
-// prepareResume begins a turn that goes on with one that failed.
+// prepareResume prepares a turn that resumes a failed one.
 func (e *Engine) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) turnChoice) prepareFunc {
 	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := e.checkResumable(ctx, failed, false); err != nil {
@@ -144,12 +144,13 @@ func (e *Engine) prepareResume(failed continuo.Turn, choose func(continuo.Conver
 	}
 }
 
-// retryWindow is how long after its turn began a library may make a request again: official ones wait for ten minutes.
+// retryWindow is how long after a turn's beginning a library may retry its request: official ones wait for ten
+// minutes.
 const retryWindow = 15 * time.Minute
 
-// madeBefore finds the turn that a request without a key has begun before, where its client's library says that it makes
-// the request again: an identical request, with nothing in the conversation since. The turn may still wait for its
-// conversation in this process; one that waits in another process is not found.
+// madeBefore finds the turn that an earlier try of a request without a key has begun. It applies where the client's
+// library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
+// turn may still wait for its conversation in this process; one that waits in another process is not found.
 func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
 	if request.Retry == nil {
 		return wanted, false
@@ -166,11 +167,11 @@ func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversat
 	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || e.Log.Now().Sub(newest[0].StartedAt) > retryWindow {
 		return wanted, false
 	}
-	if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil { // with all that came before its newest turn
+	if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil { // including all entries up to its newest turn
 		return wanted, false
 	}
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
-		// A turn that goes on with another one may have appended nothing yet.
+		// A turn that resumes another one may have appended nothing yet.
 		if err != nil || entry.TurnID != newest[0].ID && (entry.TurnID == "" || entry.TurnID != newest[0].Resumes) {
 			return wanted, false
 		}
@@ -180,7 +181,7 @@ func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversat
 	return wanted, true
 }
 
-// sameRequest reports whether two turns of a conversation were asked for in the same way.
+// sameRequest reports whether two turns of a conversation come from equal requests.
 func sameRequest(a, b continuo.Turn) bool {
 	return a.Fingerprint == b.Fingerprint && a.Fingerprint != "" && a.Mode == b.Mode && a.AgentID == b.AgentID && a.View == b.View && a.Model == b.Model
 }

@@ -11,20 +11,20 @@ import (
 // ErrTooManyTurns says that a project has as many turns under way as Options.MaxTurns allows.
 var ErrTooManyTurns = errors.New("too many turns are under way")
 
-// quota bounds how many turns of each project are under way in this process.
+// quota bounds the turns of each project in this process.
 type quota struct {
 	most int // 0: no bound
 
 	mu       sync.Mutex
-	underWay map[string]int // by project; those without any are left out
-	left     chan struct{}  // closed when a turn leaves; nil while nobody waits
+	underWay map[string]int // by project; projects without turns have no key
+	left     chan struct{}  // closed when a turn leaves; nil without waiters
 }
 
-// quotaGrace is how long room waits for a turn to leave: whoever knows a turn's end must not be refused
-// because the turn has yet to go, which takes a moment on a busy machine.
+// quotaGrace is how long room waits for a turn to leave: a client that has received a turn's end must not be refused
+// because the turn is still being counted, which takes a moment on a busy machine.
 const quotaGrace = time.Second
 
-// room returns when a project may begin a turn, or refuses.
+// room returns nil when a project may begin a turn, else an error after quotaGrace.
 func (q *quota) room(ctx context.Context, project string) error {
 	grace := time.NewTimer(quotaGrace)
 	defer grace.Stop()
@@ -43,7 +43,7 @@ func (q *quota) room(ctx context.Context, project string) error {
 	}
 }
 
-// look says whether there is room, and if not, what tells of a turn that leaves.
+// look returns nil if there is room, else an error and a channel that is closed when a turn leaves.
 func (q *quota) look(project string) (left <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,7 +60,7 @@ func (q *quota) check(project string) error {
 	return nil
 }
 
-// enter counts a turn in, or refuses it.
+// enter counts a turn, or refuses it.
 func (q *quota) enter(project string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +74,7 @@ func (q *quota) enter(project string) error {
 	return nil
 }
 
-// leave counts a turn out.
+// leave ends the count of a turn.
 func (q *quota) leave(project string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,8 +15,8 @@ func (e *Engine) Recover(ctx context.Context) (int, error) {
 	return recovered, err
 }
 
-// ResumeRuns resumes runs whose process is gone: those that run, that have had no event for quiet, and that have no turn
-// under way. It returns how many.
+// ResumeRuns resumes runs whose process is gone: those in the state running with no event for the time quiet and no
+// turn under way. It returns how many.
 func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed int, err error) {
 	resumed, err = e.runs.ResumeAbandoned(ctx, quiet)
 	if err != nil {
@@ -25,12 +25,13 @@ func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed i
 	return resumed, err
 }
 
-// quietRun is for how long nothing was heard of a run that is taken for one whose process is gone. Where it is not,
-// two processes go on with it, which does no harm.
+// quietRun is the time without an event after which a run's process is assumed gone. If it is not, two processes
+// drive the run, which is harmless.
 const quietRun = 10 * time.Second
 
-// Watch looks for turns and runs whose process is gone, for events that need not be kept any longer, and for objects
-// that nothing names any more, at every interval, until ctx is done. What fails is logged and tried again.
+// Watch closes turns and resumes runs whose process is gone, checks the programs of roles, and deletes expired turn
+// events and unreferenced objects, at every interval, until ctx is done. Failures are logged and retried at the next
+// interval.
 func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -58,10 +59,10 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 	}
 }
 
-// pruneAtOnce is of how many turns one write removes the events.
+// pruneAtOnce is the number of turns whose events one write deletes.
 const pruneAtOnce = 100
 
-// prune removes the events of turns that ended long ago.
+// prune deletes the events of turns that ended more than keepEvents ago.
 func (e *Engine) prune(ctx context.Context, keepEvents time.Duration) error {
 	for {
 		pruned, err := e.Log.Turns().PruneTurnEvents(ctx, time.Now().Add(-keepEvents), pruneAtOnce)

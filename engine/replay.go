@@ -14,19 +14,19 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Replayed is a request of an earlier round, made again.
+// Replayed is the rebuilt request of an earlier round.
 type Replayed struct {
 	Body   json.RawMessage `json:"body"`
 	SHA256 string          `json:"sha256"`
-	// Same says that these are the very bytes that were sent.
+	// Same says that the request equals the one that was sent, byte for byte.
 	Same bool `json:"same"`
-	// Redacted are the seqs of entries that the request shows and that were redacted since: it is not the same.
+	// Redacted are the seqs of entries in the request that were redacted since: the request differs from the one sent.
 	Redacted []int64         `json:"redacted,omitempty"`
 	Round    *continuo.Round `json:"round"`
 	Plan     *continuo.Plan  `json:"plan"`
 }
 
-// Request makes the request again that an assistant entry came of.
+// Request rebuilds the request of an assistant entry.
 func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
 	if _, err := placeIn(conversation, seq); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
-// readView reads a view that was kept with a request: a preset, or the view of a role or of a hand-off.
+// readView decodes a view that was stored with a request: a preset, or the view of a role or of a hand-off.
 func readView(stored json.RawMessage) (turn.View, error) {
 	var kept struct {
 		window.View
@@ -74,8 +74,8 @@ func readView(stored json.RawMessage) (turn.View, error) {
 	return kept.View, nil
 }
 
-// sharedBody returns how many leading bytes the body of a round's request has in common with that of the view's request
-// before, -1 where there is none nearby.
+// sharedBody returns the length of the common prefix of a round's request body and that of the view's previous
+// request; -1 where none is found within maxRoundsBack entries.
 func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) int64 {
 	before := e.roundBefore(ctx, conversation, round.ViewHash, round.At)
 	if before == nil {
@@ -88,8 +88,8 @@ func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversat
 	return commonPrefix(string(request.Body), string(body))
 }
 
-// sharedBytes returns how many leading bytes of a rendering, without system messages, are those of the view's request
-// before, -1 where there is none nearby.
+// sharedBytes returns the length of the common prefix of a rendering, without system messages, and that of the view's
+// previous request; -1 where none is found within maxRoundsBack entries.
 func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
 	if now.Format == FormatTranscript {
 		return -1
@@ -117,10 +117,11 @@ func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversa
 	return commonPrefix(joined(then.Messages), joined(now.Messages))
 }
 
-// maxRoundsBack bounds how many entries are read to find the request before another.
+// maxRoundsBack bounds how many entries are read to find the previous request.
 const maxRoundsBack = 256
 
-// roundBefore finds the newest request of a view at or before a seq; nil where there is none nearby.
+// roundBefore finds the newest request of a view at or before a seq; nil where none is found within maxRoundsBack
+// entries.
 func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) *continuo.Round {
 	if at < 1 {
 		return nil
@@ -137,10 +138,10 @@ func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversa
 	return nil
 }
 
-// maxMeasured bounds how many entries are counted to give a run of a plan its size.
+// maxMeasured bounds how many entries are counted to measure one range of a plan.
 const maxMeasured = 4096
 
-// measureUnread gives the runs of a plan their size that the build had not to read: for people, who look at a plan.
+// measureUnread fills in the sizes of a plan's ranges that the build did not read, for people who inspect a plan.
 func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) error {
 	for i := range plan.Items {
 		item := &plan.Items[i]

@@ -6,14 +6,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Resumed tells of the turn that another one goes on with.
+// Resumed describes the turn that another one resumes.
 type Resumed struct {
 	TurnID string `json:"turn_id"`
-	// Response is what its model had said when it broke off, behind what the turns had said that it went on with.
+	// Response is the model's output up to where the turn broke off, preceded by the output of the turns that it had
+	// resumed itself.
 	Response string `json:"response"`
 }
 
-// Resumed finds out what a turn goes on with; nil for a turn with an input of its own.
+// Resumed finds the turn that a turn resumes; nil for a turn with an input of its own.
 func (e *Engine) Resumed(ctx context.Context, conversationID, turnID string) (*Resumed, error) {
 	next, err := e.Log.Turns().Turn(ctx, conversationID, turnID)
 	if err != nil || next.Resumes == "" {
@@ -46,7 +47,7 @@ func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo
 	return answer.Error, err
 }
 
-// failedAnswer is the newest answer of a failed turn that is not whole; nil where the log has none.
+// failedAnswer is the newest incomplete answer of a failed turn; nil where the log has none.
 func (e *Engine) failedAnswer(ctx context.Context, failed continuo.Turn) (*continuo.Entry, error) {
 	conversation, err := e.Log.Conversation(ctx, failed.ConversationID) // the turn may have been closed just now
 	if err != nil {

@@ -16,37 +16,37 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// Workflows is where an engine finds workflows. It must be safe for concurrent use.
+// Workflows is the engine's source of workflows. It must be safe for concurrent use.
 type Workflows interface {
-	// Workflow finds one by id; continuo.ErrNotFound, or a *workflow.Problems of one that is not right.
+	// Workflow finds one by id; continuo.ErrNotFound, or a *workflow.Problems for an invalid one.
 	Workflow(id string) (*workflow.Workflow, error)
-	// Workflows lists those that there are by id. Problems of files that are not right are joined in the error,
-	// and the others are listed all the same.
+	// Workflows lists all valid workflows by id. The problems of invalid files are joined in the error.
 	Workflows() ([]*workflow.Workflow, error)
 }
 
-// RunRequest begins a run of a workflow.
+// RunRequest is a request to begin a run of a workflow.
 type RunRequest struct {
 	Scope continuo.Scope
-	// UserID is whose conversation it is to be, and SessionID its id or key, as in a ChatRequest.
+	// UserID is the user of a conversation that the request creates, and SessionID the conversation's id or key, as in a
+	// ChatRequest.
 	UserID    string
 	SessionID string
 	Workflow  string // its id
 	// Inputs is a JSON object with the run's inputs; nil for none.
 	Inputs json.RawMessage
-	// Message is what the person says with it. Default: a sentence that names the workflow and the inputs.
+	// Message is the person's message in the log. Default: a sentence that names the workflow and the inputs.
 	Message string
 	// Key is the idempotency key; "" for none.
 	Key string
-	// Detached lets the run go on when the caller's context ends.
+	// Detached lets the run continue when the caller's context ends.
 	Detached bool
 }
 
-// RunStatus is how a run stands: what its index says and what its events come to.
+// RunStatus is the state of a run: its row in the index and the state by its events.
 type RunStatus struct {
 	continuo.Run
 	workflow.Status
-	// TurnID is the turn of a step that is under way, in whatever process; "" for none.
+	// TurnID is the turn of a step that is running, in any process; "" for none.
 	TurnID string `json:"turn_id,omitempty"`
 }
 
@@ -54,9 +54,9 @@ type RunStatus struct {
 var (
 	ErrRunOver  = errors.New("the run is over")
 	ErrRunWaits = errors.New("the run waits for a person's decision")
-	// ErrDecided says that somebody else has decided otherwise on a call, or its turn has ended.
+	// ErrDecided says that another person's opposite decision on a call was first, or that its turn has ended.
 	ErrDecided = errors.New("the call has been decided on")
-	// ErrRunUnderWay says that a run has to be stopped before it can be repaired.
+	// ErrRunUnderWay says that a run must be stopped before it can be repaired.
 	ErrRunUnderWay = errors.New("the run is under way")
 )
 
@@ -76,8 +76,8 @@ func (e *Engine) Workflow(id string) (*workflow.Workflow, error) {
 	return e.options.Workflows.Workflow(id)
 }
 
-// StartRun checks a request, finds or begins its conversation, records the run's beginning, and goes on with the
-// run in goroutines of its own. With a key that has begun a run before it gives that run.
+// StartRun checks a request, finds or creates its conversation, records the beginning of the run, and drives the run
+// in goroutines of its own. For a key that has already begun a run, StartRun returns that run.
 func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
 	if begun, err := e.begunRun(ctx, request); err != nil || begun != nil {
 		return begun, err
@@ -91,7 +91,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 		return nil, err
 	}
 	if e.isClosed() {
-		return nil, ErrClosing // before a conversation is begun for it
+		return nil, ErrClosing // before a conversation is created for it
 	}
 	first, err := found.Begin("", request.Message, inputs)
 	if err != nil {
@@ -110,7 +110,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	}
 	first.OutputRef = continuo.InputsRef(first.RunID)
 	stored, err := e.runs.Append(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
-	if errors.Is(err, continuo.ErrKeyReused) { // another call with the same key was faster
+	if errors.Is(err, continuo.ErrKeyReused) { // a concurrent request with the same key was first
 		return nil, errRunKeyReused(first.RunID)
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	return e.resumeRecorded(ctx, run, request.Detached)
 }
 
-// begunRun gives the run that a request's key has begun before; nil where there is none.
+// begunRun returns the run that a request's key has already begun; nil where there is none.
 func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
 	if request.Key == "" {
 		return nil, nil
@@ -157,10 +157,10 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 // keyedRunID is the id of the run that an idempotency key begins in a conversation.
 func keyedRunID(conversationID, key string) string { return "run_" + hashOf(conversationID+"\n"+key) }
 
-// beginKey is the key under which the log begins a run, once.
+// beginKey is the key under which a run's first entry is appended once.
 func beginKey(runID string) string { return "run/" + runID }
 
-// asked is what a request asks for, to tell a retry from another request with the same key.
+// asked is the content of a request, to distinguish a retry from another request with the same key.
 func (r RunRequest) asked() string {
 	return string(rawjson.MustMarshal([]string{r.Workflow, string(r.Inputs), r.Message}))
 }
@@ -178,7 +178,7 @@ func (e *Engine) Run(ctx context.Context, scope continuo.Scope, id string) (*Run
 	return e.runStatus(ctx, run)
 }
 
-// runStatus tells how a run stands; of one that cannot be read what the index says.
+// runStatus returns the state of a run; for one that cannot be read, its row in the index.
 func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, error) {
 	r := newWorkflowRun(e, run)
 	err := r.CatchUp(ctx)
@@ -191,9 +191,9 @@ func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, e
 	return r.status(ctx)
 }
 
-// ResumeRun goes on with a run that failed or was stopped, from where it broke off, and with one whose process
-// is gone; one that waits to retry a step retries it at once, and another one that runs is left alone. ErrRunOver says that it has ended for good, ErrRunWaits that a
-// person is to decide first. The run goes on when ctx ends if it is detached.
+// ResumeRun resumes a run that failed or was stopped, from where it broke off, or whose process is gone. A step that
+// waits for a retry is retried at once; any other running run is left unchanged. ErrRunOver says that the run has
+// ended permanently, ErrRunWaits that a person must decide first. If detached, the run continues when ctx ends.
 func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
 	err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		switch {
@@ -215,7 +215,7 @@ func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool)
 	return e.resumeRun(ctx, run, detached)
 }
 
-// StopRun stops a run, wherever it runs, until somebody resumes it; ErrRunOver.
+// StopRun stops a run, whichever process drives it, until a person resumes it; ErrRunOver.
 func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
 	return e.end(ctx, run, func(s *workflow.State) []continuo.Entry {
 		if s.Run == continuo.RunStopped || s.Run == continuo.RunFailed {
@@ -225,7 +225,7 @@ func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (
 	})
 }
 
-// CancelRun ends a run for good, wherever it runs; ErrRunOver.
+// CancelRun ends a run permanently, whichever process drives it; ErrRunOver.
 func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
 	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
 	if !errors.Is(err, durable.ErrCorrupt) {
@@ -240,8 +240,8 @@ func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, e
 	return e.Run(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 }
 
-// end stops a run's turn and appends what makes says. The turn is stopped before, since nothing can be appended
-// while it has calls open, and after, since another one may have begun meanwhile.
+// end stops a run's turns and appends what makes returns. It stops the turns first, since nothing can be appended
+// while calls are open, and again afterwards, since another turn may have begun meanwhile.
 func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*RunStatus, error) {
 	changes := func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
@@ -264,7 +264,7 @@ func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow
 	return e.runStatus(ctx, run)
 }
 
-// stopTurnOf stops the turns of a run that are under way, wherever they run.
+// stopTurnOf stops the running turns of a run, in whichever process they run.
 func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
 	r := newWorkflowRun(e, run)
 	if err := r.CatchUp(ctx); err != nil {
@@ -274,7 +274,7 @@ func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
 	return err
 }
 
-// waiting finds the node that a decision is about; "" is the only one that waits.
+// waiting finds the node that a decision names; "" is the only waiting one.
 func waiting(s *workflow.State, id string) (*workflow.Node, error) {
 	waiting := s.Waiting()
 	for _, node := range waiting {
@@ -299,23 +299,22 @@ func names(nodes []*workflow.Node) string {
 	return strings.Join(ids, ", ")
 }
 
-// RunProgress is one step of a run as its readers see it: an entry of the run, or an event of the turn that
-// is under way.
+// RunProgress is an item of a run's stream: an entry of the run, or an event of the turn that is running.
 type RunProgress struct {
-	// Entry is an entry of the run, in the order of their seqs. Status is how the run stands after it, where
-	// it has a RunEvent.
+	// Entry is an entry of the run, in the order of their seqs. Status is the run's state after it, where it has a
+	// RunEvent.
 	Entry  *continuo.Entry
 	Status *RunStatus
-	// Turn is a live event of a turn of the run: text as it comes, calls, questions. These pass by: who reads
-	// later or from another place finds what they said in the entries.
+	// Turn is a live event of a turn of the run: text as it arrives, calls, questions. These events are not repeated: a
+	// client that reads later finds their content in the entries.
 	Turn *turn.Event
-	// ConversationID is where that turn is: the run's conversation, or a branch; of Turn.
+	// ConversationID is the conversation of that turn: the run's own, or a branch. Set with Turn.
 	ConversationID string
 }
 
-// FollowRun yields the entries of a run with seqs above after, each once and in order, those that are there
-// and then those that come, with the live events of its turns between them. It ends when the run is over,
-// has failed or was stopped and nothing more is there, or with an error.
+// FollowRun yields the entries of a run with seqs above after, each once and in order, first the recorded ones and
+// then new ones, with the live events of its turns between them. It ends with an error, or after the last entry of a
+// run that is over, has failed or was stopped.
 func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
 	return func(yield func(RunProgress, error) bool) {
 		r := newWorkflowRun(e, run)

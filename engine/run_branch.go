@@ -11,11 +11,13 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// A step that is carried out beside others has a branch: a fork of the run's conversation, in which its turns are. All
-// events of the run stand in the run's own conversation, so that they have one order: node_began names the branch before
-// the attempt's turn begins there, and what came of it, with the answer, follows in one commit when the turn has ended.
+// A step that runs in parallel with others has a branch: a fork of the run's conversation with the step's turns. All
+// events of the run are in the run's own conversation, so that they have one order: node_began names the branch
+// before the attempt's turn begins there; when the turn has ended, its result, with the answer, is appended in one
+// commit.
 
-// Announce makes the branches of the steps that begin beside others, and the entries that record that they have begun.
+// Announce creates the branches of the steps that begin in parallel, and returns the entries that record their
+// beginning.
 func (r *workflowRun) Announce(ctx context.Context, steps []workflow.Step) ([]continuo.Entry, error) {
 	var events []continuo.Entry
 	for _, step := range steps {
@@ -35,7 +37,7 @@ func (r *workflowRun) Announce(ctx context.Context, steps []workflow.Step) ([]co
 	return events, nil
 }
 
-// branchOf finds or makes the branch of a node's visit.
+// branchOf finds or creates the branch of a node's visit.
 func (r *workflowRun) branchOf(ctx context.Context, step workflow.Step) (string, error) {
 	if step.Continues {
 		return step.From, nil
@@ -56,8 +58,8 @@ func (r *workflowRun) branchOf(ctx context.Context, step workflow.Step) (string,
 	return made.ID, nil
 }
 
-// concludeBranch makes what follows of an answer in a branch. The answer itself goes before it into the run's
-// conversation, once it is taken; one that is refused stays in the branch, where it is asked for again.
+// concludeBranch makes the entries that follow an answer in a branch. An accepted answer is copied into the run's
+// conversation before them; a refused one remains in the branch, where the step is asked again.
 func (r *workflowRun) concludeBranch(step workflow.Step) []continuo.Entry {
 	said := append(append([]string{}, r.pieces[step.Node.ID]...), r.answers[step.Node.ID])
 	follows := r.State.Conclude(step, said, r.cuts[step.Node.ID])
@@ -67,7 +69,7 @@ func (r *workflowRun) concludeBranch(step workflow.Step) []continuo.Entry {
 	return append(r.State.Joined(step, said), follows...)
 }
 
-// readBranch reads what a step said in its branch.
+// readBranch reads a step's answers in its branch.
 func (r *workflowRun) readBranch(ctx context.Context, step workflow.Step) error {
 	branch, err := r.engine.Log.Conversation(ctx, step.Branch)
 	if err != nil {
@@ -83,7 +85,7 @@ func (r *workflowRun) readBranch(ctx context.Context, step workflow.Step) error 
 		case entry.RunID != r.Run.ID || entry.NodeID != node:
 		case entry.PartType == continuo.PartStep:
 			r.pieces[node], r.cuts[node] = nil, false
-		case entry.PartType == continuo.PartResume && r.cuts[node]: // it goes on with an answer that was cut
+		case entry.PartType == continuo.PartResume && r.cuts[node]: // it continues a truncated answer
 			r.pieces[node], r.cuts[node] = append(r.pieces[node], r.answers[node]), false
 		case entry.Role == continuo.Assistant:
 			r.observeAnswer(&entry)
@@ -92,7 +94,7 @@ func (r *workflowRun) readBranch(ctx context.Context, step workflow.Step) error 
 	return nil
 }
 
-// Clone is a machine that another goroutine may use.
+// Clone copies the machine for another goroutine.
 func (r *workflowRun) Clone() durable.Machine[workflow.Step] {
 	c := *r
 	c.pieces, c.answers, c.cuts, c.failures = maps.Clone(r.pieces), maps.Clone(r.answers), maps.Clone(r.cuts), maps.Clone(r.failures)

@@ -13,15 +13,15 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// RunDecision is what a person decides: the question of an approval node, or whether a call of a tool may run.
+// RunDecision is a person's decision: the answer to an approval node, or whether a tool call may run.
 type RunDecision struct {
-	Node     string // of the approval, or the step that makes the call; "" where only one decision is waited for
-	Call     string // id of the call; "" for an approval, or where only one decision is waited for
+	Node     string // the approval node, or the step with the call; "" where only one decision is pending
+	Call     string // id of the call; "" for an approval, or where only one decision is pending
 	Approved bool
 	Comment  string
 }
 
-// pendingDecision is something of a run that waits for a person.
+// pendingDecision is a node or a call that waits for a person.
 type pendingDecision struct {
 	node *workflow.NodeStatus
 	call *workflow.WaitingCall // nil for an approval
@@ -34,11 +34,11 @@ func (p pendingDecision) String() string {
 	return fmt.Sprintf("%s: %s(%s), tool_call_id %s", p.node.ID, p.call.Name, shorten(p.call.Arguments, 60), p.call.ID)
 }
 
-// DecideRun records what a person decides, and goes on with the run. ErrNotFound says that nothing of that name
-// waits, ErrInvalid that several decisions are waited for; the first decision counts.
+// DecideRun records a person's decision and resumes the run. ErrNotFound says that no decision of that name is
+// pending, ErrInvalid that several are; the first decision counts.
 func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
 	if e.isClosed() {
-		return nil, ErrClosing // before anything is decided
+		return nil, ErrClosing // before the decision is recorded
 	}
 	status, err := e.runStatus(ctx, run)
 	if err != nil {
@@ -59,7 +59,8 @@ func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDe
 	return e.resumeRecorded(ctx, run, detached)
 }
 
-// chooseDecision finds what a decision is about. Where no call is meant it is an approval, perhaps one that does not wait.
+// chooseDecision finds the pending decision that a RunDecision names. Without a call it is an approval, possibly of a
+// node that does not wait.
 func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, error) {
 	var found []pendingDecision
 	for i := range status.Nodes {
@@ -91,7 +92,7 @@ func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, e
 	return pendingDecision{}, fmt.Errorf("run %s: %w: several decisions are waited for, name the step or the call: %s", status.ID, continuo.ErrInvalid, strings.Join(words, "; "))
 }
 
-// decideApproval records the answer to the question of an approval node.
+// decideApproval records the answer to an approval node.
 func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
 	return e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
@@ -105,7 +106,8 @@ func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision 
 	})
 }
 
-// decideCall tells the turn that makes a call. Where its process is gone the run goes on first, until it asks again.
+// decideCall signals the decision to the turn of the call. Where the turn's process is gone, the run is resumed
+// first, and the decision waits until the call is asked about again.
 func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
 	if meant.node.TurnID == "" {
 		if err := e.runs.Resume(ctx, run, detached); err != nil {
@@ -132,9 +134,9 @@ func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pending
 	return e.awaitDecided(ctx, found, asked, meant.call.ID, decision.Approved)
 }
 
-// awaitDecided waits until a turn has taken up a decision on a call, so that nobody who looks then is asked about it
-// again, and fails with ErrDecided where somebody else's was the first and says otherwise. Where that takes longer than a
-// turn waits for its conversation, the decision is recorded and on its way.
+// awaitDecided waits until a turn has applied a decision on a call, so that a client that reads the run afterwards
+// does not see the call as pending. It fails with ErrDecided where an opposite decision was first. After Options.Wait
+// it returns nil: the decision is recorded and will be applied.
 func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, asked int64, callID string, approved bool) error {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Wait)
 	defer cancel()
@@ -160,7 +162,7 @@ func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, asked 
 	return fmt.Errorf("turn %s: %w: it ended before it knew of the decision", running.ID, continuo.ErrNotRunning)
 }
 
-// awaitQuestion waits until a run asks again about a call that its newest turn had asked about when its process ended.
+// awaitQuestion waits until a run asks again about a call that was pending when the process of its newest turn ended.
 func (e *Engine) awaitQuestion(ctx context.Context, run continuo.Run, left pendingDecision) (pendingDecision, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: its step %s has not asked again yet", run.ID, continuo.ErrBusy, left.node.ID))
 	defer cancel()
@@ -191,8 +193,8 @@ func (e *Engine) awaitQuestion(ctx context.Context, run continuo.Run, left pendi
 	}
 }
 
-// tellWaiting adds to a status the calls that wait for a person: those that turns under way ask about, and those that a
-// turn had asked about when its process ended, which the run asks about again when somebody goes on with it.
+// tellWaiting adds to a status the calls that wait for a person: those of running turns, and those that were pending
+// when a turn's process ended, which the run asks about again when it is resumed.
 func (e *Engine) tellWaiting(ctx context.Context, status *RunStatus, turns []continuo.Turn) error {
 	waits, busy := false, false
 	for i := range status.Nodes {
@@ -232,7 +234,7 @@ func (e *Engine) askedBy(ctx context.Context, running continuo.Turn) (asked []wo
 	return asked, err
 }
 
-// leftAsked reads the calls on which nobody had decided when the newest turn of a step ended.
+// leftAsked reads the calls that were undecided when the newest turn of a step ended.
 func (e *Engine) leftAsked(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
 	conversation, err := e.Log.Conversation(ctx, conversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
@@ -267,8 +269,8 @@ func undecidedOf(answer *continuo.Entry, names map[string]string) (asked []workf
 	return asked
 }
 
-// Runs lists runs, the newest first. A run whose steps all wait for a decision on a call of a tool is waiting, although
-// its index says running: nothing can be recorded while calls are open.
+// Runs lists runs, the newest first. A run whose steps all wait for a decision on a tool call has the state waiting,
+// although its index says running: no event can be recorded while calls are open.
 func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
 	if query.State != continuo.RunRunning && query.State != continuo.RunWaiting {
 		found, err := e.Log.Runs().Runs(ctx, query)
@@ -292,7 +294,7 @@ func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.
 	return found, err
 }
 
-// runsInState returns the first runs with a state in the index that are in the state of a query.
+// runsInState returns the first runs that have the state indexed in the index and the query's state by their turns.
 func (e *Engine) runsInState(ctx context.Context, query continuo.RunQuery, indexed continuo.RunState) (found []continuo.Run, err error) {
 	wanted := query.State
 	query.State = indexed
@@ -315,7 +317,7 @@ func (e *Engine) runsInState(ctx context.Context, query continuo.RunQuery, index
 	}
 }
 
-// tellWaitingRuns sets the states of those runs that wait for a decision on a call.
+// tellWaitingRuns corrects the states of those runs that wait for a decision on a call.
 func (e *Engine) tellWaitingRuns(ctx context.Context, runs []continuo.Run) error {
 	for i := range runs {
 		if _, cycle := continuo.CrewOf(runs[i].WorkflowID); cycle || runs[i].State != continuo.RunRunning {

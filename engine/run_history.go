@@ -12,14 +12,14 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// workflowRun is a run of a workflow as far as its log was read. It is the run's machine (run_machine.go), and for one
-// goroutine.
+// workflowRun is a run of a workflow, as far as its log was read. It is the run's machine (run_machine.go), and not
+// safe for concurrent use.
 type workflowRun struct {
 	*durable.History[*workflow.State]
 	engine *Engine
 	newest *continuo.Entry     // with an event of the run
-	pieces map[string][]string // by node: what the visit's answer said before it broke off
-	// answers and failures are, by node, its newest answer that did not break off, and why the newest one did.
+	pieces map[string][]string // by node: the parts of the visit's answer that broke off
+	// answers are, by node, its newest answer that did not break off, and failures the error of the newest one that did.
 	answers  map[string]string
 	cuts     map[string]bool // whether the answer reached the model's limit of tokens
 	failures map[string]continuo.TurnError
@@ -39,10 +39,10 @@ func (e *Engine) changeRun(ctx context.Context, run continuo.Run, makes func(*wo
 	return newWorkflowRun(e, run).Change(ctx, durable.Once{}, makes)
 }
 
-// Branches are the conversations in which steps may be under way beside others.
+// Branches are the conversations in which parallel steps may have a turn.
 func (r *workflowRun) Branches() []string { return r.State.Branches() }
 
-// conversations are those in which steps may be under way.
+// conversations are those in which steps may have a turn.
 func (r *workflowRun) conversations() []string {
 	return append([]string{r.Run.ConversationID}, r.Branches()...)
 }
@@ -56,7 +56,7 @@ func (r *workflowRun) Open(ctx context.Context, hash string) (*workflow.State, e
 	return workflow.NewState(found, r.Run.ID), nil
 }
 
-// Observe notes what the run's steps have said.
+// Observe keeps the answers of the run's steps.
 func (r *workflowRun) Observe(ctx context.Context, entry *continuo.Entry) error {
 	if entry.RunID != r.Run.ID {
 		return nil
@@ -70,7 +70,7 @@ func (r *workflowRun) Observe(ctx context.Context, entry *continuo.Entry) error 
 		}
 		r.State.Adopt(found)
 	case event != nil && event.Kind == continuo.RunNodeBegan && entry.PartType == continuo.PartStep:
-		r.pieces[entry.NodeID] = nil // it begins an answer; one that goes on with another has another cue
+		r.pieces[entry.NodeID] = nil // a new answer; one that continues another has another cue
 	case event != nil && event.Kind == continuo.RunNodeRefused && event.Cut:
 		r.pieces[entry.NodeID] = append(r.pieces[entry.NodeID], r.answers[entry.NodeID])
 	case entry.Role == continuo.Assistant:
@@ -82,7 +82,8 @@ func (r *workflowRun) Observe(ctx context.Context, entry *continuo.Entry) error 
 	return nil
 }
 
-// observeAnswer notes what a step said. What it said before or with calls, whole or not, is no part of its answer.
+// observeAnswer keeps a step's answer. Text before tool calls or in an entry with calls, complete or not, is no part
+// of it.
 func (r *workflowRun) observeAnswer(entry *continuo.Entry) {
 	node, asks := entry.NodeID, entry.HasCalls()
 	if entry.Error != nil {
@@ -99,7 +100,7 @@ func (r *workflowRun) observeAnswer(entry *continuo.Entry) {
 	}
 }
 
-// failureOf is why the newest attempt of a step broke off; of one that left no entry, a reason that passes.
+// failureOf is the error of the newest attempt of a step; for an attempt without an entry, one made from reason.
 func (r *workflowRun) failureOf(step workflow.Step, reason continuo.FailureReason) continuo.TurnError {
 	if failure := r.failures[step.Node.ID]; failure.Reason == reason {
 		return failure
@@ -107,12 +108,12 @@ func (r *workflowRun) failureOf(step workflow.Step, reason continuo.FailureReaso
 	return continuo.TurnError{Code: continuo.LLMError, Reason: reason, Message: "its turn broke off", Retryable: reason == continuo.ReasonInterrupted}
 }
 
-// wasCut reports whether an answer ended because it had reached the model's limit of tokens.
+// wasCut reports whether an answer ended at the model's token limit.
 func wasCut(answer *continuo.Entry) bool {
 	return answer.Round != nil && answer.Round.FinishReason == "length"
 }
 
-// status is the status of the run now, by its log and its turns.
+// status is the present status of the run, by its log and its turns.
 func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 	status := r.statusAt(r.newest)
 	turns, err := r.engine.runs.RunningTurns(ctx, r.Run.ID, r.conversations())
@@ -126,7 +127,8 @@ func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 	return status, r.engine.tellWaiting(ctx, status, turns)
 }
 
-// statusAt is the status of the run after its newest event, an entry, without what has come since.
+// statusAt is the status of the run right after its newest event, an entry; later entries and turns are not
+// considered.
 func (r *workflowRun) statusAt(event *continuo.Entry) *RunStatus {
 	status := &RunStatus{Run: r.Run, Status: r.State.Status()}
 	status.State, status.UpdatedAt, status.EndedAt = r.State.Run, event.CreatedAt, time.Time{}
@@ -139,7 +141,8 @@ func (r *workflowRun) statusAt(event *continuo.Entry) *RunStatus {
 	return status
 }
 
-// workflowOf finds the workflow that a run was begun with, as it was then. A text may leave the id to its file's name.
+// workflowOf finds a workflow of a run by the hash of its text. A text without an id gets the run's workflow id,
+// which came from the name of its file.
 func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Workflow, error) {
 	return e.workflowTexts.get(id+" "+hash, func() (*workflow.Workflow, error) {
 		text, err := e.Log.Text(ctx, hash)
@@ -154,17 +157,16 @@ func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Wor
 	})
 }
 
-// texts are parsed texts of the log, by ids and hashes, so that one is not parsed at each look. It is safe for concurrent
-// use.
+// texts caches parsed texts of the log by ids and hashes. It is safe for concurrent use.
 type texts[T any] struct {
 	mu   sync.Mutex
 	read map[string]T
 }
 
-// maxTexts bounds how many are remembered.
+// maxTexts bounds the number of cached texts.
 const maxTexts = 256
 
-// get finds one or reads it.
+// get returns a cached text, or reads and caches it.
 func (t *texts[T]) get(key string, read func() (T, error)) (T, error) {
 	t.mu.Lock()
 	found, ok := t.read[key]

@@ -18,7 +18,7 @@ var _ durable.Brancher[workflow.Step] = (*workflowRun)(nil)
 
 type workflowDecision = durable.Decision[workflow.Step]
 
-// openRun makes what carries a run on: the machine of a workflow's run, or of a crew's cycle.
+// openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
 func (e *Engine) openRun(run continuo.Run) durable.Execution {
 	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
 		return durable.Execute(e.runs, run, durable.Machine[crew.Step](newCrewCycle(e, run)))
@@ -34,8 +34,8 @@ func (e *Engine) resumeRun(ctx context.Context, run continuo.Run, detached bool)
 	return e.runStatus(ctx, run)
 }
 
-// resumeRecorded is resumeRun after something was recorded: that the program ends is no failure, another process resumes
-// the run.
+// resumeRecorded is resumeRun after a change was recorded: a shutdown of this process is no error then, since another
+// process resumes the run.
 func (e *Engine) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
 	if err := e.runs.Resume(ctx, run, detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err
@@ -43,12 +43,12 @@ func (e *Engine) resumeRecorded(ctx context.Context, run continuo.Run, detached 
 	return e.runStatus(ctx, run)
 }
 
-// isTransient reports whether an error says that something can be done a little later.
+// isTransient reports whether a retry a little later may succeed after an error.
 func isTransient(err error) bool {
 	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
 }
 
-// checkSupported looks up what all steps of a workflow need; durable.ErrUnsupported.
+// checkSupported looks up the agents, models and views of all steps of a workflow; durable.ErrUnsupported.
 func (e *Engine) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
@@ -59,7 +59,8 @@ func (e *Engine) checkSupported(w *workflow.Workflow) error {
 	return nil
 }
 
-// orUnsupported makes an unknown name of an agent, a model or a view a durable.ErrUnsupported. Other errors stay.
+// orUnsupported turns the error of an unknown agent, model or view into a durable.ErrUnsupported. It returns other
+// errors unchanged.
 func orUnsupported(err error) error {
 	if errors.Is(err, continuo.ErrInvalid) || errors.Is(err, continuo.ErrNotFound) {
 		return fmt.Errorf("%w: %w", durable.ErrUnsupported, err)
@@ -67,7 +68,7 @@ func orUnsupported(err error) error {
 	return err
 }
 
-// reasonForLog is a reason as log events may have it: it repeats what agents print and what people say.
+// reasonForLog redacts a reason for log events: it may repeat the output of agents and messages of people.
 func (e *Engine) reasonForLog(reason string) string {
 	if reason == "" || e.options.LogText {
 		return reason
@@ -75,7 +76,7 @@ func (e *Engine) reasonForLog(reason string) string {
 	return "it stands in the conversation"
 }
 
-// Steps says what is to be done, side by side.
+// Steps returns the steps that are due, which may run in parallel.
 func (r *workflowRun) Steps() []workflow.Step { return r.State.Steps() }
 
 // Describe says which attempt a step is.
@@ -93,7 +94,8 @@ func (r *workflowRun) Describe(step workflow.Step) durable.Step {
 // Record makes the entries that follow without a turn.
 func (r *workflowRun) Record() []continuo.Entry { return r.State.Record() }
 
-// Begin carries out an attempt. One in a branch is recorded first; its turn begins when it is attended.
+// Begin runs an attempt. For an attempt in a branch it only records the beginning; the turn begins when the attempt
+// is attended.
 func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 	if step.Branch != "" && step.Kind == workflow.StepBegin {
 		event, _ := r.State.Beside(step, step.Branch)
@@ -107,8 +109,8 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 	return r.engine.runStep(ctx, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
 }
 
-// runStep carries out the turn of an attempt, or waits for it where another process does. Observe is given the turn's events
-// and may replace their errors; nil for neither.
+// runStep runs the turn of an attempt, or waits for it where another process runs it. Observe receives the turn's
+// events and may replace their errors; nil for neither.
 func (e *Engine) runStep(
 	ctx context.Context, run continuo.Run, step durable.Step, chosen resolvedTurn, begin prepareFunc, observe func(turn.Event, error) error,
 ) error {
@@ -123,7 +125,7 @@ func (e *Engine) runStep(
 	}, observe)
 }
 
-// beginStep makes what the turn of an attempt runs with: the runner and the cue, and what concludes its answer.
+// beginStep prepares the turn of an attempt: the runner, the cue, and the function that concludes its answer.
 func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepareFunc {
 	return func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := r.CatchUp(ctx); err != nil {
@@ -148,7 +150,7 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
 		}
 		input := turn.Input{Mode: chosen.mode, AgentID: chosen.agent, AskAgain: asked.Resumes}
-		if step.Branch != "" { // its answer is concluded in the run's conversation, once the turn has ended
+		if step.Branch != "" { // its answer is concluded in the run's conversation, after the turn's end
 			_, cue := r.State.Beside(asked, step.Branch)
 			input.Cue = &cue
 			return runner, input, nil
@@ -160,7 +162,7 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 	}
 }
 
-// isDue reports whether the turn of an attempt is still to begin, by what was read.
+// isDue reports whether the turn of an attempt is still to begin, by the entries that were read.
 func (r *workflowRun) isDue(step workflow.Step) bool {
 	now := r.Describe(r.State.Of(step.Node.ID))
 	if step.Branch != "" {
@@ -169,7 +171,7 @@ func (r *workflowRun) isDue(step workflow.Step) bool {
 	return now.LeadsTo(r.Describe(step))
 }
 
-// chooseFor looks up what a node runs with.
+// chooseFor resolves the settings of a node.
 func (e *Engine) chooseFor(node *workflow.Node) (resolvedTurn, error) {
 	c := turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
 	found, err := e.resolve(c)
@@ -179,7 +181,7 @@ func (e *Engine) chooseFor(node *workflow.Node) (resolvedTurn, error) {
 	return found, nil
 }
 
-// Lost decides on an attempt without a turn. One in a branch was recorded before its turn: that begins now.
+// Lost decides on an attempt without a turn. An attempt in a branch was recorded before its turn, which begins now.
 func (r *workflowRun) Lost(step workflow.Step) workflowDecision {
 	if step.Branch != "" {
 		return workflowDecision{Next: &step}
@@ -209,15 +211,15 @@ func (r *workflowRun) Ended(ctx context.Context, step workflow.Step, ended conti
 	return decision, nil
 }
 
-// afterFailure decides on an attempt that broke off: what is recorded of it, or that the next one begins.
+// afterFailure decides on an attempt that broke off: which entries record it, or that the next one begins.
 func (r *workflowRun) afterFailure(step workflow.Step, failure continuo.TurnError) workflowDecision {
 	next := step.After()
 	return workflowDecision{Entries: r.State.BrokeOff(step, failure, r.engine.Log.Now()), Next: &next, Yield: true}
 }
 
-// concludeTurn makes the entries behind a step's answer, and the seq that they are right for. The turn asks for them while
-// the run's worker waits for the turn. Where the log cannot be read the answer has none, and is concluded when the run is
-// looked at again.
+// concludeTurn makes the entries that follow a step's answer, and the seq at which they must be appended. The turn
+// calls it while the run's worker waits for the turn. Where the log cannot be read there are no entries, and the
+// answer is concluded when the run is read again.
 func (r *workflowRun) concludeTurn(ctx context.Context, step workflow.Step, answer *continuo.Entry) ([]continuo.Entry, int64) {
 	if err := r.CatchUp(context.WithoutCancel(ctx)); err != nil || !r.State.Attends(step) {
 		return nil, 0
@@ -225,12 +227,12 @@ func (r *workflowRun) concludeTurn(ctx context.Context, step workflow.Step, answ
 	return r.conclude(step, answer.Content.String(), wasCut(answer)), r.Next()
 }
 
-// conclude makes what follows of an answer, with what the step said before it broke off.
+// conclude makes the entries that follow an answer, which includes the parts that broke off before.
 func (r *workflowRun) conclude(step workflow.Step, answer string, cut bool) []continuo.Entry {
 	return r.State.Conclude(step, append(append([]string{}, r.pieces[step.Node.ID]...), answer), cut)
 }
 
-// Rested counts and logs that nothing is left to do.
+// Rested counts and logs that no step is due.
 func (r *workflowRun) Rested(ctx context.Context) {
 	e := r.engine
 	e.metrics.RunRests(r.State.Run)
@@ -238,7 +240,7 @@ func (r *workflowRun) Rested(ctx context.Context) {
 		"state", r.State.Run, "reason", e.reasonForLog(r.State.Reason))
 }
 
-// IsSupported reports whether this program has what the steps need.
+// IsSupported reports whether this process has the agents, models and views of the steps.
 func (r *workflowRun) IsSupported(ctx context.Context) bool {
-	return r.CatchUp(ctx) != nil || r.engine.checkSupported(r.State.Workflow) == nil // it may have been replaced
+	return r.CatchUp(ctx) != nil || r.engine.checkSupported(r.State.Workflow) == nil // the workflow may have been replaced
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// RepairKind says what a RunRepair changes.
+// RepairKind is the kind of change that a RunRepair makes.
 type RepairKind string
 
 // The repairs of a run.
 const (
 	RepairSet     RepairKind = "set"     // a step finishes with outputs that are given
-	RepairRetry   RepairKind = "retry"   // a step is carried out again, and what depends on it
-	RepairSkip    RepairKind = "skip"    // the run goes on behind a step
-	RepairReplace RepairKind = "replace" // the run goes on by a corrected workflow
+	RepairRetry   RepairKind = "retry"   // a step runs again, with all that depends on it
+	RepairSkip    RepairKind = "skip"    // the run continues after a step, without its outputs
+	RepairReplace RepairKind = "replace" // the run continues with a corrected workflow
 )
 
 // RunRepair changes a run that failed or was stopped.
@@ -29,21 +29,21 @@ type RunRepair struct {
 	Kind    RepairKind
 	Node    string          // of all but RepairReplace
 	Outputs json.RawMessage // of RepairSet, a JSON object
-	// Workflow is the text of the corrected workflow, File what complaints about it call it, and Drop the steps that have
-	// finished and that it does not have any more; of RepairReplace.
+	// Workflow is the text of the corrected workflow, File its name in error messages, and Drop the finished steps that
+	// it no longer has. Only for RepairReplace.
 	Workflow []byte
 	File     string
 	Drop     []string
-	// By names who repairs it, for the log.
+	// By names the person who repairs the run, for the log.
 	By string
-	// Hold leaves the run as it is: it goes on when somebody resumes it.
+	// Hold leaves the run stopped or failed until a person resumes it.
 	Hold bool
 	// Key is the idempotency key; "" for none.
 	Key string
 }
 
-// RepairRun changes a run that failed or was stopped, and goes on with it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
-// that it is in another state, workflow.ErrNotRepairable that the step is.
+// RepairRun changes a run that failed or was stopped, and resumes it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
+// that the run is in another state, workflow.ErrNotRepairable that the step is.
 func (e *Engine) RepairRun(ctx context.Context, run continuo.Run, repair RunRepair, detached bool) (*RunStatus, error) {
 	if e.isClosed() {
 		return nil, ErrClosing
@@ -66,8 +66,8 @@ func (e *Engine) RepairRun(ctx context.Context, run continuo.Run, repair RunRepa
 	return e.resumeRecorded(ctx, run, detached)
 }
 
-// prepareRepair refuses a repair that cannot be made before anything is changed, keeps the corrected workflow's text, and
-// ends the turns of a run that was stopped a moment ago.
+// prepareRepair refuses an impossible repair before anything is changed, stores the corrected workflow's text, and
+// stops turns that are still running although the run was stopped.
 func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, once durable.Once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
 	if done, err := newWorkflowRun(e, run).IsDone(ctx, once); err != nil || done {
 		return repairedOtherwise(err)
@@ -83,7 +83,7 @@ func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, once durab
 	return e.stopTurnOf(ctx, run)
 }
 
-// repairedOtherwise says of a key that was used before that it made another repair.
+// repairedOtherwise adds to the error of a reused key that the key made another repair.
 func repairedOtherwise(err error) error {
 	if errors.Is(err, continuo.ErrKeyReused) {
 		return fmt.Errorf("%w: it repaired the run in another way", err)
@@ -115,7 +115,7 @@ func (e *Engine) repairs(s *workflow.State, repair RunRepair, corrected *workflo
 	return append(entries, s.Resume()), nil
 }
 
-// entries makes the entry of the change itself; none where the workflow is the one that the run has.
+// entries makes the entry of the change itself; none where the corrected workflow equals the present one.
 func (r RunRepair) entries(s *workflow.State, corrected *workflow.Workflow) ([]continuo.Entry, error) {
 	var entry continuo.Entry
 	var err error
@@ -139,7 +139,7 @@ func (r RunRepair) entries(s *workflow.State, corrected *workflow.Workflow) ([]c
 	return []continuo.Entry{entry}, nil
 }
 
-// read reads the corrected workflow; nil for other repairs. A text that names no id has the run's.
+// read parses the corrected workflow; nil for other repairs. A text without an id gets the run's.
 func (r RunRepair) read(run continuo.Run) (*workflow.Workflow, error) {
 	if r.Kind != RepairReplace {
 		return nil, nil
@@ -153,7 +153,7 @@ func (r RunRepair) read(run continuo.Run) (*workflow.Workflow, error) {
 	return read, err
 }
 
-// once is what a repair is known again by.
+// once is the idempotency record of a repair.
 func (r RunRepair) once(run continuo.Run) durable.Once {
 	if r.Key == "" {
 		return durable.Once{}
@@ -162,7 +162,7 @@ func (r RunRepair) once(run continuo.Run) durable.Once {
 	return durable.Once{Key: "run/" + run.ID + "/repair/" + r.Key, Identity: hashOf(string(rawjson.MustMarshal(asked)))}
 }
 
-// RunWorkflow is the workflow that a run goes by now.
+// RunWorkflow is the workflow that a run uses now.
 func (e *Engine) RunWorkflow(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
 	r := newWorkflowRun(e, run)
 	if err := r.CatchUp(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 )
 
-// Search finds entries within a scope by their words; see [index.Search]. In a scope without a user, the request may
+// Search finds entries within a scope by full text; see [index.Search]. In a scope without a user, the request may
 // name one.
 func (e *Engine) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
 	user, err := scope.Owner(request.UserID)
@@ -39,15 +39,15 @@ func (e *Engine) Search(ctx context.Context, scope continuo.Scope, request index
 	return result, nil
 }
 
-// The bounds of what the watch gives to the index at once: a write of some milliseconds, since others wait for it.
+// The bounds of one write by the watch to the index: a write of some milliseconds, since other writers wait for it.
 const (
 	watchDocuments = 64
 	watchBytes     = 128 << 10
 )
 
-// WatchIndex brings the full-text index up to the log at every interval, until ctx is done, so that searches find
-// it there. It rests as long as it works. Other processes may do the same. What fails is logged, once until it
-// changes, and tried again.
+// WatchIndex updates the full-text index from the log at every interval, until ctx is done, so that searches need
+// not. After each write it pauses for as long as the write took. Several processes may run it on one store. A failure
+// is logged once until its text changes, and retried at the next interval.
 func (e *Engine) WatchIndex(ctx context.Context, interval time.Duration) {
 	indexer := index.Indexer{Log: e.Log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Rest: true}
 	ticker := time.NewTicker(interval)

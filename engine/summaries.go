@@ -16,15 +16,15 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// The bounds of a summary's size, in characters: a tenth of the view's limits within them.
+// The bounds of a summary's size, in characters: it is a tenth of the view's limits, within these bounds.
 const (
 	leastSummary = 400
 	mostSummary  = 4000
 )
 
-// summarizeFirst appends the summary that a turn's first request is to show, where its view shows summaries: when the
-// window moves with the turn's input, or has moved past entries that no summary stands for. The turn has the
-// conversation's lease, so that nobody else does so at the same time. A turn does not fail for want of a summary.
+// summarizeFirst appends the summary for a turn's first request, if its view shows summaries: when the window moves
+// with the turn's input, or has moved past entries that no summary covers. The turn has the conversation's lease, so
+// that no other process does so at the same time. A turn never fails because of a missing summary.
 func (e *Engine) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
 	if view, ok := runner.View.(window.View); !ok || view.Strategy != window.Summarize {
 		return
@@ -40,7 +40,7 @@ func (e *Engine) summarizeFirst(journal *turn.Journal, runner *turn.Runner, inpu
 	}
 }
 
-// summarizeAhead plans the request that is to come and appends what it lacks.
+// summarizeAhead plans the next request and appends the summary that it needs.
 func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runner *turn.Runner, input turn.Input) error {
 	conversation, err := e.Log.Conversation(ctx, conversationID)
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runn
 		return err
 	}
 	if group, err := e.Log.OpenGroup(ctx, conversation); err != nil || len(group.Open) > 0 {
-		return err // the next turn finds the group closed
+		return err // the group will be closed when the next turn plans
 	}
 	before, err := e.changes(ctx, conversation)
 	if err != nil {
@@ -66,13 +66,13 @@ func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runn
 		return err
 	}
 	if after, err := e.changes(ctx, conversation); err != nil || !slices.EqualFunc(before, after, time.Time.Equal) {
-		return err // somebody may have redacted what the summary repeats
+		return err // the summary may repeat an entry that was redacted meanwhile
 	}
 	entry.Content = continuo.Text(lacks.most.cut(entry.Content.String()))
 	return e.keepSummary(ctx, conversationID, entry)
 }
 
-// changes tells when a conversation and those that it begins with were changed last.
+// changes returns the times of the last changes of a conversation and of its ancestors.
 func (e *Engine) changes(ctx context.Context, conversation continuo.Conversation) ([]time.Time, error) {
 	var times []time.Time
 	ids := []string{conversation.ID}
@@ -89,10 +89,10 @@ func (e *Engine) changes(ctx context.Context, conversation continuo.Conversation
 	return times, nil
 }
 
-// maxSummaryKeys bounds how often a range is summarized anew because its summary was redacted.
+// maxSummaryKeys bounds how often a range is summarized again because its summary was redacted.
 const maxSummaryKeys = 16
 
-// keepSummary appends a summary, once for its range: a redacted one can be followed by another.
+// keepSummary appends a summary, once for its range; after a redacted one another is appended.
 func (e *Engine) keepSummary(ctx context.Context, conversationID string, entry continuo.Entry) error {
 	key := fmt.Sprintf("summary/%d-%d", entry.Summary.From, entry.Summary.Through)
 	for range maxSummaryKeys {
@@ -105,18 +105,18 @@ func (e *Engine) keepSummary(ctx context.Context, conversationID string, entry c
 	return nil
 }
 
-// lack is a summary that a turn's first request lacks.
+// lack is a summary that a turn's first request needs and the log does not have.
 type lack struct {
-	through int64 // the last seq that it is to stand for
+	through int64 // the last seq that it is to cover
 	known   int64 // the seq of the summary that is shown without it; 0 for none
 	most    summarySize
 }
 
-// lacking returns what a turn's first request lacks; nil for nothing.
+// lacking returns the summary that a turn's first request needs; nil for none.
 func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*lack, error) {
 	plan, err := planAhead(ctx, e.Log, conversation, runner, input)
 	var overflow *continuo.OverflowError
-	if errors.As(err, &overflow) { // the turn says so itself
+	if errors.As(err, &overflow) { // the turn reports it
 		return nil, nil
 	}
 	if err != nil || plan.Totals.Dropped == 0 {
@@ -129,7 +129,7 @@ func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation
 			Summary: &continuo.Summary{From: 1, Through: max(conversation.LastSeq, 1), By: extractive},
 		}
 		if plan, err = planAhead(ctx, e.Log, conversation, runner, input, tried); err != nil || plan.Window.Summary == 0 {
-			return nil, err // there is no room for one
+			return nil, err // the limits leave no room for a summary
 		}
 	}
 	through := min(plan.Window.Start-1, conversation.LastSeq)
@@ -139,7 +139,7 @@ func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation
 	return &lack{through: through, known: known, most: most}, nil
 }
 
-// summarySize is how long a summary may be.
+// summarySize is the maximum size of a summary.
 type summarySize struct {
 	chars   int
 	tokens  int // 0 for any number
@@ -161,13 +161,13 @@ func sizeOfSummary(limits continuo.Size, modelName string) summarySize {
 	return size
 }
 
-// filler is a text of the size, for a plan of a summary that is not made yet: a real one takes no more room.
+// filler is a text of the maximum size, to plan with a summary before it is made: a real one is no larger.
 func (s summarySize) filler() string {
 	const word = "and "
 	return strings.TrimSpace(strings.Repeat(word, s.chars/len(word)))
 }
 
-// cut makes a text fit.
+// cut shortens a text to the size.
 func (s summarySize) cut(text string) string {
 	chars := s.chars
 	for text = shorten(text, chars); s.tokens > 0 && chars > 1; text = shorten(text, chars) {
@@ -181,7 +181,7 @@ func (s summarySize) cut(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// planAhead is the plan of a turn's first request before its input is appended, and more before it.
+// planAhead plans a turn's first request before its input and other entries are appended.
 func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, runner *turn.Runner, input turn.Input, more ...continuo.Entry) (*continuo.Plan, error) {
 	switch {
 	case input.Cue != nil:
@@ -197,7 +197,7 @@ func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Con
 	return plan, err
 }
 
-// ahead is a conversation with entries behind it that are not appended yet.
+// ahead is a conversation with additional entries after its end that are not appended yet.
 type ahead struct {
 	turn.Source
 	more []continuo.Entry
@@ -229,7 +229,7 @@ func (a ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 					return
 				}
 				if err != nil || entry.Seq == last {
-					break // what others have appended since is not before the entries to come
+					break // entries that others have appended since do not precede the additional ones
 				}
 			}
 		}
@@ -251,7 +251,7 @@ func (a ahead) LatestUser(seq int64) (continuo.Entry, error) {
 	return a.Source.LatestUser(min(seq, a.Conversation.LastSeq))
 }
 
-// redactedSummary lists the seq of the summary that the request of an answer showed, if it was redacted since.
+// redactedSummary returns the seq of the summary that the request of an answer showed, if it was redacted since.
 func (e *Engine) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
 	seq := answer.Round.Window.Summary
 	if seq < 1 || seq > conversation.LastSeq {

@@ -15,13 +15,13 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// summarizer has a model shorten messages.
+// summarizer shortens messages with a model.
 type summarizer struct {
 	upstream Upstream
 	logger   *slog.Logger
 }
 
-// summaryRules tell the model what a summary is.
+// summaryRules is the system message for summaries.
 //
 //go:embed summarize.md
 var summaryRules string
@@ -29,7 +29,7 @@ var summaryRules string
 // Summarize is part of task.Summarizer.
 func (s summarizer) Summarize(ctx context.Context, text string, most int) (summary string, err error) {
 	defer func() {
-		if cause := recover(); cause != nil { // several are made at once, each in a goroutine that nobody else guards
+		if cause := recover(); cause != nil { // in a goroutine without another recover
 			s.logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 			err = fmt.Errorf("summarize: %v", cause)
 		}
@@ -38,13 +38,13 @@ func (s summarizer) Summarize(ctx context.Context, text string, most int) (summa
 }
 
 const (
-	// summaryPatience is how long a model may take for a summary.
+	// summaryPatience bounds the time of a model for a summary.
 	summaryPatience = 30 * time.Second
-	// maxSummaryAnswer bounds the bytes of an answer; what comes after it is not read.
+	// maxSummaryAnswer bounds the bytes of an answer; the rest is not read.
 	maxSummaryAnswer = 64 << 10
 )
 
-// ask has the model make something of a text by rules, which are told how many characters it may have.
+// ask has the model process a text by rules, in which {{most}} is replaced by the maximum number of characters.
 func (s summarizer) ask(ctx context.Context, rules, text string, most int) (string, error) {
 	body, err := s.request(strings.TrimSpace(strings.ReplaceAll(rules, "{{most}}", strconv.Itoa(most))), text)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s summarizer) ask(ctx context.Context, rules, text string, most int) (stri
 	return strings.TrimSpace(said.String()), nil
 }
 
-// request is the body that shows the model the rules and the text.
+// request is the request body with the rules and the text.
 func (s summarizer) request(rules, text string) ([]byte, error) {
 	info := s.upstream.Model.Info()
 	envelope := continuo.Envelope{Model: info.Name, System: []string{rules}, MaxOutputTokens: s.upstream.MaxOutputTokens, Temperature: s.upstream.Temperature, Stream: true}
@@ -75,6 +75,6 @@ func (s summarizer) request(rules, text string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	message := continuo.Message{Seq: 1, Role: continuo.User, Content: continuo.Text(text)} // one without a seq stands for a gap
+	message := continuo.Message{Seq: 1, Role: continuo.User, Content: continuo.Text(text)} // without a seq it would mark a gap
 	return turn.Render(envelope, &continuo.Plan{Messages: []continuo.Message{message}}, info)
 }

@@ -18,7 +18,7 @@ import (
 // extractive is the name of the built-in summarizer.
 const extractive = "extractive"
 
-// The rules tell a model what a summary of a conversation is, and what the notes of a role are.
+// The system messages for summaries of a conversation, and for the notes of a role.
 var (
 	//go:embed summary.md
 	conversationRules string
@@ -32,11 +32,11 @@ const (
 	maxDecisionChars = 300
 )
 
-// summarized makes the entry, which is not appended, with the summary of what a conversation's entries from and
-// through say, or with a role's notes of it: at most so many characters. The newest summary or notes of before are
-// taken along; known is the seq of those that are taken along however far back they stand, 0 for none. By names the
-// model that makes it; "" is the built-in summarizer, which is asked as well where the model fails or is late. It fails
-// with ErrNotFound where the entries say nothing.
+// summarized makes, without appending it, the entry with a summary of a conversation's entries from and through, or
+// with a role's notes on them, of at most so many characters. It includes the newest earlier summary or notes; known
+// is the seq of an earlier one to include however old it is, 0 for none. By names the model; "" is the built-in
+// summarizer, which is also used where the model fails or is late. It fails with ErrNotFound where the entries have
+// no text.
 func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
 	g, err := e.readSummaryInput(ctx, conversation, from, through, role, known)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversat
 	return e.summaryOf(ctx, conversation, g, by, most)
 }
 
-// summaryOf makes the entry of what was read.
+// summaryOf makes the entry from the input that was read.
 func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversation, g *summaryInput, by string, most int) (continuo.Entry, error) {
 	if len(g.entries) == 0 && g.before == nil {
 		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
@@ -80,14 +80,14 @@ func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversati
 	}, nil
 }
 
-// madeSummary is what a maker made.
+// madeSummary is the output of a summarizer.
 type madeSummary struct {
 	text      string
 	decisions []string // of a role's notes
 	by        string
 }
 
-// summaryByModel asks a model; nil where there is none to ask, or with the error for which it has none.
+// summaryByModel asks a model; nil where by names none or the demo model, or with the model's error.
 func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string, most int) (*madeSummary, error) {
 	if by == "" {
 		return nil, nil
@@ -97,7 +97,7 @@ func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string,
 		return nil, err
 	}
 	info := upstream.Model.Info()
-	if info.Demo { // it cannot
+	if info.Demo { // it cannot summarize
 		return nil, nil
 	}
 	rules := conversationRules
@@ -118,7 +118,7 @@ func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string,
 	return made, nil
 }
 
-// errorForLog is what a log event says of a model's failure: all but the words of a program, which may be anything.
+// errorForLog is a model's error for a log event, without the output of a program, which may contain anything.
 func (e *Engine) errorForLog(info model.Info, err error) error {
 	failure := model.AsError(err)
 	if e.options.LogText || info.Protocol != model.ProtocolPrompt || isOurs(failure.Reason) {
@@ -127,8 +127,8 @@ func (e *Engine) errorForLog(info model.Info, err error) error {
 	return fmt.Errorf("%s failed: %s", info.Name, failure.Reason)
 }
 
-// readNotes takes notes out of a model's answer. One that is not in the form that was asked for is the summary, and
-// the decisions are picked from what was said.
+// readNotes parses notes from a model's answer. An answer in another form is used as the summary, and the decisions
+// are extracted from the messages.
 func (m *madeSummary) readNotes(answer string, g *summaryInput) {
 	var notes struct {
 		Summary   string   `json:"summary"`
@@ -142,7 +142,7 @@ func (m *madeSummary) readNotes(answer string, g *summaryInput) {
 	m.text, m.decisions = notes.Summary, decisionsOf(notes.Decisions)
 }
 
-// decisionsOf bounds a list of decisions: each once, on one line, and the last of them.
+// decisionsOf bounds a list of decisions: each once, on one line, and only the last of them.
 func decisionsOf(all []string) []string {
 	var decisions []string
 	for _, one := range all {
@@ -154,7 +154,7 @@ func decisionsOf(all []string) []string {
 	return decisions[max(0, len(decisions)-maxDecisions):]
 }
 
-// decisions are those of the notes before, and those that were told of since.
+// decisions are those of the earlier notes, and those in the messages since.
 func (h *summaryInput) decisions() []string {
 	var decided []string
 	if h.before != nil {
@@ -163,12 +163,11 @@ func (h *summaryInput) decisions() []string {
 	return decisionsOf(append(slices.Clone(decided), task.Decisions(said(h.entries, false), maxDecisions)...))
 }
 
-// firstRequest stands before what the conversation began with, so that it never gets out of an extracted summary's
-// sight.
+// firstRequest is the prefix of the conversation's first request, which every extracted summary repeats.
 const firstRequest = "First request: "
 
-// extracted makes a summary without a model. A quarter is for the first request, half of the rest at most for the
-// summary before, and half of what is left for what the user said since.
+// extracted makes a summary without a model. A quarter is for the first request, at most half of the rest for the
+// earlier summary, and half of the remainder for messages of the user since.
 func (h *summaryInput) extracted(most int) *madeSummary {
 	pick := func(text string, most int) string {
 		text, _ = task.Extractive{}.Summarize(context.Background(), strings.TrimSpace(text), most) // it never fails
@@ -203,7 +202,7 @@ func (h *summaryInput) extracted(most int) *madeSummary {
 	return made
 }
 
-// apart parts messages into those of the user and the others.
+// apart separates the messages of the user from the others.
 func apart(entries []continuo.Entry) (asked, answered []continuo.Entry) {
 	for _, entry := range entries {
 		if entry.Role == continuo.User {
@@ -224,7 +223,7 @@ func withoutFirst(summary string) string {
 	return rest
 }
 
-// cleaned is a text that can be kept, of so many characters at most.
+// cleaned is a text that can be stored, of at most so many characters.
 func cleaned(text string, most int) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "�"))
 	return shorten(text, max(most, 1))

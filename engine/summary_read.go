@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// maxSummarized is how many characters of entries are read for one summary. An entry counts for minSummarized
-	// at least, so that their number is bounded too, and for no more than is used of it: one flood of words does not
-	// take the place of all that was said before.
+	// maxSummarized bounds the characters of entries that are read for one summary. Each entry counts for at least
+	// minSummarized, which bounds their number too, and for at most what a summary uses of it, so that one very long
+	// entry does not displace all earlier ones.
 	maxSummarized = 200_000
 	minSummarized = 40
-	// maxFirstRows bounds how many entries are looked at for the first request.
+	// maxFirstRows bounds how many entries are searched for the first request.
 	maxFirstRows = 64
 )
 
-// summaryInput is what a summary is made of.
+// summaryInput is the input of a summary.
 type summaryInput struct {
 	role          string
-	begin         int64            // what is read at most begins here
-	from, through int64            // what it stands for
-	before        *continuo.Entry  // the summary or the notes that are taken along; nil for none
-	first         *continuo.Entry  // the first thing that the user said; nil for none
-	entries       []continuo.Entry // what was said since, oldest first
-	skipped       int64            // how many entries before them were never read
-	covered       bool             // there is a summary as new as this one would be
+	begin         int64            // nothing before this seq is read
+	from, through int64            // the range that it covers
+	before        *continuo.Entry  // the earlier summary or notes to include; nil for none
+	first         *continuo.Entry  // the user's first message; nil for none
+	entries       []continuo.Entry // the messages since, oldest first
+	skipped       int64            // the number of older entries that were not read
+	covered       bool             // an existing summary reaches as far as this one would
 }
 
-// readSummaryInput reads what the entries from and through say that the newest summary before does not. Where they are too many
-// the oldest are left out, and the summary says how many.
-// Known is the seq of a summary that is taken along however far back it stands; 0 for none.
+// readSummaryInput reads the entries from and through that the newest earlier summary does not cover. Where they are
+// too many the oldest are left out, and the summary says how many. Known is the seq of a summary to include however
+// old it is; 0 for none.
 func (e *Engine) readSummaryInput(ctx context.Context, conversation continuo.Conversation, from, through int64, role string, known int64) (*summaryInput, error) {
 	h := &summaryInput{role: role, begin: from, from: from, through: through}
 	if err := h.addPrevious(ctx, e.Log, conversation, known); err != nil {
@@ -73,7 +73,7 @@ func (e *Engine) readSummaryInput(ctx context.Context, conversation continuo.Con
 	return h, h.findFirst(ctx, e.Log, conversation, from)
 }
 
-// skippedNote is the last line of a summary for which not all was read, or not for one before it.
+// skippedNote is the last line of a summary for which some entries were not read, or that includes such a summary.
 const skippedNote = "\n[%d entries were too many to be read for this summary.]"
 
 var skipped = regexp.MustCompile(`\n\[(\d{1,15}) entries were too many to be read for this summary\.\]$`)
@@ -88,12 +88,12 @@ func skippedBefore(summary *continuo.Entry) int64 {
 	return count
 }
 
-// previousText is what the summary before says, without the note on what it left out.
+// previousText is the text of the earlier summary, without skippedNote.
 func (h *summaryInput) previousText() string {
 	return skipped.ReplaceAllString(h.before.Content.String(), "")
 }
 
-// addPrevious takes along the summary at a seq.
+// addPrevious includes the summary at a seq.
 func (h *summaryInput) addPrevious(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, seq int64) error {
 	if seq < 1 || seq > conversation.LastSeq {
 		return nil
@@ -107,7 +107,7 @@ func (h *summaryInput) addPrevious(ctx context.Context, log *continuo.Log, conve
 	return nil
 }
 
-// add takes an entry along if it is the summary that reaches furthest.
+// add includes an entry if it is the summary that reaches furthest.
 func (h *summaryInput) add(e *continuo.Entry) {
 	known := window.IsSummary(e)
 	if h.role != "" {
@@ -124,7 +124,7 @@ func (h *summaryInput) add(e *continuo.Entry) {
 	}
 }
 
-// findFirst finds what the user said first.
+// findFirst finds the user's first message.
 func (h *summaryInput) findFirst(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from int64) error {
 	rows := 0
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: from, To: min(h.through, from+maxFirstRows-1)}) {
@@ -142,12 +142,12 @@ func (h *summaryInput) findFirst(ctx context.Context, log *continuo.Log, convers
 	return nil
 }
 
-// tells reports whether an entry says something that a summary may repeat.
+// tells reports whether an entry has text that a summary may repeat.
 func tells(e *continuo.Entry) bool {
 	return !e.Hidden && e.Redacted == nil && !e.IsCue() && !e.IsPlaceholder()
 }
 
-// text is what a model makes a summary of.
+// text is the text that a model summarizes.
 func (h *summaryInput) text(tools bool) string {
 	var b strings.Builder
 	part := func(title, text string) {
@@ -169,7 +169,7 @@ func (h *summaryInput) text(tools bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// How many characters of a message a summary is made of.
+// The bounds of a message's text in the input of a summary, in characters.
 const (
 	maxUserChars   = 8000
 	maxAnswerChars = 4000
@@ -177,11 +177,11 @@ const (
 	maxResultChars = 300
 )
 
-// speaks finds what would look like the beginning of somebody's message.
+// speaks matches text that looks like the beginning of a message, with its speaker's name.
 var speaks = regexp.MustCompile(`(?i)\b(user|system|assistant(?: ?\([^()\n]{1,80}\))?)(\s*[:：])`)
 
-// said writes messages as text, each named after who says it. Further lines are indented, and names of speakers within
-// a message stand in quotes, so that no part of it can pass for another's, wherever the text is cut.
+// said writes messages as text, each with its speaker's name. Further lines are indented, and speaker names within a
+// message are quoted, so that no part of a message can look like another's, wherever the text is cut.
 func said(entries []continuo.Entry, tools bool) string {
 	var b strings.Builder
 	line := func(who, text string) {
@@ -212,7 +212,7 @@ func said(entries []continuo.Entry, tools bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// saidBy names who gives an answer.
+// saidBy is the name of an answer's speaker.
 func saidBy(e *continuo.Entry) string {
 	if e.Author == nil || e.Author.DisplayName == "" {
 		return "Assistant"
@@ -238,7 +238,8 @@ func headOf(content continuo.Content, most int) string {
 	return shorten(text, most)
 }
 
-// indented is a text whose lines begin with two spaces. All that ends a line anywhere ends one here.
+// indented is a text whose lines begin with two spaces. Every character that any program treats as a line break
+// counts.
 func indented(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r) })
 	for i := range lines {

@@ -15,17 +15,17 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// TaskRequest asks for a task: work that is given away with the history that explains it.
+// TaskRequest is a request to create a task: work for an agent, with the conversation history that explains it.
 type TaskRequest struct {
 	Scope  continuo.Scope
-	UserID string // whose task it is, where the scope does not say; "" for nobody's in particular
+	UserID string // the task's user, where the scope has none; "" for none
 	task.Request
 	Key string // the idempotency key; "" for none
-	// Progress is told how many summaries of the history are made of how many, after each. Default: nobody.
+	// Progress is called after each summary of the history with the number made and the total. Default: none.
 	Progress func(made, total int)
 }
 
-// TaskStatus is a task and how it stands. Its record is the first entry of a conversation of its own; each agent
+// TaskStatus is a task and its state. The task's record is the first entry of a conversation of its own; each agent
 // that was deployed for it has a conversation too.
 type TaskStatus struct {
 	ID             string          `json:"task_id"`
@@ -36,13 +36,14 @@ type TaskStatus struct {
 	Task           task.Task       `json:"task"`
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"` // of its newest entry, or when an agent of it ended
-	ListedAt       time.Time       `json:"-"`          // its place in the list of tasks
+	ListedAt       time.Time       `json:"-"`          // its position in the list of tasks
 	Agents         []DeployedAgent `json:"agents"`
 	Findings       []Finding       `json:"findings"`
 }
 
-// TaskState says how far a task or an agent is. A task that nobody was deployed for is queued; otherwise it is as
-// its agents are, the newest counting where none is at work; but one whose words were redacted is redacted then.
+// TaskState is the state of a task or an agent. A task without a deployed agent is queued. Otherwise it has the state
+// of a working agent, or, if none works, of the newest one. A task with a redacted record and no working agent is
+// redacted.
 type TaskState string
 
 // The states of tasks and of agents.
@@ -70,7 +71,7 @@ type DeployedAgent struct {
 	EndedAt        time.Time `json:"ended_at,omitzero"`
 }
 
-// Finding is what an agent reports while it works.
+// Finding is an agent's report during its work.
 type Finding struct {
 	AgentID  string          `json:"agent_id,omitempty"`
 	Type     string          `json:"finding_type"` // issue, solution, insight, recommendation, progress
@@ -81,7 +82,7 @@ type Finding struct {
 	At       time.Time       `json:"created_at,omitzero"`
 }
 
-// DeployRequest sets an agent to work on a task.
+// DeployRequest is a request to start an agent's work on a task.
 type DeployRequest struct {
 	Scope  continuo.Scope
 	TaskID string
@@ -92,24 +93,24 @@ type DeployRequest struct {
 	Key    string // the idempotency key; "" for none
 }
 
-// AgentOutput is what an agent has said so far.
+// AgentOutput is the output of an agent so far.
 type AgentOutput struct {
 	DeployedAgent
-	// Output is its text from the rune From on, as much as was asked for.
+	// Output is a part of its text, from the rune From on.
 	Output string `json:"output"`
 	From   int    `json:"from"`
-	Total  int    `json:"total"` // characters there are
+	Total  int    `json:"total"` // length of the whole text in characters
 }
 
-// Ids of tasks and agents are those of their conversations under a prefix of their own.
+// The id of a task or an agent is that of its conversation with another prefix.
 const (
 	conversationPrefix = "conv_"
 	taskPrefix         = "task_"
 	agentPrefix        = "agent_"
 )
 
-// CreateTask checks a request, reads the conversation that it names, if any, shapes the history, and keeps the task.
-// A *task.ValidationError says what is wrong.
+// CreateTask checks a request, reads the conversation that it names, if any, prepares the history, and stores the
+// task. A *task.ValidationError lists the problems of the request.
 func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
@@ -152,7 +153,7 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 // taskEventPart is the part type of entries with a TaskEvent.
 const taskEventPart = "task_event"
 
-// begunOnce begins a conversation; with an idempotency key it is the one that the key began.
+// begunOnce creates a conversation; with an idempotency key it returns the one that the key created.
 func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
 	if key != "" {
 		begin.Key = keyOfKind(begin.Scope(), begin.Kind, key)
@@ -164,12 +165,12 @@ func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key
 	return conversation, err
 }
 
-// keyOfKind is the key of the conversation that an idempotency key begins for a task or an agent.
+// keyOfKind is the key of the conversation that an idempotency key creates for a task or an agent.
 func keyOfKind(scope continuo.Scope, kind continuo.Kind, key string) string {
-	return onceKey(scope, string(kind)+"\n"+key) // no key has a line end
+	return onceKey(scope, string(kind)+"\n"+key) // no key contains a line break
 }
 
-// readSource reads the conversation that a draft's history is made of, where it names one.
+// readSource reads the conversation from which a draft's history is made, if it names one.
 func (e *Engine) readSource(ctx context.Context, scope continuo.Scope, draft *task.Draft) error {
 	source := draft.Task.Source
 	if source == nil {
@@ -206,7 +207,7 @@ func (e *Engine) Task(ctx context.Context, scope continuo.Scope, id string) (*Ta
 	return e.taskStatus(ctx, conversation)
 }
 
-// ofKind finds the conversation behind the id of a task or an agent.
+// ofKind finds the conversation of a task or an agent by id.
 func (e *Engine) ofKind(ctx context.Context, scope continuo.Scope, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
 	missing := fmt.Errorf("%s %q: %w", kind, shorten(id, 60), continuo.ErrNotFound)
 	rest, ok := strings.CutPrefix(id, prefix)
@@ -220,7 +221,7 @@ func (e *Engine) ofKind(ctx context.Context, scope continuo.Scope, id, prefix st
 	return conversation, err
 }
 
-// errNoRecord says that a task's conversation has no record: its program ended before it was written.
+// errNoRecord says that a task's conversation has no record: its process ended before it was written.
 var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 
 // taskStatus reads a task's conversation.
@@ -262,7 +263,7 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 	return status, nil
 }
 
-// newStatus is the status of a task of which nothing but its conversation is known.
+// newStatus is the status of a task by its conversation alone.
 func newStatus(conversation continuo.Conversation) *TaskStatus {
 	return &TaskStatus{
 		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID,
@@ -271,7 +272,7 @@ func newStatus(conversation continuo.Conversation) *TaskStatus {
 	}
 }
 
-// readRecord reads the task of its record; one that was redacted says nothing.
+// readRecord decodes a task from its record; a redacted record has no content.
 func (s *TaskStatus) readRecord(entry continuo.Entry) error {
 	if entry.Redacted != nil {
 		return nil
@@ -279,7 +280,7 @@ func (s *TaskStatus) readRecord(entry continuo.Entry) error {
 	return json.Unmarshal(entry.TaskEvent.Task, &s.Task)
 }
 
-// settle sets the state and the time of the newest change by the agents.
+// settle sets the state and the time of the newest change from the agents.
 func (s *TaskStatus) settle(redacted bool) {
 	for _, agent := range s.Agents {
 		if agent.EndedAt.After(s.UpdatedAt) {
@@ -292,7 +293,7 @@ func (s *TaskStatus) settle(redacted bool) {
 	}
 }
 
-// deployed is the agent that an entry of a task's conversation says was set to work.
+// deployed is the agent of a deployment entry in a task's conversation.
 func (e *Engine) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
 	id := entry.TaskEvent.AgentID
 	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: status.Scope.ProjectID}, id, agentPrefix, continuo.KindAgent)
@@ -313,7 +314,7 @@ func (e *Engine) deployed(ctx context.Context, status *TaskStatus, entry continu
 	return *agent, nil
 }
 
-// Prompt is what an agent is told of the task. A *task.ValidationError says that nothing is left to tell.
+// Prompt is the task's text for an agent. A *task.ValidationError says that nothing of the task is left.
 func (s *TaskStatus) Prompt() (string, error) {
 	if strings.TrimSpace(s.Task.Description) == "" {
 		return "", &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: "the task was redacted: there is nothing left to do"}
@@ -323,7 +324,7 @@ func (s *TaskStatus) Prompt() (string, error) {
 
 func isAtWork(state TaskState) bool { return state == TaskRunning || state == TaskBlocked }
 
-// stateOf is the state of a task whose agents are these, the newest last.
+// stateOf is the state of a task with these agents, the newest last.
 func stateOf(agents []DeployedAgent) TaskState {
 	for _, state := range []TaskState{TaskBlocked, TaskRunning} {
 		if slices.ContainsFunc(agents, func(a DeployedAgent) bool { return a.State == state }) {
@@ -336,7 +337,7 @@ func stateOf(agents []DeployedAgent) TaskState {
 	return agents[len(agents)-1].State
 }
 
-// ReportFinding keeps a finding as an entry of the task's conversation.
+// ReportFinding appends a finding to the task's conversation.
 func (e *Engine) ReportFinding(ctx context.Context, scope continuo.Scope, taskID string, finding Finding) (*Finding, error) {
 	if err := finding.check(); err != nil {
 		return nil, err
@@ -369,19 +370,19 @@ func (e *Engine) ReportFinding(ctx context.Context, scope continuo.Scope, taskID
 	return &finding, nil
 }
 
-// What findings may be.
+// The values of a finding's fields.
 var (
 	FindingTypes = []string{"issue", "solution", "insight", "recommendation", "progress"}
 	Severities   = []string{"low", "medium", "high", "critical"}
 )
 
-// maxFindings bounds a task's findings: whoever looks at a task reads them.
+// maxFindings bounds a task's findings, which every read of the task returns.
 const maxFindings = 1000
 
 // maxFinding bounds a finding's message and its data, in bytes.
 const maxFinding = 64 << 10
 
-// check fills in what a finding leaves out and refuses what it cannot be.
+// check fills in defaults of a finding and refuses invalid values.
 func (f *Finding) check() error {
 	f.Type, f.Severity = cmp.Or(f.Type, "insight"), cmp.Or(f.Severity, "medium")
 	refuse := func(field, format string, args ...any) error {

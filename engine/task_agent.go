@@ -18,20 +18,20 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// maxDeployed bounds how many agents work on one task, one after another or at once.
+// maxDeployed bounds the agents of one task, one after another or at once.
 const maxDeployed = 100
 
-// agentLink is the metadata of an agent's conversation: what it works on, as what, and why somebody ended it.
+// agentLink is the metadata of an agent's conversation: its task, its type, and the reason for which it was killed.
 type agentLink struct {
 	TaskID     string `json:"task_id"`
 	AgentType  string `json:"agent_type"`
 	KillReason string `json:"kill_reason,omitempty"`
-	// Asked is a hash of what was asked for, to tell a retry from another request with the same key.
+	// Asked is a hash of the request, to distinguish a retry from another request with the same key.
 	Asked string `json:"asked,omitempty"`
 }
 
-// DeployAgent begins an agent's work on a task, in a conversation of its own that names the task. The work goes on
-// when ctx ends. ErrTooManyAgents says that the project has as many at work as the settings allow.
+// DeployAgent starts an agent's work on a task, in a conversation of its own that names the task. The work continues
+// when ctx ends. ErrTooManyAgents says that the project has as many working agents as Options.MaxAgents allows.
 func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
 	status, err := e.Task(ctx, request.Scope, request.TaskID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	return e.Agent(ctx, request.Scope, id)
 }
 
-// begunAgent gives the agent that a request's key has set to work before; nil where there is none.
+// begunAgent returns the agent that a request's key has already deployed; nil where there is none.
 func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
 	if key == "" {
 		return nil, nil
@@ -85,12 +85,12 @@ func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key strin
 	}
 	agent, work, err := e.agentOf(ctx, conversation)
 	if work == nil && err == nil {
-		return nil, nil // its program ended before it had begun
+		return nil, nil // its process ended before the work had begun
 	}
 	return agent, err
 }
 
-// chooseAgent looks up what an agent's type names: an agent of the settings, or a model, connectors included.
+// chooseAgent resolves an agent's type: an agent of the settings, or a model, connectors included.
 func (e *Engine) chooseAgent(name string) (resolvedTurn, error) {
 	c := turnChoice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent), alone: true}
 	if _, ok := e.options.Agents[name]; ok {
@@ -108,11 +108,11 @@ func (e *Engine) chooseAgent(name string) (resolvedTurn, error) {
 		}
 	}
 	found, err := e.resolve(c)
-	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn says that it does not fit
+	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn fails because it does not fit
 	return found, err
 }
 
-// demoNote says what to do where nothing but the demo model is known.
+// demoNote is a hint for settings that have only the demo model.
 func (e *Engine) demoNote(known []string) string {
 	if len(known) > 1 || !e.DefaultModel().Demo {
 		return ""
@@ -120,10 +120,10 @@ func (e *Engine) demoNote(known []string) string {
 	return ", the built-in model, which does no real work; agents, connectors and models stand in continuo.yaml"
 }
 
-// putToWork begins an agent's conversation and its turn, and records the deployment in between: what is refused leaves
-// nothing. The agent leaves the quota when its work has ended.
+// putToWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
+// no data. The agent leaves the quota when its work has ended.
 func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolvedTurn, status *TaskStatus, link agentLink) (id string, err error) {
-	ctx = context.WithoutCancel(ctx) // a client that leaves must not leave half of it
+	ctx = context.WithoutCancel(ctx) // a client that disconnects must not leave it incomplete
 	working := false
 	defer func() {
 		if !working {
@@ -145,14 +145,14 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolve
 	if err != nil {
 		return "", err
 	}
-	begin := func(context.Context, continuo.Conversation) (*turn.Runner, turn.Input, error) { // once nothing refuses the work any more
+	begin := func(context.Context, continuo.Conversation) (*turn.Runner, turn.Input, error) { // after the last check that can refuse the work
 		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent, Leave: true}
 		return e.worker(c, status.ID, id), input, e.recordDeployment(ctx, status, order)
 	}
-	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or is left because this process does
+	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or this process shuts down
 	context.AfterFunc(e.closing, stop)
 	chat, err := e.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
-	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // another call with the key was faster
+	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil
 	}
 	if err != nil {
@@ -165,15 +165,15 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolve
 	return id, nil
 }
 
-// hasStarted returns when what an agent is to do stands in the log, so that its work is taken up whatever becomes of
-// this process, or says why it does not. The agent leaves the quota when its work has ended.
+// hasStarted returns nil when the agent's first message is in the log, so that another process can resume the work if
+// this one ends, or else the error. The agent leaves the quota when its work has ended.
 func (e *Engine) hasStarted(project string, chat *Chat) error {
 	works := e.metrics.AgentWorks()
 	started := make(chan error, 1)
 	go func() {
 		defer e.agents.leave(project)
 		defer works()
-		for _, err := range chat.Events { // what comes of it stands in the agent's conversation
+		for _, err := range chat.Events { // the results are in the agent's conversation
 			select {
 			case started <- err:
 			default:
@@ -187,11 +187,11 @@ func (e *Engine) hasStarted(project string, chat *Chat) error {
 // Connector is a model that is a program.
 type Connector interface {
 	model.Model
-	// AtWork is the model for an agent's work on a task: its program knows both ids, and has the time that such work has.
+	// AtWork is the model for an agent's work on a task: its program gets both ids, and the time limit of such work.
 	AtWork(taskID, agentID string) model.Model
 }
 
-// reportText tells an agent who it is, and how it reports what it finds.
+// reportText describes to an agent its ids and how it reports findings.
 //
 //go:embed task_agent.md
 var reportText string
@@ -201,8 +201,8 @@ func reportRules(taskID, agentID string) string {
 	return strings.NewReplacer("{{task_id}}", taskID, "{{agent_id}}", agentID).Replace(reportText)
 }
 
-// recordDeployment keeps, as an entry of the task's conversation, that an agent was set to work, once for each agent, and
-// counts it for lists.
+// recordDeployment appends the deployment of an agent to the task's conversation, once for each agent, and counts it
+// for lists.
 func (e *Engine) recordDeployment(ctx context.Context, status *TaskStatus, order *order) error {
 	id, agentType := order.agentID, order.agentType
 	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: order.prompt}
@@ -216,12 +216,12 @@ func (e *Engine) recordDeployment(ctx context.Context, status *TaskStatus, order
 	return err
 }
 
-// workTurnID is the id of the turn that is an agent's work; other turns of its conversation are not.
+// workTurnID is the id of the turn with an agent's work; other turns of its conversation have other ids.
 func workTurnID(conversationID string) string {
 	return "turn_" + strings.TrimPrefix(conversationID, conversationPrefix) + "_work"
 }
 
-// Agent finds an agent that was deployed; continuo.ErrNotFound.
+// Agent finds a deployed agent; continuo.ErrNotFound.
 func (e *Engine) Agent(ctx context.Context, scope continuo.Scope, id string) (*DeployedAgent, error) {
 	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
@@ -232,16 +232,16 @@ func (e *Engine) Agent(ctx context.Context, scope continuo.Scope, id string) (*D
 		return agent, err
 	}
 	_, err = e.ofKind(ctx, scope, agent.TaskID, taskPrefix, continuo.KindTask)
-	if errors.Is(err, continuo.ErrNotFound) { // nothing else tells of it any more
+	if errors.Is(err, continuo.ErrNotFound) { // the task has been deleted
 		agent.Reason, err = "its task was deleted", nil
 	}
 	return agent, err
 }
 
-// agentOf tells how an agent stands, by the turn of its conversation; nil for one that has not begun.
+// agentOf returns the state of an agent by the turn of its conversation; nil for one that has not begun.
 func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, *continuo.Turn, error) {
 	var link agentLink
-	_ = json.Unmarshal(conversation.Metadata, &link) // a person may have written something else: the task still names it
+	_ = json.Unmarshal(conversation.Metadata, &link) // a person may have changed the metadata: the task still names the agent
 	agent := &DeployedAgent{
 		ID: agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), TaskID: link.TaskID, Type: link.AgentType,
 		ConversationID: conversation.ID, State: TaskQueued, StartedAt: conversation.CreatedAt,
@@ -276,10 +276,10 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 	return agent, &work, err
 }
 
-// leftReason says that an agent's process is gone, and that this one does not go on with its work.
+// leftReason says that an agent's process is gone, and that this process does not resume its work.
 const leftReason = "its program has ended; continuo serve or continuo mcp with the same store goes on with it"
 
-// stateOfWork is the state of an agent whose work is a turn.
+// stateOfWork is the state of an agent by the turn with its work.
 func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
 	switch {
 	case work.State == continuo.TurnFinished:
@@ -298,7 +298,7 @@ func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState
 	return TaskRunning, err
 }
 
-// whyFailed is what the newest answer of a failed turn says.
+// whyFailed is the error message of the newest answer of a failed turn.
 func (e *Engine) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
 	failure, err := e.failureOf(ctx, work)
 	if err != nil || failure == nil {
@@ -307,11 +307,11 @@ func (e *Engine) whyFailed(ctx context.Context, work continuo.Turn) (string, err
 	return failure.Message, nil
 }
 
-// maxOutput is how many characters AgentOutput reads where no limit is given.
+// maxOutput is how many characters AgentOutput reads without a limit.
 const maxOutput = 100_000
 
-// AgentOutput reads what an agent has said, from a character on, at most limit characters (0: 100 000); from below 0
-// counts from the end.
+// AgentOutput reads the output of an agent, from a character on, at most limit characters (0: 100 000); a from below
+// 0 counts from the end.
 func (e *Engine) AgentOutput(ctx context.Context, scope continuo.Scope, id string, from, limit int) (*AgentOutput, error) {
 	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
@@ -330,8 +330,8 @@ func (e *Engine) AgentOutput(ctx context.Context, scope continuo.Scope, id strin
 	return &AgentOutput{DeployedAgent: *agent, Output: string(all[from:to]), From: from, Total: len(all)}, nil
 }
 
-// heard is how an agent stands, and everything that it has said by then: its answers and what has come of the one under
-// way. Where an entry came while the turn was looked at, which may be the answer that was under way, both are read again.
+// heard returns the state of an agent and its output so far: its answers, and the part of the current answer that has
+// arrived. If an entry is appended during the read, which may be the current answer, both are read again.
 func (e *Engine) heard(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
 	for {
 		agent, work, err := e.agentOf(ctx, conversation)
@@ -356,8 +356,8 @@ func (e *Engine) heard(ctx context.Context, conversation continuo.Conversation) 
 	}
 }
 
-// saidIn is what the answers of an agent's conversation say, with a line for each call, and then what has come of the one
-// under way.
+// saidIn is the text of the answers in an agent's conversation, with a line for each call, followed by the part of
+// the current answer that has arrived.
 func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
 	var pieces []string
 	say := func(text string, calls []continuo.ToolCall) {
@@ -380,7 +380,8 @@ func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation,
 	return strings.Join(pieces, "\n\n"), nil
 }
 
-// KillAgent ends an agent's work for good, with all of its processes, wherever it runs; continuo.ErrNotRunning.
+// KillAgent ends an agent's work permanently, with all of its processes, whichever process runs it;
+// continuo.ErrNotRunning.
 func (e *Engine) KillAgent(ctx context.Context, scope continuo.Scope, id, reason string) (*DeployedAgent, error) {
 	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
@@ -407,12 +408,12 @@ func (e *Engine) KillAgent(ctx context.Context, scope continuo.Scope, id, reason
 	e.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
 	waiting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // it takes a moment to end
+	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
 	}
 	return e.Agent(ctx, scope, id)
 }
 
-// endWork cancels an agent's work, or closes it where no process has it.
+// endWork cancels an agent's work, or closes it where its process is gone.
 func (e *Engine) endWork(ctx context.Context, work continuo.Turn) error {
 	if e.keeper.Abandoned(work) {
 		_, err := e.keeper.Close(ctx, work)
@@ -421,15 +422,15 @@ func (e *Engine) endWork(ctx context.Context, work continuo.Turn) error {
 	return e.Cancel(ctx, work)
 }
 
-// maxKillReason bounds why an agent was killed, in characters.
+// maxKillReason bounds the reason of a kill, in characters.
 const maxKillReason = 500
 
-// keepKillReason keeps why an agent is killed, beside whatever else its conversation's metadata says.
+// keepKillReason stores the reason of a kill in the conversation's metadata, beside its other values.
 func (e *Engine) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
 	if reason == "" {
 		return nil
 	}
-	metadata, _ := rawjson.ParseObject(conversation.Metadata) // the log keeps nothing but objects
+	metadata, _ := rawjson.ParseObject(conversation.Metadata) // the log stores only objects
 	metadata.Set("kill_reason", rawjson.MustMarshal(reason))
 	_, err := e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
 	return err
@@ -438,7 +439,7 @@ func (e *Engine) keepKillReason(ctx context.Context, conversation continuo.Conve
 // killPatience is how long KillAgent waits for the end of the work.
 const killPatience = 10 * time.Second
 
-// summarizer makes summaries for histories: the default model, or, where that is the built-in one, nobody.
+// summarizer returns the summarizer for histories: the default model, or nil where that is the built-in one.
 func (e *Engine) summarizer() task.Summarizer {
 	upstream := e.options.Models[e.options.Default]
 	if upstream.Model.Info().Demo {
@@ -447,5 +448,5 @@ func (e *Engine) summarizer() task.Summarizer {
 	return summarizer{upstream, e.options.Logger}
 }
 
-// ErrTooManyAgents says that a project has as many agents at work as Options.MaxAgents allows.
+// ErrTooManyAgents says that a project has as many working agents as Options.MaxAgents allows.
 var ErrTooManyAgents = errors.New("too many agents are at work")

@@ -17,7 +17,8 @@ type TaskQuery struct {
 	Before continuo.ConversationCursor // by ListedAt
 }
 
-// Tasks lists tasks, the newest change first, without their findings: it reads the record of each task and its agents.
+// Tasks lists tasks, the newest change first, without their findings: it reads the record and the agents of each
+// task.
 func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
 	found, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: query.Scope.ProjectID, UserID: query.Scope.UserID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
@@ -29,7 +30,7 @@ func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, erro
 	for _, conversation := range found {
 		status, err := e.listedTask(ctx, conversation)
 		if errors.Is(err, errNoRecord) {
-			status, err = newStatus(conversation), nil // kept, so that pages go on behind it
+			status, err = newStatus(conversation), nil // included, so that paging continues after it
 			status.State = TaskFailed
 		}
 		if err != nil {
@@ -41,8 +42,9 @@ func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, erro
 	return tasks, nil
 }
 
-// listedTask is how a task stands, by its record and its agents' conversations. The task's log is read only where those
-// conversations are not the agents that were deployed: one was deleted, or lost the metadata that names its task.
+// listedTask is the state of a task by its record and its agents' conversations. The task's whole log is read only
+// where those conversations do not match the deployed agents: one was deleted, or lost the metadata that names its
+// task.
 func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
 	status, redacted := newStatus(conversation), false
 	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: 1, To: 1}) {
@@ -75,8 +77,8 @@ func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversat
 	return status, nil
 }
 
-// agentsOf finds the agents of a task by their conversations, in the order of their beginnings, and reports whether they are
-// all that were deployed.
+// agentsOf finds the agents of a task by their conversations, in the order of their creation, and reports whether
+// these are all that were deployed.
 func (e *Engine) agentsOf(ctx context.Context, status *TaskStatus) (all bool, err error) {
 	deployed, err := e.Log.Mark(ctx, status.ConversationID, deploymentsMark)
 	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
@@ -108,6 +110,7 @@ func (e *Engine) agentsOf(ctx context.Context, status *TaskStatus) (all bool, er
 	return true, nil
 }
 
-// deploymentsMark is the mark of a task's conversation that counts its agents: Seq is the newest deployment's entry, and Part
-// how many there are. It is behind where a program ended before it could count, or two deployed at once.
+// deploymentsMark is the mark of a task's conversation that counts its agents: Seq is the entry of the newest
+// deployment, and Part their number. It is outdated where a process ended before it was updated, or after two
+// concurrent deployments.
 const deploymentsMark = "deployments"

@@ -13,17 +13,17 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// maxStarts bounds how many processes begin or go on with one agent's work, one after another.
+// maxStarts bounds how many processes begin or resume one agent's work, one after another.
 const maxStarts = 5
 
-// order is what an agent was deployed with, as the task's log has it.
+// order is the deployment of an agent, as recorded in the task's log.
 type order struct {
 	taskID, agentID, agentType string
 	task                       task.Task
 	prompt                     string
 }
 
-// text is the message that an agent's work begins with.
+// text is the first message of an agent's work.
 func (o *order) text() (string, error) {
 	status := TaskStatus{Task: o.task}
 	message, err := status.Prompt()
@@ -36,10 +36,10 @@ func (o *order) text() (string, error) {
 	return message + "\n" + reportRules(o.taskID, o.agentID), nil
 }
 
-// orderOf reads what an agent was deployed with; nil where its deployment was not recorded.
+// orderOf reads the deployment of an agent; nil where it was not recorded.
 func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
 	var link agentLink
-	_ = json.Unmarshal(agent.Metadata, &link) // of what a person has written there nothing is found
+	_ = json.Unmarshal(agent.Metadata, &link) // metadata that a person has changed names no task
 	id := agentPrefix + strings.TrimPrefix(agent.ID, conversationPrefix)
 	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: agent.ProjectID}, link.TaskID, taskPrefix, continuo.KindTask)
 	if errors.Is(err, continuo.ErrNotFound) {
@@ -67,8 +67,8 @@ func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*ord
 	return nil, nil
 }
 
-// takeUp decides what becomes of a running turn whose process is gone: an agent's work goes on, in this process or in
-// another one that takes work up. Other turns are closed.
+// takeUp decides on a running turn whose process is gone: an agent's work is resumed, in this process or in another
+// one with Options.TakeUp. Other turns are closed.
 func (e *Engine) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
 	if seen.ID != workTurnID(seen.ConversationID) {
 		return turn.FateClose, nil
@@ -84,7 +84,7 @@ func (e *Engine) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, err
 	if err != nil {
 		return turn.FateLeft, err
 	}
-	if order == nil { // nobody was told that it works, or its task was deleted
+	if order == nil { // the deployment was not recorded, or its task was deleted
 		return turn.FateClose, nil
 	}
 	if !e.options.TakeUp {
@@ -93,11 +93,11 @@ func (e *Engine) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, err
 	return e.takeUpAgent(ctx, conversation, seen, order)
 }
 
-// takeUpAgent goes on with an agent's work in this process, unless it has as many agents at work as it may.
+// takeUpAgent resumes an agent's work in this process, unless the project has as many agents or turns as it may.
 func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
 	c, err := e.chooseAgent(order.agentType)
 	message, unsaid := order.text()
-	if err != nil || unsaid != nil { // the settings know the type no more, or the task was redacted
+	if err != nil || unsaid != nil { // the type is no longer in the settings, or the task was redacted
 		return turn.FateClose, nil //nolint:nilerr // the turn's end says that it broke off
 	}
 	project := conversation.ProjectID
@@ -124,7 +124,7 @@ func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 	return turn.FateTaken, nil
 }
 
-// worker makes what an agent's work runs with.
+// worker makes the runner of an agent's work.
 func (e *Engine) worker(c resolvedTurn, taskID, agentID string) *turn.Runner {
 	runner := e.runner(c)
 	runner.Limits.Turn = e.options.AgentTimeout

@@ -16,11 +16,11 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// prepareFunc makes what a turn runs with, once it has the conversation's lease. It is given the conversation as it is then.
+// prepareFunc prepares a turn after it has got the conversation's lease, with the conversation as it is then.
 type prepareFunc func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
 
-// startTurn waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its
-// own, so that a caller who leaves does not stop it.
+// startTurn waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
+// that a caller that returns early does not stop it.
 func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin prepareFunc) (*Chat, error) {
 	if err := e.quota.room(ctx, project); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.
 		done()
 		return nil, err
 	}
-	if wanted.RunID == "" { // as it will be with the input
+	if wanted.RunID == "" { // the mode and agent that the input will set
 		conversation.ActiveMode, conversation.ActiveAgent = input.Mode, cmp.Or(input.AgentID, conversation.ActiveAgent)
 	}
 	span.SetMode(traced, string(input.Mode))
@@ -73,7 +73,7 @@ func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.
 	return chat, nil
 }
 
-// prepared reads the conversation of a turn that has its lease, and makes what the turn runs with.
+// prepared reads the conversation of a turn that has the lease, and prepares the turn.
 func (e *Engine) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runner, turn.Input, continuo.Conversation, error) {
 	ctx := journal.Context() // a signal ends it
 	conversation, err := e.Log.Conversation(ctx, journal.Turn().ConversationID)
@@ -85,7 +85,8 @@ func (e *Engine) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runne
 	return runner, input, conversation, err
 }
 
-// whyStopped says why a turn did not begin that the engine's end or another turn stopped. Other errors stay.
+// whyStopped replaces the error of a turn that the engine's shutdown or another turn stopped before it began. It
+// returns other errors unchanged.
 func (e *Engine) whyStopped(ctx context.Context, err error) error {
 	stopped := errors.Is(err, turn.ErrInterrupted) || errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), turn.ErrInterrupted)
 	switch {
@@ -97,7 +98,7 @@ func (e *Engine) whyStopped(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: it took the place of this one, which waited", continuo.ErrBusy)
 }
 
-// admitTurn waits for the turns of this process in the conversation's lane, and then for those of others.
+// admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.
 func (e *Engine) admitTurn(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
 	begin := time.Now()
 	inLane := policy
@@ -117,8 +118,8 @@ func (e *Engine) admitTurn(ctx context.Context, wanted continuo.Turn, policy OnB
 	return journal, leave, nil
 }
 
-// isFinishing reports whether the turn in a conversation's lane has shown its end and only has to leave: whoever
-// knows the answer must not be told that the conversation is busy.
+// isFinishing reports whether the turn in a conversation's lane has ended but not left the lane: a client that has
+// the answer must not be refused because the conversation is busy.
 func (e *Engine) isFinishing(ctx context.Context, conversationID string) bool {
 	turnID, alone := e.lanes.holder(conversationID)
 	if !alone {
@@ -128,11 +129,11 @@ func (e *Engine) isFinishing(ctx context.Context, conversationID string) bool {
 	return err == nil && found.State != continuo.TurnRunning
 }
 
-// otherPoll is how often a turn that waits for one of another process looks whether that has ended, where
-// the store does not tell of it.
+// otherPoll is how often a turn polls the turn of another process that it waits for, where the store does not report
+// changes.
 const otherPoll = 50 * time.Millisecond
 
-// lease takes the lease of a conversation, waiting for a turn of another process as the policy says.
+// lease takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
 func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy, until time.Time) (*turn.Journal, error) {
 	patience, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -192,7 +193,7 @@ func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 	}
 }
 
-// orStop stops a turn when its reader leaves early.
+// orStop stops a turn when its reader stops reading early.
 func orStop(events iter.Seq2[turn.Event, error], cancel context.CancelCauseFunc) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		for event, err := range events {
@@ -237,13 +238,13 @@ func (e *Engine) counted(events iter.Seq2[turn.Event, error]) iter.Seq2[turn.Eve
 	}
 }
 
-// Cancel stops a running turn for good, wherever it runs; ErrNotRunning when it has ended.
+// Cancel stops a running turn permanently, in whichever process it runs; ErrNotRunning when it has ended.
 func (e *Engine) Cancel(ctx context.Context, t continuo.Turn) error {
 	return e.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: continuo.SignalCancel})
 }
 
-// Decide lets a call that waits for a person's decision run, or not. The first decision on a call counts.
-// ErrNotFound says that no call of that id waits, ErrNotRunning that the turn has ended.
+// Decide allows or denies a call that waits for a person's decision. The first decision on a call counts. ErrNotFound
+// says that no call of that id waits, ErrNotRunning that the turn has ended.
 func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error {
 	if t.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", t.ID, continuo.ErrNotRunning)
@@ -257,19 +258,19 @@ func (e *Engine) Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCa
 	return e.keeper.Waiting(ctx, t)
 }
 
-// ResumeRequest takes up a turn that failed.
+// ResumeRequest is a request to resume a turn that failed.
 type ResumeRequest struct {
 	Turn continuo.Turn
-	// Model and View are names; "" means those of the turn.
+	// Model and View are names; "": those of the failed turn.
 	Model, View string
 	OnBusy      OnBusy
 	Key         string // the idempotency key; "" for none
 	Detached    bool
 }
 
-// Resume begins a turn that goes on where a failed one broke off, without a new message. It fails with
-// ErrNotResumable when the turn did not fail, or when the conversation has gone on since. With a key that
-// has begun a turn before it gives that turn.
+// Resume begins a turn that continues where a failed one broke off, without a new message. It fails with
+// ErrNotResumable when the turn did not fail, or when the conversation has later turns. For a key that has already
+// begun a turn, Resume returns that turn.
 func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
@@ -292,7 +293,7 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	wanted.View, wanted.Model = chosen.viewName, chosen.model
 	e.identify(&wanted, request.Key, failed.ID)
 	_, unknown := e.turnNow(ctx, wanted.ConversationID, wanted.ID)
-	if errors.Is(unknown, continuo.ErrNotFound) && failed.State != continuo.TurnRunning { // before anybody is stopped for it
+	if errors.Is(unknown, continuo.ErrNotFound) && failed.State != continuo.TurnRunning { // before another turn is interrupted for it
 		if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
 			return nil, err
 		}
@@ -303,7 +304,7 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	})
 }
 
-// choice is what a turn that is taken up runs with in a conversation: in its mode now, whatever it was.
+// choice is what the resuming turn runs with: the conversation's present mode, whatever that of the failed turn.
 func (r ResumeRequest) choice(conversation continuo.Conversation) turnChoice {
 	mode, agent := modeAndAgent(conversation, conversation.ActiveMode, r.Turn.AgentID)
 	return turnChoice{
@@ -312,8 +313,8 @@ func (r ResumeRequest) choice(conversation continuo.Conversation) turnChoice {
 	}
 }
 
-// checkResumable refuses to take up a turn that did not fail or is not the newest: of those that have ended,
-// or of all.
+// checkResumable refuses to resume a turn that did not fail or is not the newest: of the turns that have ended, or,
+// if ofAll, of all.
 func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn, ofAll bool) error {
 	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: failed.ConversationID, Limit: 2})
 	if err != nil {
@@ -340,5 +341,6 @@ func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn, ofAll
 	return fmt.Errorf("turn %s: %w", failed.ID, continuo.ErrNotFound)
 }
 
-// ErrNotResumable says that there is nothing to go on with.
+// ErrNotResumable says that a turn cannot be resumed: it did not fail, later turns follow it, or it is a step of a
+// run.
 var ErrNotResumable = errors.New("the turn cannot be resumed")

@@ -7,8 +7,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Archive takes a conversation out of the database and into an archive; see upkeep.Archivist. It fails with a
-// *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where there is no place for archives.
+// Archive moves a conversation from the database into an archive; see upkeep.Archivist. It fails with a
+// *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where no storage for archives is configured.
 func (e *Engine) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
 	if e.options.Archivist == nil {
 		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
@@ -16,7 +16,7 @@ func (e *Engine) Archive(ctx context.Context, conversation continuo.Conversation
 	return e.options.Archivist.Archive(ctx, conversation.ID)
 }
 
-// Restore brings an archived conversation back; one that is not archived stays as it is.
+// Restore moves an archived conversation back into the database; one that is not archived is left unchanged.
 func (e *Engine) Restore(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
 	if conversation.ArchivedAt.IsZero() {
 		return conversation, nil
@@ -27,8 +27,8 @@ func (e *Engine) Restore(ctx context.Context, conversation continuo.Conversation
 	return e.options.Archivist.Restore(ctx, conversation.ID)
 }
 
-// redactedSince lists the seqs of those entries that a request shows and that were redacted after its answer was
-// appended: why it cannot be made again as it was.
+// redactedSince lists the seqs of entries in a request that were redacted after its answer was appended, so that the
+// request cannot be rebuilt as it was.
 func redactedSince(plan *continuo.Plan, answer *continuo.Entry) []int64 {
 	var seqs []int64
 	for i := range plan.Messages {
