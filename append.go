@@ -13,24 +13,24 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// AppendOptions says under which conditions to append. The zero value appends at the end, whatever is there.
+// AppendOptions sets the conditions of an append. The zero value appends at the end without conditions.
 type AppendOptions struct {
-	// ExpectSeq is the seq that the first entry must get, 0 for any. A *ConflictError says that it did not.
+	// ExpectSeq is the seq that the first entry must get, 0 for any. Append fails with a *ConflictError when it would
+	// get another one.
 	ExpectSeq int64
-	// Key makes the append happen once: a later append with the same key returns the entries of the first,
-	// or ErrKeyReused when it asks for something else. Default none.
+	// Key is an idempotency key: a later append with the same key returns the entries of the first, or ErrKeyReused
+	// when its request differs. Default none.
 	Key string
-	// Identity tells a retry with the same key from another request. Default: a hash of the entries.
+	// Identity distinguishes a retry with the same key from another request. Default: a hash of the entries.
 	Identity string
-	// Turn makes the update of a turn that is committed together with the entries, or refused together with
-	// them; it is given the entries as they will be stored, and may be called again when the log has moved
-	// meanwhile. Default none.
+	// Turn returns an update of a turn that is committed or refused together with the entries. Stored are the entries
+	// as they will be stored. Turn may be called again when another append came first. Default none.
 	Turn func(stored []Entry) TurnUpdate
 }
 
-// Append adds entries to a conversation, all or none, and returns them as stored. It fails with a
-// *RuleError when an entry could not be shown where it would stand, with a *ConflictError when
-// ExpectSeq was lost, and with ErrNotFound. Once it returned, the entries are durable.
+// Append adds entries to a conversation, all or none, and returns them as stored. It fails with a *RuleError when an
+// entry breaks a rule of the log at its position, with a *ConflictError when ExpectSeq does not match, and with
+// ErrNotFound. The entries are durable when Append returns.
 func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry, options AppendOptions) ([]Entry, error) {
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("append: %w: no entries", ErrInvalid)
@@ -62,12 +62,12 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		}
 		return nil, request.err
 	}
-	l.drop(ctx, conversationID, shorter, request.stored) // a key may have brought back earlier entries
+	l.drop(ctx, conversationID, shorter, request.stored) // the key may have returned the entries of an earlier append
 	l.announce(conversationID)
 	return request.stored, nil
 }
 
-// appendRequest is one caller's wish, on its way through a writer.
+// appendRequest is one caller's request to a writer.
 type appendRequest struct {
 	ctx         context.Context
 	entries     []Entry
@@ -89,8 +89,8 @@ func (r *appendRequest) finish(err error) {
 	}
 }
 
-// writer orders the appends to one conversation. Whoever finds it idle leads: it takes all that wait,
-// checks them against the tail in order, commits them as one batch, and hands the lead to the next.
+// writer orders the appends to one conversation (group commit). A caller that finds it idle leads: it takes all waiting
+// requests, checks them against the tail in order, commits them as one batch, and hands the lead to the next caller.
 type writer struct {
 	log *Log
 	id  string
@@ -99,10 +99,10 @@ type writer struct {
 	waiting []*appendRequest
 	leading bool
 
-	tail *tailState // of the leader alone; nil when it has to be read
+	tail *tailState // used by the leader only; nil when it must be read
 }
 
-// tailState is what the rules need to know about the end of a conversation.
+// tailState is the state at the end of a conversation that the rules need.
 type tailState struct {
 	conversation Conversation
 	last         int64
@@ -153,7 +153,7 @@ func (w *writer) submit(request *appendRequest) {
 		}
 	}
 	w.mu.Lock()
-	requests := w.waiting // the caller's own is among them
+	requests := w.waiting // includes the caller's own
 	w.waiting = nil
 	w.mu.Unlock()
 	defer w.handOver()
@@ -161,8 +161,8 @@ func (w *writer) submit(request *appendRequest) {
 	w.commit(requests)
 }
 
-// settle fails what commit left without an answer: it panicked, in a store or a counter that is not ours.
-// Whoever waits must not wait for ever; the panic goes on in the leader.
+// settle fails the requests that commit left without a result because a store or a counter panicked. Waiting callers
+// must not block permanently; the panic continues in the leader.
 func (w *writer) settle(requests []*appendRequest) {
 	for _, request := range requests {
 		if !request.settled {
@@ -172,7 +172,7 @@ func (w *writer) settle(requests []*appendRequest) {
 	}
 }
 
-// handOver lets the first of those who wait lead.
+// handOver makes the first waiting caller the leader.
 func (w *writer) handOver() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,18 +183,19 @@ func (w *writer) handOver() {
 	close(w.waiting[0].lead)
 }
 
-// commitTries bounds how often a batch is refused as too late although the conversation has not grown since it was
-// read. Races that others win have no bound: each of them is somebody's progress, and callers leave by their contexts.
+// commitTries bounds how often a batch is refused as conflicting although the conversation has not grown since it was
+// read. Conflicts with other writers have no bound: each one means that another append succeeded, and callers leave by
+// their contexts.
 const commitTries = 64
 
-// commit checks and appends the requests. The leader works for others too, so that its own
-// cancellation must not end the work: only a request that was cancelled before it began is left out.
+// commit checks and appends the requests. The leader works for other callers too, so its own cancellation must not end
+// the work: only a request that was cancelled before it began is left out.
 func (w *writer) commit(requests []*appendRequest) {
 	ctx := context.WithoutCancel(requests[0].ctx)
 	for try, after := 0, int64(-1); ; {
 		batch, accepted, done := w.check(ctx, requests)
 		if !done {
-			continue // what was in memory was out of date
+			continue // the tail in memory was stale
 		}
 		if len(accepted) == 0 {
 			return
@@ -211,7 +212,7 @@ func (w *writer) commit(requests []*appendRequest) {
 			}
 		}
 		if err != nil && len(accepted) > 1 && isAboutOne(err) {
-			w.tail = nil // the others must not suffer
+			w.tail = nil // a bad request must not fail the others
 			for _, request := range accepted {
 				w.commit([]*appendRequest{request})
 			}
@@ -221,7 +222,7 @@ func (w *writer) commit(requests []*appendRequest) {
 			w.tail = nil
 			err = fmt.Errorf("append to conversation %s: %w", w.id, err)
 		} else {
-			w.tail.conversation.LastSeq, w.tail.refs = w.tail.last, nil // the store knows them now
+			w.tail.conversation.LastSeq, w.tail.refs = w.tail.last, nil // the store has these refs now
 		}
 		for _, request := range accepted {
 			request.finish(err)
@@ -230,15 +231,15 @@ func (w *writer) commit(requests []*appendRequest) {
 	}
 }
 
-// isAboutOne reports whether an error says that one of the requests cannot be written, and that none was.
-// After any other, such as ErrUnavailable, they may all stand in the log: they must not be written again.
+// isAboutOne reports whether an error says that one of the requests cannot be written, and that none was. After any
+// other error, such as ErrUnavailable, all of them may have been written, so they must not be written again.
 func isAboutOne(err error) bool {
 	return slices.ContainsFunc([]error{ErrInvalid, ErrExists, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
 }
 
-// check settles the requests that cannot be appended and returns a batch of those that can. It settles
-// none and reports false when the tail in memory would refuse one: another process may have moved it, so
-// it has to be read again before anybody is told.
+// check settles the requests that cannot be appended and returns a batch of those that can. When the tail in memory
+// would refuse a request, check settles none and reports false: another process may have moved the tail, so it must be
+// read again before a request is refused.
 func (w *writer) check(ctx context.Context, requests []*appendRequest) (batch Batch, accepted []*appendRequest, done bool) {
 	fresh := w.tail == nil
 	if fresh {
@@ -271,9 +272,8 @@ func (w *writer) check(ctx context.Context, requests []*appendRequest) (batch Ba
 	return batch, accepted, true
 }
 
-// checkOne adds a request's entries to the batch. It reports true when the request is settled already:
-// its key has appended the same entries before. A key that did so earlier in this very batch settles with
-// the batch.
+// checkOne adds a request's entries to the batch. It reports true when the request is settled already because its key
+// appended the same entries earlier. A request whose key is in this batch already is settled with the batch.
 func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Batch) (settled bool, err error) {
 	if err := request.ctx.Err(); err != nil {
 		return false, err
@@ -317,13 +317,13 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	return false, nil
 }
 
-// Receipt finds what a key has appended to a conversation; ErrNotFound.
+// Receipt returns the record of what an idempotency key appended to a conversation; ErrNotFound.
 func (l *Log) Receipt(ctx context.Context, conversationID, key string) (Receipt, error) {
 	return l.store.Receipt(ctx, conversationID, key)
 }
 
-// receipt finds what a request's key has appended: in the store or, pending, earlier in the same batch.
-// Its Key is empty when there is nothing.
+// receipt returns the record of what a request's key appended: from the store or, pending, from earlier in the same
+// batch. Its Key is empty when there is no record.
 func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Batch) (receipt Receipt, pending bool, err error) {
 	key := request.options.Key
 	receipt, err = w.log.store.Receipt(ctx, w.id, key)
@@ -354,7 +354,8 @@ func (w *writer) loadTail(ctx context.Context) error {
 	return nil
 }
 
-// prepare checks an entry of a good shape against the tail, gives it its place, and moves the tail past it.
+// prepare checks an entry of valid shape against the tail, sets its seq and the log's other fields, and advances the
+// tail.
 func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) error {
 	entry.ToolCalls = withTypes(entry.ToolCalls)
 	if err := tail.group.advance(entry); err != nil {
@@ -383,11 +384,11 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 	return nil
 }
 
-// outputRefFolder is where a conversation's tool results can be read.
+// outputRefFolder is the alias folder of a conversation's tool results.
 const outputRefFolder = "@state/logs/tool-results/"
 
-// outputRef names a tool result after its call. Ids may be used again by later calls: then the seq is
-// added, and a number where even that is another call's id.
+// outputRef names a tool result after its call. Call ids may be reused by later calls: then the seq is added to the
+// name, and a counter where that name is taken too.
 func (l *Log) outputRef(ctx context.Context, conversation *Conversation, tail *tailState, entry *Entry) (string, error) {
 	name := outputRefFolder + fileName(entry.ToolCallID)
 	for try := 0; ; try++ {
@@ -410,7 +411,7 @@ func (l *Log) outputRef(ctx context.Context, conversation *Conversation, tail *t
 	}
 }
 
-// refTaken reports whether an output ref names another entry, stored or about to be.
+// refTaken reports whether an output ref names another entry, stored or in this batch.
 func (l *Log) refTaken(ctx context.Context, conversation *Conversation, tail *tailState, ref string) (bool, error) {
 	if tail.refs == nil {
 		tail.refs = map[string]bool{}
@@ -425,7 +426,7 @@ func (l *Log) refTaken(ctx context.Context, conversation *Conversation, tail *ta
 	return err == nil, err
 }
 
-// fileName makes a file name of a call id: what is not a letter, a digit or one of "-_." becomes "_".
+// fileName makes a file name of a call id: any character but letters, digits and "-_." becomes "_".
 func fileName(id string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -437,7 +438,7 @@ func fileName(id string) string {
 	return strings.TrimLeft(name[:min(len(name), 120)], ".")
 }
 
-// storedSize is about how long the entry's stored form is, without writing it.
+// storedSize estimates the size of the entry's stored form in bytes without encoding it.
 func (e *Entry) storedSize() int {
 	size := len(e.Content.text) + len(e.Widget) + len(e.Extra) + len(e.ToolCallID)
 	for _, part := range e.Content.parts {

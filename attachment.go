@@ -13,25 +13,25 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Attachment says where a part of an entry's content is kept that is no text and too large for its entry:
-// in an object, whose bytes are the part's Raw. The content has a placeholder in its place, a part of the
-// same type that says nothing. Only the log makes attachments; what a placeholder says counts for nothing,
-// so that nobody can name an object who did not append it. [Log.Attachment] reads the part.
+// Attachment names the object that holds a part of an entry's content: a part that is not text and too large for the
+// entry. The object's bytes are the part's Raw. The content has a placeholder in the part's position: a part of the
+// same type without data. Only the log creates attachments, and it ignores the text of a placeholder, so a client
+// cannot name an object that it did not append. [Log.Attachment] reads the part.
 type Attachment struct {
-	// Part is the place in the content's list, from 0.
+	// Part is the part's index in the content list, from 0.
 	Part int `json:"part"`
-	// ID names the object, among those of the conversation that the entry was written to.
+	// ID names the object within the conversation that the entry was written to.
 	ID string `json:"id"`
-	// Bytes and SHA256, in hex, are the object's.
+	// Bytes is the object's size, SHA256 its hash in hex.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// MediaType is what the part says it is, such as image/png; empty where it does not say so in a known way.
+	// MediaType is the media type that the part declares, such as image/png; empty where it declares none in a known
+	// form.
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// Attachment reads a part that is kept as an object, one of the entry's Attachments, byte for byte. It fails
-// with ErrObjectGone when the object is not there or too short, and with another error when its bytes are
-// others.
+// Attachment reads a part that is stored as an object, one of the entry's Attachments, byte for byte. It fails with
+// ErrObjectGone when the object is missing or too short, and with another error when its bytes do not match the hash.
 func (l *Log) Attachment(ctx context.Context, entry *Entry, attachment Attachment) (Part, error) {
 	parts := entry.Content.parts
 	if attachment.Part < 0 || attachment.Part >= len(parts) {
@@ -47,7 +47,7 @@ func (l *Log) Attachment(ctx context.Context, entry *Entry, attachment Attachmen
 	return Part{Type: parts[attachment.Part].Type, Raw: raw}, nil
 }
 
-// wholeParts is an entry's content with all its attachments.
+// wholeParts returns an entry's content with all its attachments loaded.
 func (l *Log) wholeParts(ctx context.Context, entry *Entry) (Content, error) {
 	parts := slices.Clone(entry.Content.parts)
 	for _, attachment := range entry.Attachments {
@@ -60,8 +60,8 @@ func (l *Log) wholeParts(ctx context.Context, entry *Entry) (Content, error) {
 	return Parts(parts...), nil
 }
 
-// setPartsAside makes objects of the large parts of an entry that are no text. What it made stands in the
-// entry's Attachments, also where it fails.
+// setPartsAside stores the large non-text parts of an entry as objects. The entry's Attachments list them, also those
+// that may have been stored when setPartsAside fails.
 func (l *Log) setPartsAside(ctx context.Context, conversationID string, entry *Entry) error {
 	parts := slices.Clone(entry.Content.parts)
 	for i, part := range parts {
@@ -83,7 +83,8 @@ func (l *Log) setPartsAside(ctx context.Context, conversationID string, entry *E
 	return nil
 }
 
-// placeholder is the part that stands in an entry for one of a type. Its id is for readers; see Attachment.
+// placeholder returns the part that replaces an attachment of a type in its entry. Its object id only informs readers
+// of the entry; see Attachment.
 func (a *Attachment) placeholder(partType string) Part {
 	raw := rawjson.MustMarshal(struct {
 		Type   string `json:"type"`
@@ -97,8 +98,8 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// mediaTypeOf is what a part says it is, where the protocols have a place for it: the data URL of an image or
-// a file, the media type of a source, the format of a sound.
+// mediaTypeOf returns the media type that a part declares where the protocols have a field for it: the data URL of an
+// image or a file, the media type of a source, the format of audio.
 func mediaTypeOf(part Part) string {
 	var known struct {
 		ImageURL struct {
@@ -114,7 +115,7 @@ func mediaTypeOf(part Part) string {
 			Format beginning `json:"format"`
 		} `json:"input_audio"`
 	}
-	_ = json.Unmarshal(part.Raw, &known) // what is of another kind says nothing
+	_ = json.Unmarshal(part.Raw, &known) // a part of another kind declares none
 	named := string(known.Source.MediaType)
 	for _, url := range []beginning{known.ImageURL.URL, known.File.Data} {
 		if data, ok := strings.CutPrefix(string(url), "data:"); ok && named == "" {
@@ -130,10 +131,10 @@ func mediaTypeOf(part Part) string {
 	return named
 }
 
-// maxMediaType is the most bytes of a media type that is told.
+// maxMediaType bounds a media type that is stored, in bytes.
 const maxMediaType = 100
 
-// isMediaType reports whether a text is two short plain words with a slash between.
+// isMediaType reports whether a text is two short plain names with a slash between.
 func isMediaType(text string) bool {
 	plain := !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-./_", r)
@@ -142,7 +143,7 @@ func isMediaType(text string) bool {
 	return ok && plain && kind != "" && name != "" && len(text) <= maxMediaType
 }
 
-// beginning is how a JSON string begins, without the rest, which may be long.
+// beginning is the first bytes of a JSON string, without the rest, which may be long.
 type beginning string
 
 // UnmarshalJSON is part of json.Unmarshaler.

@@ -11,8 +11,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Content is what a message says: a string, null, or a list of parts, kept as it came.
-// The zero value is absent content, which JSON leaves out. A Content is not changed after it is made.
+// Content is the content of a message: a string, null, or a list of parts, kept as received. The zero value is absent
+// content, which JSON leaves out. A Content is immutable.
 type Content struct {
 	kind  contentKind
 	text  string
@@ -28,27 +28,27 @@ const (
 	contentParts
 )
 
-// Part is one element of a content list: text, an image, a file, audio, or a kind that Continuo does
-// not know. Raw is the whole element as it came.
+// Part is one element of a content list: text, an image, a file, audio, or a type that Continuo does not know. Raw is
+// the whole element as received.
 type Part struct {
 	Type string
-	Text string // of a part whose type is text or refusal
+	Text string // set when Type is text or refusal
 	Raw  json.RawMessage
 }
 
-// IsText reports whether the part is text in the narrow sense or a refusal.
+// IsText reports whether the part's type is text or refusal.
 func (p Part) IsText() bool { return p.Type == "text" || p.Type == "refusal" }
 
-// Text makes string content.
+// Text returns string content.
 func Text(text string) Content { return Content{kind: contentText, text: text} }
 
-// Null makes explicit null content, as an assistant message with tool calls often has.
+// Null returns explicit null content, as an assistant message with tool calls often has.
 func Null() Content { return Content{kind: contentNull} }
 
-// Parts makes list content.
+// Parts returns list content.
 func Parts(parts ...Part) Content { return Content{kind: contentParts, parts: parts} }
 
-// TextPart makes a text part.
+// TextPart returns a text part.
 func TextPart(text string) Part {
 	raw := rawjson.MustMarshal(struct {
 		Type string `json:"type"`
@@ -72,13 +72,13 @@ func (c Content) IsParts() bool { return c.kind == contentParts }
 // Parts returns the parts of list content; the caller must not change them.
 func (c Content) Parts() []Part { return c.parts }
 
-// IsEmpty reports whether content says nothing: absent, null, an empty string or an empty list.
+// IsEmpty reports whether content is absent, null, an empty string or an empty list.
 func (c Content) IsEmpty() bool {
 	return c.IsNull() || c.kind == contentText && c.text == "" || c.kind == contentParts && len(c.parts) == 0
 }
 
-// IsBlank reports whether content says nothing that anybody could see: it has no part that is not text, and its text is
-// blank (plaintext.IsBlank). It is the one definition of an empty message.
+// IsBlank reports whether content shows nothing to a reader: it has no part that is not text, and its text is blank
+// (plaintext.IsBlank). This is the one definition of an empty message.
 func (c Content) IsBlank() bool {
 	for _, part := range c.parts {
 		if !part.IsText() {
@@ -102,7 +102,7 @@ func (c Content) String() string {
 	return strings.Join(texts, "\n")
 }
 
-// MarshalJSON writes the content as the protocol has it; absent content is written as null.
+// MarshalJSON writes the content in the protocol's form; absent content is written as null.
 func (c Content) MarshalJSON() ([]byte, error) {
 	switch c.kind {
 	case contentText:
@@ -160,7 +160,7 @@ func parseParts(data []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// parsePart reads one part. Names count exactly as they are written: a provider reads them so.
+// parsePart reads one part. Field names are case-sensitive, as they are for providers.
 func parsePart(raw json.RawMessage) (Part, error) {
 	object, err := rawjson.ParseObject(raw)
 	kind, ok := rawjson.String(object.Get("type"))

@@ -9,10 +9,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Role says who speaks in an entry.
+// Role is the author's role in an entry, as chat protocols have it.
 type Role string
 
-// The four roles of the log. Other protocols' roles are mapped to these when they come in.
+// The four roles of the log. Roles of other protocols are mapped to these on input.
 const (
 	System    Role = "system"
 	User      Role = "user"
@@ -20,10 +20,10 @@ const (
 	Tool      Role = "tool"
 )
 
-// Mode is how a conversation is being used.
+// Mode is how a conversation is used.
 type Mode string
 
-// The three modes. Switching changes the system messages of the next request and nothing else.
+// The three modes. A switch changes only the system messages of the next request.
 const (
 	ModeChat  Mode = "chat"
 	ModeAgent Mode = "agent"
@@ -32,8 +32,8 @@ const (
 
 // Entry is one immutable record of the log: a superset of an OpenAI chat message.
 //
-// A caller that appends sets Role and what the role needs; ID, ConversationID, Seq, CreatedAt (when
-// zero), Chars, Tokens, Tokenizer, Attachments and, for tool results, OutputRef and Output are set by the log.
+// A caller that appends sets Role and the fields that the role needs. The log sets ID, ConversationID, Seq, CreatedAt
+// (when zero), Chars, Tokens, Tokenizer, Attachments and, for tool results, OutputRef and Output.
 type Entry struct {
 	ID             string
 	ConversationID string
@@ -44,7 +44,7 @@ type Entry struct {
 	Content    Content
 	ToolCalls  []ToolCall // assistant only
 	ToolCallID string     // tool only
-	Name       string     // the speaker, as the protocol has it
+	Name       string     // the protocol's name field: the participant
 	Reasoning  *Reasoning
 	Error      *TurnError
 
@@ -56,73 +56,73 @@ type Entry struct {
 	TurnID     string
 	Author     *Author
 
-	// Hidden marks an event for people only. In JSON it is include_in_context: false.
+	// Hidden marks an entry that is shown to people only. In JSON it is include_in_context: false.
 	Hidden bool
 
 	PartType    string
 	ToolName    string
-	Outcome     string // one line that says what a tool did, such as "Read config.yml"
+	Outcome     string // one line about the tool's effect, such as "Read config.yml"
 	DurationMS  int64
 	IsCollapsed bool
 	Widget      json.RawMessage
 
-	// OutputRef is the alias path under which the whole of a tool's output can be read, or the inputs of a run or the
-	// outputs of its step ([InputsRef], [StepRef]).
+	// OutputRef is the alias path of the complete tool output, or of the inputs of a run or the outputs of its step
+	// ([InputsRef], [StepRef]).
 	OutputRef string
-	// Output says where a tool's output is kept that is too large for its entry; Content is then a preview of
-	// it. Nil when Content is whole.
+	// Output names the object that holds a tool output that is too large for its entry; Content is then a preview of
+	// it. Nil when Content is complete.
 	Output *Output
-	// Attachments says where parts of the content are kept that are no text and too large for the entry, in
-	// the order of the parts; Content has placeholders for them. Nil when Content is whole.
+	// Attachments names the objects that hold parts of the content that are not text and too large for the entry, in
+	// the order of the parts; Content has placeholders for them. Nil when Content is complete.
 	Attachments []Attachment
 
-	// Chars counts Unicode characters, Tokens tokens of the content and the calls; Tokenizer names the
-	// encoding that Tokens was counted with. Counted once, at append; of a preview, not of the whole.
+	// Chars counts Unicode characters, Tokens tokens of the content and the calls; Tokenizer names the encoding used
+	// for Tokens. They are counted once, at append; where Content is a preview, they count the preview.
 	Chars     int
 	Tokens    int
 	Tokenizer string
 
-	// Round is what an assistant entry was made by; nil for entries that no turn made.
+	// Round describes the model request that produced an assistant entry; nil for entries that no turn made.
 	Round *Round
-	// RunEvent is what a run of a workflow records here; nil for every other entry.
+	// RunEvent is an event of a workflow's run; nil for every other entry.
 	RunEvent *RunEvent
-	// TaskEvent is what a task that was given away records here; nil for every other entry.
+	// TaskEvent is an event of a delegated task; nil for every other entry.
 	TaskEvent *TaskEvent
-	// Summary says what the content is a summary of; nil for every other entry.
+	// Summary says which entries the content summarizes; nil for every other entry.
 	Summary *Summary
-	// Vendor holds a vendor's own data under the vendor's name; only that vendor's package reads it.
+	// Vendor holds a provider's opaque data under the provider's name; only that provider's package reads it.
 	Vendor map[string]json.RawMessage
 	// Repairs lists the rules by which an import changed this entry.
 	Repairs []string
-	// Redacted says that a person removed what the entry said; nil when nobody did.
+	// Redacted is set when a person removed the entry's content; nil otherwise.
 	Redacted *Redaction
-	// Extra holds fields that came in and that Continuo does not know, as one JSON object.
+	// Extra holds received fields that Continuo does not know, as one JSON object.
 	Extra json.RawMessage
 }
 
-// Reasoning is a model's thinking. Signature is the provider's opaque proof of it, which that provider
-// wants back unchanged.
+// Reasoning is a model's reasoning text. Signature is the provider's opaque signature of it, which must be returned to
+// that provider unchanged.
 type Reasoning struct {
 	Text      string `json:"text"`
 	Signature string `json:"signature,omitempty"`
 }
 
-// Redaction tells of a removed content.
+// Redaction describes the removal of an entry's content.
 type Redaction struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// The PartTypes of cues: system entries that tell the model what to do next. PartResume goes on from an
-// answer that broke off, PartStep begins a step of a workflow.
+// The PartTypes of cues: system entries that instruct the model. PartResume continues an answer that was cut off,
+// PartStep begins a step of a workflow.
 const (
 	PartResume = "resume"
 	PartStep   = "step"
 )
 
-// The PartTypes of results of calls that did not do what they were asked to. PartInterrupted is a call that had
-// begun when its program ended: it may or may not have been carried out. PartUndecided is a call that has not run, because
-// its turn ended before anybody decided whether it may.
+// The PartTypes of tool results without a successful call. PartInterrupted: the call had begun when its program ended,
+// and may or may not have been executed. PartUndecided: the call did not run, because its turn ended before a person
+// approved or denied it.
 const (
 	PartToolError   = "tool_error"
 	PartInterrupted = "tool_interrupted"
@@ -134,27 +134,27 @@ func (e *Entry) ToolFailed() bool {
 	return e.PartType == PartToolError || e.PartType == PartInterrupted || e.PartType == PartUndecided
 }
 
-// IsCue reports whether the entry is a system entry that is shown as a user message: providers refuse system
-// messages in the middle, and an assistant message at the end would be taken for the beginning of the answer.
+// IsCue reports whether the entry is a system entry that is sent as a user message. Providers refuse system messages in
+// the middle of a conversation, and take an assistant message at the end for the beginning of the answer.
 func (e *Entry) IsCue() bool {
 	return e.Role == System && (e.PartType == PartResume || e.PartType == PartStep)
 }
 
-// Author says which member of a crew speaks.
+// Author is the role of a crew that wrote an entry.
 type Author struct {
 	RoleName    string `json:"role_name,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
 	AgentName   string `json:"agent_name,omitempty"`
 }
 
-// TurnError says why a model's answer is not whole.
+// TurnError says why a model's answer is incomplete.
 type TurnError struct {
 	Code           string        `json:"code"` // always LLM_ERROR
 	Reason         FailureReason `json:"reason"`
 	Message        string        `json:"message"`
 	Retryable      bool          `json:"retryable"`
 	ProviderStatus int           `json:"provider_status,omitempty"` // HTTP status, 0 when there was none
-	// RetryAfter is in how many seconds the same request may succeed, as the upstream said; 0 when it did not.
+	// RetryAfter is the number of seconds after which the provider allows a retry; 0 when it named none.
 	RetryAfter       int               `json:"retry_after,omitempty"`
 	PartialToolCalls []PartialToolCall `json:"partial_tool_calls,omitempty"`
 }
@@ -165,7 +165,7 @@ const LLMError = "LLM_ERROR"
 // FailureReason classifies a failed model call.
 type FailureReason string
 
-// The reasons for which a model's answer may not be whole.
+// The reasons for which a model's answer may be incomplete.
 const (
 	ReasonTimeout       FailureReason = "timeout"
 	ReasonNetwork       FailureReason = "network"
@@ -174,13 +174,13 @@ const (
 	ReasonContentFilter FailureReason = "content_filter"
 	ReasonCancelled     FailureReason = "cancelled"
 	ReasonInterrupted   FailureReason = "interrupted"
-	// ReasonContextOverflow is of a request that is larger than the model's window, ReasonTurnLimit of a turn that asked
-	// for tools up to its limit on rounds, or whose agent wrote more than its limit.
+	// ReasonContextOverflow: the request is larger than the model's context window. ReasonTurnLimit: the turn asked for
+	// tools up to its limit of rounds, or its agent wrote more than its limit.
 	ReasonContextOverflow FailureReason = "context_overflow"
 	ReasonTurnLimit       FailureReason = "turn_limit"
 )
 
-// PartialToolCall is a call whose arguments broke off.
+// PartialToolCall is a call whose arguments were cut off.
 type PartialToolCall struct {
 	ID        string `json:"id,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -230,7 +230,7 @@ type entryJSON struct {
 	Extra            json.RawMessage            `json:"extra,omitempty"`
 }
 
-// MarshalJSON writes the snake_case form, defaults left out.
+// MarshalJSON writes the snake_case form without defaults.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	wire := entryJSON{
 		ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, CreatedAt: e.CreatedAt,
@@ -250,8 +250,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(wire)
 }
 
-// UnmarshalJSON reads the snake_case form. Keys that are no field of an entry are passed over; who reads
-// foreign bytes keeps them in Extra, as the interchange room does.
+// UnmarshalJSON reads the snake_case form and ignores unknown keys; package interchange, which reads foreign files,
+// keeps those in Extra.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	var wire entryJSON
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -275,8 +275,8 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 // HasCalls reports whether the entry opens a group.
 func (e *Entry) HasCalls() bool { return e.Role == Assistant && len(e.ToolCalls) > 0 }
 
-// imageTokens is what a part that is no text counts for: the most that one image of the usual sizes
-// costs at the large providers (about 1 600 tokens for 1 568 pixels on the long edge at Anthropic).
+// imageTokens is the token count of a part that is not text: the maximum cost of one image of common size at the large
+// providers (about 1 600 tokens for 1 568 pixels on the long edge at Anthropic).
 const imageTokens = 1600
 
 // count fills Chars, Tokens and Tokenizer.
@@ -285,8 +285,8 @@ func (e *Entry) count(counter Counter) {
 	e.Chars, e.Tokens, e.Tokenizer = size.Chars, size.Tokens, counter.Name()
 }
 
-// Measure counts the characters and tokens of a message's content and calls, without the overhead that
-// a protocol adds. A part that is no text counts as an image. Without a counter it takes [RoughCounter].
+// Measure counts the characters and tokens of a message's content and calls, without a protocol's overhead. A part that
+// is not text counts as an image. A nil counter means [RoughCounter].
 func Measure(content Content, calls []ToolCall, counter Counter) Size {
 	if counter == nil {
 		counter = RoughCounter{}
@@ -319,7 +319,7 @@ type Counter interface {
 	Count(text string) int
 }
 
-// RoughCounter estimates tokens as characters / 4, rounded up. Package token counts exactly for OpenAI's models.
+// RoughCounter estimates tokens as characters / 4, rounded up. Package token counts exactly for OpenAI models.
 type RoughCounter struct{}
 
 // Name is part of Counter.

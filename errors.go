@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Sentinels; wrapped errors are compared with errors.Is.
+// Sentinel errors; compare with errors.Is.
 var (
 	ErrNotFound    = errors.New("not found")
 	ErrInvalid     = errors.New("invalid input")
@@ -25,9 +25,9 @@ var (
 	ErrObjectGone  = errors.New("an object that the log names is missing")
 )
 
-// ConflictError says that an append expected another place in the log than it found.
+// ConflictError says that the next seq of the log is not the one that an append expected.
 type ConflictError struct {
-	Want, Have int64 // the next seq that was expected, and the one that there is
+	Want, Have int64 // the next seq that was expected, and the actual one
 }
 
 func (e *ConflictError) Error() string {
@@ -37,18 +37,18 @@ func (e *ConflictError) Error() string {
 // LargeEntryError says that the first entry of a query is larger than its EntryQuery.MaxBytes.
 type LargeEntryError struct {
 	Seq   int64
-	Bytes int64 // of its stored form
+	Bytes int64 // of the entry's stored form
 }
 
 func (e *LargeEntryError) Error() string {
 	return fmt.Sprintf("entry %d has %d bytes, more than a page may have", e.Seq, e.Bytes)
 }
 
-// RuleError says which rule of the log an entry would break. Nothing was appended.
+// RuleError says which rule of the log an entry breaks. Nothing was appended.
 type RuleError struct {
-	Index   int    // of the entry among those that were to be appended, from 0
+	Index   int    // of the entry in the append, from 0
 	Rule    Rule   //
-	Message string // what is wrong with it and what to do
+	Message string // what is wrong and how to fix it
 }
 
 func (e *RuleError) Error() string {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// IDSource makes ids: a prefix, an underscore, and a version 7 UUID (RFC 9562) without hyphens. Ids of
-// one source ascend, also within a millisecond. The zero value is ready; it is safe for concurrent use.
+// IDSource generates ids: a prefix, an underscore, and a version 7 UUID (RFC 9562) without hyphens. Ids of one source
+// ascend, also within a millisecond. The zero value is ready to use; it is safe for concurrent use.
 type IDSource struct {
 	mu   sync.Mutex
 	last uint64 // milliseconds << 12 | counter
 }
 
-// New makes an id such as conv_0199c5f0d1a27000b8f7c2a94f1e6d3a.
+// New returns an id such as conv_0199c5f0d1a27000b8f7c2a94f1e6d3a.
 func (s *IDSource) New(prefix string, now time.Time) string {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:8], s.stamp(now))

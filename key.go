@@ -23,13 +23,13 @@ func CheckProject(id string) error {
 	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, ErrInvalid)
 }
 
-// APIKey lets a program act in one project. The store has only a hash of its secret.
+// APIKey is a client's credential for one project. The store has only a hash of its secret.
 type APIKey struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
-	// UserID binds the key to the conversations of one user; empty: to all of the project.
+	// UserID restricts the key to the conversations of one user; empty: all of the project.
 	UserID string `json:"user_id,omitempty"`
-	// Name says what the key is for; it may be empty.
+	// Name describes the key's use; it may be empty.
 	Name string `json:"name,omitempty"`
 	// Hash is the SHA-256 of the secret, in hex.
 	Hash      string    `json:"-"`
@@ -38,24 +38,23 @@ type APIKey struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero: not revoked
 }
 
-// Usable reports whether the key may be used at a time.
+// Usable reports whether the key is valid at a time: neither revoked nor expired.
 func (k *APIKey) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
 // KeyStore keeps projects and their keys.
 type KeyStore interface {
-	// CreateProject adds a project; ErrExists. The default project is always there and never listed
-	// unless it was created.
+	// CreateProject adds a project; ErrExists. The default project always exists and is listed only if it was created.
 	CreateProject(ctx context.Context, project Project) error
-	// Projects lists all, in the order of their ids.
+	// Projects lists all projects by id.
 	Projects(ctx context.Context) ([]Project, error)
 	// CreateKey adds a key; ErrExists when the id is taken.
 	CreateKey(ctx context.Context, key APIKey) error
-	// Key finds one by id, revoked or not; ErrNotFound.
+	// Key finds a key by id, revoked or not; ErrNotFound.
 	Key(ctx context.Context, id string) (APIKey, error)
-	// Keys lists the keys of a project, or with "" of all, by project and then the oldest first.
+	// Keys lists the keys of a project, or of all projects with "", by project and then the oldest first.
 	Keys(ctx context.Context, projectID string) ([]APIKey, error)
-	// RevokeKey ends a key and returns it; one that is revoked already stays as it is. ErrNotFound.
+	// RevokeKey revokes a key and returns it; a key that is revoked already does not change. ErrNotFound.
 	RevokeKey(ctx context.Context, id string, at time.Time) (APIKey, error)
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// MaxLabelBytes bounds the value of a label. A longer member of the metadata is kept, and is no label.
+// MaxLabelBytes bounds the value of a label. A metadata member with a longer value is kept but is not a label.
 const MaxLabelBytes = 512
 
-// MaxLabels bounds by how many labels a list or a search is filtered.
+// MaxLabels bounds how many labels a list or a search may filter by.
 const MaxLabels = 8
 
-// CheckLabels refuses labels that nothing can be filtered by; ErrInvalid.
+// CheckLabels refuses labels that cannot be used as a filter; ErrInvalid.
 func CheckLabels(labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return fmt.Errorf("%w: a list is filtered by at most %d members of the metadata, not %d", ErrInvalid, MaxLabels, len(labels))
@@ -32,9 +32,8 @@ func CheckLabels(labels map[string]string) error {
 	return nil
 }
 
-// LabelsOf returns the members of a conversation's metadata that lists and searches filter by: those that are a
-// string, a number or a boolean, as text. A number is its own spelling in JSON. Engines store the labels beside the
-// metadata.
+// LabelsOf returns the members of a conversation's metadata that lists and searches can filter by: strings, numbers and
+// booleans, as text. A number keeps its JSON spelling. Engines store the labels beside the metadata.
 func LabelsOf(metadata json.RawMessage) map[string]string {
 	object, err := rawjson.ParseObject(metadata)
 	if err != nil {

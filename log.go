@@ -17,47 +17,47 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Log is the one way into a store: every rule about what may be written lives here. It is safe for
-// concurrent use; appends to one conversation that come at the same time share one commit.
+// Log is the only way to write to a store and checks every rule about entries. It is safe for concurrent use;
+// concurrent appends to one conversation share one commit.
 type Log struct {
 	store   Store
 	options LogOptions
 
 	mu         sync.Mutex
 	writers    map[string]*writer
-	broadcasts map[string]*broadcast // of the conversations that somebody listens to
-	blobs      map[string]bool       // hashes of envelopes that are known to be kept
-	notified   atomic.Bool           // the store tells of changes
-	back       atomic.Int64          // when it last began to, in Unix nanoseconds
-	lost       atomic.Bool           // it did, and does not any more
-	large      chan struct{}         // has an element for each large entry that is being read
+	broadcasts map[string]*broadcast // of the conversations that have listeners
+	blobs      map[string]bool       // hashes of envelopes that are known to be stored
+	notified   atomic.Bool           // the store reports changes at present
+	back       atomic.Int64          // when it last began to report, in Unix nanoseconds
+	lost       atomic.Bool           // the store reported changes and lost its connection
+	large      chan struct{}         // semaphore: one element per large entry being read
 }
 
 // LogOptions configures a Log. The zero value works.
 type LogOptions struct {
 	// Counter counts tokens at append. Default: [RoughCounter].
 	Counter Counter
-	// MaxEntryBytes bounds one entry's stored form, without what is kept as objects: how large those get is up
-	// to who appends. Default 32 MiB.
+	// MaxEntryBytes bounds the stored form of one entry, without its objects, whose size the caller bounds. Default 32
+	// MiB.
 	MaxEntryBytes int
-	// Objects keeps what is too large for an entry. Default: none, and everything stands in its entry.
+	// Objects stores data that is too large for an entry. Default: none, and all data is stored in its entry.
 	Objects ObjectStore
-	// MaxInlineOutput is up to how many bytes of text a tool's output stands in its entry; of a larger one the
-	// entry has a preview, and the whole is an object. Default 256 KiB.
+	// MaxInlineOutput is the largest text of a tool output, in bytes, that is stored in its entry. The entry of a
+	// larger output has a preview, and the complete output is an object. Default 256 KiB.
 	MaxInlineOutput int
-	// MaxInlinePart is up to how many bytes of JSON a content part that is no text stands in its entry: an
-	// image, a file, a sound. A larger one is an object; see Attachment. Default 64 KiB.
+	// MaxInlinePart is the largest non-text content part (an image, a file, audio), in bytes of JSON, that is stored in
+	// its entry. A larger part is an object; see Attachment. Default 64 KiB.
 	MaxInlinePart int
-	// Poll is how often Tail looks for entries of other processes, where the store does not tell of
-	// them. Default 500 ms.
+	// Poll is how often Tail polls for entries of other processes when the store does not report changes. Default 500
+	// ms.
 	Poll time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// IDs makes ids. Default a new IDSource.
+	// IDs generates ids. Default a new IDSource.
 	IDs *IDSource
 }
 
-// NewLog makes a log over a store, which stays the caller's to close. It panics without a store.
+// NewLog makes a log over a store, which the caller closes. It panics without a store.
 func NewLog(store Store, options LogOptions) *Log {
 	if store == nil {
 		panic("continuo: NewLog needs a Store, such as one that sqlite.Open returns")
@@ -86,29 +86,28 @@ func NewLog(store Store, options LogOptions) *Log {
 	return &Log{store: store, options: options, writers: map[string]*writer{}, broadcasts: map[string]*broadcast{}, blobs: map[string]bool{}, large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
 }
 
-// Turns is the store's part that keeps turns; package turn knows its rules.
+// Turns returns the part of the store that keeps turns; package turn implements their rules.
 func (l *Log) Turns() TurnStore { return l.store }
 
-// Runs finds the runs of workflows.
+// Runs returns the part of the store that finds runs.
 func (l *Log) Runs() RunStore { return l.store }
 
-// Leases decides which process does what only one may do at a time.
+// Leases returns the part of the store that keeps leases for exclusive jobs.
 func (l *Log) Leases() LeaseStore { return l.store }
 
-// Index is the store's part that finds words; package fulltext/index keeps it up to the log.
+// Index returns the full-text index of the store; package fulltext/index updates it from the log.
 func (l *Log) Index() IndexStore { return l.store }
 
-// NewID makes an id with the log's clock and id source.
+// NewID generates an id with the log's clock and id source.
 func (l *Log) NewID(prefix string) string { return l.options.IDs.New(prefix, l.options.Now()) }
 
-// Create starts a conversation. ID, times and defaults are filled in; ErrExists when the key is taken.
+// Create creates an empty conversation. The log sets its ID, times and defaults; ErrExists when the key is taken.
 func (l *Log) Create(ctx context.Context, conversation Conversation) (Conversation, error) {
 	return l.Import(ctx, conversation, nil)
 }
 
-// Import creates a conversation with entries that are in it from the start, all or nothing. Entries may
-// be repaired ones (they have Repairs), which Append refuses. A log that ends with open calls is
-// accepted: their results may still be appended.
+// Import creates a conversation together with its first entries, all or nothing. Entries may have Repairs, which Append
+// refuses. The entries may end with open calls, whose results can be appended later.
 func (l *Log) Import(ctx context.Context, conversation Conversation, entries []Entry) (Conversation, error) {
 	now := l.now()
 	conversation.ID = l.NewID("conv")
@@ -141,8 +140,8 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 	return conversation, nil
 }
 
-// timesOf returns when a conversation with entries from elsewhere began and last changed: as it says itself, else as
-// its entries say. No time is after now: a later one would keep the conversation ahead of all others in lists.
+// timesOf returns the creation and change times of an imported conversation: its own, else those of its entries. No
+// time is after now: a later one would keep the conversation first in every list.
 func timesOf(conversation Conversation, entries []Entry, now time.Time) (created, updated time.Time) {
 	created, updated = conversation.CreatedAt, conversation.UpdatedAt
 	fromEntries := created.IsZero()
@@ -167,8 +166,8 @@ func timesOf(conversation Conversation, entries []Entry, now time.Time) (created
 	return created.UTC(), updated.UTC()
 }
 
-// withoutRuns takes the events of runs and tasks, and summaries, out of entries: they stay with the log that they happened in.
-// What the entries say of them stays.
+// withoutRuns removes the events of runs and tasks, and the Summary fields, from entries: they are valid only in the
+// log in which they were written. The content of the entries stays.
 func withoutRuns(entries []Entry) []Entry {
 	without := slices.Clone(entries)
 	for i := range without {
@@ -177,7 +176,7 @@ func withoutRuns(entries []Entry) []Entry {
 	return without
 }
 
-// create gives a new conversation entries of a good shape.
+// create adds a new conversation with entries of valid shape to the store.
 func (l *Log) create(ctx context.Context, conversation *Conversation, entries []Entry) error {
 	tail := tailState{}
 	for i := range entries {
@@ -201,10 +200,10 @@ func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error)
 	return conversation, nil
 }
 
-// Find finds a conversation within a scope by its id or by its key; ErrNotFound. An id counts before a key.
+// Find finds a conversation within a scope by its id or by its key; ErrNotFound. The id has precedence.
 func (l *Log) Find(ctx context.Context, scope Scope, idOrKey string) (Conversation, error) {
 	conversation, err := Conversation{}, ErrNotFound
-	if strings.HasPrefix(idOrKey, "conv_") { // as NewID has it; keys do not begin so
+	if strings.HasPrefix(idOrKey, "conv_") { // the prefix of NewID; keys do not begin with it
 		conversation, err = l.store.Conversation(ctx, idOrKey)
 	}
 	if errors.Is(err, ErrNotFound) || err == nil && conversation.ProjectID != scope.ProjectID {
@@ -235,13 +234,13 @@ func (l *Log) FindRun(ctx context.Context, scope Scope, id string) (Run, error) 
 	return run, nil
 }
 
-// Conversations lists a project's conversations, the newest change first.
+// Conversations lists a project's conversations, the most recently changed first.
 func (l *Log) Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error) {
 	return l.store.Conversations(ctx, query)
 }
 
-// Update changes what is known about a conversation, but for its entries; ErrNotFound, and ErrExists when another
-// conversation has the key.
+// Update changes the fields of a conversation, not its entries; ErrNotFound, and ErrExists when another conversation
+// has the key.
 func (l *Log) Update(ctx context.Context, id string, change ConversationChange) (Conversation, error) {
 	if err := CheckMetadata(change.Metadata); err != nil {
 		return Conversation{}, err
@@ -264,7 +263,7 @@ func (l *Log) Update(ctx context.Context, id string, change ConversationChange) 
 	return conversation, nil
 }
 
-// Delete removes a conversation, with the branches of its runs. Its forks keep what they began with.
+// Delete deletes a conversation and the branches of its runs. Its forks keep the entries that they inherited.
 func (l *Log) Delete(ctx context.Context, id string) error {
 	if err := l.deleteBranches(ctx, id); err != nil {
 		return fmt.Errorf("delete conversation %s: %w", id, err)
@@ -276,12 +275,12 @@ func (l *Log) Delete(ctx context.Context, id string) error {
 	delete(l.writers, id)
 	l.mu.Unlock()
 	l.announce(id)
-	_, _ = l.Sweep(ctx) // what is left, the next sweep removes
+	_, _ = l.Sweep(ctx) // a failed removal is retried by the next sweep
 	return nil
 }
 
-// Fork makes a conversation that begins with the parent's entries up to and including seq at (0: all of
-// them). It copies nothing. A fork may not split a group: at must not lie between a call and its result.
+// Fork creates a conversation that begins with the parent's entries up to and including seq at (0: all). It copies
+// nothing. A fork may not split a group: at must not lie between a call and its result.
 func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation Conversation) (Conversation, error) {
 	parent, err := l.Conversation(ctx, parentID)
 	if err != nil {
@@ -331,7 +330,7 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 
 func lineageThrough(parent Conversation, at int64) []Segment {
 	var lineage []Segment
-	if at == 0 { // of an empty conversation
+	if at == 0 { // the parent is empty
 		return nil
 	}
 	for _, segment := range append(parent.Lineage[:len(parent.Lineage):len(parent.Lineage)], Segment{parent.ID, parent.LastSeq}) {
@@ -344,7 +343,7 @@ func lineageThrough(parent Conversation, at int64) []Segment {
 	return lineage
 }
 
-// groupAt finds which calls are open after seq at.
+// groupAt returns the state of the group at seq at: which calls are open.
 func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) (Group, error) {
 	var answers []string
 	for entry, err := range l.Read(ctx, conversation, Range{To: at, Backward: true}) {
@@ -354,7 +353,7 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 		case at == 0:
 			return Group{}, nil
 		case entry.Hidden && len(entry.Repairs) > 0:
-			continue // outside of the protocol, as Accept has it
+			continue // not part of the protocol's sequence; see Group.Accept
 		case entry.Role == Tool:
 			answers = append(answers, entry.ToolCallID)
 			continue
@@ -376,12 +375,12 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 	return Group{}, nil
 }
 
-// OpenGroup returns the state of the newest group: its Open calls wait for their results.
+// OpenGroup returns the state of the newest group: its Open calls have no results yet.
 func (l *Log) OpenGroup(ctx context.Context, conversation Conversation) (Group, error) {
 	return l.groupAt(ctx, conversation, conversation.LastSeq)
 }
 
-// PutEnvelope keeps an envelope and returns its hash; Envelope reads it back.
+// PutEnvelope stores an envelope and returns its hash; Envelope reads it back.
 func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error) {
 	data, err := rawjson.Marshal(envelope)
 	if err != nil {
@@ -390,7 +389,7 @@ func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error
 	return l.PutText(ctx, data)
 }
 
-// PutText keeps a text that entries name by its SHA-256, in hex, which it returns; Text reads it back.
+// PutText stores a text and returns its SHA-256 in hex, by which entries refer to it; Text reads it back.
 func (l *Log) PutText(ctx context.Context, text []byte) (string, error) {
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:])
@@ -404,7 +403,7 @@ func (l *Log) PutText(ctx context.Context, text []byte) (string, error) {
 	return hash, nil
 }
 
-// Text reads what PutText kept; ErrNotFound.
+// Text reads a text that PutText stored; ErrNotFound.
 func (l *Log) Text(ctx context.Context, hash string) ([]byte, error) {
 	text, err := l.store.Blob(ctx, hash)
 	if err != nil {
@@ -413,7 +412,7 @@ func (l *Log) Text(ctx context.Context, hash string) ([]byte, error) {
 	return text, nil
 }
 
-// maxKnownBlobs bounds how many hashes are remembered to save writing them again.
+// maxKnownBlobs bounds the cache of stored hashes, which saves writing them again.
 const maxKnownBlobs = 1024
 
 func (l *Log) knowsBlob(hash string) bool {
@@ -431,7 +430,7 @@ func (l *Log) rememberBlob(hash string) {
 	l.blobs[hash] = true
 }
 
-// Envelope reads what PutEnvelope kept.
+// Envelope reads an envelope that PutEnvelope stored.
 func (l *Log) Envelope(ctx context.Context, hash string) (Envelope, error) {
 	data, err := l.store.Blob(ctx, hash)
 	if err != nil {
@@ -444,7 +443,7 @@ func (l *Log) Envelope(ctx context.Context, hash string) (Envelope, error) {
 	return envelope, nil
 }
 
-// Now is the time by the log's clock.
+// Now returns the time of the log's clock.
 func (l *Log) Now() time.Time { return l.now() }
 
 func (l *Log) now() time.Time { return l.options.Now().UTC() }

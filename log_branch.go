@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Branches returns the ids of the conversations in which steps of a conversation's runs were carried out beside others.
+// Branches returns the ids of the conversations in which a conversation's runs executed steps in parallel.
 func (l *Log) Branches(ctx context.Context, conversation Conversation) ([]string, error) {
 	runs, err := l.store.Runs(ctx, RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: OfWorkflows, Limit: 1})
 	if err != nil || len(runs) == 0 {
@@ -24,15 +24,15 @@ func (l *Log) Branches(ctx context.Context, conversation Conversation) ([]string
 	return branches, nil
 }
 
-// JoinedBranch is a branch of a run whose step has finished. Seq is that of the event that says so: what the step did counts
-// from there on in the conversation of the run.
+// JoinedBranch is a branch of a run whose step has finished. Seq is the seq of the event that records it: from there on
+// the step's work is part of the run's conversation.
 type JoinedBranch struct {
 	Conversation Conversation
 	Seq          int64
 }
 
-// JoinedBranches returns the branches that have joined a conversation, in order; those of a fork's parents as far as the
-// fork begins with them.
+// JoinedBranches returns the branches that have joined a conversation, in order, including those in the entries that a
+// fork inherited.
 func (l *Log) JoinedBranches(ctx context.Context, conversation Conversation) ([]JoinedBranch, error) {
 	if conversation.ParentID == "" {
 		if runs, err := l.store.Runs(ctx, RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: OfWorkflows, Limit: 1}); err != nil || len(runs) == 0 {
@@ -52,7 +52,7 @@ func (l *Log) JoinedBranches(ctx context.Context, conversation Conversation) ([]
 			began[at] = event.Branch
 		case event.Kind == RunNodeFinished && began[at] != "":
 			branch, err := l.Conversation(ctx, began[at])
-			if err != nil && !errors.Is(err, ErrNotFound) { // somebody may have deleted it
+			if err != nil && !errors.Is(err, ErrNotFound) { // it may have been deleted
 				return nil, err
 			}
 			if err == nil {
@@ -63,11 +63,11 @@ func (l *Log) JoinedBranches(ctx context.Context, conversation Conversation) ([]
 	return joined, nil
 }
 
-// deleteBranches removes the branches of a conversation's runs: those first that go on from others.
+// deleteBranches deletes the branches of a conversation's runs, branches of branches first.
 func (l *Log) deleteBranches(ctx context.Context, id string) error {
 	conversation, err := l.Conversation(ctx, id)
 	if err != nil {
-		return nil // the deletion itself says so
+		return nil // the caller's own deletion reports it
 	}
 	branches, err := l.Branches(ctx, conversation)
 	if err != nil {

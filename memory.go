@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// Memory is what the work of one request may take for entries. It is safe for concurrent use.
+// Memory is one request's memory budget for entries. It is safe for concurrent use.
 type Memory interface {
-	// Take asks for so many more bytes of stored entries, or refuses with an error; less than 0 gives back.
+	// Take reserves so many more bytes for stored entries, or refuses with an error; a negative number releases them.
 	Take(bytes int64) error
 }
 
-// WithMemory returns a context under which a [Log] asks for memory before it hands out entries: for those that a reader
-// keeps until the request is over (Range.Keeps), and else for one page at a time. A refusal ends the reading with the
-// error. Nil takes the memory out of a context, for work that goes on when the request is over.
+// WithMemory returns a context under which a [Log] reserves memory before it yields entries: until the end of the
+// request for entries that the reader keeps (Range.Keeps), otherwise for one page at a time. A refusal ends the read
+// with the error. A nil memory removes the budget from a context, for work that continues after the request.
 func WithMemory(ctx context.Context, memory Memory) context.Context {
 	if memory == nil && memoryOf(ctx).Memory == nil {
 		return ctx
@@ -21,11 +21,10 @@ func WithMemory(ctx context.Context, memory Memory) context.Context {
 	return context.WithValue(ctx, memoryKey{}, optionalMemory{memory})
 }
 
-// TakeMemory takes bytes of the memory of a context, if that has any, for something besides entries.
+// TakeMemory reserves bytes of the context's memory budget, if it has one, for data other than entries.
 func TakeMemory(ctx context.Context, bytes int64) error { return memoryOf(ctx).take(bytes) }
 
-// HoldMemory returns a context under which all that is taken counts until it is released, rather than until the request
-// is over.
+// HoldMemory returns a context whose reservations are released by release rather than at the end of the request.
 func HoldMemory(ctx context.Context) (holding context.Context, release func()) {
 	memory := memoryOf(ctx)
 	if memory.Memory == nil {
@@ -35,7 +34,7 @@ func HoldMemory(ctx context.Context) (holding context.Context, release func()) {
 	return WithMemory(ctx, held), func() { memory.give(held.taken.Swap(0)) }
 }
 
-// heldMemory counts what it passes on.
+// heldMemory counts the reservations that it forwards.
 type heldMemory struct {
 	memory optionalMemory
 	taken  atomic.Int64
@@ -52,7 +51,7 @@ func (h *heldMemory) Take(bytes int64) error {
 
 type memoryKey struct{}
 
-// optionalMemory is a Memory, or none.
+// optionalMemory is a Memory that may be nil.
 type optionalMemory struct{ Memory }
 
 func memoryOf(ctx context.Context) optionalMemory {
@@ -67,9 +66,9 @@ func (m optionalMemory) take(bytes int64) error {
 	return m.Take(bytes)
 }
 
-func (m optionalMemory) give(bytes int64) { _ = m.take(-bytes) } // to give is never refused
+func (m optionalMemory) give(bytes int64) { _ = m.take(-bytes) } // releasing is never refused
 
-// bytes is about how much memory an entry takes.
+// bytes estimates the memory that an entry takes.
 func (e *Entry) bytes() int64 {
 	const rest = 1 << 10
 	sum := rest + len(e.Content.text) + len(e.Widget) + len(e.Extra)

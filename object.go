@@ -8,66 +8,66 @@ import (
 	"time"
 )
 
-// ObjectStore keeps large bytes outside of the store: outputs of tools, attachments, archives. Names are
-// parts of the characters A-Z a-z 0-9 . _ - joined by slashes; those of a conversation begin with its id
-// and a slash. It is safe for concurrent use. Package object has one over a folder or a bucket.
+// ObjectStore stores large data outside of the database: tool outputs, attachments, archives. A name is a path of parts
+// with the characters A-Z a-z 0-9 . _ - joined by slashes; the names of a conversation's objects begin with its id and
+// a slash. It is safe for concurrent use. Package object implements it for a folder and a bucket.
 type ObjectStore interface {
-	// PutObject keeps what data yields under a name, whole or not at all, in the place of what was there.
-	// Once it returned, the object is durable.
+	// PutObject stores the bytes of data under a name, whole or not at all, and replaces an existing object. The object
+	// is durable when PutObject returns.
 	PutObject(ctx context.Context, name string, data io.Reader) error
-	// ReadObject reads length bytes from offset, fewer at the object's end; a length below 0 reads to the end.
-	// It fails with ErrNotFound. The caller closes what it returns.
+	// ReadObject reads length bytes from offset, fewer at the object's end; a negative length reads to the end. It
+	// fails with ErrNotFound. The caller closes the reader.
 	ReadObject(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
-	// DeleteObject removes one; that there is none is no error.
+	// DeleteObject removes an object; a missing one is no error.
 	DeleteObject(ctx context.Context, name string) error
-	// Objects lists those whose names begin with prefix, in the order of their names.
+	// Objects lists the objects whose names begin with prefix, by name.
 	Objects(ctx context.Context, prefix string) iter.Seq2[ObjectInfo, error]
 }
 
-// ObjectInfo is what a list tells of an object.
+// ObjectInfo describes an object in a list.
 type ObjectInfo struct {
 	Name       string
 	Size       int64 // bytes
 	ModifiedAt time.Time
 }
 
-// ObjectName is the name of a conversation's object; with an empty id, what the names of all begin with.
+// ObjectName is the name of a conversation's object; with an empty id, the prefix of all of its objects.
 func ObjectName(conversationID, id string) string { return conversationID + "/" + id }
 
-// ArchiveObject is the id of the object that a conversation is kept in which was archived at a time. Each
-// attempt to archive has a time of its own, and so an object that no other one writes or removes.
+// ArchiveObject is the id of the object of a conversation that was archived at a time. Each attempt to archive has its
+// own time, so no other attempt writes or removes its object.
 func ArchiveObject(at time.Time) string {
 	return "archive-" + at.UTC().Format("20060102T150405.000000000Z") + ".jsonl.gz"
 }
 
-// IsArchiveObject reports whether an id is one of ArchiveObject.
+// IsArchiveObject reports whether an id is the id of an archive.
 func IsArchiveObject(id string) bool { return strings.HasPrefix(id, "archive-") }
 
-// DiscardStore remembers which objects nothing names any more. A store notes them in the transaction that
-// makes them so, and whoever removes them from the object store says so afterwards: a process that ends
-// in between leaves nothing behind.
+// DiscardStore lists objects that nothing refers to any more. A store records them in the transaction that removes the
+// last reference, and the process that deletes the objects clears the record afterwards, so a crash in between leaks no
+// object.
 type DiscardStore interface {
-	// Discards lists names of objects to remove, the oldest first. One that ends with a slash stands for
-	// all objects whose names begin with it.
+	// Discards lists names of objects to remove, the oldest first. A name that ends with a slash is a prefix: all
+	// objects under it are removed.
 	Discards(ctx context.Context, limit int) ([]string, error)
-	// Discarded forgets them; that one is not there is no error.
+	// Discarded deletes names from the list; a name that is not listed is no error.
 	Discarded(ctx context.Context, names []string) error
 }
 
-// ResidueStore is a store that may keep, for a while, what was redacted or deleted in a log of its own.
+// ResidueStore is a store whose write-ahead log may hold redacted or deleted data for a while.
 type ResidueStore interface {
-	// HasResidue reports whether that log still holds something of it. It is cleared as soon as no reader holds it.
+	// HasResidue reports whether that log still has such data. It is cleared as soon as no reader holds it.
 	HasResidue() bool
 }
 
-// HasResidue reports whether what was redacted or deleted may still be in the store's own write-ahead log.
+// HasResidue reports whether redacted or deleted data may still be in the store's own write-ahead log.
 func (l *Log) HasResidue() bool {
 	store, ok := l.store.(ResidueStore)
 	return ok && store.HasResidue()
 }
 
-// Objects are the ids of the objects that an entry needs. A store keeps them beside the entry, and
-// discards them with the last entry that needs them.
+// Objects returns the ids of the objects that an entry refers to. A store keeps them beside the entry, and discards an
+// object with the last entry that refers to it.
 func (e *Entry) Objects() []string {
 	var ids []string
 	if e.Output != nil {
@@ -79,8 +79,8 @@ func (e *Entry) Objects() []string {
 	return ids
 }
 
-// Sweep removes the objects that nothing names any more, and returns how many names it came to. Where it
-// fails, the rest is left for the next sweep.
+// Sweep removes the objects that nothing refers to any more, and returns how many names it processed. After a failure,
+// the next sweep removes the rest.
 func (l *Log) Sweep(ctx context.Context) (swept int, err error) {
 	if l.options.Objects == nil {
 		return 0, nil
@@ -102,7 +102,7 @@ func (l *Log) Sweep(ctx context.Context) (swept int, err error) {
 	}
 }
 
-// sweepAtOnce is how many discarded names are read at once.
+// sweepAtOnce is how many discarded names are read per query.
 const sweepAtOnce = 100
 
 func (l *Log) removeObjects(ctx context.Context, name string) error {

@@ -17,34 +17,34 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Output says how large a tool's output is that is kept as an object. The entry's content is then a preview
-// of it; [Log.Output] reads the whole.
+// Output describes a tool output that is stored as an object. The entry's content is then a preview of it; [Log.Output]
+// reads the complete output.
 type Output struct {
-	// ID names the object, among those of the conversation that the entry was written to.
+	// ID names the object within the conversation that the entry was written to.
 	ID string `json:"id"`
-	// The size of the whole, as UTF-8; Lines is one more than it has line ends.
+	// The size of the complete output as UTF-8; Lines is the number of its line ends plus one.
 	Bytes int64 `json:"bytes"`
 	Chars int   `json:"chars"`
 	Lines int   `json:"lines"`
-	// SHA256 of the whole, in hex.
+	// SHA256 is the hash of the complete output, in hex.
 	SHA256 string `json:"sha256"`
-	// Head and Tail are how many bytes of the whole's beginning and end the content shows.
+	// Head and Tail are how many bytes of the output's beginning and end the content shows.
 	Head int `json:"head"`
 	Tail int `json:"tail"`
-	// Parts are the text parts that the content was a list of, in order; the whole is their texts, joined by
-	// line ends. Empty when the content was a string.
+	// Parts are the text parts of content that was a list, in order; the complete output is their texts joined by line
+	// ends. Empty when the content was a string.
 	Parts []OutputPart `json:"parts,omitempty"`
 }
 
-// FilesFolder is where the files can be read that calls of a conversation wrote: each is the arguments of a call, and its
-// path the OutputRef of the call's result.
+// FilesFolder is the alias folder of the files that a conversation's calls wrote: a file is the arguments of a call,
+// and its path the OutputRef of the call's result.
 const FilesFolder = "@state/files/"
 
-// runFolder is where the inputs of runs and the outputs of their steps can be read.
+// runFolder is the alias folder of the inputs of runs and the outputs of their steps.
 const runFolder = "@state/runs/"
 
-// StepRef is the alias path of the outputs of a run's step, of its newest visit: the OutputRef of the event that it
-// finished.
+// StepRef is the alias path of the outputs of a run's step in its newest visit: the OutputRef of the event that records
+// them.
 func StepRef(runID, nodeID string) string { return runFolder + runID + "/steps/" + nodeID + ".json" }
 
 // InputsRef is the alias path of a run's inputs: the OutputRef of its first entry.
@@ -53,11 +53,11 @@ func InputsRef(runID string) string { return runFolder + runID + "/inputs.json" 
 // OutputPart is a text part of an output.
 type OutputPart struct {
 	Bytes int64           `json:"bytes"` // of its text
-	Raw   json.RawMessage `json:"raw"`   // the part, its text empty
+	Raw   json.RawMessage `json:"raw"`   // the part with empty text
 }
 
-// Content is the content that was appended, with texts of the caller's in the place of its own: of each
-// part, or the one of a string. A text is a stretch of the whole.
+// Content returns the content as it was appended, with the texts that the callback returns: one for each part, or the
+// one of a string. The callback's arguments are a range of the complete output.
 func (o *Output) Content(text func(offset, length int64) (string, error)) (Content, error) {
 	if len(o.Parts) == 0 {
 		whole, err := text(0, o.Bytes)
@@ -80,9 +80,9 @@ func (o *Output) Content(text func(offset, length int64) (string, error)) (Conte
 	return Parts(parts...), nil
 }
 
-// Output reads the whole text of an entry's content: from the object store, holding a stretch of it, where
-// it is an object, and else the content's own text. It fails with ErrObjectGone when the object is not
-// there. The reader is bound to ctx. It is safe for concurrent use by ReadAt.
+// Output reads the complete text of an entry's content: from the object store, one chunk in memory at a time, where it
+// is an object, otherwise from the content. Reads fail with ErrObjectGone when the object is missing. The reader is
+// bound to ctx. It is safe for concurrent use by ReadAt.
 func (l *Log) Output(ctx context.Context, entry *Entry) *io.SectionReader {
 	if entry.Output == nil {
 		text := entry.Content.String()
@@ -92,8 +92,8 @@ func (l *Log) Output(ctx context.Context, entry *Entry) *io.SectionReader {
 	return io.NewSectionReader(reader, 0, entry.Output.Bytes)
 }
 
-// WholeContent is an entry's content as it was appended. It holds all of it, and checks that what is kept as
-// objects is what it was.
+// WholeContent returns an entry's content as it was appended. It holds all of it in memory, and verifies the hashes of
+// objects.
 func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
 	switch {
 	case len(entry.Attachments) > 0:
@@ -118,10 +118,10 @@ func (l *Log) WholeContent(ctx context.Context, entry *Entry) (Content, error) {
 	})
 }
 
-// stretchBytes is how much of an output is read at once.
+// stretchBytes is the size of the chunks in which an output is read.
 const stretchBytes = 1 << 20
 
-// outputReader reads an output and holds the stretch that was read last.
+// outputReader reads an output and caches the chunk that was read last.
 type outputReader struct {
 	ctx     context.Context
 	objects ObjectStore
@@ -129,11 +129,11 @@ type outputReader struct {
 	output  *Output
 
 	mu   sync.Mutex
-	from int64 // where data begins, when that is not nil
+	from int64 // the offset of data, when that is not nil
 	data []byte
 }
 
-// ReadAt is part of io.ReaderAt. The section reader around it keeps to the output's bounds.
+// ReadAt is part of io.ReaderAt. The section reader around it checks the output's bounds.
 func (r *outputReader) ReadAt(into []byte, offset int64) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *outputReader) hold(from int64) error {
 	return nil
 }
 
-// readObject reads a stretch of an object that the log names, all of it or ErrObjectGone.
+// readObject reads a range of an object that the log refers to, all of it or ErrObjectGone.
 func readObject(ctx context.Context, objects ObjectStore, name string, offset, length int64) ([]byte, error) {
 	if objects == nil {
 		return nil, fmt.Errorf("%w: %s, for there is no object store; name the one that it was written to", ErrObjectGone, name)
@@ -188,17 +188,17 @@ func readObject(ctx context.Context, objects ObjectStore, name string, offset, l
 	return data.Bytes(), nil
 }
 
-// maxReadAhead is the most room that is made for an object before it is read.
+// maxReadAhead bounds the buffer that is allocated for an object before it is read.
 const maxReadAhead = 64 << 20
 
-// offload makes objects of the large outputs and attachments among entries and returns the entries to
-// append: those have previews, which prepare completes, and placeholders. An object is there before the
-// entry that names it; without one it harms nobody, and drop removes it.
+// offload stores the large outputs and attachments of entries as objects and returns the entries to append, which have
+// previews (prepare completes them) and placeholders. An object is stored before the entry that refers to it. An object
+// without an entry is harmless, and drop removes it.
 func (l *Log) offload(ctx context.Context, conversationID string, entries []Entry) (shorter []Entry, err error) {
 	shorter = slices.Clone(entries)
 	for i := range shorter {
 		entry := &shorter[i]
-		entry.Output, entry.Attachments = nil, nil // the log's own to say
+		entry.Output, entry.Attachments = nil, nil // only the log sets these
 		if l.options.Objects == nil {
 			continue
 		}
@@ -216,8 +216,8 @@ func (l *Log) offload(ctx context.Context, conversationID string, entries []Entr
 	return shorter, nil
 }
 
-// setOutputAside makes an object of an output's text, and a preview of the entry's content. It may have made
-// it, too, where it fails: the entry's Output says so.
+// setOutputAside stores an output's text as an object, and makes the entry's content a preview. Where it fails, the
+// object may exist: then the entry's Output names it.
 func (l *Log) setOutputAside(ctx context.Context, conversationID string, entry *Entry, text string, parts []OutputPart) error {
 	output := &Output{
 		ID: l.NewID("out"), Parts: parts,
@@ -234,8 +234,8 @@ func (l *Log) setOutputAside(ctx context.Context, conversationID string, entry *
 	return nil
 }
 
-// largeOutput returns the text of a tool's output that is too large for its entry. A list is one when all
-// of it is text: what else there is has to stay where models are shown it.
+// largeOutput returns the text of a tool output that is too large for its entry. A list of parts counts only when all
+// of them are text: other parts must stay where models are shown them.
 func (l *Log) largeOutput(entry *Entry) (text string, parts []OutputPart, large bool) {
 	if entry.Role != Tool {
 		return "", nil, false
@@ -261,11 +261,11 @@ func (l *Log) largeOutput(entry *Entry) (text string, parts []OutputPart, large 
 	return entry.Content.String(), parts, true
 }
 
-// maxPreviewBytes bounds the head and the tail of an output that its entry shows. The window cuts its
-// previews out of them.
+// maxPreviewBytes bounds the head and the tail of an output that its entry shows. The window cuts its shorter previews
+// out of them.
 const maxPreviewBytes = 24 << 10
 
-// preview notes how much of the output is shown, and shows it.
+// preview records how much of the output is shown, and returns the preview's text.
 func (o *Output) preview(text string, most int) string {
 	p := Preview{Head: headOf(text, most*2/3), Chars: o.Chars, Bytes: o.Bytes, Lines: o.Lines}
 	p.Tail = tailOf(text[len(p.Head):], most/3)
@@ -273,7 +273,7 @@ func (o *Output) preview(text string, most int) string {
 	return p.String()
 }
 
-// nameOutput adds to a preview where the whole is.
+// nameOutput adds the path of the complete output to a preview.
 func (e *Entry) nameOutput() {
 	if e.Output == nil || e.OutputRef == "" {
 		return
@@ -282,8 +282,8 @@ func (e *Entry) nameOutput() {
 	e.Content = Text(wholeLine(preview) + fullOutput + e.OutputRef)
 }
 
-// drop removes the objects of entries that were not appended; stored are those that were. It does so as
-// well as it can: what is left, a check of the store finds.
+// drop removes the objects of entries that were not appended; stored are the entries that were. Failures are ignored: a
+// check of the store finds leftover objects.
 func (l *Log) drop(ctx context.Context, conversationID string, entries, stored []Entry) {
 	ctx = context.WithoutCancel(ctx)
 	named := map[string]bool{}
@@ -301,8 +301,8 @@ func (l *Log) drop(ctx context.Context, conversationID string, entries, stored [
 	}
 }
 
-// wasRefused reports whether a failed append has left nothing behind for certain. An error of the store
-// may come after the entries have become durable: then their objects must stay.
+// wasRefused reports whether a failed append certainly stored nothing. The store may report an error after the entries
+// have become durable: then their objects must stay.
 func wasRefused(err error) bool {
 	var rule *RuleError
 	var conflict *ConflictError

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// OverflowError says that what a request must hold does not fit into the model's window or, where ModelWindow is 0, into
-// the limits of the view. Nothing was shortened.
+// OverflowError says that the required parts of a request do not fit into the model's context window or, where
+// ModelWindow is 0, into the limits of the view. Nothing was shortened.
 type OverflowError struct {
 	View string
-	// Model is the provider's name of the model, ModelWindow its whole window in tokens.
+	// Model is the provider's name of the model, ModelWindow its context window in tokens.
 	Model       string
 	ModelWindow int
-	// Limits are what the messages may take; 0 means no limit.
+	// Limits bound the messages; 0 means no limit.
 	Limits Size
-	// The parts that cannot be left out, each with its size. OpenCycle is the rest of an open cycle that the view shows
-	// whole.
+	// The sizes of the parts that cannot be left out. OpenCycle is the rest of an open cycle that the view must show
+	// completely.
 	Prompt, NewestUser, OpenGroup, OpenCycle Size
-	// Answer is how many tokens of the model's window are held back for the answer: Output, which the model may take
-	// (models.NAME.max_output_tokens), or Reserved, what the prompt leaves of the view's reserve, whichever is more.
+	// Answer is how many tokens of the context window are reserved for the answer: Output, the model's maximum
+	// (models.NAME.max_output_tokens), or Reserved, what the prompt leaves of the view's reserve, whichever is larger.
 	Answer, Output, Reserved int
 }
 
-// Messages is the size of the parts that are messages of the log.
+// Messages returns the total size of the parts that are messages of the log.
 func (e *OverflowError) Messages() Size { return e.NewestUser.Add(e.OpenGroup).Add(e.OpenCycle) }
 
 // Error names the size of each part and the setting that would change the outcome.
@@ -37,7 +37,7 @@ func (e *OverflowError) Error() string {
 		e.Model, e.ModelWindow, e.Prompt.Tokens, e.Answer, e.parts(tokens), total, e.help())
 }
 
-// parts names the parts that are messages of the log, with their sizes.
+// parts lists the parts that are messages of the log, with their sizes.
 func (e *OverflowError) parts(text func(Size) string) string {
 	parts := []string{"the newest user message takes " + text(e.NewestUser)}
 	if e.OpenGroup != (Size{}) {
@@ -52,7 +52,7 @@ func (e *OverflowError) parts(text func(Size) string) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// help says what to do about a model's window that is too small.
+// help says how to make the request fit into the context window.
 func (e *OverflowError) help() string {
 	const window = "raise models.NAME.context_window if the model has a larger window, or choose another model"
 	if e.Prompt.Tokens >= e.ModelWindow {
@@ -61,7 +61,7 @@ func (e *OverflowError) help() string {
 	return e.helpBy() + "shorten the message, " + window
 }
 
-// helpBy names the settings that hold back more than is left, with the values at which the request fits.
+// helpBy names the settings that reserve more than is left, with the values at which the request fits.
 func (e *OverflowError) helpBy() string {
 	left := e.ModelWindow - e.Prompt.Tokens - e.Messages().Tokens
 	if left <= 0 {

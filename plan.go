@@ -1,115 +1,115 @@
 package continuo
 
-// Plan is what a build decided: what the reader sees, a verdict for every entry, and the totals.
+// Plan is the result of a build: the messages to show, a verdict for every entry, and the totals.
 type Plan struct {
 	View     string `json:"view"`
 	ViewHash string `json:"view_hash"`
 	// At is the newest seq that the build considered.
 	At     int64  `json:"at"`
 	Window Window `json:"epoch"`
-	Moved  bool   `json:"moved"` // the window stands elsewhere than at the last request of this view
-	// Cycle is the seq of the user message that began a cycle which is still open, 0 when there is none:
-	// when the newest entry is a user message or a final answer.
+	Moved  bool   `json:"moved"` // the window has moved since the last request of this view
+	// Cycle is the seq of the user message that began a cycle which is still open; 0 when none is open, because the
+	// newest entry is a user message or a final answer.
 	Cycle  int64      `json:"cycle,omitempty"`
 	Totals PlanTotals `json:"totals"`
-	// Limits are those in force, 0 for none: the view's, its tokens tightened where the model's window or
-	// what the provider reported asks for it. Where the newest user message and the open group alone are over one, it
-	// bounds what is shown around them.
+	// Limits are the effective limits, 0 for none: the view's, with fewer tokens where the model's context window or
+	// the provider's reported usage requires it. Where the newest user message and the open group alone exceed a limit,
+	// it bounds the messages shown around them.
 	Limits Size       `json:"limits"`
 	Items  []PlanItem `json:"items"`
-	// Role says what a crew's role gets to see, of the view of a role; nil for every other view.
+	// Role describes what the view of a crew's role shows to it; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
-	// Missing are the parts of shown messages that the request goes without: attachments that could not be read, and what
-	// its format has no place for. A text stands in the place of each.
+	// Missing are the parts of shown messages that the request leaves out: attachments that could not be read, and
+	// parts that its format cannot represent. A text replaces each.
 	Missing []MissingPart `json:"missing,omitempty"`
-	// Withheld are blocks of shown messages that go back to the provider that made them only, and the request goes to
-	// another one.
+	// Withheld are the blocks of shown messages that are returned only to the provider that made them, and that this
+	// request leaves out because it goes to another provider.
 	Withheld []WithheldBlocks `json:"withheld,omitempty"`
-	// Messages are what is shown, in order, already shaped.
+	// Messages are the messages to show, in order, in their final shape.
 	Messages []Message `json:"-"`
 }
 
-// Partial reports whether the plan leaves out or shortens something that its reader could look up.
+// Partial reports whether the plan leaves out or shortens an entry that its reader could look up.
 func (p *Plan) Partial() bool {
 	t := &p.Totals
 	return t.Previewed+t.Truncated+t.Summarized+t.Dropped > 0
 }
 
-// RolePlan is what a plan means for the role that it is shown to.
+// RolePlan describes a plan for one role of a crew.
 type RolePlan struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // delta, full, window, summary or memory
-	// Cursor is where the role's cursor stood, Through where it moves when the role answers: everything up to there
-	// was shown, if only by a summary, but for what is never shown to it.
+	// Cursor is the role's cursor before the request, Through its cursor after the role's answer: everything up to
+	// Through is shown, directly or by a summary, except entries that are never shown to the role.
 	Cursor  int64 `json:"cursor"`
 	Through int64 `json:"through"`
-	// News counts the messages behind Cursor that are shown to the role for the first time, or by a summary; Waiting those
-	// that do not fit and for which no summary stands yet: one is made before its next turn. Of a long backlog not all are
-	// counted.
+	// News counts the unread messages (after Cursor) that are shown to the role, directly or by a summary. Waiting
+	// counts those that do not fit and that no summary covers yet: a summary is made before the role's next turn. In a
+	// long backlog not all are counted.
 	News    int `json:"news"`
 	Waiting int `json:"waiting"`
-	// Summarized counts those of News that are shown by a summary alone.
+	// Summarized counts those of News that are shown by a summary only.
 	Summarized int `json:"summarized,omitempty"`
-	// Before is how many of the plan's messages stand before those of the role's own open turn.
+	// Before is how many of the plan's messages precede those of the role's own open turn.
 	Before int `json:"-"`
-	// Lacks says which entries a summary should stand for before the role is asked; nil for none.
+	// Lacks says which entries must be summarized before the role is asked; nil for none.
 	Lacks *RoleLack `json:"-"`
 }
 
-// RoleLack is what a summary, notes or a catch-up should stand for.
+// RoleLack describes a missing summary, notes or catch-up.
 type RoleLack struct {
 	From, Through int64
-	Messages      int   // of a catch-up; 0 for more than were counted
-	Known         int64 // the seq of the summary or notes that are shown now; 0 for none
+	Messages      int   // for a catch-up; 0 for more than the counting limit
+	Known         int64 // the seq of the summary or notes that are shown at present; 0 for none
 }
 
-// PlanTotals sums a plan up.
+// PlanTotals are the totals of a plan.
 type PlanTotals struct {
 	Entries    int64 `json:"entries"` // in the log up to At
-	Kept       int64 `json:"kept"`    // shown, in whatever shape
+	Kept       int64 `json:"kept"`    // shown, in any shape
 	Previewed  int64 `json:"previewed"`
 	Truncated  int64 `json:"truncated"`
-	Summarized int64 `json:"summarized,omitempty"` // not shown, and a summary that is shown stands for them
+	Summarized int64 `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
 	Dropped    int64 `json:"dropped"`
 	Excluded   int64 `json:"excluded"`
 	Messages   int   `json:"messages"`         // rendered, markers included
-	Chars      int   `json:"chars"`            // Unicode characters of the messages
-	Tokens     int   `json:"estimated_tokens"` // of the messages, with a protocol overhead for each
-	RowsRead   int64 `json:"rows_read"`        // entries that the build looked at; stores fetch them in pages
+	Chars      int   `json:"chars"`            // Unicode characters in the messages
+	Tokens     int   `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
+	RowsRead   int64 `json:"rows_read"`        // entries that the build read; stores fetch them in pages
 	PromptSize Size  `json:"prompt"`
-	// SharedBytes is how many leading bytes the rendering, or of a request of the past the body, has in common with the
-	// previous request of this view, -1 when that was not asked for or there is none.
+	// SharedBytes is how many leading bytes this rendering (for a recorded request, its body) shares with the previous
+	// request of this view; -1 when that was not computed or there is none.
 	SharedBytes int64 `json:"shared_bytes"`
 }
 
-// PlanItem is the verdict on one entry, or on a run of entries that share it.
+// PlanItem is the verdict on one entry, or on a range of entries that share it.
 type PlanItem struct {
 	Seq     int64   `json:"seq"`
-	Through int64   `json:"through,omitempty"` // last seq of a run; 0 for a single entry
+	Through int64   `json:"through,omitempty"` // last seq of a range; 0 for a single entry
 	Role    Role    `json:"role,omitempty"`
 	Verdict Verdict `json:"verdict"`
-	// Reason says why. Shown are latest_user, open_group (calls without all results), in_window, opener and pinned; cut
-	// over_output_limit and tool_results_off; left out over_messages, over_chars and over_tokens, by the limit that the
-	// window moved for, before_window, where none did, and entries that are for people only (ui_only), empty, or otherwise
-	// nothing that a model could be shown. Views of crews have more.
+	// Reason explains the verdict. Shown: latest_user, open_group (calls without all results), in_window, opener,
+	// pinned. Cut: over_output_limit, tool_results_off. Left out: over_messages, over_chars and over_tokens (the limit
+	// that moved the window), before_window (no limit did), ui_only (for people only), empty, and other entries that
+	// cannot be shown to a model. Views of crews have more reasons.
 	Reason string `json:"reason"`
-	// Before and After are sizes in the log and in the request, of a run their sums. Before is missing where the entries
-	// were not read.
+	// Before and After are the sizes in the log and in the request, summed over a range. Before is missing where the
+	// entries were not read.
 	Before *Size `json:"before,omitempty"`
 	After  *Size `json:"after,omitempty"`
 }
 
-// MissingPart names a part that a request had to go without.
+// MissingPart names a part that a request left out.
 type MissingPart struct {
 	Seq     int64       `json:"seq"`
-	Part    int         `json:"part"`             // its place in the content, from 0
+	Part    int         `json:"part"`             // its index in the content, from 0
 	Object  string      `json:"object,omitempty"` // the id of an attachment that could not be read
-	Type    string      `json:"type,omitempty"`   // of a part that the format has no place for
+	Type    string      `json:"type,omitempty"`   // of a part that the format cannot represent
 	Problem PartProblem `json:"problem"`
-	Err     error       `json:"-"` // for the program's own log; nil where the request is made again
+	Err     error       `json:"-"` // for the program's own log; nil in a replayed request
 }
 
-// WithheldBlocks names the blocks of one message that belong to a provider which the request does not go to.
+// WithheldBlocks names the blocks of one message that belong to another provider than the request's.
 type WithheldBlocks struct {
 	Seq      int64    `json:"seq"`
 	Provider string   `json:"provider"`
@@ -119,18 +119,18 @@ type WithheldBlocks struct {
 // PartProblem says why a part is missing from a request.
 type PartProblem string
 
-// The problems: the object is not there or not whole; it is another one or could not be read; the request's format has no
-// place for such a part.
+// The problems: the object is missing or truncated; its bytes do not match or it could not be read; the request's
+// format cannot represent the part.
 const (
 	PartGone        PartProblem = "gone"
 	PartUnreadable  PartProblem = "unreadable"
 	PartUnsupported PartProblem = "unsupported"
 )
 
-// Verdict says what became of an entry in a request.
+// Verdict is the treatment of an entry in a request.
 type Verdict string
 
-// The verdicts. No view gives Recalled yet: it is for entries that stand outside of the window and are shown again.
+// The verdicts. No view gives Recalled yet: it is reserved for entries outside of the window that are shown again.
 const (
 	Kept       Verdict = "kept"
 	Previewed  Verdict = "previewed"
@@ -141,7 +141,7 @@ const (
 	Excluded   Verdict = "excluded"
 )
 
-// Size measures what is shown of something.
+// Size is the size of shown messages.
 type Size struct {
 	Messages int `json:"messages"`
 	Chars    int `json:"chars"`
@@ -158,8 +158,8 @@ func (s Size) Less(other Size) Size {
 	return Size{s.Messages - other.Messages, s.Chars - other.Chars, s.Tokens - other.Tokens}
 }
 
-// Message is one message of a plan: an entry in the shape in which it is shown, or, with Seq 0, a
-// summary or a marker that stands for a gap.
+// Message is one message of a plan: an entry in the shape in which it is shown or, with Seq 0, a summary or a marker
+// that replaces a gap.
 type Message struct {
 	Seq        int64
 	Role       Role
@@ -167,10 +167,10 @@ type Message struct {
 	ToolCalls  []ToolCall
 	ToolCallID string
 	Name       string
-	// Entry is what the message was made from, of a summary too; nil for markers and for results that the plan made up for
-	// a call that has none. It must not be changed.
+	// Entry is the entry that the message was made from, also for a summary; nil for markers and for results that the
+	// plan generated for a call without one. It must not be changed.
 	Entry *Entry
 	Size  Size
-	// Passing says that the view's next request has something else in the message's place.
+	// Passing says that the view's next request will have another message in this position.
 	Passing bool
 }

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Preview stands for a text that is too long to be shown: its true size, its beginning and its end.
+// Preview replaces a text that is too long to show: its true size, its beginning and its end.
 type Preview struct {
 	Head, Tail string
-	// Of the whole text; Lines is one more than it has line ends.
+	// The size of the complete text; Lines is the number of its line ends plus one.
 	Chars int
 	Bytes int64
 	Lines int
-	// Full is the alias path of the whole text. Default: no path is told.
+	// Full is the alias path of the complete text. Default: the preview names no path.
 	Full string
 }
 
-// fullOutput begins the line of a preview that tells where the whole is.
+// fullOutput begins the line of a preview that names the path of the complete text.
 const fullOutput = "Full output: "
 
-// String is the preview as a model reads it.
+// String returns the preview as a model reads it.
 func (p Preview) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "TOOL_RESULT_PREVIEW (%d characters, %d bytes in %d lines; head and tail are shown)\n", p.Chars, p.Bytes, p.Lines)
@@ -34,7 +34,7 @@ func (p Preview) String() string {
 
 func wholeLine(text string) string { return text + lineEndAfter(text) }
 
-// lineEndAfter is the line end that a text lacks.
+// lineEndAfter returns "\n" for a text that does not end with one, else "".
 func lineEndAfter(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return ""
@@ -42,7 +42,7 @@ func lineEndAfter(text string) string {
 	return "\n"
 }
 
-// Preview returns the preview that the entry's content is; ok is false when the content is whole.
+// Preview parses the entry's content as a preview; ok is false when the content is complete.
 func (e *Entry) Preview() (preview Preview, ok bool) {
 	if e.Output == nil || !e.Content.IsText() {
 		return Preview{}, false
@@ -57,8 +57,8 @@ func (e *Entry) Preview() (preview Preview, ok bool) {
 	return preview, true
 }
 
-// headOf returns at most so many bytes from the beginning of a text: whole lines if that keeps at least
-// half of them, else whole characters.
+// headOf returns at most so many bytes from the beginning of a text: whole lines if that keeps at least half of them,
+// otherwise whole characters.
 func headOf(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -12,21 +12,21 @@ import (
 type Range struct {
 	From, To int64
 	Backward bool
-	// Keeps says that the reader keeps the entries until its work is done; see [WithMemory].
+	// Keeps says that the reader keeps the entries in memory until the end of its request; see [WithMemory].
 	Keeps bool
 }
 
 const (
-	// pageSize is how many rows one read asks for, and pageBytes how many bytes of their stored form: the most that a
-	// reader who stops early has read too many. Entries of more bytes are read one by one, and few at once in this
-	// process: decoding takes several times their size for a moment.
+	// pageSize is the number of rows per read, and pageBytes the bytes of their stored form: the most that is read in
+	// vain when a reader stops early. Larger entries are read one by one, and only a few at once in this process:
+	// decoding takes several times their size for a moment.
 	pageSize  = 64
 	pageBytes = 1 << 20
 )
 
-// Entries yields the entries that a conversation has now, in ascending order, or descending with Backward, those that
-// a fork inherited among them. It reads in pages, so that a consumer that stops early has read little more than it took.
-// It fails with ErrNotFound and ErrArchived.
+// Entries yields the current entries of a conversation, including those that a fork inherited, in ascending order or,
+// with Backward, descending. It reads in pages, so a consumer that stops early has read little more than it took. It
+// fails with ErrNotFound and ErrArchived.
 func (l *Log) Entries(ctx context.Context, conversationID string, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		conversation, err := l.Conversation(ctx, conversationID)
@@ -38,8 +38,8 @@ func (l *Log) Entries(ctx context.Context, conversationID string, r Range) iter.
 	}
 }
 
-// Read is [Log.Entries] for a reader that wants no entry newer than a conversation's LastSeq, as the value says: one that
-// was read before an append does not have what was appended.
+// Read is [Log.Entries] up to the LastSeq of a conversation value: a value that was read before an append does not
+// yield the appended entries.
 func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if r.To == 0 || r.To > conversation.LastSeq {
@@ -71,7 +71,7 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 	}
 }
 
-// page reads the entries from next towards end, as far as one segment and one page go.
+// page reads the entries from next towards end, within one segment and one page.
 func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool) (page []Entry, taken int64, err error) {
 	segment := segmentOf(conversation, next)
 	query := EntryQuery{From: next, To: min(end, segment.to), Limit: pageSize}
@@ -85,8 +85,8 @@ func (l *Log) page(ctx context.Context, conversation Conversation, next, end int
 	return page, taken, err
 }
 
-// entries reads a page: as many entries as are asked for and as pageBytes has room for, or one larger entry. Taken is what
-// was taken for it of the context's memory; see [WithMemory].
+// entries reads a page: as many entries as the query asks for and pageBytes allows, or one larger entry. Taken is how
+// many bytes of the context's memory budget it reserved; see [WithMemory].
 func (l *Log) entries(ctx context.Context, id string, query EntryQuery) (page []Entry, taken int64, err error) {
 	memory := memoryOf(ctx)
 	query.MaxBytes = pageBytes
@@ -138,8 +138,7 @@ func segmentOf(conversation Conversation, seq int64) segment {
 	return segment{conversation.ID, from, conversation.LastSeq}
 }
 
-// Sizes adds up the sizes of entries, each as one message, as they were counted when they were appended. It does not read
-// what they say.
+// Sizes adds up the sizes of entries, each as one message, as counted at append. It does not read their content.
 func (l *Log) Sizes(ctx context.Context, conversation Conversation, from, to int64) (sum Size, err error) {
 	to = min(to, conversation.LastSeq)
 	for next := from; next <= to; {
@@ -162,12 +161,12 @@ func (l *Log) LatestUser(ctx context.Context, conversation Conversation, at int6
 	return l.search(ctx, conversation, at, EntryQuery{UsersOnly: true, Backward: true, Limit: 1})
 }
 
-// EntryByOutputRef finds the newest entry that an alias path names; ErrNotFound.
+// EntryByOutputRef finds the newest entry with an alias path; ErrNotFound.
 func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, ref string) (Entry, error) {
 	return l.search(ctx, conversation, conversation.LastSeq, EntryQuery{OutputRef: ref, Backward: true, Limit: 1})
 }
 
-// search runs a narrow query over the segments of a conversation, newest first.
+// search runs a query for one entry over the segments of a conversation, the newest first.
 func (l *Log) search(ctx context.Context, conversation Conversation, at int64, query EntryQuery) (Entry, error) {
 	for at >= 1 {
 		segment := segmentOf(conversation, at)
@@ -184,7 +183,7 @@ func (l *Log) search(ctx context.Context, conversation Conversation, at int64, q
 	return Entry{}, ErrNotFound
 }
 
-// appended reads what an append with a key has appended before.
+// appended reads the entries that an append with a key stored.
 func (l *Log) appended(ctx context.Context, id string, receipt Receipt) (all []Entry, err error) {
 	for next := receipt.First; next <= receipt.Last; next = receipt.First + int64(len(all)) {
 		page, _, err := l.entries(ctx, id, EntryQuery{From: next, To: receipt.Last, Limit: int(receipt.Last - next + 1)})

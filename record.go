@@ -10,52 +10,51 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// RecordStore reads and writes conversations as they are kept, for copies, archives and checks. No rule
-// of the log is asked; who writes records has read them from a store.
+// RecordStore reads and writes conversations in their stored form, for copies, archives and checks. It does not check
+// the rules of the log; callers write only records that they read from a store.
 type RecordStore interface {
-	// ConversationIDs lists the ids of the conversations of all projects in ascending order, those above
-	// after, including those that are archived, or deleted while forks begin with their entries.
+	// ConversationIDs lists the ids of the conversations of all projects above after, in ascending order, including
+	// those that are archived, and deleted ones whose entries forks still inherit.
 	ConversationIDs(ctx context.Context, after string, limit int) ([]string, error)
-	// Records reads what is kept of a conversation in the order of [RecordPlace], after a place: at least
-	// one record if there is one, and then no more than limit, or fewer when they are large. An unknown
-	// conversation has none.
+	// Records reads the records of a conversation after a position, in the order of [RecordPlace]: at least one if
+	// there is one, at most limit, and fewer when they are large. An unknown conversation has none.
 	Records(ctx context.Context, conversationID string, after RecordPlace, limit int) ([]Record, error)
-	// PutRecords writes records of a conversation in one transaction, each in the place of what is there
-	// under its key. A turn that runs gets a lease that has run out. The conversation's own record comes in
-	// the first call; its ancestors come before it.
+	// PutRecords writes records of a conversation in one transaction, each replacing the one with its key. A running
+	// turn gets an expired lease. The first call includes the conversation's own record; its ancestors must be written
+	// before.
 	PutRecords(ctx context.Context, conversationID string, records []Record) error
-	// PutArchived is PutRecords for a conversation that has been archived since then and still is. It fails with
-	// ErrInvalid when somebody restored it meanwhile, and with ErrNotFound when somebody deleted it: what was
+	// PutArchived is PutRecords for a conversation that was archived at since and still is. It fails with ErrInvalid
+	// when the conversation has been restored meanwhile, and with ErrNotFound when it has been deleted: data that was
 	// removed since must not come back.
 	PutArchived(ctx context.Context, conversationID string, since time.Time, records []Record) error
-	// Archive takes the entries, receipts and turns out of a conversation, but for the entries that forks
-	// begin with, and marks it as archived: entries cannot be read or appended, and turns not begun, until
-	// Restore. It fails with a *ConflictError when the conversation has another LastSeq or UpdatedAt than seen
-	// has, with a *BusyError while a turn runs, with ErrArchived, and with ErrNotFound. Objects stay.
+	// Archive removes the entries, receipts and turns of a conversation, except entries that forks inherit, and marks
+	// it as archived: until Restore, its entries cannot be read or appended and no turn can begin. It fails with a
+	// *ConflictError when LastSeq or UpdatedAt differ from those of seen, with a *BusyError while a turn runs, with
+	// ErrArchived, and with ErrNotFound. Objects stay.
 	Archive(ctx context.Context, seen Conversation, at time.Time) error
-	// Restore takes the mark away once PutArchived has brought everything back. It fails with ErrInvalid
-	// when an entry is missing, and with ErrNotFound. One that is not archived stays as it is. The archive
-	// (see ArchiveObject) is discarded, as it is when an archived conversation is deleted.
+	// Restore removes the mark once PutArchived has written everything back. It fails with ErrInvalid when an entry is
+	// missing, and with ErrNotFound. It does not change a conversation that is not archived. The archive (see
+	// ArchiveObject) is discarded, as it is when an archived conversation is deleted.
 	Restore(ctx context.Context, conversationID string) error
-	// BlobHashes lists the hashes of all blobs in ascending order, those above after.
+	// BlobHashes lists the hashes of all blobs above after, in ascending order.
 	BlobHashes(ctx context.Context, after string, limit int) ([]string, error)
 }
 
-// Record is one thing that a store keeps of a conversation; one field is set.
+// Record is one row that a store keeps of a conversation; exactly one pointer is set.
 type Record struct {
 	Conversation *ConversationRecord `json:"conversation,omitempty"`
 	Entry        *Entry              `json:"entry,omitempty"`
 	Receipt      *Receipt            `json:"receipt,omitempty"`
 	Turn         *TurnRecord         `json:"turn,omitempty"`
-	// Damaged says that an entry's stored form does not match its checksum. PutRecords keeps the mark: a copy does not
-	// make a damaged entry look sound.
+	// Damaged says that an entry's stored form does not match its checksum. PutRecords keeps the mark, so that a copy
+	// does not make a damaged entry look valid.
 	Damaged bool `json:"damaged,omitempty"`
 }
 
-// ConversationRecord is a conversation as it is kept.
+// ConversationRecord is a conversation in its stored form.
 type ConversationRecord struct {
-	Conversation // with its Lineage, in JSON too
-	// Deleted says that a person deleted it, and that forks begin with its entries up to LastSeq.
+	Conversation // its JSON includes the Lineage
+	// Deleted says that a person deleted the conversation, and that forks still inherit its entries up to LastSeq.
 	Deleted bool
 }
 
@@ -70,7 +69,7 @@ func (r ConversationRecord) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(conversationRecordJSON{r.Conversation, r.Lineage, r.Deleted})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the form that MarshalJSON writes.
 func (r *ConversationRecord) UnmarshalJSON(data []byte) error {
 	var wire conversationRecordJSON
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -81,22 +80,22 @@ func (r *ConversationRecord) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// TurnRecord is a turn, void or not, with what its readers and its owner were told.
+// TurnRecord is a turn, void or not, with its signals and events.
 type TurnRecord struct {
 	Turn
 	Signals []TurnSignal `json:"signals,omitempty"`
 	Events  []TurnEvent  `json:"events,omitempty"`
 }
 
-// RecordPlace is the place of a record: the conversation first, then entries by seq, receipts by key, and
-// turns by id. The zero value is before all.
+// RecordPlace is the position of a record: the conversation first, then entries by seq, receipts by key, and turns by
+// id. The zero value precedes all.
 type RecordPlace struct {
 	Kind RecordKind
 	Seq  int64  // of an entry
 	Key  string // of a receipt; the id of a turn
 }
 
-// Compare orders places as [RecordStore.Records] does.
+// Compare orders positions as [RecordStore.Records] does.
 func (p RecordPlace) Compare(other RecordPlace) int {
 	return cmp.Or(cmp.Compare(p.Kind, other.Kind), cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Key, other.Key))
 }
@@ -112,7 +111,7 @@ const (
 	RecordTurn
 )
 
-// Place is the place of a record.
+// Place returns the position of a record.
 func (r *Record) Place() RecordPlace {
 	switch {
 	case r.Entry != nil:

@@ -10,21 +10,20 @@ import (
 	"unicode"
 )
 
-// RedactedText stands in the place of what a person removed.
+// RedactedText replaces content that a person removed.
 const RedactedText = "[redacted]"
 
 // maxRedacted bounds how many entries one redaction reads.
 const maxRedacted = 10_000
 
-// Redact removes what the entries from and to (0: the newest) of a conversation say, for good, on the
-// wish of a person; reason may be empty. The entries stay in their places with roles, calls and results,
-// so that the log can be shown as before; words, arguments, thinking, vendors' data and objects go, and so
-// do their turns' events, their words in the index, and titles that were made of them: of this conversation
-// and of those that the entries were written to, not of forks that took such a title over. So do the summaries and
-// notes that stand for one of the entries, but for those that were made in other forks. Entries that the
-// conversation inherited are redacted where they were written, so that all forks show it. It returns
-// the entries that were redacted, without those that had been before. It fails with a *BusyError
-// while one of their turns runs, with ErrBadRange, ErrArchived and ErrNotFound.
+// Redact permanently removes the content of the entries from and to (0: the newest) of a conversation, as a person
+// asked; reason may be empty. The entries keep their seqs, roles, calls and results, so that the log can still be
+// rendered. Removed are: texts, arguments, reasoning, vendors' data and objects; the events of their turns; their terms
+// in the index; titles made of their text, of this conversation and of those that the entries were written to, but not
+// of forks that copied such a title; and the summaries and notes that cover one of the entries, except those made in
+// other forks. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
+// redacted entries, without those that had been redacted before. It fails with a *BusyError while one of their turns
+// runs, with ErrBadRange, ErrArchived and ErrNotFound.
 func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to int64, reason string) ([]Entry, error) {
 	return l.RedactWith(ctx, conversation, RedactRequest{From: from, To: to, Reason: reason})
 }
@@ -33,11 +32,11 @@ func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to in
 type RedactRequest struct {
 	From, To int64 // To 0: the newest
 	Reason   string
-	// Tools has the names of tools removed too, of entries that were redacted before as well.
+	// Tools removes the names of tools too, also in entries that were redacted before.
 	Tools bool
 }
 
-// RedactWith is Redact with more choices.
+// RedactWith is Redact with more options.
 func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request RedactRequest) ([]Entry, error) {
 	from, to := request.From, request.To
 	if to == 0 {
@@ -59,7 +58,7 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
-	// First, because afterwards nobody knows any more what a title repeats.
+	// Before the entries: a title is found by the text that it repeats.
 	if err := l.redactTitles(ctx, conversation.ID, said); err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
@@ -67,7 +66,7 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	for i := range said {
 		redacted[i] = l.redact(&said[i], request)
 	}
-	for first := 0; first < len(redacted); { // those of one conversation together
+	for first := 0; first < len(redacted); { // entries of one conversation in one call
 		owner, last := redacted[first].ConversationID, first+1
 		for last < len(redacted) && redacted[last].ConversationID == owner {
 			last++
@@ -85,8 +84,8 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	return redacted, nil
 }
 
-// withOutputs adds the events of runs that repeat an answer as a step's outputs: they stand right behind it. What
-// later steps made of these is theirs.
+// withOutputs adds the run events that repeat an answer as a step's outputs: they directly follow the answer. Outputs
+// that later steps derived from it are not added.
 func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
 	if len(said) == 0 {
 		return said, nil
@@ -108,9 +107,9 @@ func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said [
 	return said, nil
 }
 
-// withSummaries adds the summaries and notes whose range holds one of the entries: they repeat what it said. They
-// stand behind it, in the conversation itself or in those that it begins with, and come first: a redaction that breaks
-// off between them and the entries is found again by these.
+// withSummaries adds the summaries and notes whose range includes one of the entries, because they repeat its content.
+// They are recorded after it, in the conversation or in its ancestors. They come first in the result: if a redaction
+// fails between them and the entries, a retry still finds them by the entries.
 func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
 	if len(said) == 0 {
 		return said, nil
@@ -134,11 +133,11 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 	}
 	for _, segment := range conversation.Lineage {
 		if segment.Through < said[0].Seq {
-			continue // it ends before the entries
+			continue // it ends before the first entry
 		}
 		ancestor, err := l.Conversation(ctx, segment.ConversationID)
 		if errors.Is(err, ErrNotFound) {
-			continue // it was deleted: what is left of it is read with the conversation
+			continue // deleted: its remaining entries are read with the conversation
 		}
 		if err == nil {
 			err = find(ancestor)
@@ -153,7 +152,7 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 	return append(summaries, said...), nil
 }
 
-// standsForAny reports whether an entry that a conversation shows is a summary of one of some entries.
+// standsForAny reports whether an entry that a conversation shows is a summary that covers one of some entries.
 func standsForAny(e *Entry, in Conversation, entries []Entry) bool {
 	s := e.Summary
 	return s != nil && slices.ContainsFunc(entries, func(said Entry) bool {
@@ -161,11 +160,10 @@ func standsForAny(e *Entry, in Conversation, entries []Entry) bool {
 	})
 }
 
-// maxBehind bounds how many events of a run stand behind a step's answer: one for it, one for each approval, one for
-// the run.
+// maxBehind bounds how many run events follow a step's answer: one for it, one for each approval, one for the run.
 const maxBehind = 256
 
-// unredacted reads the entries that are not redacted, and with tools those whose tools are still named.
+// unredacted reads the entries that are not redacted and, with tools, redacted ones that still name a tool.
 func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range, tools bool) ([]Entry, error) {
 	var found []Entry
 	for entry, err := range l.Read(ctx, conversation, r) {
@@ -179,21 +177,21 @@ func (l *Log) unredacted(ctx context.Context, conversation Conversation, r Range
 	return found, nil
 }
 
-// redactedName stands in the place of a tool's name, which a call must have.
+// redactedName replaces a tool's name, which a call must have.
 const redactedName = "redacted"
 
-// namesTool reports whether an entry tells which tool was called.
+// namesTool reports whether an entry names the tool that was called.
 func namesTool(e *Entry) bool {
 	return e.ToolName != "" || slices.ContainsFunc(e.ToolCalls, func(call ToolCall) bool { return call.Name != redactedName })
 }
 
-// knownParts are the PartTypes that this program writes. Any other is a client's own text.
+// knownParts are the PartTypes that this program writes. Any other is a client's text.
 var knownParts = []string{
 	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, "tool_result", "run_event", "task_event", "crew_event",
 }
 
-// redactedAuthor keeps which role of a crew spoke, which the windows of roles need, and no names. A person's
-// message keeps nothing.
+// redactedAuthor keeps the RoleName, which the windows of a crew's roles need, and no other names. A person's message
+// keeps no author.
 func redactedAuthor(e *Entry) *Author {
 	if e.Author == nil || e.Role == User || e.Author.RoleName == "" {
 		return nil
@@ -201,7 +199,7 @@ func redactedAuthor(e *Entry) *Author {
 	return &Author{RoleName: e.Author.RoleName}
 }
 
-// redact keeps of an entry what the protocol and the plans of later requests need.
+// redact returns an entry with only the fields that the protocol and later plans need.
 func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	kept := Entry{
 		ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, CreatedAt: e.CreatedAt, Role: e.Role, ToolCallID: e.ToolCallID,
@@ -216,7 +214,7 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	if request.Tools {
 		kept.ToolName = ""
 	}
-	if event := e.RunEvent; event != nil { // the run's index needs its shape
+	if event := e.RunEvent; event != nil { // the index of runs needs these fields
 		kept.RunEvent = &RunEvent{
 			Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Cut: event.Cut, Next: event.Next,
 			Branch: event.Branch, Until: event.Until, Followed: event.Followed, Dropped: event.Dropped, Crew: event.Crew,
@@ -247,8 +245,8 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	return kept
 }
 
-// redactTitles replaces the titles that repeat what one of the entries said: of a conversation, and of those
-// that the entries were written to.
+// redactTitles replaces the titles that repeat text of the entries: of a conversation, and of those that the entries
+// were written to.
 func (l *Log) redactTitles(ctx context.Context, id string, said []Entry) error {
 	ids := []string{id}
 	for i := range said {
@@ -257,7 +255,7 @@ func (l *Log) redactTitles(ctx context.Context, id string, said []Entry) error {
 		}
 	}
 	for _, id := range ids {
-		if err := l.redactTitle(ctx, id, said); err != nil && !errors.Is(err, ErrNotFound) { // a deleted one has no title
+		if err := l.redactTitle(ctx, id, said); err != nil && !errors.Is(err, ErrNotFound) { // a deleted conversation has no title
 			return err
 		}
 	}
@@ -280,7 +278,7 @@ func (l *Log) redactTitle(ctx context.Context, id string, said []Entry) error {
 	return nil
 }
 
-// onOneLine is a text with spaces for its control characters, as titles have them.
+// onOneLine replaces control characters by spaces, as titles have them.
 func onOneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

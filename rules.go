@@ -10,10 +10,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Rule names one rule of the log. Imports name their repairs by the same words.
+// Rule names one rule of the log. Imports name their repairs by the same names.
 type Rule string
 
-// The rules that every append keeps. The names follow the validator codes of docs/protocol-rules.md.
+// The rules that every append checks. The names follow the validator codes of docs/protocol-rules.md.
 const (
 	RuleUnknownRole     Rule = "unknown_role"
 	RuleNullContent     Rule = "null_content"
@@ -35,17 +35,16 @@ const (
 	RuleModeUnknown     Rule = "unknown_mode"
 )
 
-// Group is the state of the newest group at some point of a log: which calls an assistant entry made,
-// and which of them still wait for their result. The zero value is a log with nothing open.
+// Group is the state of the newest group at a position of a log: the calls of an assistant entry, and those without a
+// result yet. The zero value is a log without open calls.
 type Group struct {
 	Calls  []ToolCall // the last assistant entry's, in order
 	Open   []string   // the ids of those without a result yet, in order
 	Hidden bool       // the calls are for people only
 }
 
-// Accept checks an entry against the rules and moves the state past it. An entry that an import
-// repaired (it has Repairs) may be hidden where a shown one could not stand. On an error the state is
-// as it was.
+// Accept checks an entry against the rules and advances the state. A hidden entry that an import repaired (it has
+// Repairs) is accepted anywhere and does not change the state. On an error the state does not change.
 func (g *Group) Accept(e *Entry) *RuleError {
 	if err := checkShape(e); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (g *Group) OpenCalls() []ToolCall {
 	return open
 }
 
-// answerable says why a result cannot be one of an open call.
+// answerable returns an error when a result does not belong to an open call.
 func (g *Group) answerable(callID string) *RuleError {
 	switch {
 	case slices.Contains(g.Open, callID):
@@ -112,7 +111,7 @@ func (g *Group) answer(callID string) {
 	g.Open = slices.Delete(slices.Clone(g.Open), at, at+1)
 }
 
-// checkShape checks what can be said of an entry by itself.
+// checkShape checks an entry on its own, without the log.
 func checkShape(e *Entry) *RuleError {
 	switch e.Role {
 	case System, User, Assistant, Tool:
@@ -211,7 +210,7 @@ func checkText(e *Entry) *RuleError {
 	return nil
 }
 
-// checkRaw refuses what could not be written as JSON, and so could not be stored.
+// checkRaw refuses values that cannot be encoded as JSON and so cannot be stored.
 func checkRaw(e *Entry) *RuleError {
 	raws := map[string]json.RawMessage{"widget": e.Widget, "extra": e.Extra}
 	if e.TaskEvent != nil {
@@ -252,11 +251,11 @@ func checkRaw(e *Entry) *RuleError {
 	return nil
 }
 
-// maxRawDepth bounds the nesting of JSON that is kept as it came: readers stop at some depth, and an
-// entry that cannot be read again is lost.
+// maxRawDepth bounds the nesting of JSON that is kept as received: decoders have a depth limit, and an entry that
+// cannot be decoded is lost.
 const maxRawDepth = 500
 
-// checkCallExtra refuses fields of a call that would be read back as the call's own.
+// checkCallExtra refuses extra fields of a call that would be decoded as the call's own.
 func checkCallExtra(call ToolCall) *RuleError {
 	if call.Extra == nil {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Scope says which conversations a caller may reach: those of a project, or one user's among them. Runs, turns,
-// tasks, attachments and search results belong to their conversations, so that this is the one rule for all of them.
+// Scope says which conversations a caller may access: those of a project, or of one user in it. Runs, turns, tasks,
+// attachments and search results belong to conversations, so this one rule applies to all of them.
 type Scope struct {
 	ProjectID string
-	UserID    string // "": all conversations of the project, whoever's they are
+	UserID    string // "": the conversations of all users of the project
 }
 
 // Has reports whether a conversation is within the scope.
@@ -19,8 +19,8 @@ func (s Scope) Has(conversation Conversation) bool {
 	return conversation.ProjectID == s.ProjectID && (s.UserID == "" || conversation.UserID == s.UserID)
 }
 
-// Owner is whose a conversation is that is begun within the scope, or is looked for: the scope's user, else the one that is
-// named. ErrOtherUser says that the scope has another user than the named one.
+// Owner returns the user for a conversation that is created or looked up within the scope: the scope's user, otherwise
+// userID. It fails with ErrOtherUser when both are set and differ.
 func (s Scope) Owner(userID string) (string, error) {
 	if s.UserID == "" {
 		return userID, CheckUserID(userID)
@@ -31,13 +31,13 @@ func (s Scope) Owner(userID string) (string, error) {
 	return s.UserID, nil
 }
 
-// Scope is what the conversation's own user may reach.
+// Scope returns the scope of the conversation's own user.
 func (c *Conversation) Scope() Scope { return Scope{ProjectID: c.ProjectID, UserID: c.UserID} }
 
 // MaxUserIDBytes bounds a user's id.
 const MaxUserIDBytes = 256
 
-// CheckUserID refuses an id that is too long, not UTF-8, or has control characters. "" is no user, and fine.
+// CheckUserID refuses an id that is too long, not UTF-8, or has control characters. "" means no user and is valid.
 func CheckUserID(id string) error {
 	switch {
 	case len(id) > MaxUserIDBytes:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tail yields the entries after seq and then waits for new ones, until ctx is done or the conversation
-// is deleted. Entries that another process appends are seen within LogOptions.Poll.
+// Tail yields the entries after seq and then waits for new ones, until ctx is done or the conversation is deleted.
+// Entries of other processes arrive within LogOptions.Poll.
 func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		listener := l.Listen(id)
@@ -32,24 +32,24 @@ func (l *Log) Tail(ctx context.Context, id string, after int64) iter.Seq2[Entry,
 	}
 }
 
-// slowPoll is how often a store is looked at that tells of its changes, where nothing else says so.
+// slowPoll is the poll interval for a store that reports its changes.
 const slowPoll = time.Second
 
-// Listener wakes whoever looks at a conversation that may have changed.
+// Listener wakes a reader of a conversation when it may have changed.
 type Listener struct {
 	log  *Log
 	id   string
 	news *broadcast
 }
 
-// broadcast tells the listeners of one conversation that it may have changed.
+// broadcast notifies the listeners of one conversation that it may have changed.
 type broadcast struct {
-	changed   chan struct{} // closed, and replaced, each time
-	told      chan struct{} // likewise, but only when the store told of another process
+	changed   chan struct{} // closed and replaced at each change
+	told      chan struct{} // the same, but only for changes by other processes that the store reported
 	listeners int
 }
 
-// Listen begins to listen to a conversation; the caller closes the listener.
+// Listen adds a listener for a conversation; the caller closes it.
 func (l *Log) Listen(id string) *Listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,25 +62,24 @@ func (l *Log) Listen(id string) *Listener {
 	return &Listener{l, id, n}
 }
 
-// Changed returns a channel that closes when the conversation may next have changed: this process
-// appended to it, or the store says that another process did something to it or to its turns. Whoever
-// takes the channel before looking misses nothing that is told; look now and then all the same, since
-// hints may be lost.
+// Changed returns a channel that closes when the conversation may have changed: this process appended to it, or the
+// store reports that another process changed it or its turns. A caller that takes the channel before it reads misses no
+// report, but must also poll, because reports are hints and may be lost.
 func (l *Listener) Changed() <-chan struct{} {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
 	return l.news.changed
 }
 
-// ChangedElsewhere is like Changed, but only for what the store tells another process did to just this conversation.
+// ChangedElsewhere is like Changed, but only for reported changes of this conversation by other processes.
 func (l *Listener) ChangedElsewhere() <-chan struct{} {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
 	return l.news.told
 }
 
-// Wait returns when the conversation may have changed since the channel was taken, or after poll, or
-// a second where the store tells of changes. It is false when ctx is done.
+// Wait returns when the conversation may have changed since the channel was taken, or after poll (at least a second
+// where the store reports changes). It is false when ctx is done.
 func (l *Listener) Wait(ctx context.Context, changed <-chan struct{}, poll time.Duration) bool {
 	if l.log.notified.Load() {
 		poll = max(poll, slowPoll)
@@ -96,7 +95,7 @@ func (l *Listener) Wait(ctx context.Context, changed <-chan struct{}, poll time.
 	return true
 }
 
-// Close ends listening.
+// Close removes the listener.
 func (l *Listener) Close() {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
@@ -105,8 +104,8 @@ func (l *Listener) Close() {
 	}
 }
 
-// WatchChanges passes on what the store tells of other processes' changes to those who listen, until ctx is done.
-// It returns at once for a store that tells nothing: then they look by themselves.
+// WatchChanges forwards the store's reports of other processes' changes to the listeners, until ctx is done. It returns
+// at once for a store that reports none: then listeners poll.
 func (l *Log) WatchChanges(ctx context.Context) {
 	heeder, ok := l.store.(ChangeNotifier)
 	if !ok {
@@ -125,16 +124,17 @@ func (l *Log) WatchChanges(ctx context.Context) {
 	})
 }
 
-// RecentlyReconnected reports whether the store could not be reached until less than a moment ago, or can still not be, as far as
-// WatchChanges knows: then leases have expired that their owners are about to renew. The start of WatchChanges counts as coming back.
+// RecentlyReconnected reports whether, as far as WatchChanges knows, the store is unreachable or was until less than a
+// moment ago: then leases may have expired that their owners are about to renew. The start of WatchChanges counts as a
+// reconnection.
 func (l *Log) RecentlyReconnected(moment time.Duration) bool {
 	return l.lost.Load() || time.Since(time.Unix(0, l.back.Load())) < moment
 }
 
-// announce wakes the listeners of conversations that this process has changed.
+// announce wakes the listeners of conversations that this process changed.
 func (l *Log) announce(ids ...string) { l.wake(ids, false) }
 
-// wake wakes the listeners of conversations; nil stands for all.
+// wake wakes the listeners of conversations; nil means all.
 func (l *Log) wake(ids []string, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func (l *Log) wake(ids []string, told bool) {
 	}
 }
 
-// wake lets everybody look. The caller holds the log's lock.
+// wake wakes every listener. The caller holds the log's lock.
 func (n *broadcast) wake(told bool) {
 	close(n.changed)
 	n.changed = make(chan struct{})

@@ -9,25 +9,24 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// ToolCall is one call that an assistant message asks for, in the OpenAI form
-// {"id", "type": "function", "function": {"name", "arguments"}} or, for a custom tool,
-// {"id", "type": "custom", "custom": {"name", "input"}}.
+// ToolCall is one tool call of an assistant message, in the OpenAI form {"id", "type": "function", "function": {"name",
+// "arguments"}} or, for a custom tool, {"id", "type": "custom", "custom": {"name", "input"}}.
 type ToolCall struct {
 	ID   string
 	Type string // "function" or "custom". Default: "function", which the log sets
 	Name string
-	// Arguments is the text the model wrote, byte for byte; it may be no valid JSON.
+	// Arguments is the model's text, byte for byte; it may be invalid JSON.
 	Arguments string
 	// Extra holds the call's fields that Continuo does not know, as one JSON object; nil when none.
 	Extra json.RawMessage
 }
 
-// FunctionCall makes a call of a function tool.
+// FunctionCall returns a call of a function tool.
 func FunctionCall(id, name, arguments string) ToolCall {
 	return ToolCall{ID: id, Type: "function", Name: name, Arguments: arguments}
 }
 
-// withTypes returns calls that have a type; calls itself where they all do.
+// withTypes returns calls with their types set; the same slice where no type was missing.
 func withTypes(calls []ToolCall) []ToolCall {
 	untyped := func(call ToolCall) bool { return call.Type == "" }
 	if !slices.ContainsFunc(calls, untyped) {
@@ -65,8 +64,8 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return rawjson.Marshal(call)
 }
 
-// UnmarshalJSON reads the OpenAI form. A missing type is "function"; arguments must be a string. Names
-// count exactly as they are written, so that a call is read back as what it was taken for.
+// UnmarshalJSON reads the OpenAI form. A missing type is "function"; arguments must be a string. Field names are
+// case-sensitive, so that encoding and decoding a call gives the same call.
 func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	object, err := rawjson.ParseObject(data)
 	if err != nil {
@@ -106,7 +105,7 @@ func (c *ToolCall) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ToolSpec tells a model about one tool. Parameters is a JSON Schema; its bytes are sent as they are.
+// ToolSpec describes one tool to a model. Parameters is a JSON Schema; its bytes are sent unchanged.
 type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
