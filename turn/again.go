@@ -7,8 +7,9 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// askAgain makes calls again that were interrupted in an earlier turn of the run's step: those of tools that are safe to
-// repeat, and those on which nobody had decided, which have not run and for which a person is asked again. The calls and their results stand in the log as the interrupted ones do.
+// askAgain repeats calls that were interrupted in an earlier turn of the run's step: calls of tools that are safe to
+// repeat, and undecided calls, which have not run and for which a person is asked again. The repeated calls and their
+// results are appended to the log as new entries.
 func (c *cycle) askAgain() error {
 	calls, err := c.interrupted()
 	if err != nil || len(calls) == 0 {
@@ -23,8 +24,8 @@ func (c *cycle) askAgain() error {
 	return c.answerCalls(&stored[0], false)
 }
 
-// interrupted returns the calls, with ids of their own, that the step's newest group had under way when its
-// program ended and that are safe to repeat. There are none once anything else was said since.
+// interrupted returns, under new ids, the calls of the step's newest group that were in progress when its program ended
+// and that can be repeated. There are none when another answer, or an entry of another step, came later.
 func (c *cycle) interrupted() ([]continuo.ToolCall, error) {
 	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
@@ -49,13 +50,13 @@ func (c *cycle) interrupted() ([]continuo.ToolCall, error) {
 	return nil, nil
 }
 
-// SaysNothing reports whether an answer broke off before it had said anything.
+// SaysNothing reports whether an answer failed before it had any content.
 func SaysNothing(answer *continuo.Entry) bool {
 	return answer.Error != nil && !answer.HasCalls() && answer.Content.IsEmpty()
 }
 
-// repeatable returns, under new ids, the undecided calls of an answer and those of ids that are safe to repeat. The
-// calls of an answer that broke off never began.
+// repeatable returns, under new ids, the undecided calls of an answer and those of ids whose tools are safe to repeat.
+// The calls of a failed answer never began.
 func (c *cycle) repeatable(answer *continuo.Entry, ids, undecided []string) []continuo.ToolCall {
 	var calls []continuo.ToolCall
 	for _, call := range answer.ToolCalls {

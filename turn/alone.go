@@ -9,12 +9,13 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// RunExclusive does something that only one process with this store may do at a time, under a lease of a name: it waits for
-// the lease, and does it until it ends by itself, which RunExclusive returns, or ctx is done. The context of what is done ends
-// when the lease is lost; RunExclusive waits for it then, and for the lease again. Elsewhere is told who has the lease, each
-// time that this process finds it taken by another; it may be nil. A process does a thing of one name once at a time.
+// RunExclusive runs do under a named lease, which only one process with this store can hold at a time. It waits for the
+// lease, and returns the error of do when do ends by itself, or the error of ctx. When the lease is lost, RunExclusive
+// cancels the context of do, waits for do to return, and then waits for the lease again. Elsewhere is called with the
+// owner each time that this process finds the lease taken by another; it may be nil. A process must not run one name
+// twice at the same time.
 //
-// A process that is paused for longer than KeeperOptions.Lease does not know at once that another has taken over.
+// A process that is paused for longer than KeeperOptions.Lease does not know at once that another has taken the lease.
 func (k *Keeper) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
 	var told, over int64 // fences
 	for {
@@ -43,9 +44,9 @@ func (k *Keeper) RunExclusive(ctx context.Context, name string, elsewhere func(o
 	}
 }
 
-// withLease does something while the lease that was asked for at a time is renewed. It fails with continuo.ErrLeaseLost
-// when another has it, or may soon because the store cannot be reached: a third of the lease is left for what is done to
-// end.
+// withLease runs do while it renews a lease that was taken at the time asked. It fails with continuo.ErrLeaseLost when
+// another process has the lease, or may soon take it because the store cannot be reached: a third of the lease is left
+// for do to return.
 func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do func(ctx context.Context) error) error {
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
@@ -59,7 +60,7 @@ func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do
 		case err := <-done:
 			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.options.Heartbeat)
 			defer cancel()
-			_ = k.options.Log.Leases().EndLease(end, name, k.options.Owner) // else it runs out
+			_ = k.options.Log.Leases().EndLease(end, name, k.options.Owner) // on failure the lease expires
 			if ctx.Err() == nil && within.Err() != nil {
 				return context.Cause(within)
 			}
@@ -67,7 +68,7 @@ func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do
 		case <-beat.C:
 		}
 		if within.Err() != nil {
-			continue // it is on its way out
+			continue // do is about to return
 		}
 		renewing, cancel := context.WithDeadline(ctx, asked.Add(enough))
 		began := time.Now()

@@ -11,16 +11,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Attach puts the attachments of a plan's messages in their places, byte for byte, so that the plan renders
-// as if nothing had been kept aside. It reads the objects of what is shown and no others, all of which
-// are then in memory. In the place of one that cannot be read stands a text that says so, and plan.Missing
-// names it: a lost object takes an image from a conversation, never the conversation. It fails only when
-// ctx is done.
+// Attach loads the attachments of a plan's messages into their positions, byte for byte, so that the plan renders as if
+// they had been stored in their entries. It reads only the objects of shown parts, all of which are then in memory. An
+// attachment that cannot be read is replaced by a text that says so and is listed in plan.Missing: a lost object
+// removes one part from the conversation but does not fail the request. Attach fails only when ctx is done.
 func Attach(ctx context.Context, log *continuo.Log, plan *continuo.Plan) error {
 	return attach(ctx, log, plan, nil)
 }
 
-// attach is Attach for a request that is made again, which went without some of the attachments.
+// attach is Attach for a replayed request: without names the attachments that the original request left out.
 func attach(ctx context.Context, log *continuo.Log, plan *continuo.Plan, without []continuo.MissingPart) error {
 	shown := shownAttachments(plan)
 	load(ctx, log, shown, without)
@@ -41,11 +40,11 @@ type attached struct {
 	continuo.Attachment
 	message *continuo.Message
 	entry   *continuo.Entry       // with the placeholder
-	part    continuo.Part         // what stands in its place, once it is loaded
-	missing *continuo.MissingPart // why that is a text
+	part    continuo.Part         // its replacement, once loaded
+	missing *continuo.MissingPart // set when the replacement is a text
 }
 
-// shownAttachments finds the attachments that messages of a plan show. What was cut down to text shows none.
+// shownAttachments finds the attachments that messages of a plan show. A message that was cut down to text shows none.
 func shownAttachments(plan *continuo.Plan) []*attached {
 	var shown []*attached
 	for i := range plan.Messages {
@@ -62,16 +61,16 @@ func shownAttachments(plan *continuo.Plan) []*attached {
 	return shown
 }
 
-// hasPlaceholder reports whether a message shows a part of its entry's content in the same place.
+// hasPlaceholder reports whether a message shows the part of its entry's content at the same index.
 func hasPlaceholder(m *continuo.Message, at int) bool {
 	parts, stored := m.Content.Parts(), m.Entry.Content.Parts()
 	return at >= 0 && at < len(parts) && at < len(stored) && bytes.Equal(parts[at].Raw, stored[at].Raw)
 }
 
-// loadsAtOnce bounds how many objects are read at the same time: a bucket takes a while to begin.
+// loadsAtOnce bounds concurrent reads of objects: a bucket has a high latency.
 const loadsAtOnce = 4
 
-// load reads the parts, but for those that the request went without.
+// load reads the parts, except those that the original request left out.
 func load(ctx context.Context, log *continuo.Log, shown []*attached, without []continuo.MissingPart) {
 	var loads sync.WaitGroup
 	room := make(chan struct{}, loadsAtOnce)
@@ -102,7 +101,7 @@ func (a *attached) load(ctx context.Context, log *continuo.Log) {
 	}
 }
 
-// leaveOut has a text in the part's place. Its words depend on the entry and the problem alone.
+// leaveOut replaces the part by a text that depends only on the entry and the problem.
 func (a *attached) leaveOut(problem continuo.PartProblem, err error) {
 	a.missing = &continuo.MissingPart{Seq: a.entry.Seq, Part: a.Part, Object: a.ID, Problem: problem, Err: err}
 	why := "cannot be read"
@@ -116,8 +115,8 @@ func (a *attached) leaveOut(problem continuo.PartProblem, err error) {
 	a.part = continuo.TextPart(fmt.Sprintf("[%s: left out, because the attachment %s (%s) %s]", a.entry.Content.Parts()[a.Part].Type, a.ID, what, why))
 }
 
-// put puts the part into its message, and a part that is whole into the entry there, too: who asks whether
-// an entry is shown as it was appended is told that it is.
+// put sets the part in its message. A loaded part is also set in the message's entry, so that a comparison of the two
+// finds the entry unchanged.
 func (a *attached) put() {
 	m := a.message
 	m.Content = withPart(m.Content, a.Part, a.part)

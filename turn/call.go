@@ -12,23 +12,23 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// maxSideBySide bounds how many calls of one answer run at once.
+// maxSideBySide bounds how many calls of one answer run concurrently.
 const maxSideBySide = 16
 
-// largestOutputs is how many outputs of the largest size (1 MiB at least) the calls of one answer may have
-// together.
+// largestOutputs bounds the total output of one answer's calls, as a multiple of the largest single output (at least 1
+// MiB).
 const largestOutputs = 4
 
-// ran is what became of a call.
+// ran is the result of a call and how it was obtained.
 type ran struct {
 	tool.Result
 	outcome   string        // for the meter
-	undecided bool          // it did not run, because the turn ended before anybody decided whether it may
-	took      time.Duration // without the wait for a person; 0 when it did not run
+	undecided bool          // it did not run: the turn ended before a person approved or denied it
+	took      time.Duration // without the wait for a person's decision; 0 when it did not run
 }
 
-// answerCalls runs an answer's calls side by side, unless the turn has reached its limit, and appends their
-// results in call order, each as soon as those before it are there.
+// answerCalls runs an answer's calls concurrently, unless the turn has reached its limit, and appends their results in
+// call order, each as soon as the results before it are complete.
 func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 	var conversation continuo.Conversation
 	err := c.journal.retry(c.journal.ctx, func() (err error) {
@@ -68,7 +68,7 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 	return failed
 }
 
-// shown is a call as people are shown it: by the tool's own name, which is also the one that a policy knows.
+// shown returns a call as people see it: under the tool's own name, which policies use too.
 func (c *cycle) shown(call continuo.ToolCall) *continuo.ToolCall {
 	if found, ok := c.find(call.Name); ok {
 		call.Name = found.Spec().Name
@@ -76,7 +76,7 @@ func (c *cycle) shown(call continuo.ToolCall) *continuo.ToolCall {
 	return &call
 }
 
-// ready waits for the first result and returns it with those behind it that are there too.
+// ready waits for the first result and returns it with the completed results that directly follow it.
 func ready(results []chan continuo.Entry) []continuo.Entry {
 	ready := []continuo.Entry{<-results[0]}
 	for _, result := range results[1:] {
@@ -90,14 +90,13 @@ func ready(results []chan continuo.Entry) []continuo.Entry {
 	return ready
 }
 
-// room bounds what the outputs of one answer's calls have together: many of them may wait in memory for
-// one before them.
+// room bounds the total size of the outputs of one answer's calls: many may wait in memory for a result before them.
 type room struct {
 	most int64
 	held atomic.Int64 // in bytes
 }
 
-// take returns a result, or, where it is too large, one that says so.
+// take returns a result, or a failure where the result is too large.
 func (r *room) take(result tool.Result, largest int) tool.Result {
 	size := int64(len(result.Content))
 	if size > int64(largest) {
@@ -110,7 +109,7 @@ func (r *room) take(result tool.Result, largest int) tool.Result {
 	return result
 }
 
-// toolEvents tells of results.
+// toolEvents returns the ToolDone events of results.
 func toolEvents(stored []continuo.Entry) []Event {
 	var events []Event
 	for i := range stored {
@@ -121,7 +120,7 @@ func toolEvents(stored []continuo.Entry) []Event {
 	return events
 }
 
-// resultOf makes the entry that answers a call.
+// resultOf returns the entry that answers a call.
 func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 	result := done.Result
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
@@ -146,7 +145,7 @@ func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 	return entry
 }
 
-// runTool calls the tool that a call names, if the policy or a person lets it.
+// runTool runs the tool that a call names, if the policy or a person allows it.
 func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) ran {
 	found, ok := c.find(call.Name)
 	if problem, malformed := render.ExplainMalformed(call); malformed {
@@ -168,12 +167,13 @@ func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversati
 	return done
 }
 
-// refused is a call that did not run.
+// refused returns the result of a call that did not run.
 func refused(outcome, format string, args ...any) ran {
 	return ran{Result: tool.Failure(format, args...), outcome: outcome}
 }
 
-// askPerson waits for a person's decision on a call, and returns what the model is told when it may not run.
+// askPerson waits for a person's decision on a call. It returns nil for an approved call, else the result for the
+// model.
 func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	defer c.clock.hold()()
 	question := Event{Kind: Asked, Call: c.shown(call)}
@@ -200,7 +200,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	meter.ApprovalDecided(word, time.Since(begin))
 	c.journal.emit(Event{Kind: Decided, Call: c.shown(call), Decision: &decision})
 	if decision.Allowed {
-		// A call of which no decision is stored has certainly not run: whoever closes the turn says so.
+		// A stored call without a stored decision has certainly not run: recovery relies on this.
 		if err := c.journal.retry(c.ctx, c.journal.flush); err != nil {
 			refusal := refused(ToolNotRun, "not run: it was allowed, but that could not be stored")
 			return &refusal
@@ -215,15 +215,14 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	return &refusal
 }
 
-// runAllowed runs a tool; a program error in it becomes a result like any failure, and so does that it does
-// not stop in time.
+// runAllowed runs a tool. A panic of the tool, or its failure to stop in time, becomes a failed result.
 func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
 	select {
 	case c.places <- struct{}{}:
 		defer func() { <-c.places }()
 	case <-c.ctx.Done():
 	}
-	if c.ctx.Err() != nil { // while it waited for others: what does not listen must not begin
+	if c.ctx.Err() != nil { // checked after the wait for a slot: a tool that ignores its context must not begin
 		return refused(ToolCancelled, "not run: the turn ended before this call began")
 	}
 	limit := c.limits.Tool
@@ -250,12 +249,12 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 	return done
 }
 
-// toolGrace is how long a tool may go on after it was told to stop.
+// toolGrace is how long a tool may continue after its context ended.
 const toolGrace = 5 * time.Second
 
-// runOrLeave runs a tool until it ends. One that goes on although it was told to stop is left behind, the
-// only goroutine for which nobody waits: else its turn, and with it the conversation and the end of the
-// program, would wait for ever.
+// runOrLeave runs a tool until it ends. A tool that continues after its context ended is abandoned: its goroutine is
+// the only one that is not waited for. Otherwise its turn, the conversation and the shutdown of the program would block
+// permanently.
 func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.Result {
 	ended := make(chan tool.Result, 1)
 	go func() {
@@ -281,8 +280,8 @@ func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.R
 	}
 }
 
-// find returns the tool that a call names: as requests name it (fs_read), or by its own name (fs.read), which people,
-// policies and briefs use.
+// find returns the tool of a call, by its name in requests (fs_read) or its own name (fs.read), which people, policies
+// and briefs use.
 func (c *cycle) find(name string) (tool.Tool, bool) {
 	for _, candidate := range c.tools {
 		if render.ToolName(candidate.Spec().Name) == name {
@@ -300,12 +299,12 @@ func names(tools tool.Set) []string {
 	return names
 }
 
-// notRun is what becomes of a call whose answer broke off.
+// notRun is the result of a call whose answer was cut off.
 func notRun() ran {
 	return refused(ToolNotRun, "not run: the answer that asked for it broke off")
 }
 
-// tooLarge stands for an output above the limit.
+// tooLarge is the result in place of an output above the limit.
 func tooLarge(size, limit int) tool.Result {
 	return tool.Failure("the tool gave %d bytes, more than the %d that are kept of one output (tools.max_output_bytes), and nothing was kept: "+
 		"ask for less, such as a range, fewer items or a narrower search", size, limit)

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// clock bounds the time of a turn. It stands still while calls of the turn wait for a person.
+// clock limits the running time of a turn. It is paused while calls of the turn wait for a person.
 type clock struct {
 	expire func()
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	until   time.Time     // when the time is over, while the clock runs
-	left    time.Duration // while it stands still
+	until   time.Time     // the deadline, while the clock runs
+	left    time.Duration // the remaining time, while it is paused
 	waiting int           // calls that wait for a person
 }
 
-// withClock returns a context that ends with a cause when the clock has run for a limit.
+// withClock returns a context that is cancelled with a cause when the clock has run for a limit.
 func withClock(parent context.Context, limit time.Duration, overTime error) (context.Context, *clock, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	c := &clock{expire: func() { cancel(overTime) }}
@@ -35,7 +35,7 @@ func (c *clock) start(limit time.Duration) {
 	c.timer = time.AfterFunc(limit, c.expire)
 }
 
-// hold stops the clock until release is called. Several calls may hold it at once.
+// hold pauses the clock until release is called. Several calls may hold it at the same time.
 func (c *clock) hold() (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,14 +54,14 @@ func (c *clock) release() {
 	}
 }
 
-// deadline returns when the time is over if the clock does not stop any more.
+// deadline returns the deadline if the clock is not paused again.
 func (c *clock) deadline() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.until
 }
 
-// untilDeadline tells a request of the model how much time the turn has left. No call waits while the model is asked.
+// untilDeadline gives a model request the turn's remaining time. No call waits for a person during a model request.
 type untilDeadline struct {
 	context.Context
 	deadline time.Time

@@ -9,14 +9,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// eventPage is how many events one read asks for.
+// eventPage is how many events one read requests.
 const eventPage = 256
 
-// Follow yields the events of a turn with ids above after, each once and in order: those that are kept,
-// then live ones, up to the turn's last. Any number of readers may follow a turn, whether it runs here, in
-// another process or not at all any more. Of a turn whose events are not kept any more it yields the first
-// and the last, made from the log. It ends early with an error; a reader may then follow again from the
-// last id it saw.
+// Follow yields the events of a turn with ids above after, each once and in order: stored events, then live ones, up to
+// the turn's last. Any number of readers may follow a turn, whether it runs in this process, in another one, or has
+// ended. For a turn whose events were removed it yields the first and the last event, rebuilt from the log. It ends
+// early with an error; a reader can then follow again from the last id that it received.
 func (k *Keeper) Follow(ctx context.Context, conversationID, turnID string, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &follower{keeper: k, ctx: ctx, conversationID: conversationID, turnID: turnID, after: after, yield: yield}
@@ -26,7 +25,7 @@ func (k *Keeper) Follow(ctx context.Context, conversationID, turnID string, afte
 	}
 }
 
-// Follow is [Keeper.Follow] for a turn of this process; it tells even of what could not be kept.
+// Follow is [Keeper.Follow] for a turn of this process; it also yields events that could not be stored.
 func (j *Journal) Follow(ctx context.Context, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &follower{keeper: j.keeper, ctx: ctx, conversationID: j.turn.ConversationID, turnID: j.turn.ID, after: after, yield: yield}
@@ -43,11 +42,11 @@ type follower struct {
 	conversationID, turnID string
 	after                  int64
 	yield                  func(Event, error) bool
-	ran                    bool // the turn was still running when the reader came
-	over                   bool // the last event was yielded, or the reader has enough
+	ran                    bool // the turn was running when the reader first saw it
+	over                   bool // the last event was yielded, or the reader has stopped
 }
 
-// run follows the turn where it runs: in this process through its journal, elsewhere through the store.
+// run follows the turn through its journal when it runs in this process, otherwise through the store.
 func (f *follower) run() error {
 	j := f.keeper.journal(f.turnID)
 	if j == nil {
@@ -56,11 +55,11 @@ func (f *follower) run() error {
 	return f.along(j)
 }
 
-// along follows a journal, and the store when another process has taken the turn from it.
+// along follows a journal, and then the store if another process has taken the turn over.
 func (f *follower) along(j *Journal) error {
 	err := f.fromJournal(j)
 	if errors.Is(err, continuo.ErrLeaseLost) {
-		return f.fromStore() // another process closes it
+		return f.fromStore() // the process that took the turn over closes it
 	}
 	return err
 }
@@ -92,7 +91,7 @@ func (f *follower) fromJournal(j *Journal) error {
 			switch {
 			case given > 0:
 				continue
-			case ended && lost != nil: // they never came to the store, or another process closes the turn
+			case ended && lost != nil: // the events were never stored, or another process closes the turn
 				return lost
 			case ended:
 				return f.fromStore()
@@ -111,7 +110,7 @@ func (f *follower) fromJournal(j *Journal) error {
 	return nil
 }
 
-// page yields one page of kept events and returns how many there were.
+// page yields one page of stored events and returns how many there were.
 func (f *follower) page() (int, error) {
 	shared, err := f.keeper.pages.take(f.ctx, turnKey{f.conversationID, f.turnID}, f.after, f.load)
 	if shared == nil {
@@ -121,14 +120,14 @@ func (f *follower) page() (int, error) {
 	return f.giveAll(shared.events), nil
 }
 
-// ownPage is page without what other readers of this process have in memory: a redaction may have removed it.
+// ownPage is page without the cache that the readers of this process share: a redaction may have removed its events.
 func (f *follower) ownPage() (int, error) {
 	events, free, err := f.load()
 	defer free()
 	return f.giveAll(events), err
 }
 
-// giveAll yields the events that the reader has not seen, until it has enough, and returns how many there were.
+// giveAll yields the events that the reader has not received, until it stops, and returns how many there were.
 func (f *follower) giveAll(events []Event) (given int) {
 	for _, e := range events {
 		if e.ID <= f.after {
@@ -142,7 +141,7 @@ func (f *follower) giveAll(events []Event) (given int) {
 	return given
 }
 
-// load reads a page of kept events from the store.
+// load reads a page of stored events from the store.
 func (f *follower) load() (events []Event, free func(), err error) {
 	ctx, free := continuo.HoldMemory(f.ctx)
 	stored, err := f.keeper.store.TurnEvents(ctx, f.conversationID, f.turnID, f.after, eventPage)
@@ -157,7 +156,7 @@ func (f *follower) load() (events []Event, free func(), err error) {
 		return nil, free, err
 	}
 	events = make([]Event, len(stored))
-	var conversation continuo.Conversation // read when the first event with an entry comes
+	var conversation continuo.Conversation // read at the first event with an entry
 	for i := range stored {
 		e, err := decode(f.turnID, stored[i])
 		if err == nil && e.Entry != nil && conversation.ID == "" {
@@ -173,14 +172,14 @@ func (f *follower) load() (events []Event, free func(), err error) {
 	return events, free, nil
 }
 
-// fromStore follows a turn that runs in another process or has ended. One whose process is gone is closed,
-// so that every reader comes to a last event.
+// fromStore follows a turn that runs in another process or has ended. It closes a turn whose process is gone, so that
+// every reader receives a last event.
 func (f *follower) fromStore() error {
 	listener := f.keeper.options.Log.Listen(f.conversationID)
 	defer listener.Close()
 	for !f.over {
 		changed := listener.Changed()
-		// The state is read before the events: what a turn that has ended by then wrote is all there.
+		// The state is read before the events: once it says that the turn has ended, all of its events are stored.
 		turn, err := f.keeper.store.Turn(f.ctx, f.conversationID, f.turnID)
 		if err != nil {
 			return fmt.Errorf("turn %s: %w (its conversation may have been deleted)", f.turnID, err)
@@ -200,10 +199,10 @@ func (f *follower) fromStore() error {
 		case turn.State == continuo.TurnVoid:
 			return fmt.Errorf("turn %s: %w", f.turnID, continuo.ErrNotFound)
 		case turn.State != continuo.TurnRunning && f.after > turn.LastEvent && turn.LastEvent > 0 && f.ran:
-			f.after = turn.LastEvent - 1 // the reader asked from an id that the turn never gave: it gets the end
+			f.after = turn.LastEvent - 1 // the reader asked from an id above the turn's last: it receives the last event
 			continue
 		case turn.State != continuo.TurnRunning && f.after >= turn.LastEvent && turn.LastEvent > 0:
-			return nil // the reader has seen the last event before
+			return nil // the reader has received the last event already
 		case turn.State != continuo.TurnRunning:
 			return f.fromLog(turn)
 		case f.keeper.abandoned(turn):
@@ -222,14 +221,14 @@ func (f *follower) fromStore() error {
 	return nil
 }
 
-// prunedEnd is the id of the last event of a turn whose events are gone: above all that a reader may have
-// seen, and exact in every JSON number.
+// prunedEnd is the id of the last event of a turn whose events were removed: above every id that a reader may have
+// received, and exact in every JSON number.
 const prunedEnd = 1<<53 - 1
 
-// fromLog tells of a turn that has ended and whose events are gone: how it began and how it ended.
+// fromLog yields the first and the last event of an ended turn whose events were removed.
 func (f *follower) fromLog(turn continuo.Turn) error {
 	if f.after >= prunedEnd {
-		return nil // the reader has seen that before
+		return nil // the reader has received it already
 	}
 	conversation, err := f.keeper.options.Log.Conversation(f.ctx, f.conversationID)
 	if err != nil {

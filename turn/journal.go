@@ -12,67 +12,66 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Journal is a turn that runs in this process: it holds the conversation's lease, gives each event its
-// id, writes it to the store, and shows it to the readers of this process. Entries are committed together with
-// the events before them.
+// Journal is a turn that runs in this process: it holds the conversation's lease, gives each event its id, writes it to
+// the store, and shows it to the readers of this process. Entries are committed together with all pending events.
 //
-// With [ShowDurable] readers see an event when it is in the store. An event that comes while nothing is written is
-// written at once; events that come during a write go with the next one. With [ShowImmediate] readers see it at once,
-// and the store has it FlushAge (plus one commit) or twice FlushBytes later.
+// With [ShowDurable] readers receive an event when it is stored. An event is written at once when no write is in
+// progress; events that arrive during a write are in the next one. With [ShowImmediate] readers receive an event at
+// once, and it is stored up to FlushAge (plus one commit) or twice FlushBytes later.
 //
-// One goroutine appends. Readers, signals and approvals may come from any.
+// One goroutine appends. Readers, signals and decisions may come from any.
 type Journal struct {
 	keeper *Keeper
 	turn   continuo.Turn  // as it was begun
 	began  time.Time      // by this process's clock
-	used   continuo.Usage // of the turn, by the process that it was taken over from
+	used   continuo.Usage // of the turn in the process from which it was taken over
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	inUse  atomic.Bool // it was run or abandoned
 
-	// order is held while an event gets its id and its place, and over an append together with its events.
+	// order is held while an event gets its id and is queued, and during an append with its events.
 	order   sync.Mutex
-	through int64 // seq of the newest entry that the turn has appended; order is held
-	// flushing is held while events are on their way to the store, so that they arrive in order. It also
-	// guards seen, renewed and settled.
+	through int64 // seq of the newest entry that the turn has appended; guarded by order
+	// flushing is held while events are written to the store, so that they are stored in order. It also guards seen,
+	// renewed and settled.
 	flushing sync.Mutex
-	seen     int       // signals that were read
+	seen     int       // number of signals that were read
 	renewed  time.Time // when the lease was last renewed
-	settled  bool      // the turn has ended, or is left: there is nothing more to write
+	settled  bool      // the turn has ended or was left to another process: nothing more is written
 
 	mu        sync.Mutex
 	recent    []Event // the newest events that readers may see
 	last      int64   // id of the newest event
 	pending   []pending
-	inFlight  flushState    // what a flush under way has taken of pending
+	inFlight  flushState    // the part of pending that a flush is writing
 	bytes     int           // of pending
-	oldest    time.Time     // when the first of pending came
+	oldest    time.Time     // when the first of pending was queued
 	flushed   time.Time     // when the newest write of events ended
-	took      time.Duration // how long it took
+	took      time.Duration // the duration of that write
 	ended     bool
 	err       error              // why the journal ended without a last event
-	asked     []Event            // those that nobody has decided on
+	asked     []Event            // those without a decision
 	decisions map[int64]Decision // by the id of the Asked event
-	changed   chan struct{}      // closed and replaced whenever a reader or a waiting call has something to see
+	changed   chan struct{}      // closed and replaced at each change for readers or waiting calls
 
-	flushNow chan struct{} // has room for one: flush now
+	flushNow chan struct{} // buffer of one: flush now
 	done     sync.WaitGroup
 	quit     chan struct{}
 }
 
-// pending is an event that waits for the store.
+// pending is an event that is not stored yet.
 type pending struct {
 	event  Event
 	stored continuo.TurnEvent
 }
 
-// flushState is how much is on its way to the store, and since when the first of it has waited.
+// flushState is the size of the events that are being written, and when the first of them was queued.
 type flushState struct {
 	bytes  int
 	oldest time.Time
 }
 
-// keepRecent is how many events that are in the store already stay in memory, for readers close behind.
+// keepRecent is how many stored events stay in memory for readers that are close behind.
 const keepRecent = 64
 
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
@@ -85,7 +84,7 @@ func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	return j
 }
 
-// use lets a journal be run or abandoned once.
+// use ensures that a journal is run or abandoned only once.
 func (j *Journal) use() error {
 	if j.inUse.Swap(true) {
 		return fmt.Errorf("turn %s: %w: a journal is run or abandoned once; begin a new turn", j.turn.ID, continuo.ErrNotRunning)
@@ -93,19 +92,19 @@ func (j *Journal) use() error {
 	return nil
 }
 
-// Turn is the turn as it was begun.
+// Turn returns the turn as it was begun.
 func (j *Journal) Turn() continuo.Turn { return j.turn }
 
-// Context ends when somebody stops the turn, its lease is lost, or the context that it was begun with
-// ends; the cause says which.
+// Context ends when the turn is cancelled, its lease is lost, or the context that it was begun with ends; the cause
+// says which.
 func (j *Journal) Context() context.Context { return j.ctx }
 
-// Stop ends the journal's context: with ErrInterrupted when the program ends, with nil when the user wants it.
+// Stop cancels the journal's context: with ErrInterrupted when the program ends, with nil when the user cancels.
 func (j *Journal) Stop(cause error) { j.stop(cause) }
 
-// emit has an event kept and shown, and returns its id. It waits where the store is too far behind.
+// emit queues and shows an event, and returns its id. It blocks where the store is too far behind.
 func (j *Journal) emit(e Event) int64 {
-	stored := encode(&e) // before anything is locked: it panics where JSON cannot hold what a model gave
+	stored := encode(&e) // before any lock: it panics when JSON cannot encode a model's output
 	j.order.Lock()
 	defer j.order.Unlock()
 	first, due, behind := j.queue(&e, stored)
@@ -114,29 +113,29 @@ func (j *Journal) emit(e Event) int64 {
 		j.show(e)
 	}
 	if behind {
-		_ = j.flush() // it is tried again with the next event
+		_ = j.flush() // retried with the next event
 	} else if first || due {
 		j.wakeFlusher()
 	}
 	return e.ID
 }
 
-// emitKept is emit for an event that others may answer: it is in the store before anybody sees it, so that
-// an answer that comes to another process finds it there.
+// emitKept is emit for an event that asks for a decision: it is stored before readers see it, so that another process
+// that receives the decision finds it.
 func (j *Journal) emitKept(e Event) int64 {
 	stored := encode(&e)
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.queue(&e, stored)
-	_ = j.flush() // it is tried again with the next event
+	_ = j.flush() // retried with the next event
 	j.observe(e)
 	if j.immediate() {
-		j.show(e) // where the store fails too
+		j.show(e) // also when the store fails
 	}
 	return e.ID
 }
 
-// queue gives an event its id and its place among those that wait for the store. The caller holds order.
+// queue gives an event its id and adds it to the pending events. The caller holds order.
 func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,7 +151,7 @@ func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind
 // immediate reports whether readers see events before the store has them.
 func (j *Journal) immediate() bool { return j.keeper.options.Show == ShowImmediate }
 
-// show lets the readers of this process see events. They come in order.
+// show publishes events to the readers of this process, in order.
 func (j *Journal) show(events ...Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,12 +161,11 @@ func (j *Journal) show(events ...Event) {
 	j.publish(events...)
 }
 
-// maxHeld bounds the events that are held for a store that cannot be reached, in bytes.
+// maxHeld bounds the events, in bytes, that are held in memory while the store cannot be reached.
 const maxHeld = 1 << 20
 
-// behind reports whether the store is further behind than it may be: by maxHeld; where readers see what it does not
-// have, by twice FlushBytes, of which some has waited for twice FlushAge, or by anything for MaxBehind. The caller
-// holds mu.
+// behind reports whether too much is not stored yet: with ShowDurable, maxHeld bytes; with ShowImmediate, an event that
+// has waited for MaxBehind, or twice FlushBytes with an event that has waited for twice FlushAge. The caller holds mu.
 func (j *Journal) behind() bool {
 	if !j.immediate() {
 		return j.bytes+j.inFlight.bytes >= maxHeld
@@ -180,7 +178,7 @@ func (j *Journal) behind() bool {
 	return waited >= j.keeper.options.MaxBehind || waited >= 2*j.keeper.options.FlushAge && j.bytes+j.inFlight.bytes >= 2*j.keeper.options.FlushBytes
 }
 
-// publish shows an event to the readers. The caller holds mu.
+// publish makes events available to the readers. The caller holds mu.
 func (j *Journal) publish(events ...Event) {
 	j.recent = append(j.recent, events...)
 	unsaved := 0
@@ -193,7 +191,7 @@ func (j *Journal) publish(events ...Event) {
 	j.wake()
 }
 
-// note follows what waits for a person. The caller holds mu.
+// note tracks the calls that wait for a person. The caller holds mu.
 func (j *Journal) note(e *Event) {
 	switch e.Kind {
 	case Asked:
@@ -203,20 +201,20 @@ func (j *Journal) note(e *Event) {
 	}
 }
 
-// waiting returns the Asked events that nobody has decided on.
+// waiting returns the Asked events without a decision.
 func (j *Journal) waiting() []Event {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.asked)
 }
 
-// wake lets everybody look again. The caller holds mu.
+// wake wakes readers and waiting calls. The caller holds mu.
 func (j *Journal) wake() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// wakeFlusher has the goroutine that flushes look at once.
+// wakeFlusher wakes the goroutine that flushes.
 func (j *Journal) wakeFlusher() {
 	select {
 	case j.flushNow <- struct{}{}:
@@ -224,10 +222,10 @@ func (j *Journal) wakeFlusher() {
 	}
 }
 
-// append adds entries to the log in one commit with the events that tell of them and all before, and
-// returns the entries as stored. More adds to the update that goes with them, such as the turn's end; it may
-// be nil. At is the seq that the first entry must get, 0 for any. Append gets there even when the turn was
-// cancelled, unless the lease is lost.
+// append adds entries to the log in one commit with all pending events and the events returned by tell, and returns the
+// entries as stored. More adds to the turn's update in that commit, such as the turn's end; it may be nil. At is the
+// seq that the first entry must get, 0 for any. Append also works after the turn was cancelled, unless the lease is
+// lost.
 func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
 	j.order.Lock()
 	defer j.order.Unlock()
@@ -263,7 +261,7 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	j.committed(pending)
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
 	for _, e := range told {
-		j.observe(e) // whoever sees an event finds it counted
+		j.observe(e) // counted before readers see it
 	}
 	j.mu.Lock()
 	j.last += int64(len(told))
@@ -272,15 +270,15 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 	return stored, nil
 }
 
-// lastSeq is the seq of the newest entry that the turn has appended; 0 for none.
+// lastSeq returns the seq of the newest entry that the turn has appended; 0 for none.
 func (j *Journal) lastSeq() int64 {
 	j.order.Lock()
 	defer j.order.Unlock()
 	return j.through
 }
 
-// explain finds out whether entries were refused because another process has gone on with the log, or
-// deleted it.
+// explain returns ErrLeaseLost for a refused append when another process has taken the turn over, or deleted the
+// conversation.
 func (j *Journal) explain(err error) error {
 	var rule *continuo.RuleError
 	if !errors.As(err, &rule) && !errors.Is(err, continuo.ErrNotFound) {
@@ -293,12 +291,12 @@ func (j *Journal) explain(err error) error {
 	return err
 }
 
-// ends makes an update the turn's last.
+// ends returns a function that makes an update the turn's last.
 func ends(state continuo.TurnState, end continuo.TurnEnd) func(*continuo.TurnUpdate) {
 	return func(update *continuo.TurnUpdate) { update.State, update.End = state, end }
 }
 
-// commit writes an update, with entries where there are any.
+// commit writes an update, together with entries where there are any.
 func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry) continuo.TurnUpdate, at int64) ([]continuo.Entry, error) {
 	ctx := context.WithoutCancel(j.ctx)
 	if len(entries) == 0 {
@@ -311,7 +309,7 @@ func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry)
 	return stored, err
 }
 
-// void ends a turn of which nothing stands in the log, as if it had never been.
+// void ends a turn that has no entry in the log, as if it had never begun.
 func (j *Journal) void() error {
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
@@ -328,7 +326,7 @@ func (j *Journal) lastID() int64 {
 	return j.last
 }
 
-// take empties pending. The caller holds flushing.
+// take removes and returns the pending events. The caller holds flushing.
 func (j *Journal) take() []pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -338,7 +336,7 @@ func (j *Journal) take() []pending {
 	return pending
 }
 
-// committed says that what was taken is in the store, and shows it. The caller holds flushing.
+// committed records that events are stored, and shows them. The caller holds flushing.
 func (j *Journal) committed(events []pending) {
 	if !j.immediate() {
 		shown := make([]Event, 0, len(events))
@@ -352,7 +350,7 @@ func (j *Journal) committed(events []pending) {
 	j.inFlight, j.flushed = flushState{}, time.Now()
 }
 
-// storedOf is what the store gets of events.
+// storedOf returns the stored form of events.
 func storedOf(events []pending) []continuo.TurnEvent {
 	stored := make([]continuo.TurnEvent, 0, len(events))
 	for i := range events {
@@ -361,7 +359,7 @@ func storedOf(events []pending) []continuo.TurnEvent {
 	return stored
 }
 
-// putBack restores events that the store did not take. The caller holds flushing.
+// putBack returns events to pending after a failed write. The caller holds flushing.
 func (j *Journal) putBack(events []pending) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -372,7 +370,7 @@ func (j *Journal) putBack(events []pending) {
 	j.inFlight = flushState{}
 }
 
-// flush brings what is pending to the store, renews the lease and reads the signals.
+// flush writes the pending events to the store, renews the lease and reads the signals.
 func (j *Journal) flush() error {
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
@@ -402,7 +400,7 @@ func (j *Journal) flush() error {
 	if update.Lease > 0 {
 		j.renewed = time.Now()
 	}
-	if len(pending) > keepRecent { // some may be in the store only: readers look there
+	if len(pending) > keepRecent { // some may be in the store only: wake the readers to read them there
 		j.mu.Lock()
 		j.wake()
 		j.mu.Unlock()
@@ -414,19 +412,19 @@ func (j *Journal) flush() error {
 	return nil
 }
 
-// observe tells of an event.
+// observe reports an event to KeeperOptions.Observe.
 func (j *Journal) observe(e Event) {
 	if j.keeper.options.Observe != nil {
 		j.keeper.options.Observe(j.ctx, j.turn, e, time.Since(j.began))
 	}
 }
 
-// measure tells how long a stage took.
+// measure reports the duration of a stage to the meter.
 func (j *Journal) measure(stage Stage, took time.Duration) {
 	j.keeper.options.Meter.Stage(j.ctx, stage, took)
 }
 
-// flushAsNeeded flushes soon after an event came, and often enough to keep the lease and hear of signals.
+// flushAsNeeded flushes soon after an event was queued, and often enough to renew the lease and to receive signals.
 func (j *Journal) flushAsNeeded() {
 	heartbeat := time.NewTicker(j.keeper.options.Heartbeat)
 	defer heartbeat.Stop()
@@ -438,7 +436,7 @@ func (j *Journal) flushAsNeeded() {
 		case <-j.quit:
 			return
 		case <-heartbeat.C:
-			_ = j.flush() // tried again at the next beat
+			_ = j.flush() // retried at the next heartbeat
 		case <-told: // perhaps a signal
 			told = listener.ChangedElsewhere()
 			_ = j.flush()
@@ -451,18 +449,18 @@ func (j *Journal) flushAsNeeded() {
 	}
 }
 
-// tookToWrite notes how long a write of events took.
+// tookToWrite records how long a write of events took.
 func (j *Journal) tookToWrite(took time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.took = took
 }
 
-// writeShare bounds the share of a store's time that one turn takes: after a write it lets the store be for so many
-// times as long as that took, up to FlushAge.
+// writeShare limits the load that one turn puts on a store: the pause after a write is this many times as long as the
+// write took, at most FlushAge.
 const writeShare = 4
 
-// untilDue is how long the pending events may still wait for others to come along.
+// untilDue returns how long the pending events may still wait to be written together with later ones.
 func (j *Journal) untilDue() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -475,7 +473,7 @@ func (j *Journal) untilDue() time.Duration {
 	return time.Until(j.flushed.Add(min(writeShare*j.took, j.keeper.options.FlushAge)))
 }
 
-// sleep waits for a time, for more bytes, or for a signal to look for; false at the journal's end.
+// sleep waits for a time or an earlier wake-up of the flusher; it is false when the journal ends.
 func (j *Journal) sleep(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -488,7 +486,7 @@ func (j *Journal) sleep(wait time.Duration) bool {
 	return true
 }
 
-// applySignal does what a signal asks for.
+// applySignal applies a signal to the turn.
 func (j *Journal) applySignal(signal continuo.TurnSignal) {
 	switch signal.Kind {
 	case continuo.SignalCancel:
@@ -505,8 +503,8 @@ func (j *Journal) applySignal(signal continuo.TurnSignal) {
 	}
 }
 
-// decision waits until somebody decides on what an Asked event asked for, or ctx ends. What is decided in
-// another process comes when the store tells of it, or with the next heartbeat.
+// decision waits for the decision on an Asked event, or until ctx ends. A decision from another process arrives when
+// the store reports it, or with the next heartbeat.
 func (j *Journal) decision(ctx context.Context, asked int64) (Decision, bool) {
 	for {
 		j.mu.Lock()
@@ -524,11 +522,11 @@ func (j *Journal) decision(ctx context.Context, asked int64) (Decision, bool) {
 	}
 }
 
-// close ends the journal: with its last event, or with the error that kept it from having one.
+// close ends the journal, with an error when it has no last event.
 func (j *Journal) close(err error) {
 	close(j.quit)
 	j.done.Wait()
-	_ = j.flush() // of a turn that did not come to its end: recovery wants all that there is
+	_ = j.flush() // for a turn that did not end: recovery needs all of its events
 	j.mu.Lock()
 	j.ended, j.err = true, err
 	j.wake()
@@ -536,8 +534,8 @@ func (j *Journal) close(err error) {
 	j.stop(nil)
 }
 
-// after returns the events after an id that are in memory, and what to wait for when there are none.
-// Missing says that some of them are in the store only.
+// after returns the events after an id that are in memory, and a channel to wait on when there are none. Missing says
+// that some of them are in the store only.
 func (j *Journal) after(id int64) (events []Event, missing, ended bool, changed <-chan struct{}, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

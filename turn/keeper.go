@@ -12,9 +12,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Keeper sees to it that no turn is lost: it takes the leases of the turns that run in this process, lets
-// anybody follow a turn wherever it runs, and closes turns whose process is gone. It is safe for
-// concurrent use.
+// Keeper makes turns crash-safe: it takes the leases of the turns that run in this process, lets readers follow a turn
+// in whichever process it runs, and closes turns whose process is gone. It is safe for concurrent use.
 type Keeper struct {
 	options   KeeperOptions
 	store     continuo.TurnStore
@@ -22,52 +21,52 @@ type Keeper struct {
 	sightings sightings
 
 	mu         sync.Mutex
-	journals   map[string]*Journal      // of the turns that run here; nil for one whose lease is being taken
-	recovering map[string]chan struct{} // turns that are being closed here; closed when that is over
+	journals   map[string]*Journal      // of the turns that run here; nil while the lease is being taken
+	recovering map[string]chan struct{} // turns that are being closed here; each channel closes when that is done
 }
 
 // KeeperOptions configures a Keeper.
 type KeeperOptions struct {
 	Log *continuo.Log // required
-	// Owner names this process to others; the keeper adds an id of its own. Default: none.
+	// Owner names this process to others; the keeper appends an id of its own. Default: none.
 	Owner string
-	// Gone reports owners whose process has certainly ended, so that nobody has to wait until its leases
-	// run out. Default: nobody is known to be gone.
+	// Gone reports owners whose process has certainly ended, so that their turns can be closed before their leases
+	// expire. Default: false for every owner.
 	Gone func(owner string) bool
-	// Lease is how long a turn stays its owner's without a sign of life, the same in all processes. Default 15 s.
+	// Lease is how long a turn stays its owner's without a renewal; it must be the same in all processes. Default 15 s.
 	Lease time.Duration
-	// Heartbeat is how often a turn gives a sign of life, and the longest that a signal of another process
-	// stays unheard where the store does not tell of it. Default 1 s, at most a third of Lease.
+	// Heartbeat is the interval of a turn's heartbeats, and the longest delay of a signal from another process when the
+	// store does not report changes. Default 1 s, at most a third of Lease.
 	Heartbeat time.Duration
-	// Poll is how often turns of other processes are looked at by those who follow them, where the store does
-	// not tell of changes. Default 100 ms.
+	// Poll is how often a follower polls for turns of other processes when the store does not report changes. Default
+	// 100 ms.
 	Poll time.Duration
 	// Show says when readers see an event. Default ShowDurable.
 	Show Show
-	// FlushAge is the longest that an event waits for others before it goes to the store, FlushBytes the text, in
-	// bytes, that makes it go at once. Default 50 ms and 1 KiB.
+	// FlushAge is the longest that an event waits to be written together with others, FlushBytes the size of text, in
+	// bytes, that is written at once. Default 50 ms and 1 KiB.
 	FlushAge   time.Duration
 	FlushBytes int
-	// MaxBehind is for how long readers are shown events that a store which cannot be reached does not have; then
+	// MaxBehind limits how long readers receive events that cannot be stored because the store cannot be reached; then
 	// the turn waits for the store. Of ShowImmediate. Default 1 s.
 	MaxBehind time.Duration
-	// TakeUp decides what becomes of a running turn whose process is gone; see [Keeper.TakeUp]. It is asked by one
-	// goroutine of this process at a time for each turn. Default: it is closed.
+	// TakeUp decides about a running turn whose process is gone; see [Keeper.TakeUp]. For each turn it is called by one
+	// goroutine of this process at a time. Default: the turn is closed.
 	TakeUp func(ctx context.Context, seen continuo.Turn) (Fate, error)
-	// Observe is told of each event of the turns that run here, in order, by the turn itself: it must be
+	// Observe is called with each event of the turns that run here, in order. The turn waits for it, so it must be
 	// quick. Took is how long the turn has run. Default none.
 	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
-	// Meter is told what turns do. Default none.
+	// Meter receives measurements of turns. Default none.
 	Meter Meter
 }
 
-// Show says when readers of a turn see an event.
+// Show says when readers of a turn receive an event.
 type Show string
 
-// The times at which readers see an event.
+// The times at which readers receive an event.
 const (
-	ShowDurable   Show = ""          // when the store has it: what somebody saw is never lost
-	ShowImmediate Show = "immediate" // at once: a program that is killed loses the newest
+	ShowDurable   Show = ""          // when it is stored: an event that a reader received is never lost
+	ShowImmediate Show = "immediate" // at once: a killed program loses the newest events
 )
 
 // NewKeeper makes a keeper. It panics without a log.
@@ -100,7 +99,7 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	}
 }
 
-// ownerSeparator stands between a process's name and the id of one of its keepers.
+// ownerSeparator separates a process's name and the id of one of its keepers.
 const ownerSeparator = "#"
 
 // gone reports whether the process of an owner has certainly ended.
@@ -115,10 +114,10 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Begin takes the conversation's lease for a new turn, of which ConversationID must be set; one without an ID gets one.
-// The caller must [Runner.Run] the journal, or [Keeper.Abandon] it, once. A turn in its way whose process is gone is
-// closed first. It fails with a *continuo.BusyError while another turn runs, and with continuo.ErrExists when there is a
-// turn of that id.
+// Begin takes the conversation's lease for a new turn. ConversationID is required; an empty ID is generated. The caller
+// must [Runner.Run] the journal, or [Keeper.Abandon] it, once. A running turn whose process is gone is closed first.
+// Begin fails with a *continuo.BusyError while another turn runs, and with continuo.ErrExists when a turn of that id
+// exists.
 func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error) {
 	if turn.ConversationID == "" {
 		return nil, fmt.Errorf("begin a turn: %w: it names no conversation", continuo.ErrInvalid)
@@ -149,7 +148,7 @@ func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error
 	return j, nil
 }
 
-// lease takes the lease of a turn's conversation.
+// lease takes the conversation's lease for a turn.
 func (k *Keeper) lease(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
 	begun, err := k.store.BeginTurn(ctx, turn, k.options.Lease)
 	var busy *continuo.BusyError
@@ -162,7 +161,7 @@ func (k *Keeper) lease(ctx context.Context, turn continuo.Turn) (continuo.Turn, 
 	return begun, err
 }
 
-// Abandon gives up a turn that was begun and has not run: as if it had never been.
+// Abandon ends a turn that was begun and has not run, as if it had never begun.
 func (k *Keeper) Abandon(j *Journal) error {
 	if err := j.use(); err != nil {
 		return err
@@ -172,7 +171,7 @@ func (k *Keeper) Abandon(j *Journal) error {
 	return err
 }
 
-// end takes a journal out of those that run.
+// end closes a journal and removes it from those that run.
 func (k *Keeper) end(j *Journal, err error) {
 	j.close(err)
 	k.mu.Lock()
@@ -188,8 +187,8 @@ func (k *Keeper) journal(turnID string) *Journal {
 	return k.journals[turnID]
 }
 
-// Signal tells the turn's owner, wherever it is, what somebody wants. It fails with
-// continuo.ErrNotRunning when the turn has ended; one whose process is gone is closed first.
+// Signal sends a signal to the turn's owner, in whichever process it runs. It fails with continuo.ErrNotRunning when
+// the turn has ended. A turn whose process is gone is closed.
 func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
 	if err := k.store.SignalTurn(ctx, conversationID, turnID, signal); err != nil {
 		return err
@@ -205,12 +204,12 @@ func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, sign
 	return err
 }
 
-// Abandoned reports whether nobody carries on a running turn any more, as it was read.
+// Abandoned reports whether a running turn, as it was read, has no process any more that runs it.
 func (k *Keeper) Abandoned(turn continuo.Turn) bool {
 	return turn.State == continuo.TurnRunning && k.abandoned(turn)
 }
 
-// RecoverIfAbandoned returns a running turn as it is, closed first if its process is gone.
+// RecoverIfAbandoned returns a running turn; if its process is gone, it is closed first.
 func (k *Keeper) RecoverIfAbandoned(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
 	if !k.abandoned(turn) {
 		return turn, nil
@@ -224,11 +223,10 @@ func (k *Keeper) RecoverIfAbandoned(ctx context.Context, turn continuo.Turn) (co
 // WaitingCall is a call that waits for a person's decision.
 type WaitingCall struct {
 	continuo.ToolCall
-	Until time.Time // when it is denied if nobody decides; zero for never
+	Until time.Time // when the call is denied without a decision; zero for never
 }
 
-// Waiting lists the calls of a running turn that wait for a person's decision, in the order in which they
-// came.
+// Waiting lists the calls of a running turn that wait for a person's decision, in the order in which they were asked.
 func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]WaitingCall, error) {
 	asked, err := k.asked(ctx, turn)
 	if err != nil {
@@ -241,7 +239,7 @@ func (k *Keeper) Waiting(ctx context.Context, turn continuo.Turn) ([]WaitingCall
 	return waiting, nil
 }
 
-// Partial is the text of a running turn's answer that is under way, as far as it is kept; empty between answers.
+// Partial returns the stored text of a running turn's unfinished answer; empty between answers.
 func (k *Keeper) Partial(ctx context.Context, turn continuo.Turn) (string, error) {
 	left := &partialTurn{}
 	for after := int64(0); ; {
@@ -260,9 +258,9 @@ func (k *Keeper) Partial(ctx context.Context, turn continuo.Turn) (string, error
 	}
 }
 
-// Decide tells a running turn what a person decided on a call that waits. The first decision counts: the Decided event
-// after the one whose id is returned, the call's Asked, has it. It fails with continuo.ErrNotFound when no call of that id
-// waits, and like [Keeper.Signal].
+// Decide sends a person's decision on a waiting call to a running turn, and returns the id of the call's Asked event.
+// The first decision counts: the next Decided event of the call has it. Decide fails with continuo.ErrNotFound when no
+// call of that id waits, and like [Keeper.Signal].
 func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, decision Decision) (askedAt int64, err error) {
 	asked, err := k.asked(ctx, turn)
 	if err != nil {
@@ -281,7 +279,7 @@ func (k *Keeper) Decide(ctx context.Context, turn continuo.Turn, callID string, 
 	return 0, fmt.Errorf("%w: no call %q of turn %s waits for a decision", continuo.ErrNotFound, callID, turn.ID)
 }
 
-// asked returns the Asked events of a turn that nobody has decided on.
+// asked returns the Asked events of a turn without a decision.
 func (k *Keeper) asked(ctx context.Context, turn continuo.Turn) ([]Event, error) {
 	if j := k.journal(turn.ID); j != nil {
 		return j.waiting(), nil
@@ -308,8 +306,8 @@ func (k *Keeper) asked(ctx context.Context, turn continuo.Turn) ([]Event, error)
 	}
 }
 
-// RecoverAll closes the turns whose process is gone, and returns how many. Turns that cannot be closed
-// now are left for the next time; the errors tell of them.
+// RecoverAll closes the turns whose process is gone, and returns how many. A turn that cannot be closed now is retried
+// by the next call; its error is in err.
 func (k *Keeper) RecoverAll(ctx context.Context) (recovered int, err error) {
 	running, err := k.store.RunningTurns(ctx, maxRecovered)
 	if err != nil {
@@ -331,5 +329,5 @@ func (k *Keeper) RecoverAll(ctx context.Context) (recovered int, err error) {
 	return recovered, errors.Join(failures...)
 }
 
-// maxRecovered bounds how many turns one RecoverAll looks at.
+// maxRecovered bounds how many turns one RecoverAll reads.
 const maxRecovered = 1000

@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// kept is the stored form of an event. Entries are in the log already, so that only their seq is kept.
+// kept is the stored form of an event. Entries are in the log, so only their seq is stored.
 type kept struct {
 	Kind      Kind               `json:"kind"`
 	Text      string             `json:"text,omitempty"`
@@ -27,7 +27,7 @@ type kept struct {
 	Usage     *continuo.Usage    `json:"usage,omitempty"`
 }
 
-// keptDelta is the stored form of a piece of a call.
+// keptDelta is the stored form of a delta of a call.
 type keptDelta struct {
 	Index     int             `json:"index"`
 	ID        string          `json:"id,omitempty"`
@@ -38,7 +38,7 @@ type keptDelta struct {
 	Done      bool            `json:"done,omitempty"`
 }
 
-// encode writes an event's stored form.
+// encode returns an event's stored form.
 func encode(e *Event) continuo.TurnEvent {
 	stored := kept{
 		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*keptDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
@@ -53,7 +53,7 @@ func encode(e *Event) continuo.TurnEvent {
 	return continuo.TurnEvent{ID: e.ID, Data: rawjson.MustMarshal(stored)}
 }
 
-// decode reads a stored event. Its entry has nothing but a seq until withEntry has read it.
+// decode reads a stored event. Its entry has only a seq until withEntry reads the rest.
 func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
 	var k kept
 	if err := json.Unmarshal(stored.Data, &k); err != nil {
@@ -72,7 +72,7 @@ func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
 	return e, nil
 }
 
-// withEntry reads the entry of an event that was stored.
+// withEntry reads the entry of a stored event from the log.
 func withEntry(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, e Event) (Event, error) {
 	if e.Entry == nil {
 		return e, nil
@@ -86,7 +86,7 @@ func withEntry(ctx context.Context, log *continuo.Log, conversation continuo.Con
 	return e, nil
 }
 
-// summary is a plan without what can be made again from the log.
+// summary returns a plan without the fields that can be rebuilt from the log.
 func summary(plan *continuo.Plan) *continuo.Plan {
 	short := *plan
 	short.Items, short.Messages = nil, nil

@@ -11,37 +11,37 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Why one process at a time writes a turn, and when another one may close it.
+// Why only one process at a time writes a turn, and when another one may close it.
 //
 // Safety rests on the fencing token alone. Each lease of a conversation has a higher number than those before, every
-// write of a turn names the number that its owner has, and the store refuses a write with any but the newest
-// (continuo.ErrLeaseLost). Whoever closes a turn takes its lease first (TakeTurn), so that nothing that the former owner
-// still writes gets in. No clock and no timeout is needed for that: a decision to take over that is wrong costs the
-// answer under way, never the log.
+// write of a turn names its owner's number, and the store refuses a write with any but the newest
+// (continuo.ErrLeaseLost). A process that closes a turn takes its lease first (TakeTurn), so that later writes of the
+// former owner are refused. This needs no clock and no timeout: a wrong decision to take over costs the unfinished
+// answer, never the log.
 //
-// The times below only keep such decisions from being wrong:
+// The times below only prevent such wrong decisions:
 //
-//   - An owner renews its lease every sixth of it, and at each heartbeat where writes fail. A lease that has expired is
-//     still the owner's: while nobody has taken it, the next write renews it.
-//   - Another process closes a turn whose lease was given back, whose process has certainly ended, or whose lease it has
+//   - An owner renews its lease after every sixth of its length, and at each heartbeat while writes fail. An expired
+//     lease is still the owner's: until another process takes it, the next write renews it.
+//   - Another process closes a turn whose lease was released, whose process has certainly ended, or whose lease it has
 //     seen unchanged for the length of a lease, by its own monotonic clock (sightings). The store's clock, which may be
-//     set, counts only for a lease that this process has not seen before: one that has expired by then is not waited for.
-//     All processes must have the same KeeperOptions.Lease.
-//   - A store that cannot be reached makes all leases expire, of owners that are alive as well. A process that was out of
-//     touch itself, or has only just started, leaves others' turns alone until it has been in touch for a whole lease:
-//     by then each owner that is alive has renewed its own (Log.RecentlyReconnected).
-//   - An owner that cannot reach the store goes on, for outageLeases: what its model says waits in memory (maxHeld), and
-//     readers are shown it when it is durable. The results of its tools and its next request wait too. Where the store is
-//     cut off from the owner only, another process closes the turn after a lease, and the owner learns of it with its
-//     first write.
+//     set, counts only for a lease that this process has not seen before: if that has expired already, this process
+//     does not wait. All processes must have the same KeeperOptions.Lease.
+//   - While the store cannot be reached all leases expire, also those of live owners. A process that was disconnected
+//     itself, or has only just started, does not take turns of others until it has been connected for a whole lease: by
+//     then each live owner has renewed its own (Log.RecentlyReconnected).
+//   - An owner that cannot reach the store continues for outageLeases: the model's output waits in memory (maxHeld),
+//     and readers receive it when it is durable. The results of tools and the next request wait too. Where only the
+//     owner is disconnected, another process closes the turn after a lease, and the owner learns of it with its first
+//     write.
 
-// outageLeases is for how many leases a turn waits for its store.
+// outageLeases is how long a turn waits for its store, in lengths of a lease.
 const outageLeases = 20
 
-// outage is how long a turn waits for its store.
+// outage returns how long a turn waits for its store.
 func (k *Keeper) outage() time.Duration { return outageLeases * k.options.Lease }
 
-// abandoned reports whether nobody carries on a running turn any more.
+// abandoned reports whether no process runs a running turn any more.
 func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	if turn.Owner != k.options.Owner {
 		silent := k.sightings.unchanged(turn.ConversationID+"/"+turn.ID, leaseState{turn.Fence, turn.LeaseUntil.UnixNano()}, turn.LeaseExpired)
@@ -53,10 +53,10 @@ func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	return !runs
 }
 
-// leaseState is what changes when a lease is renewed or taken.
+// leaseState identifies one state of a lease: a renewal or a new owner changes it.
 type leaseState struct{ fence, renewal int64 }
 
-// sightings are the leases of other processes as this one has seen them. It is safe for concurrent use.
+// sightings records when this process has seen the leases of other processes. It is safe for concurrent use.
 type sightings struct {
 	length time.Duration // of a lease
 
@@ -66,11 +66,11 @@ type sightings struct {
 
 type sighting struct {
 	state         leaseState
-	since, newest time.Time // since when it has been seen so, and when last
+	since, newest time.Time // when the state was first seen, and when last
 }
 
-// unchanged reports whether a lease has been seen in one state for its length. Expired says that it has run out by the
-// store's clock, which is believed of a lease that was not seen lately.
+// unchanged reports whether a lease has been seen in one state for the length of a lease. Expired says that the lease
+// has expired by the store's clock, which counts only for a lease that was not seen lately.
 func (s *sightings) unchanged(name string, state leaseState, expired bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *sightings) unchanged(name string, state leaseState, expired bool) bool 
 	return now.Sub(seen.since) >= s.length
 }
 
-// retry does something again while the store cannot be reached, for as long as a turn waits for it or until ctx ends.
+// retry repeats do while the store cannot be reached, for at most outage or until ctx ends.
 func (j *Journal) retry(ctx context.Context, do func() error) error {
 	until := time.Now().Add(j.keeper.outage())
 	for {
@@ -103,7 +103,7 @@ func (j *Journal) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// lostIf stops the turn when another process has taken its place, or when the store could not be written for too long.
+// lostIf stops the turn when another process has taken it over, or when the store could not be written for too long.
 func (j *Journal) lostIf(err error) {
 	if !errors.Is(err, continuo.ErrLeaseLost) && time.Since(j.renewed) <= j.keeper.outage() {
 		return

@@ -5,54 +5,54 @@ import (
 	"time"
 )
 
-// Meter is told what turns do, so that it can be counted. Calls come from many goroutines and must be
-// quick. Contexts carry the turn's own values, such as its trace.
+// Meter receives measurements of turns, for metrics. Its methods are called from many goroutines and must be quick.
+// Contexts carry the turn's own values, such as its trace.
 type Meter interface {
-	// Stage tells how long a stage of a turn took, just now.
+	// Stage reports how long a stage of a turn took that has just ended.
 	Stage(ctx context.Context, stage Stage, took time.Duration)
-	// ToolCalled tells of a call of a tool and how long it ran, 0 when it did not. The name is that of a tool
-	// that there is, "" for one that the model made up.
+	// ToolCalled reports a tool call and how long it ran, 0 when it did not run. The name is that of an existing tool,
+	// "" for a name that the model made up.
 	ToolCalled(tool, outcome string, took time.Duration)
-	// ApprovalAsked and ApprovalDecided tell of a call for which a person is asked, and what became of it.
+	// ApprovalAsked and ApprovalDecided report a call that waits for a person, and its outcome.
 	ApprovalAsked()
 	ApprovalDecided(decision string, waited time.Duration)
 	// EventsFlushed counts events that were written to the store.
 	EventsFlushed(count int)
-	// LeaseLost counts a turn of this process that may not write any more, TurnRecovered one that another
-	// process had left behind.
+	// LeaseLost counts turns of this process that lost their lease, TurnRecovered turns that another process left
+	// behind and this one recovered.
 	LeaseLost()
 	TurnRecovered()
 }
 
-// Stage is a part of a turn's work whose time is measured.
+// Stage is a measured part of a turn.
 type Stage string
 
 // The stages.
 const (
 	StageBegin  Stage = "begin"       // from the lease to the appended input
-	StageBuild  Stage = "build"       // making a request from the log
-	StageFirst  Stage = "first_delta" // until the model's first piece
+	StageBuild  Stage = "build"       // building a request from the log
+	StageFirst  Stage = "first_delta" // until the model's first delta
 	StageModel  Stage = "model"       // the whole of one answer
 	StageTool   Stage = "tool"        // one call of a tool
 	StageAppend Stage = "append"      // one commit of entries
 	StageFlush  Stage = "flush"       // one commit of streamed events
 )
 
-// The outcomes of a call of a tool.
+// The outcomes of a tool call.
 const (
 	ToolOK        = "ok"
-	ToolFailed    = "failed"    // the tool said so
+	ToolFailed    = "failed"    // the tool returned a failure
 	ToolTimeout   = "timeout"   // it took too long
 	ToolCancelled = "cancelled" // the turn ended meanwhile
 	ToolDenied    = "denied"    // by the policy or a person: it did not run
 	ToolNotRun    = "not_run"   // for another reason, such as the limit on rounds
 )
 
-// What becomes of a call for which a person was asked.
+// The outcomes of a request for a person's decision.
 const (
 	ApprovalAllowed   = "allowed"
 	ApprovalDenied    = "denied"
-	ApprovalExpired   = "expired"   // nobody decided in time
+	ApprovalExpired   = "expired"   // no decision in time
 	ApprovalCancelled = "cancelled" // the turn ended meanwhile
 )
 

@@ -9,14 +9,14 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// offer says which tools a request may offer.
+// offer decides which tools a request offers.
 type offer struct {
 	set tool.Set
-	all bool // every tool is offered, not only those that can do anything for the request
+	all bool // offer every tool, not only those that are useful for the request
 }
 
-// plan decides what a model is shown of a source as it was at seq at, and which tools the request offers: that depends
-// on whether the plan shows the whole conversation. The envelope comes back with the tools.
+// plan decides which messages of a source at seq at a model is shown, and which tools the request offers, which depends
+// on whether the plan shows the whole conversation. The returned envelope has the tools.
 func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, continuo.Envelope, error) {
 	if err := noView(view); err != nil {
 		return nil, continuo.Envelope{}, err
@@ -28,8 +28,9 @@ func (o offer) plan(conversation continuo.Conversation, source window.Source, at
 	})
 }
 
-// decide plans with the tools for one situation, and once more where the plan turns out to be of the other one. A
-// conversation with more entries than the view has messages is planned as a partial one first.
+// decide plans with the tools for one situation, whole or partial, and again with the other tools where the plan turns
+// out to be for the other situation. A conversation with more entries than the view's MaxMessages is planned as partial
+// first.
 func (o offer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*continuo.Plan, continuo.Envelope, error)) (*continuo.Plan, continuo.Envelope, error) {
 	partial := view.MaxMessages() > 0 && conversation.LastSeq > int64(view.MaxMessages())
 	expected, other := o.tools(conversation, partial), o.tools(conversation, !partial)
@@ -43,7 +44,7 @@ func (o offer) decide(conversation continuo.Conversation, view View, plan func(t
 	return planned, envelope, err
 }
 
-// tools are the tools for a situation.
+// tools returns the tools for a situation.
 func (o offer) tools(conversation continuo.Conversation, partial bool) tool.Set {
 	if o.all {
 		return o.set
@@ -51,7 +52,7 @@ func (o offer) tools(conversation continuo.Conversation, partial bool) tool.Set 
 	return o.set.Useful(tool.Situation{Conversation: conversation, Partial: partial})
 }
 
-// with is an envelope that offers tools.
+// with returns an envelope that offers tools.
 func with(envelope continuo.Envelope, tools tool.Set) continuo.Envelope {
 	envelope.Tools = nil
 	if len(tools) > 0 {
@@ -60,7 +61,7 @@ func with(envelope continuo.Envelope, tools tool.Set) continuo.Envelope {
 	return envelope
 }
 
-// offer is what the runner's requests may offer.
+// offer returns the offer for the runner's requests.
 func (r *Runner) offer(ctx context.Context) offer {
 	return offer{set: r.offered(ctx), all: r.AllTools}
 }

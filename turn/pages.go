@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// pages has the pages of kept events that readers of this process are reading. Readers of one turn share them: many slow
-// readers hold each event once. A page is dropped when its last reader has read it.
+// pages caches the pages of stored events that readers of this process are reading. Readers of one turn share them, so
+// many slow readers hold each event once. A page is dropped when its last reader releases it.
 type pages struct {
 	mu   sync.Mutex
 	held map[turnKey][]*page
 }
 
-// turnKey names a turn.
+// turnKey identifies a turn.
 type turnKey struct{ conversationID, turnID string }
 
-// page is a stretch of a turn's events. It does not change once it is loaded.
+// page is a range of a turn's events. It does not change once it is loaded.
 type page struct {
 	key     turnKey
 	after   int64 // the events have ids above it
 	events  []Event
-	free    func() // gives back the memory that they take
+	free    func() // releases the memory that they take
 	loaded  bool
 	done    chan struct{} // closed when the load has ended
 	readers int
 }
 
-// loader reads a page of events. Free gives back the memory that they take of the context's.
+// loader reads a page of events. Free releases the memory that they take from the context's budget.
 type loader func() (events []Event, free func(), err error)
 
-// covers reports whether the page has the event that comes after an id, or is about to have it.
+// covers reports whether the page has the event that follows an id, or is being loaded from there.
 func (p *page) covers(after int64) bool {
 	if !p.loaded {
 		return p.after == after
@@ -38,8 +38,8 @@ func (p *page) covers(after int64) bool {
 	return p.after <= after && after < p.events[len(p.events)-1].ID
 }
 
-// take returns a page with the event that comes after an id. The caller releases it, unless it is nil: then there is no
-// such event. Load reads the events after the id.
+// take returns a page with the event that follows an id; the caller releases it. It returns nil when there is no such
+// event. Load reads the events after the id.
 func (p *pages) take(ctx context.Context, key turnKey, after int64, load loader) (*page, error) {
 	for {
 		found, own := p.find(key, after)
@@ -60,8 +60,8 @@ func (p *pages) take(ctx context.Context, key turnKey, after int64, load loader)
 	}
 }
 
-// find returns a page that covers the event after an id and counts the caller among its readers. Own says that the
-// caller must load it.
+// find returns a page that covers the event after an id and counts the caller as a reader. Own says that the caller
+// must load it.
 func (p *pages) find(key turnKey, after int64) (found *page, own bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *pages) fill(own *page, load loader) (*page, error) {
 	return own, nil
 }
 
-// release says that a reader has read a page.
+// release removes a reader from a page.
 func (p *pages) release(read *page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *pages) release(read *page) {
 
 // drop removes a page. The caller holds mu.
 func (p *pages) drop(gone *page) {
-	if gone.free != nil { // it was loaded, or that was tried
+	if gone.free != nil { // it was loaded, or the load failed
 		gone.free()
 	}
 	rest := slices.DeleteFunc(p.held[gone.key], func(other *page) bool { return other == gone })

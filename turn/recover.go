@@ -11,15 +11,14 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// idLeap is how far the ids of a recovered turn's last events are above those that were kept: readers may
-// have seen events that the killed program had not yet brought to the store, and must not take the last
-// ones for what they know.
+// idLeap is added to the ids of a recovered turn's last events: readers may have received events that the killed
+// program had not stored, and must not take the last events for those.
 const idLeap = 1 << 20
 
-// Recover closes a turn whose process is gone: partial text becomes an assistant entry with the reason
-// interrupted, calls that were cut off move to its partial calls, calls without a result get one that says
-// so. All of it is one commit, so that it may be killed too. It reports false when somebody else was
-// faster. A turn that KeeperOptions.TakeUp takes goes on in this process instead; one that it leaves stays as it is.
+// Recover closes a turn whose process is gone: partial text becomes an assistant entry with the reason interrupted,
+// calls with incomplete arguments become its partial calls, and calls without a result get one that says so. It is one
+// commit, so Recover itself may be killed. It reports false when another process closed the turn first. A turn that
+// KeeperOptions.TakeUp takes continues in this process instead; one that it leaves stays unchanged.
 func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) {
 	done, err := k.alone(ctx, seen.ID)
 	if done == nil {
@@ -32,7 +31,7 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 	return k.closeSeen(ctx, seen)
 }
 
-// Close closes a running turn whose process is gone, whatever KeeperOptions.TakeUp would do; see [Keeper.Recover].
+// Close closes a running turn whose process is gone, without asking KeeperOptions.TakeUp; see [Keeper.Recover].
 func (k *Keeper) Close(ctx context.Context, seen continuo.Turn) (bool, error) {
 	done, err := k.alone(ctx, seen.ID)
 	if done == nil {
@@ -50,7 +49,7 @@ func (k *Keeper) closeSeen(ctx context.Context, seen continuo.Turn) (bool, error
 	if err == nil {
 		err = k.close(ctx, turn)
 	}
-	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) { // or it was deleted
+	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) { // or the conversation was deleted
 		return false, nil
 	}
 	if err != nil {
@@ -60,8 +59,8 @@ func (k *Keeper) closeSeen(ctx context.Context, seen continuo.Turn) (bool, error
 	return true, nil
 }
 
-// alone lets one goroutine of this process at a time close a turn: else each would take the lease from the
-// one before, and none would come to an end. Where another one is at it, it waits for that and returns nil.
+// alone ensures that one goroutine of this process at a time closes a turn: several would take the lease from each
+// other and none would finish. While another goroutine closes the turn, alone waits for it and returns nil.
 func (k *Keeper) alone(ctx context.Context, turnID string) (done func(), err error) {
 	k.mu.Lock()
 	other, busy := k.recovering[turnID]
@@ -98,7 +97,7 @@ func (k *Keeper) close(ctx context.Context, turn continuo.Turn) error {
 	}
 	err = k.write(ctx, turn, left, left.entries(turn))
 	var rule *continuo.RuleError
-	if errors.As(err, &rule) { // a turn that cannot be closed would block its conversation for ever
+	if errors.As(err, &rule) { // a turn that cannot be closed would block its conversation permanently
 		err = k.write(ctx, turn, left, left.atLeast(turn))
 	}
 	return err
@@ -147,22 +146,22 @@ func newestAssistant(entries []continuo.Entry) *continuo.Entry {
 	return nil
 }
 
-// partialTurn is what a turn left behind.
+// partialTurn is the state that a turn's process left behind.
 type partialTurn struct {
 	started     bool
-	starts      int              // by how many processes
+	starts      int              // in how many processes
 	mode        continuo.Mode    // of the turn's entries
 	author      *continuo.Author // the role of a crew that speaks; nil for none
 	plan        *continuo.Plan   // of the newest round
-	round       *continuo.Round  // of the request that was under way; nil between rounds
-	answer      model.Answer     // what had come of it
+	round       *continuo.Round  // of the request in progress; nil between rounds
+	answer      model.Answer     // the part of its answer that arrived
 	open        continuo.Group   // calls without a result
-	asked       []string         // ids of calls on which nobody has decided
+	asked       []string         // ids of calls without a person's decision
 	lastFailure *continuo.Entry  // the turn's newest answer, if it is one that failed
 	usage       continuo.Usage
 }
 
-// remains reads a turn's events and what stands in the log of it.
+// remains reads a turn's events and its entries in the log.
 func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn, error) {
 	left := &partialTurn{}
 	var first int64
@@ -196,7 +195,7 @@ func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn,
 	return left, left.readLog(ctx, k.options.Log, conversation, turn.ID, first)
 }
 
-// partial is the text of the answer under way.
+// partial returns the text of the unfinished answer.
 func (r *partialTurn) partial() string {
 	if r.round == nil {
 		return ""
@@ -204,7 +203,7 @@ func (r *partialTurn) partial() string {
 	return r.answer.Text()
 }
 
-// take follows an event.
+// take applies an event to the state.
 func (r *partialTurn) take(e *Event) {
 	switch e.Kind {
 	case Started:
@@ -230,7 +229,7 @@ func (r *partialTurn) take(e *Event) {
 	}
 }
 
-// readLog sums up what the turn's rounds used, and finds out its mode and whether the last round failed.
+// readLog sums up the usage of the turn's rounds, and finds its mode and whether the last round failed.
 func (r *partialTurn) readLog(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, turnID string, first int64) error {
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: max(first, 1)}) {
 		switch {
@@ -255,7 +254,7 @@ func (r *partialTurn) readLog(ctx context.Context, log *continuo.Log, conversati
 	return nil
 }
 
-// entries makes what closes the turn.
+// entries returns the entries that close the turn.
 func (r *partialTurn) entries(turn continuo.Turn) []continuo.Entry {
 	var broken []continuo.Entry
 	if r.lastFailure == nil {
@@ -264,7 +263,7 @@ func (r *partialTurn) entries(turn continuo.Turn) []continuo.Entry {
 	return r.behindOpen(turn, broken)
 }
 
-// atLeast makes what closes a turn whose answer breaks a rule of the log: of that only the text is kept.
+// atLeast returns the entries that close a turn whose answer breaks a rule of the log: only the answer's text is kept.
 func (r *partialTurn) atLeast(turn continuo.Turn) []continuo.Entry {
 	if r.lastFailure != nil {
 		return r.behindOpen(turn, nil)
@@ -272,7 +271,8 @@ func (r *partialTurn) atLeast(turn continuo.Turn) []continuo.Entry {
 	return r.behindOpen(turn, []continuo.Entry{textOf(r.broken()[0])})
 }
 
-// textOf is a failed answer without what a rule may have refused: its text, and that its calls are gone.
+// textOf reduces a failed answer to its text, because a rule may have refused the rest. The error counts the removed
+// calls.
 func textOf(answer continuo.Entry) continuo.Entry {
 	failure := *answer.Error
 	failure.PartialToolCalls = nil
@@ -282,7 +282,7 @@ func textOf(answer continuo.Entry) continuo.Entry {
 	return continuo.Entry{Role: continuo.Assistant, Content: answer.Content, Error: &failure, Round: answer.Round}
 }
 
-// behindOpen puts entries of the turn behind the results of the calls that stand open.
+// behindOpen puts the results of open calls before entries of the turn.
 func (r *partialTurn) behindOpen(turn continuo.Turn, more []continuo.Entry) []continuo.Entry {
 	var entries []continuo.Entry
 	for _, call := range r.open.OpenCalls() {
@@ -301,7 +301,7 @@ func (r *partialTurn) behindOpen(turn continuo.Turn, more []continuo.Entry) []co
 	return entries
 }
 
-// broken makes the answer that says that the turn broke off, with what had come of it.
+// broken returns the answer that records the interruption, with the content that had arrived.
 func (r *partialTurn) broken() []continuo.Entry {
 	failure := &model.Error{Reason: continuo.ReasonInterrupted, Message: "the program that ran the turn ended, or was out of touch for too long", Retryable: true}
 	if r.round == nil {
@@ -316,7 +316,7 @@ func (r *partialTurn) broken() []continuo.Entry {
 	return entries
 }
 
-// interruptedCall answers a call that got no result.
+// interruptedCall returns the result of a call that got none.
 func interruptedCall(call continuo.ToolCall, hidden bool) continuo.Entry {
 	return continuo.Entry{
 		Role: continuo.Tool, ToolCallID: call.ID, ToolName: call.Name, PartType: continuo.PartInterrupted, Hidden: hidden,

@@ -19,7 +19,7 @@ import (
 type Request struct {
 	Plan     *continuo.Plan
 	Envelope continuo.Envelope
-	Body     []byte // what is sent, byte for byte
+	Body     []byte // the sent bytes
 }
 
 // SHA256 is the hash of the body, in hex.
@@ -28,17 +28,17 @@ func (r *Request) SHA256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Build makes the request that a model gets for a conversation as it was at seq at, attachments whole; at 0, as it is in
-// the log now. Of the conversation only the ID counts: a value that was read before an append is as good as a new one. The
-// envelope is everything that does not come from the log; its View is filled in, its Model where it is empty, and its
-// Instruction where the model needs one. It fails with continuo.ErrBadRange where there is no entry at, with a
-// *continuo.OverflowError, and with continuo.ErrInvalid.
+// Build builds a model request for a conversation as of seq at, with attachments loaded; 0 means the newest entry of
+// the log. Only the ID of the conversation matters: a value from before an append works too. The envelope is everything
+// that does not come from the log; Build sets its View, its Model where it is empty, and its Instruction where the
+// model needs one. Build fails with continuo.ErrBadRange where there is no entry at, with a *continuo.OverflowError,
+// and with continuo.ErrInvalid.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*Request, error) {
 	envelope.Model = cmp.Or(envelope.Model, info.Name)
 	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, nil)
 }
 
-// build is Build, also for a request that is made again and went without some attachments.
+// build is Build, also for a replayed request that left out some attachments.
 func build(source Source, at int64, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
 	if err := noView(view); err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func build(source Source, at int64, view View, envelope continuo.Envelope, info 
 	return request(source, plan, view, envelope, info, without)
 }
 
-// request writes a plan out.
+// request renders a plan.
 func request(source Source, plan *continuo.Plan, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
 	envelope, err := instructed(envelope, info)
 	if err != nil {
 		return nil, err
 	}
-	if _, named := info.Transcript(); !named && info.Protocol != model.ProtocolPrompt { // a text has nothing but the names of parts
+	if _, named := info.Transcript(); !named && info.Protocol != model.ProtocolPrompt { // a text format has only the names of parts
 		if err := attach(source.Context, source.Log, plan, without); err != nil {
 			return nil, err
 		}
@@ -70,8 +70,8 @@ func request(source Source, plan *continuo.Plan, view View, envelope continuo.En
 	return &Request{Plan: plan, Envelope: envelope, Body: body}, nil
 }
 
-// Plan decides what a model is shown of a conversation, with at and the conversation as [Build] has them. Its messages
-// have placeholders for attachments; see Attach.
+// Plan returns the plan of a request for a conversation; at and conversation are as for [Build]. Its messages have
+// placeholders for attachments; see Attach.
 func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
 	if err := noView(view); err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 	return view.Build(source, windowInput(at, envelope, info))
 }
 
-// demoProvider is the built-in model's: what it reports as usage is made up and corrects no estimate.
+// demoProvider is the built-in model's provider: its reported usage is made up and must not correct estimates.
 const demoProvider = "demo"
 
 func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.Input {
-	if complete, err := instructed(envelope, info); err == nil { // else the build fails
+	if complete, err := instructed(envelope, info); err == nil { // on an error the build fails later
 		envelope = complete
 	}
 	encoding, exact := token.ForModel(info.Name)
@@ -98,8 +98,8 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.I
 	}
 }
 
-// instructed is an envelope with the instruction that a model without tool calls needs. One that has it
-// already keeps it, so that a request is made again as it was.
+// instructed returns an envelope with the instruction that a model without tool calls needs. An existing instruction is
+// kept, so that a replayed request is unchanged.
 func instructed(envelope continuo.Envelope, info model.Info) (continuo.Envelope, error) {
 	if _, ok := info.Transcript(); !ok || envelope.Instruction != "" {
 		return envelope, nil
@@ -109,7 +109,7 @@ func instructed(envelope continuo.Envelope, info model.Info) (continuo.Envelope,
 	return envelope, err
 }
 
-// promptSize measures the system messages and the tools, or the instruction that tells of them.
+// promptSize measures the system messages and the tools, or the instruction that describes the tools.
 func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.Size {
 	size := continuo.Size{Messages: len(envelope.System)}
 	for _, text := range envelope.System {
@@ -124,7 +124,7 @@ func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.S
 	return size
 }
 
-// Render writes a request's body in the protocol that a model speaks. The plan has its attachments.
+// Render renders a request's body in the model's protocol. The plan must have its attachments loaded.
 func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([]byte, error) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
@@ -144,7 +144,7 @@ func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([
 	}
 }
 
-// noteUnsent notes in a plan which parts and blocks its request goes without because of where it goes.
+// noteUnsent records in a plan which parts and blocks the request leaves out because of its provider or format.
 func noteUnsent(plan *continuo.Plan, info model.Info) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
@@ -158,8 +158,8 @@ func noteUnsent(plan *continuo.Plan, info model.Info) {
 	plan.Withheld = render.Withheld(plan.Messages, options)
 }
 
-// Replay makes the request of a round again, from the log and the envelope that was kept, and reports
-// whether its hash is the one that was recorded. The view of the envelope is read by read.
+// Replay rebuilds the request of a round from the log and the stored envelope, and reports whether its hash is the
+// recorded one. Read decodes the view of the envelope.
 func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, round *continuo.Round, read ViewReader) (request *Request, same bool, err error) {
 	envelope, err := log.Envelope(ctx, round.Envelope)
 	if err != nil {

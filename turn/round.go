@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// round asks the model, or the fallback in its place, and appends the answer.
+// round sends one request to the model, or to the fallback if the model fails, and appends the answer.
 func (c *cycle) round(last bool) (*continuo.Entry, error) {
 	answer, err := c.answerOf(c.own(), last)
 	if err != nil {
@@ -22,13 +22,13 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 		answer = c.askFallback(answer, last)
 	}
 	if answer.Error != nil && answer.Error.Reason == continuo.ReasonCancelled && c.ctx.Err() == nil {
-		answer.Error.Reason = continuo.ReasonUpstream // nobody did: the model says so of itself
+		answer.Error.Reason = continuo.ReasonUpstream // no client cancelled it: the model reported this itself
 	}
 	return c.keep(answer)
 }
 
-// answerOf asks a model, and once more in each dialect that its refusals point to. The error says why no request
-// could be made.
+// answerOf sends a request to a model, and again in each dialect that its refusals point to. The error says why no
+// request could be built.
 func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
 	for {
 		begin := time.Now()
@@ -49,9 +49,9 @@ func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
 	}
 }
 
-// keep appends an answer. One that breaks a rule of the log is kept as one that failed, with its text: what
-// was shown must not be lost. A store that cannot be reached is waited for. Where it fails in another way, twice, the turn
-// is left to recovery, which makes the answer of the events.
+// keep appends an answer. An answer that breaks a rule of the log is appended as a failed one with its text, because
+// text that was shown must not be lost. While the store cannot be reached, keep retries. After two other failures the
+// turn is left to recovery, which rebuilds the answer from the events.
 func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 	kept, err := c.answered(answer)
 	var rule *continuo.RuleError
@@ -66,7 +66,7 @@ func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 		answer = textOf(answer)
 	}
 	err = c.journal.retry(c.journal.ctx, func() error {
-		kept, err = c.answered(answer) // where a failed write has landed, the ids of its events refuse this one
+		kept, err = c.answered(answer) // if the failed write was committed after all, the ids of its events refuse this one
 		return err
 	})
 	if err != nil {
@@ -75,13 +75,13 @@ func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
 	return kept, nil
 }
 
-// notKeptError says why an answer stands in no entry.
+// notKeptError says why an answer could not be appended.
 type notKeptError struct{ err error }
 
 func (e *notKeptError) Error() string { return "keep the answer: " + e.err.Error() }
 func (e *notKeptError) Unwrap() error { return e.err }
 
-// readyRequest is one that is ready to be sent.
+// readyRequest is a request that is ready to be sent.
 type readyRequest struct {
 	*Request
 	upstream Upstream
@@ -89,10 +89,10 @@ type readyRequest struct {
 	round    *continuo.Round
 }
 
-// plan builds a round's request for an upstream, in the protocol that it speaks.
+// plan builds a round's request in the upstream's protocol.
 func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	conversation := c.conversation
-	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq()) // it is shown what is before its own newest entry
+	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq()) // shows everything up to the turn's own newest entry
 	info := upstream.Model.Info()
 	dialect := upstream.Speaker.Dialect()
 	built, err := c.build(conversation, upstream, dialect, last)
@@ -108,7 +108,7 @@ func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 		cursor = role.Through
 	}
 	if built.Envelope.ResponseFormat == nil {
-		dialect.Structured = model.StructuredOff // a refusal does not mean it
+		dialect.Structured = model.StructuredOff // a refusal cannot mean a format that was not sent
 	}
 	return &readyRequest{Request: built, upstream: upstream, dialect: dialect, round: &continuo.Round{
 		Cursor: cursor,
@@ -119,7 +119,7 @@ func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	}}, nil
 }
 
-// build builds a round's request. A turn's last one offers no tools.
+// build builds a round's request. The turn's last request offers no tools.
 func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dialect model.Dialect, last bool) (*Request, error) {
 	offer := offer{set: c.tools, all: c.AllTools}
 	if last {
@@ -135,7 +135,7 @@ func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dia
 	return request(source, plan, c.View, envelope, info, nil)
 }
 
-// format asks for the answer's schema in a dialect; nil where the request cannot.
+// format returns the answer's schema in a dialect's form; nil where the request cannot have one.
 func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool) json.RawMessage {
 	switch {
 	case a == nil || info.Protocol != model.ProtocolOpenAIChat || tools && !dialect.StructuredWithTools:
@@ -148,9 +148,9 @@ func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool
 	return nil
 }
 
-// ask streams a request's answer.
+// ask sends a request and streams its answer.
 func (c *cycle) ask(asked *readyRequest) continuo.Entry {
-	round := *asked.round // what comes of the request is added to the turn's own
+	round := *asked.round // a copy for the event: results are added to asked.round
 	c.newestPlan = summary(asked.Plan)
 	c.journal.emit(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
@@ -161,7 +161,7 @@ func (c *cycle) ask(asked *readyRequest) continuo.Entry {
 	return answer
 }
 
-// overflowHelp says what to do about a request that its provider found too large for the model's window.
+// overflowHelp says how to fix a request that its provider refused as too large for the context window.
 func overflowHelp(round *continuo.Round) string {
 	size := fmt.Sprintf("; the request was estimated at %d tokens", round.EstimatedTokens)
 	if round.ContextWindow == 0 {
@@ -170,8 +170,8 @@ func overflowHelp(round *continuo.Round) string {
 	return fmt.Sprintf("%s, and models.NAME.context_window says %d: lower it to the model's real window, or shorten the message", size, round.ContextWindow)
 }
 
-// mayFallBack reports whether an answer failed without showing anything, for a reason that another model
-// may not have. What a provider refused for its content is not taken to another one.
+// mayFallBack reports whether an answer failed without visible output, for a reason that may not apply to another
+// model. A content refusal is not sent to another model.
 func (c *cycle) mayFallBack(answer *continuo.Entry) bool {
 	if c.Fallback == nil || answer.Error == nil || c.ctx.Err() != nil {
 		return false
@@ -184,12 +184,12 @@ func (c *cycle) mayFallBack(answer *continuo.Entry) bool {
 	return isSilent(answer)
 }
 
-// isSilent reports whether an answer failed without showing anything.
+// isSilent reports whether an answer failed without visible output.
 func isSilent(answer *continuo.Entry) bool {
 	return answer.Error != nil && answer.Content.IsEmpty() && answer.Reasoning == nil && len(answer.ToolCalls) == 0 && len(answer.Error.PartialToolCalls) == 0
 }
 
-// askFallback asks the fallback. If that fails too, the error tells of both.
+// askFallback sends the request to the fallback. If that fails too, the error describes both failures.
 func (c *cycle) askFallback(failed continuo.Entry, last bool) continuo.Entry {
 	answer, err := c.answerOf(*c.Fallback, last)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *cycle) askFallback(failed continuo.Entry, last bool) continuo.Entry {
 	return answer
 }
 
-// envelope is what the requests to an upstream hold besides the log and the tools.
+// envelope returns the part of an upstream's requests that is neither the log nor the tools.
 func (r *Runner) envelope(upstream Upstream, dialect model.Dialect) continuo.Envelope {
 	return continuo.Envelope{
 		Model: upstream.Model.Info().Name, System: r.System, MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,

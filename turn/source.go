@@ -8,10 +8,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Source shows a conversation of a log to a view. Log and Conversation are required. The value of the conversation may
-// be older than the log: an entry that it does not know of yet is found all the same.
+// Source gives a view access to a conversation. Log and Conversation are required. The conversation value may be older
+// than the log: newer entries are found too.
 type Source struct {
-	// Context is of the reads. Default: [context.Background].
+	// Context is used for reads. Default: [context.Background].
 	Context      context.Context
 	Log          *continuo.Log
 	Conversation continuo.Conversation
@@ -63,7 +63,7 @@ func (s Source) LatestUser(seq int64) (continuo.Entry, error) {
 	return s.Log.LatestUser(s.context(), now, seq)
 }
 
-// through returns the conversation, read again where the value does not reach to seq.
+// through returns the conversation, and reads it again if its LastSeq is below seq.
 func (s Source) through(seq int64) (continuo.Conversation, error) {
 	if err := s.check(); err != nil || seq <= s.Conversation.LastSeq {
 		return s.Conversation, err

@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// stream sends a request and makes an entry of what comes back, whole or not.
+// stream sends a request and returns its answer as an entry, complete or not.
 func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) continuo.Entry {
 	ctx := c.ctx
 	begin := time.Now()
@@ -52,7 +52,7 @@ func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) con
 	return entry
 }
 
-// maxAnswerBytes bounds one answer, so that a stream without an end cannot fill the memory.
+// maxAnswerBytes bounds one answer, so that an endless stream cannot exhaust memory.
 const maxAnswerBytes = 16 << 20
 
 func sizeOf(delta model.Delta) int {
@@ -66,8 +66,7 @@ func sizeOfCall(call *model.ToolCallDelta) int {
 	return 64 + len(call.ID) + len(call.Name) + len(call.Arguments) + len(call.Extra)
 }
 
-// show passes on what a reader can see of a delta, and what the answer would be made of if the program
-// were killed now.
+// show emits a delta as events: for readers, and for recovery to rebuild the answer if the program is killed.
 func (c *cycle) show(delta model.Delta) {
 	if delta.Reasoning != "" || delta.Signature != "" {
 		c.journal.emit(Event{Kind: ReasoningDelta, Text: strings.ToValidUTF8(delta.Reasoning, "\uFFFD"), Signature: strings.ToValidUTF8(delta.Signature, "\uFFFD")})
@@ -77,17 +76,17 @@ func (c *cycle) show(delta model.Delta) {
 	}
 	if delta.ToolCall != nil {
 		piece := *delta.ToolCall
-		if !json.Valid(piece.Extra) { // no event could hold it; the rules of the log refuse the whole answer
+		if !json.Valid(piece.Extra) { // an event cannot encode it; the rules of the log will refuse the whole answer
 			piece.Extra = nil
 		}
-		if !utf8.Valid(piece.Extra) { // nor would every store take it
+		if !utf8.Valid(piece.Extra) { // not every store accepts it
 			piece.Extra = bytes.ToValidUTF8(piece.Extra, []byte("\uFFFD"))
 		}
 		c.journal.emit(Event{Kind: CallDelta, Delta: &piece})
 	}
 }
 
-// causeOf says why a context ended, in the words of the log.
+// causeOf returns why a context ended, as an error that the log records.
 func causeOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	failure := &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}

@@ -8,26 +8,27 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Fate says what becomes of a running turn whose process is gone.
+// Fate is the decision about a running turn whose process is gone.
 type Fate string
 
 // The fates.
 const (
 	FateClose Fate = ""      // the turn ends as interrupted
-	FateTaken Fate = "taken" // this process goes on with it
-	FateLeft  Fate = "left"  // another process will go on with it
+	FateTaken Fate = "taken" // this process continues it
+	FateLeft  Fate = "left"  // another process will continue it
 )
 
-// TakenUp is a turn that goes on in this process.
+// TakenUp is a turn that continues in this process.
 type TakenUp struct {
 	Journal *Journal
-	// Started says that the turn's input is in the log: the turn goes on with Input.Resume.
+	// Started says that the turn's input is in the log: run the turn with Input.Resume.
 	Started bool
 }
 
-// TakeUp takes over a running turn whose process is gone, under its own id; the caller must [Runner.Run] it. An answer
-// that was under way becomes an entry with the reason interrupted, as when a turn is closed. A turn that began starts
-// times before is closed instead. It returns nil when somebody else was faster, or the turn was closed.
+// TakeUp takes over a running turn whose process is gone, under its own id; the caller must [Runner.Run] it. An
+// unfinished answer becomes an entry with the reason interrupted, as when a turn is closed. A turn that was started in
+// starts processes already is closed instead. TakeUp returns nil when another process was first, or the turn was
+// closed.
 func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*TakenUp, error) {
 	turn, err := k.store.TakeTurn(ctx, seen, k.options.Owner, k.options.Lease)
 	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) {
@@ -56,7 +57,7 @@ func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*T
 	return &TakenUp{Journal: j, Started: left.started}, nil
 }
 
-// goOn makes the journal of a turn that this process took over.
+// goOn creates the journal of a turn that this process took over.
 func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
 	turn.LastEvent += idLeap
 	j := newJournal(ctx, k, turn)
@@ -66,7 +67,7 @@ func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
 	return j
 }
 
-// interrupted appends what a turn's process left open: the answer that was under way, and results of calls.
+// interrupted appends the unfinished answer that a turn's process left behind, and results of its open calls.
 func (j *Journal) interrupted(left *partialTurn) error {
 	entries := left.behindOpen(j.turn, nil)
 	if left.round != nil {
@@ -93,10 +94,10 @@ func (j *Journal) interrupted(left *partialTurn) error {
 	return err
 }
 
-// leaves makes an update that gives the lease back and lets the turn run, for another process to take it up.
+// leaves makes an update release the lease and leave the turn running, for another process to take over.
 func leaves(update *continuo.TurnUpdate) { update.Lease = -1 }
 
-// isLeft reports whether the turn is to be left for another process, because this one ends.
+// isLeft reports whether the turn is left to another process because this one ends.
 func (c *cycle) isLeft(answer *continuo.Entry) bool {
 	return c.in.Leave && answer.Error != nil && answer.Error.Reason == continuo.ReasonInterrupted && errors.Is(context.Cause(c.ctx), ErrInterrupted)
 }

@@ -1,17 +1,16 @@
-// Package turn carries out one turn: append the user's entry, build the request, stream the model,
-// append, run tools, append, and again until the model gives its final answer.
+// Package turn executes one turn: append the user's entry, build the request, stream the model's answer and append it,
+// run tools and append their results, and repeat until the model gives its final answer (the tool loop).
 //
-// The log is the only copy of the conversation: what the model is sent is built from what was appended,
-// so that the newest input can be neither missing nor doubled. Each answer carries the round that it
-// was made by. A call of the model that fails leaves an assistant entry with the partial text and an
-// LLM_ERROR, and every call of a tool gets a result, whatever happens.
+// The log is the only copy of the conversation: each request is built from appended entries, so the newest input can be
+// neither missing nor duplicated. Each answer records its round. A failed model call leaves an assistant entry with the
+// partial text and an LLM_ERROR, and every tool call gets a result, whatever happens.
 //
-// A turn runs under a lease of its conversation ([Keeper]), and what it does is kept as events in the
-// store while it happens ([Journal]): the program may be killed at any point, and whoever finds the turn
-// afterwards closes it with all that had come. Anybody may follow it meanwhile, from any process.
+// A turn runs under a lease of its conversation ([Keeper]), and its events are stored while it runs ([Journal]): the
+// program may be killed at any point, and the next process that finds the turn closes it with all stored output. Any
+// process can follow a running turn.
 //
-// Pitfalls: stopping the journal ends the turn with an entry that says so, which is still appended. Times
-// are measured by this process's monotonic clock.
+// Pitfalls: stopping the journal ends the turn with an entry that says so, which is still appended. Times are measured
+// by this process's monotonic clock.
 package turn
 
 import (
@@ -30,35 +29,35 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// ErrInterrupted is the cause with which a context is cancelled when the program ends or another turn
-// takes over. Any other cancellation is the user's.
+// ErrInterrupted is the cancellation cause when the program ends or another turn takes over. Any other cancellation is
+// the user's.
 var ErrInterrupted = errors.New("interrupted")
 
 // Runner runs turns. It is safe for concurrent use. Model and View are required.
 type Runner struct {
-	// Log is the keeper's. Default: just that.
+	// Log defaults to the keeper's log and must be the same.
 	Log *continuo.Log
-	// Model is asked once a round: retries, and limits on the time of one request, are its own.
+	// Model gets one request per round; it handles retries and request timeouts itself.
 	Model model.Model
-	// Tools are asked for once a turn; those that Policy denies are not offered. The zero Policy asks about every call: it
-	// waits for [Keeper.Decide], up to Limits.Ask. Default: no tools.
+	// Tools is read once per turn; tools that Policy denies are not offered. The zero Policy asks about every call: the
+	// call waits for [Keeper.Decide], up to Limits.Ask. Default: no tools.
 	Tools  tool.Source
 	Policy tool.Policy
-	// AllTools offers also the tools that cannot do anything for a request; see [tool.Situational].
+	// AllTools also offers tools that are not useful for a request; see [tool.Situational].
 	AllTools bool
 	View     View
-	// Since is the seq of the last entry that tools must not show either: a crew was reset there. 0 for none.
+	// Since is the seq up to which tools must not show entries either, because a crew was reset there. 0 for none.
 	Since  int64
 	System []string // the system messages, in order
 	Limits Limits
-	// MaxOutputTokens and Temperature go to the model; zero and nil leave them to it.
+	// MaxOutputTokens and Temperature are sent to the model; with zero and nil the model's defaults apply.
 	MaxOutputTokens int
 	Temperature     *float64
-	// Speaker knows the dialect of Model. Default: the protocol as it is.
+	// Speaker tracks the dialect of Model. Default: the standard protocol.
 	Speaker *model.Speaker
-	// Answer is the JSON Schema of the answer, used where the model's dialect can ask for one. Default none.
+	// Answer is the JSON Schema of the answer, sent where the model's dialect supports it. Default none.
 	Answer *AnswerSchema
-	// Fallback is asked in a round whose model failed before it showed anything. Default none.
+	// Fallback gets the request when Model fails before any visible output. Default none.
 	Fallback *Upstream
 }
 
@@ -68,11 +67,11 @@ type AnswerSchema struct {
 	Schema json.RawMessage
 }
 
-// Upstream is a model and what goes to it.
+// Upstream is a model with its request settings.
 type Upstream struct {
 	Model           model.Model
-	MaxOutputTokens int      // 0 leaves it to the model
-	Temperature     *float64 // nil leaves it to the model
+	MaxOutputTokens int      // 0 means the model's default
+	Temperature     *float64 // nil means the model's default
 	Speaker         *model.Speaker
 }
 
@@ -83,18 +82,19 @@ func (r *Runner) own() Upstream {
 
 // Limits bound a turn.
 type Limits struct {
-	Rounds int           // model requests; the last one is offered no tools. Default 25
+	Rounds int           // model requests; the last one offers no tools. Default 25
 	Turn   time.Duration // the whole turn, without the time that calls wait for a person. Default 10 min
 	Tool   time.Duration // one call of a tool. Default 1 min
-	Ask    time.Duration // waiting for a person's decision on a call; AskWithoutLimit: without an end. Default 5 min
+	Ask    time.Duration // wait for a person's decision on a call; AskWithoutLimit: no limit. Default 5 min
 
-	// OverTime is what is said of a turn whose time is up. Default: that it took longer than Turn, and which setting that is.
+	// OverTime is the error text at the end of Turn. Default: that the turn took longer than Turn, and the setting's
+	// name.
 	OverTime string
 
-	OutputBytes int // one output of a tool; a larger one becomes a failure. Default 64 MiB
+	OutputBytes int // one tool output; a larger one becomes a failure. Default 64 MiB
 }
 
-// AskWithoutLimit is a Limits.Ask that lets a call wait for a decision as long as it takes.
+// AskWithoutLimit is a Limits.Ask without a time limit for a decision.
 const AskWithoutLimit time.Duration = -1
 
 func (l Limits) orDefaults() Limits {
@@ -119,30 +119,30 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Input is what begins a turn.
+// Input is the input of a turn.
 type Input struct {
-	// Conversation is the turn's, as it was read behind its lease. Default: it is read.
+	// Conversation is the turn's, as read under its lease. Default: Run reads it.
 	Conversation continuo.Conversation
 	Message      continuo.Content
-	// Resume goes on from where the log stands, without a message.
+	// Resume continues from the newest entry of the log, without a message.
 	Resume bool
-	// Mode is the mode of the turn, AgentID who answers; they become the conversation's, together with the
-	// input, unless the turn is a run's.
+	// Mode is the turn's mode, AgentID the agent that answers. They become the conversation's active ones in the commit
+	// of the input, unless the turn belongs to a run.
 	Mode    continuo.Mode
 	AgentID string
-	// Cue begins the turn in the place of a message: a system entry that tells the model what to do.
+	// Cue replaces the message: a system entry that instructs the model.
 	Cue *continuo.Entry
-	// Leave lets the turn run, without a process, when this program ends: another one takes it up (see [Keeper.TakeUp]).
+	// Leave keeps the turn running when this program ends, for another process to take over (see [Keeper.TakeUp]).
 	Leave bool
 	// At is the seq that the first entry of the turn must get. Default 0: any.
 	At int64
-	// Author is which role of a crew speaks in the turn. Default none.
+	// Author is the role of a crew that speaks in the turn. Default none.
 	Author *continuo.Author
-	// AskAgain makes the calls of the run's step again that were interrupted, where their tools are safe to repeat.
+	// AskAgain repeats the interrupted calls of the run's step whose tools are safe to repeat.
 	AskAgain bool
-	// Conclude makes entries that are appended behind the turn's last word, in the same commit, by what stands in the
-	// log before the seq at; where others have appended meanwhile it is asked again. It may put an event of the turn's
-	// run on the answer itself. Default none.
+	// Conclude returns entries to append after the turn's final answer in the same commit, computed from the log before
+	// the seq at. It is called again when another append came first. It may set a run event on the answer itself.
+	// Default none.
 	Conclude func(answer *continuo.Entry) (behind []continuo.Entry, at int64)
 }
 
@@ -154,9 +154,9 @@ func (r *Runner) check() error {
 	return noView(r.View)
 }
 
-// Run carries out the turn of a journal and returns when it is over. Its events are read with [Keeper.Follow] or
-// [Journal.Follow], while it runs in another goroutine or afterwards. The error says why the turn could not be recorded or
-// built; a model that fails gives a Failed event and no error. A journal runs once.
+// Run executes the turn of a journal and returns when it is over. Its events are read with [Keeper.Follow] or
+// [Journal.Follow], in another goroutine or afterwards. The error says why the turn could not be recorded or built; a
+// model failure is a Failed event and no error. A journal runs once.
 func (r *Runner) Run(j *Journal, in Input) (err error) {
 	if err := j.use(); err != nil {
 		return err
@@ -174,8 +174,7 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	return c.run()
 }
 
-// offered returns the tools that a model may be told of. Of tools that a request would give one name the
-// first counts.
+// offered returns the tools that a model may be offered. Of tools with the same name in a request, the first counts.
 func (r *Runner) offered(ctx context.Context) tool.Set {
 	if r.Tools == nil {
 		return nil
@@ -191,28 +190,28 @@ func (r *Runner) offered(ctx context.Context) tool.Set {
 	return offered
 }
 
-// timeoutError ends a turn whose time is up.
+// timeoutError ends a turn that exceeds its time limit.
 type timeoutError struct{ words string }
 
 func (e *timeoutError) Error() string { return e.words }
 
-// OverTime says that something took longer than a limit, and what raises that.
+// OverTime returns the message that something took longer than a limit, with the setting to raise.
 func OverTime(what string, limit time.Duration, setting string) string {
 	return fmt.Sprintf("%s took longer than %s; raise %s", what, limit, setting)
 }
 
-// cycle is one turn under way.
+// cycle is one turn in progress.
 type cycle struct {
 	*Runner
 	journal        *Journal
 	limits         Limits
 	in             Input
 	conversationID string
-	conversation   continuo.Conversation // as the turn found it
+	conversation   continuo.Conversation // at the start of the turn
 	tools          tool.Set              // of this turn
 	usage          continuo.Usage
 	newestPlan     *continuo.Plan // of the newest round
-	places         chan struct{}  // of calls that run at once
+	places         chan struct{}  // slots of concurrent calls
 	ctx            context.Context
 	clock          *clock // ends ctx
 }
@@ -221,7 +220,7 @@ func (c *cycle) run() error {
 	begin := time.Now()
 	if err := c.begin(); err != nil {
 		if errors.Is(err, continuo.ErrUnavailable) {
-			return err // its beginning may stand in the log: whoever closes the turn looks
+			return err // the first entries may be stored: recovery of the turn checks
 		}
 		if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, continuo.ErrLeaseLost) {
 			err = fmt.Errorf("%w: it was stopped before it began: %w", continuo.ErrNotRunning, cause)
@@ -240,7 +239,7 @@ func (c *cycle) run() error {
 		case err != nil:
 			return c.ends(err)
 		case len(answer.ToolCalls) == 0:
-			return nil // it was the turn's last word
+			return nil // it was the final answer
 		case answer.Error != nil:
 			return c.fail(answer)
 		}
@@ -253,8 +252,8 @@ func (c *cycle) run() error {
 	}
 }
 
-// ends records why there is no answer: somebody stopped the turn, or its request cannot be built. Only
-// what cannot be recorded is an error.
+// ends records why there is no answer: the turn was stopped, or its request cannot be built. It returns an error only
+// when that cannot be recorded.
 func (c *cycle) ends(err error) error {
 	var notKept *notKeptError
 	switch cause := context.Cause(c.ctx); {
@@ -267,7 +266,7 @@ func (c *cycle) ends(err error) error {
 	}
 	reason := continuo.ReasonUpstream
 	switch overflow := new(continuo.OverflowError); {
-	case errors.Is(err, continuo.ErrUnavailable): // nothing is wrong with the turn
+	case errors.Is(err, continuo.ErrUnavailable): // the turn itself has no fault
 		reason = continuo.ReasonInterrupted
 	case errors.As(err, &overflow):
 		reason = continuo.ReasonContextOverflow
@@ -278,7 +277,7 @@ func (c *cycle) ends(err error) error {
 	return nil
 }
 
-// fail ends a turn whose answer failed: its calls are answered, and the turn ends with it.
+// fail ends a turn with a failed answer: its calls get results, and the turn ends.
 func (c *cycle) fail(answer *continuo.Entry) error {
 	var results []continuo.Entry
 	for _, call := range answer.ToolCalls {
@@ -294,7 +293,7 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 	return err
 }
 
-// begin appends the user's entry, or what a resumed turn needs, behind the results of calls that stand open.
+// begin appends the user's entry, or what a resumed turn needs, after the results of open calls.
 func (c *cycle) begin() error {
 	if err := c.check(); err != nil {
 		return err
@@ -307,12 +306,12 @@ func (c *cycle) begin() error {
 		return err
 	}
 	c.conversation = conversation
-	// They are appended under the turn's lease: the calls may be another turn's by then.
+	// Appended under the turn's lease: by then the open calls may be those of another turn.
 	entries, err := OpenResults(c.ctx, c.Log, conversation)
 	if err != nil {
 		return err
 	}
-	var last *continuo.Entry // that a resumed turn goes on from, where nothing needs to be added
+	var last *continuo.Entry // for a resumed turn that needs no new entry
 	switch {
 	case c.in.Cue != nil:
 		entries = append(entries, *c.in.Cue)
@@ -321,12 +320,12 @@ func (c *cycle) begin() error {
 			return err
 		}
 		entries = append(entries, continuo.Entry{Role: continuo.User, Content: c.in.Message})
-	case len(entries) > 0 && !entries[0].Hidden: // it goes on from the results
+	case len(entries) > 0 && !entries[0].Hidden: // the turn continues from the results
 	default:
 		if last, err = c.newest(); err != nil {
 			return err
 		}
-		if last.Role == continuo.Assistant && !window.IsFailedAttempt(last) { // else it is asked again: nothing was said
+		if last.Role == continuo.Assistant && !window.IsFailedAttempt(last) { // otherwise the model is asked again: there was no output
 			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
 			last = nil
 		}
@@ -340,14 +339,14 @@ func (c *cycle) begin() error {
 	return err
 }
 
-// switches lets the conversation's active mode and agent become the turn's. A run leaves them as they are.
+// switches sets the conversation's active mode and agent to the turn's, unless the turn belongs to a run.
 func (c *cycle) switches(update *continuo.TurnUpdate) {
 	if c.journal.turn.RunID == "" {
 		update.Mode, update.Agent = c.in.Mode, c.in.AgentID
 	}
 }
 
-// resumeNote tells the model to go on with an answer that broke off.
+// resumeNote instructs the model to continue an answer that was cut off.
 //
 //go:embed resume.md
 var resumeNote string
@@ -362,8 +361,8 @@ func (c *cycle) newest() (*continuo.Entry, error) {
 	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
 }
 
-// OpenResults makes results for calls that stand open in a conversation although no turn runs, such as an
-// import's: without them nothing could ever follow.
+// OpenResults returns results for calls that are open although no turn runs, such as in an import: without them no
+// other entry can be appended.
 func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.Conversation) ([]continuo.Entry, error) {
 	group, err := log.OpenGroup(ctx, conversation)
 	if err != nil {
@@ -376,8 +375,8 @@ func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.C
 	return results, nil
 }
 
-// CheckFits refuses, with a *continuo.OverflowError, a message that no request in a conversation could hold. Of a
-// conversation that is still to begin only the project has to be known.
+// CheckFits refuses, with a *continuo.OverflowError, a message that no request in a conversation could hold. For a
+// conversation that does not exist yet only the project must be set.
 func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversation, message continuo.Content) error {
 	if err := r.check(); err != nil {
 		return err
@@ -386,13 +385,13 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 	return r.View.CheckFits(windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
 }
 
-// append adds entries of the turn to the log, together with the events that tell of them. It gets there
-// even when the turn was cancelled.
+// append adds entries of the turn to the log together with the events returned by tell. It also works after the turn
+// was cancelled.
 func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
 	return c.journal.append(c.tagged(entries), tell, more, 0)
 }
 
-// tagged says of entries what they are of.
+// tagged sets the turn's fields on entries.
 func (c *cycle) tagged(entries []continuo.Entry) []continuo.Entry {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = c.in.Mode, c.in.AgentID
@@ -401,8 +400,8 @@ func (c *cycle) tagged(entries []continuo.Entry) []continuo.Entry {
 	return entries
 }
 
-// tag says which turn, and which step of which run, an entry is of, and of an answer who speaks. An event of a run
-// says itself what it is of.
+// tag sets an entry's turn, the run's step, and the author of an answer. An entry with a RunEvent has its own run
+// fields.
 func tag(entry *continuo.Entry, turn *continuo.Turn, author *continuo.Author) {
 	entry.TurnID = turn.ID
 	if entry.Role == continuo.Assistant {
@@ -413,7 +412,7 @@ func tag(entry *continuo.Entry, turn *continuo.Turn, author *continuo.Author) {
 	}
 }
 
-// answered appends an answer. One without calls ends the turn in the same commit.
+// answered appends an answer. An answer without calls ends the turn in the same commit.
 func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	var last func(*continuo.TurnUpdate)
 	kind, state, reason := Finished, continuo.TurnFinished, continuo.FailureReason("")
@@ -448,10 +447,10 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	return &stored[0], nil
 }
 
-// concludeTries bounds how often what stands behind an answer is made anew because somebody else has appended.
+// concludeTries bounds how often Conclude is called again because of another append.
 const concludeTries = 64
 
-// concluded appends a turn's last word with what follows of it.
+// concluded appends a turn's final answer with the entries of Conclude.
 func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
 	for range concludeTries {
 		behind, at := c.in.Conclude(&answer)
@@ -464,7 +463,7 @@ func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []E
 	return nil, err
 }
 
-// giveUp ends a turn whose model asked for tools although its last request offered none.
+// giveUp ends a turn whose model requested tools although its last request offered none.
 func (c *cycle) giveUp() error {
 	return c.end(&model.Error{
 		Reason:  continuo.ReasonTurnLimit,

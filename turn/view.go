@@ -9,21 +9,22 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// View decides what a model is shown of a conversation: a [window.View], or one that is made of package window's parts,
-// such as the view of a crew's role. Its JSON is kept with each request, so that a [ViewReader] can read it again.
+// View decides which messages of a conversation a model is shown: a [window.View], or a view that is built from parts
+// of package window, such as the view of a crew's role. Its JSON is stored with each request, and a [ViewReader]
+// decodes it.
 type View interface {
-	// Build decides what the view shows of a log. The same input over the same log gives an equal plan.
+	// Build plans what the view shows of a log. The same input over the same log gives an equal plan.
 	Build(source window.Source, in window.Input) (*continuo.Plan, error)
-	// CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
+	// CheckFits returns the error of Build when a new user message cannot fit, whatever else is left out.
 	CheckFits(in window.Input, message continuo.Content) error
-	// MaxMessages is how many messages the view shows at most; 0 for any number.
+	// MaxMessages is the maximum number of messages that the view shows; 0 for no limit.
 	MaxMessages() int
 }
 
-// ViewReader reads a view that was kept with a request.
+// ViewReader decodes a view that was stored with a request.
 type ViewReader func(stored json.RawMessage) (View, error)
 
-// ReadWindowView is the ViewReader of a [window.View]. It refuses what is a view of another package.
+// ReadWindowView is the ViewReader of a [window.View]. It refuses a view of another package.
 func ReadWindowView(stored json.RawMessage) (View, error) {
 	var view window.View
 	decoder := json.NewDecoder(bytes.NewReader(stored))
