@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// What is locked so stays as it is until the transaction ends: appends, turns and forks wait.
+	// The locked row stays unchanged until the transaction ends: appends, turns and forks wait for it.
 	lockConversation = `SELECT last_seq, updated_at, archived_at, deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
 
-	// What entry_objects has of the entries stays: the archive needs the objects.
+	// The rows of entry_objects that belong to the entries stay: the archive needs the objects.
 	deleteArchivedEntries = `
 DELETE FROM continuo.entries WHERE conversation_id = $1
 AND seq > (SELECT coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor_id = $1)`
@@ -23,7 +23,7 @@ AND seq > (SELECT coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor
 
 	isArchivedAt = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND archived_at = $2)`
 
-	// Its own entries are those from fork_seq + 1 to last_seq.
+	// The conversation's own entries are those from fork_seq + 1 to last_seq.
 	countMissing = `
 SELECT last_seq - fork_seq - (SELECT count(*) FROM continuo.entries WHERE conversation_id = $1 AND seq > fork_seq AND seq <= last_seq)
 FROM continuo.conversations WHERE id = $1`
@@ -31,7 +31,7 @@ FROM continuo.conversations WHERE id = $1`
 	unmarkArchived = `UPDATE continuo.conversations SET archived_at = NULL, indexed_seq = fork_seq, indexed_title = NULL WHERE id = $1`
 )
 
-// lockedConversation is what an operation needs to know of a conversation that it has locked.
+// lockedConversation holds what an operation reads of a conversation that it has locked.
 type lockedConversation struct {
 	lastSeq    int64
 	updatedAt  string
@@ -89,7 +89,7 @@ func checkArchivable(ctx context.Context, tx pgx.Tx, seen continuo.Conversation)
 	return err
 }
 
-// Restore is part of continuo.RecordStore. The index is made anew.
+// Restore is part of continuo.RecordStore. The index is built again.
 func (s *Store) Restore(ctx context.Context, conversationID string) error {
 	err := s.transact(ctx, "restore conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
 		have, err := lock(ctx, tx, conversationID)

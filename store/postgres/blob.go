@@ -3,7 +3,7 @@ package postgres
 import "context"
 
 const (
-	// A row comes back whether or not the blob was there.
+	// The statement returns a row whether or not the blob was stored before.
 	insertBlob = `
 WITH kept AS (INSERT INTO continuo.blobs (hash, data) VALUES ($1, $2) ON CONFLICT DO NOTHING)
 SELECT 1`

@@ -21,8 +21,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $1
 
 	insertLineage = `INSERT INTO continuo.lineage (ancestor_id, conversation_id, through) VALUES ($1, $2, $3)`
 
-	// A deleted ancestor keeps its entries up to last_seq for the forks that it has, an archived one those that
-	// its forks begin with. The lock keeps it from being deleted meanwhile, and lets appends go on.
+	// A deleted ancestor keeps its entries up to last_seq for its forks; an archived one keeps those that its
+	// forks begin with. The lock prevents its deletion until the transaction ends, and allows appends.
 	lockAncestor = `
 SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
@@ -36,7 +36,8 @@ FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 	conversationByKey = selectConversation + `
 WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2) AND NOT deleted`
 
-	// The index has the seconds, so that most appends change no index; within one, those that the page needs are sorted.
+	// The index holds times in whole seconds, so that most appends change no index; the rows of one second
+	// that a page needs are sorted.
 	newestFirst = `
 ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT `
 
@@ -55,7 +56,7 @@ RETURNING ` + conversationColumns
 )
 
 // Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
-// conversation is to begin with are gone, because their conversation was deleted meanwhile.
+// conversation begins with no longer exist because their conversation was deleted meanwhile.
 func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
 	rows, err := encodeEntries(conversation.ID, conversation.LastSeq-int64(len(entries)), entries)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 	return err
 }
 
-// checkAncestors locks the conversations that one is to begin with, the oldest first.
+// checkAncestors locks the conversations that a new one begins with, the oldest first.
 func checkAncestors(ctx context.Context, tx pgx.Tx, lineage []continuo.Segment) error {
 	for _, segment := range lineage {
 		var there bool
@@ -152,7 +153,8 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 	return found, err
 }
 
-// listQuery writes the statement that has no more conditions than are asked for, so that each is served by an index.
+// listQuery writes a statement with only the conditions that the query asks for, so that an index serves each
+// of them.
 func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
 	args = []any{query.ProjectID, string(query.Kind)}
 	place := func(value any) string {
@@ -180,7 +182,7 @@ func rowToConversation(row pgx.CollectableRow) (continuo.Conversation, error) {
 	return scanConversation(row)
 }
 
-// scanConversation reads conversationColumns, and after them more.
+// scanConversation reads conversationColumns and then the columns for more.
 func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversation, err error) {
 	var metadata, lineage []byte
 	var created, updated, archived string
@@ -230,7 +232,7 @@ func (s *Store) Update(ctx context.Context, id string, change continuo.Conversat
 	return updated, nil
 }
 
-// moveKey makes the key that a conversation has now find it, in the place of the one before.
+// moveKey maps a conversation's current key to it, and removes its previous key.
 func moveKey(ctx context.Context, tx pgx.Tx, before, c continuo.Conversation) error {
 	if _, err := tx.Exec(ctx, dropKey, before.ProjectID, before.Key, before.ID); err != nil || c.Key == "" {
 		return err

@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The only statements that take conversations and entries away, but for those of an archiving and a redaction.
+// The only statements that remove conversations and entries, except those of archiving and redaction.
 const (
-	// The lock waits for forks that are being made, and makes later ones wait.
+	// The lock waits for forks that are being created, and makes later ones wait.
 	lockLiving = selectConversation + `WHERE id = $1 AND NOT deleted FOR UPDATE`
 
-	// What is left of a conversation while forks need its entries: nothing that a person wrote.
+	// What remains of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
 UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = $1 AND NOT deleted`
@@ -34,7 +34,7 @@ WHERE id = $1 AND NOT deleted`
 
 	deleteEntryObjects = `DELETE FROM continuo.entry_objects WHERE conversation_id = $1 AND seq > $2`
 
-	// The objects that only entries above a seq need.
+	// The objects that are needed only by entries above a seq.
 	discardObjectsAbove = `
 INSERT INTO continuo.discards (name)
 SELECT DISTINCT o.conversation_id || '/' || o.object_id FROM continuo.entry_objects AS o
@@ -45,7 +45,7 @@ ON CONFLICT DO NOTHING`
 
 	discardName = `INSERT INTO continuo.discards (name) VALUES ($1) ON CONFLICT DO NOTHING`
 
-	// Where forks keep the conversation. Else all of its objects go.
+	// For a conversation that forks keep. Otherwise all of its objects are discarded.
 	discardArchive = `
 INSERT INTO continuo.discards (name) SELECT $2::text FROM continuo.conversations WHERE id = $1 ON CONFLICT DO NOTHING`
 
@@ -87,7 +87,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteWhatIsItsOwn takes away all but the entries and the conversation's row.
+// deleteWhatIsItsOwn removes everything except the entries and the conversation's row.
 func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
 	batch := &pgx.Batch{}
 	for _, statement := range []string{buryConversation, deleteReceipts, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
@@ -99,8 +99,9 @@ func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation)
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// release removes what a deleted or archived conversation keeps for forks that are gone, after one more has
-// gone; "" for none. The lock is taken in any case: another transaction may be deleting the conversation.
+// release removes what a deleted or archived conversation keeps for forks that no longer exist, after one
+// more fork was removed ("" for none). It always takes the lock, because another transaction may be deleting
+// the conversation.
 func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
 	var deleted, archived bool
 	if err := tx.QueryRow(ctx, lockAny, id).Scan(&deleted, &archived); err != nil {
@@ -115,7 +116,7 @@ func release(ctx context.Context, tx pgx.Tx, id, fork string) error {
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(deleteEntries, id, needed)
-	if deleted { // the objects of an archived one stay
+	if deleted { // the objects of an archived conversation stay
 		queueRelease(batch, id, forks, needed)
 	}
 	return tx.SendBatch(ctx, batch).Close()

@@ -13,12 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// The statements that append move the head of the conversation ($1), if it still is where the batch was made
-// for ($2), and do everything else only where that did. They differ in what a batch may have.
+// The statements that append move the head of the conversation ($1) if it still is the one that the batch was
+// made for ($2), and do everything else only if the head was moved. They differ in the parts that a batch may
+// have.
 const (
 	entryColumns = `conversation_id, seq, id, role, hidden, created_at, output_ref, chars, tokens, body, checksum`
 
-	// One entry and nothing besides; $3 is its seq and $4 when it was made.
+	// One entry and nothing else; $3 is its seq and $4 the time at which it was made.
 	appendOne = `
 WITH head AS (
   UPDATE continuo.conversations SET last_seq = $3, updated_at = $4
@@ -59,8 +60,8 @@ SELECT 1 FROM head`
 		`$28::text[], $29::text[], $30::text[], $31::text[]` + ofThisConversation + ofHead
 
 	// With an update of a turn: $21 its id, $22 the fence, $23 and $24 the first and the last event, $25 the
-	// events, $26 the lease in microseconds, $27 the state and $28 the end, $29 the mode and $30 the agent. Should
-	// the turn change between the look at it and its update, the division undoes everything.
+	// events, $26 the lease in microseconds, $27 the state and $28 the end, $29 the mode and $30 the agent.
+	// If the turn changes between its check and its update, a division by zero rolls everything back.
 	turnHead = `
 WITH head AS (
   UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($29, active_mode),
@@ -89,7 +90,7 @@ SELECT 1 / (SELECT count(*) FROM turn) FROM head`
 		`$31::text[], $32::text[], $33::bigint[], $34::text[], $35::text[], $36::text[], $37::text[]` + changeRuns +
 		`$38::text[], $39::text[], $40::text[], $41::text[]` + ofThisConversation + ofTurnAndHead
 
-	// Entries and their objects without a look at the head, which is the caller's.
+	// Inserts entries and their objects without checking the head; the caller has checked it.
 	insertEntries = `
 INSERT INTO continuo.entries (` + entryColumns + `)
 SELECT $1, e.seq, e.id, e.role, e.hidden, e.created_at, nullif(e.output_ref, ''), e.chars, e.tokens, e.body, e.checksum
@@ -107,8 +108,8 @@ SELECT $1, o.seq, o.object_id FROM unnest($2::bigint[], $3::text[]) AS o (seq, o
 	isReceived = `SELECT EXISTS (SELECT 1 FROM continuo.receipts WHERE conversation_id = $1 AND key = $2 AND fingerprint = $3 AND first_seq = $4 AND last_seq = $5)`
 )
 
-// What is read, with the conversation and the range of seqs as $1 to $3. Whether entries that were asked for
-// are kept aside is a part of each result, so that it is true of the same moment.
+// The queries of entries, with the conversation and the range of seqs as $1 to $3. Each result also says
+// whether requested entries are archived, so that both are read from one snapshot.
 const (
 	archived = `(
 SELECT archived_at IS NOT NULL AND $2 <= least($3, last_seq)
@@ -122,11 +123,11 @@ FROM continuo.conversations WHERE id = $1)`
 
 	sumSizes = `SELECT count(*), coalesce(sum(chars), 0)::bigint, coalesce(sum(tokens), 0)::bigint` + entriesAll
 
-	// Asked when there was none.
+	// Run when no entries were found.
 	selectNone = `SELECT coalesce(` + archived + `, false), EXISTS (SELECT 1`
 )
 
-// entryRows are entries, ready to be inserted, column by column.
+// entryRows are entries in columns, ready to be inserted.
 type entryRows struct {
 	seqs                                    []int64
 	ids, roles, created, outputRefs, bodies []string
@@ -137,7 +138,7 @@ type entryRows struct {
 	size                                    int // bytes of the bodies
 }
 
-// encodeEntries writes the stored form of the entries that are to follow seq after.
+// encodeEntries returns the stored form of the entries that follow the seq after.
 func encodeEntries(conversationID string, after int64, entries []continuo.Entry) (*entryRows, error) {
 	rows := &entryRows{}
 	for i := range entries {
@@ -170,7 +171,7 @@ func (r *entryRows) add(e *continuo.Entry) error {
 	return nil
 }
 
-// updated is what UpdatedAt becomes: when the newest was made, NULL when there is none.
+// updated returns the new value of UpdatedAt: the time of the newest entry, NULL when there is none.
 func (r *entryRows) updated() any {
 	if len(r.created) == 0 {
 		return nil
@@ -219,7 +220,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	return s.write(ctx, c)
 }
 
-// appendStatement chooses the statement that has no more parts than the batch needs.
+// appendStatement chooses the statement with only the parts that the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
 	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
 	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && len(batch.Runs) == 0 && turn == nil {
@@ -265,8 +266,8 @@ func readHead(ctx context.Context, q querier, conversationID string) (last int64
 	return last, nil
 }
 
-// hasAppended looks for a batch by the first of what it would have left. One that leaves nothing can be
-// appended twice.
+// hasAppended reports whether a batch was appended, by looking for the first record that it would have
+// written. A batch that writes nothing can be appended twice.
 func hasAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) (committed bool, err error) {
 	switch {
 	case len(batch.Entries) > 0:
@@ -304,7 +305,7 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 			if len(found) == 0 && large != nil {
 				return large
 			}
-			if !again { // else some came meanwhile
+			if !again { // otherwise some were appended meanwhile
 				return nil
 			}
 		}
@@ -323,7 +324,7 @@ func (s *Store) EntrySizes(ctx context.Context, conversationID string, from, to 
 	return sum, err
 }
 
-// entryQuery chooses which entries, and thereby the index.
+// entryQuery chooses the condition on entries, and thereby the index.
 func entryQuery(conversationID string, query continuo.EntryQuery) (which string, args []any) {
 	args = []any{conversationID, query.From, query.To}
 	switch {
@@ -337,8 +338,9 @@ func entryQuery(conversationID string, query continuo.EntryQuery) (which string,
 	return entriesAll, args
 }
 
-// selectPage makes the statement that reads a page of entries; behind the arguments of which stand the limits of rows and of
-// bytes. The server adds up the sizes and sends no more than a page, and of the entry that exceeds it only the size.
+// selectPage returns the statement that reads a page of entries; args is the number of arguments before the
+// limits of rows and of bytes. The server adds up the sizes and sends no more than a page. Of the entry that
+// exceeds it, the server sends only the size.
 func selectPage(which, order string, args int) string {
 	limit, most := "$"+strconv.Itoa(args+1), "$"+strconv.Itoa(args+2)
 	return `
@@ -349,7 +351,7 @@ SELECT seq, size, CASE WHEN total <= ` + most + ` THEN body END, aside FROM (
 WHERE total - size <= ` + most + ` ORDER BY seq` + order
 }
 
-// readEntries returns a page, and the entry that would have made it too large; nil for none.
+// readEntries returns a page, and the entry that would have made the page too large; nil for none.
 func readEntries(ctx context.Context, q querier, which string, query continuo.EntryQuery, args []any) (
 	found []continuo.Entry, large *continuo.LargeEntryError, aside bool, err error,
 ) {
@@ -363,7 +365,7 @@ func readEntries(ctx context.Context, q querier, which string, query continuo.En
 		return nil, nil, false, err
 	}
 	var seq, size int64
-	var body pgtype.DriverBytes // of the connection's buffer, until the next row
+	var body pgtype.DriverBytes // in the connection's buffer, valid until the next row
 	_, err = pgx.ForEachRow(rows, []any{&seq, &size, &body, &aside}, func() error {
 		if body == nil {
 			large = &continuo.LargeEntryError{Seq: seq, Bytes: size}

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// PostgreSQL's own codes of errors (appendix A of its manual).
+// PostgreSQL's error codes (appendix A of its manual).
 const (
 	featureNotSupported   = "0A000"
-	divisionByZero        = "22012" // how a statement of this package undoes itself
+	divisionByZero        = "22012" // raised when a statement of this package rolls itself back
 	invalidText           = "22021" // a character that the encoding does not have, or NUL
 	untranslatableText    = "22P05"
 	uniqueViolation       = "23505"
@@ -45,17 +45,17 @@ func codeOf(err error) string {
 	return ""
 }
 
-// lostError says that a connection could not be made, or that it is gone.
+// lostError means that a connection could not be made, or was lost.
 type lostError struct {
 	err  error
-	sent bool // what was to be committed may have been
+	sent bool // the change may have been committed
 }
 
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// isVerdict reports whether an error is an answer that an operation came to: it wrote nothing, and doing it
-// again would come to the same.
+// isVerdict reports whether an error is the definite result of an operation: it wrote nothing, and a retry
+// would give the same result.
 func isVerdict(err error) bool {
 	var lost *lostError
 	if errors.As(err, &lost) {
@@ -74,8 +74,8 @@ func isVerdict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// passes reports whether a failed operation may succeed when it is done again: the server was away, is
-// about to be another one, or two transactions were in each other's way.
+// passes reports whether a retry of a failed operation may succeed: the server was unreachable, a failover is
+// under way, or two transactions conflicted.
 func passes(err error) bool {
 	switch code := codeOf(err); code {
 	case "":
@@ -85,13 +85,13 @@ func passes(err error) bool {
 		adminShutdown, crashShutdown, unknownStatement, divisionByZero, idleInTransaction:
 		return true
 	case featureNotSupported:
-		return strings.Contains(err.Error(), "cached plan") // the schema was changed; the plan is made anew
+		return strings.Contains(err.Error(), "cached plan") // the schema was changed; the retry plans again
 	default:
 		return strings.HasPrefix(code, "08")
 	}
 }
 
-// failed names the database in its errors; verdicts are for the caller to word.
+// failed adds the name of the database to its errors; the caller adds its own text to verdicts.
 func (s *Store) failed(err error) error {
 	if err == nil || isVerdict(err) {
 		return err
@@ -99,7 +99,7 @@ func (s *Store) failed(err error) error {
 	return fmt.Errorf("%s: %w", s.place, translate(err))
 }
 
-// translate gives an error of the database the root's word for it.
+// translate maps an error of the database to the root package's error.
 func translate(err error) error {
 	word := func(sentinel error, advice string) error {
 		return fmt.Errorf("%w: %s (%w)", sentinel, advice, onOneLine{err})
@@ -137,8 +137,8 @@ func translate(err error) error {
 	}
 }
 
-// onOneLine is an error of the driver without its line ends: it names each address that it tried on a line of its own, and
-// the same one again where it tried with and without TLS.
+// onOneLine is an error of the driver without its line ends: the driver puts each address that it tried on a
+// line of its own, and repeats an address that it tried with and without TLS.
 type onOneLine struct{ error }
 
 func (e onOneLine) Error() string {
@@ -156,7 +156,7 @@ func (e onOneLine) Unwrap() error { return e.error }
 // isTaken reports whether a row was refused because its key is taken.
 func isTaken(err error) bool { return codeOf(err) == uniqueViolation }
 
-// orNotFound says ErrNotFound for a row that there is not.
+// orNotFound returns ErrNotFound when no row was found.
 func orNotFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return continuo.ErrNotFound
@@ -164,7 +164,7 @@ func orNotFound(err error) error {
 	return err
 }
 
-// unlessNotFound passes over ErrNotFound.
+// unlessNotFound returns nil for ErrNotFound, and any other error as it is.
 func unlessNotFound(err error) error {
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil

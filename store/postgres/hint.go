@@ -11,36 +11,37 @@ import (
 )
 
 const (
-	// hintChannel is what the processes of a database tell one another on.
+	// hintChannel is the NOTIFY channel that the processes of one database share.
 	hintChannel = "continuo"
 
-	// The commit of a NOTIFY waits for a lock that all servers' processes share, and by default for the disk.
-	// Nobody needs a hint of a server that crashed, so it does not wait for the disk.
+	// The commit of a NOTIFY waits for a lock that all processes of the server share, and by default for the
+	// disk. Notifications need not survive a crash of the server, so the commit does not wait for the disk.
 	sendHint = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('` + hintChannel + `', $1)`
 
 	// hintEvery is the time between two notifications, for all conversations together.
 	hintEvery = 10 * time.Millisecond
-	// hintRetry is the time after one that failed.
+	// hintRetry is the pause after a notification that failed.
 	hintRetry = time.Second
-	// hintTimeout bounds one, and lastHintTimeout the one that close waits for.
+	// hintTimeout bounds one notification, and lastHintTimeout the last one, which close waits for.
 	hintTimeout     = 5 * time.Second
 	lastHintTimeout = time.Second
 	// maxHint is the size of a payload; the server takes 7999 bytes.
 	maxHint = 7500
-	// anyConversation stands in a payload for more conversations than fit.
+	// anyConversation replaces the names in a payload when more conversations changed than fit.
 	anyConversation = "*"
 )
 
-// hints tells other processes which conversations this one has changed. It gathers them and sends them
-// outside of the commits that made the changes, so that no commit waits for it. A nil *hints tells nothing.
+// hints notifies other processes of the conversations that this one has changed. It gathers their ids and
+// sends them outside of the commits that made the changes, so that no commit waits for it. A nil *hints sends
+// nothing.
 type hints struct {
 	sender string // begins each payload, so that a store knows its own
 	send   func(ctx context.Context, payload string) error
 
 	mu      sync.Mutex
 	waiting map[string]bool
-	size    int  // of the payload for those that wait
-	overrun bool // there were too many to name
+	size    int  // of the payload that waits to be sent
+	overrun bool // more conversations changed than fit
 
 	wake    chan struct{} // holds one token while something waits
 	closing chan struct{}
@@ -64,7 +65,7 @@ func startHints(send func(ctx context.Context, payload string) error) *hints {
 	return h
 }
 
-// changed has others told that a change of a conversation was committed. It never waits.
+// changed queues a notification that a change of a conversation was committed. It never blocks.
 func (h *hints) changed(conversationID string) {
 	if h == nil {
 		return
@@ -90,7 +91,7 @@ func (h *hints) rouse() {
 	}
 }
 
-// close tells what still waits, if the database takes it, and returns when nothing is sent any more.
+// close sends what still waits, if the database accepts it, and returns when all sending has ended.
 func (h *hints) close() {
 	if h == nil {
 		return
@@ -124,7 +125,7 @@ func (h *hints) wait(pause time.Duration) {
 	}
 }
 
-// tell sends what waits. When that fails, the next payload stands for all conversations.
+// tell sends what waits. If that fails, the next payload names all conversations.
 func (h *hints) tell(timeout time.Duration) error {
 	payload := h.take()
 	if payload == "" {
@@ -142,7 +143,7 @@ func (h *hints) tell(timeout time.Duration) error {
 	return err
 }
 
-// take returns the payload for what waits, "" when nothing does.
+// take returns the payload of what waits, "" when nothing waits.
 func (h *hints) take() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,7 +164,7 @@ func (h *hints) take() string {
 	return payload.String()
 }
 
-// readHint returns the sender and the conversations of a payload, nil for any.
+// readHint returns the sender and the conversations of a payload; nil means any conversation.
 func readHint(payload string) (sender string, conversationIDs []string) {
 	sender, rest, _ := strings.Cut(payload, " ")
 	if rest == "" || rest == anyConversation {

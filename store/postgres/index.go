@@ -34,8 +34,8 @@ ON CONFLICT (conversation_id, seq) DO UPDATE SET added = excluded.added, terms =
 UPDATE continuo.conversations SET indexed_seq = $3, indexed_title = coalesce($4, indexed_title)
 WHERE id = $1 AND indexed_seq = $2 AND NOT deleted AND archived_at IS NULL`
 
-	// A redaction that came while the entries were read must not be undone. It locks the conversation, as
-	// moveIndexed does: either it has been committed by now and is seen, or it comes later.
+	// A redaction that was made while the entries were read must not be undone. A redaction locks the
+	// conversation, as moveIndexed does: it was either committed before and is seen here, or runs afterwards.
 	deleteRedactedDocuments = `
 DELETE FROM continuo.documents AS document WHERE conversation_id = $1 AND seq > $2 AND seq <= $3
 AND EXISTS (SELECT 1 FROM continuo.entries AS entry WHERE entry.conversation_id = $1 AND entry.seq = document.seq AND entry.redacted)`
@@ -72,7 +72,8 @@ func scanUnindexed(row pgx.CollectableRow) (u continuo.Unindexed, err error) {
 	return u, err
 }
 
-// Index is part of continuo.IndexStore. It locks the conversation at its very end, so that appends hardly wait.
+// Index is part of continuo.IndexStore. It locks the conversation as its last step, so that appends hardly
+// wait.
 func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 	if err := checkBatch(batch); err != nil {
 		return fmt.Errorf("index conversation %s: %w", batch.ConversationID, err)
@@ -103,7 +104,7 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 	})
 }
 
-// checkBatch refuses documents that are not of the batch's entries, and terms that are none.
+// checkBatch refuses documents that are not of the batch's entries, and invalid terms.
 func checkBatch(batch continuo.IndexBatch) error {
 	if batch.Through < batch.After {
 		return fmt.Errorf("%w: through %d is before after %d", continuo.ErrInvalid, batch.Through, batch.After)
@@ -124,7 +125,7 @@ func checkBatch(batch continuo.IndexBatch) error {
 	return nil
 }
 
-// checkTerm refuses what is no term. Of the characters beyond ASCII none means anything here.
+// checkTerm refuses an invalid term. No character beyond ASCII has a special meaning here.
 func checkTerm(term string) error {
 	wrong := func(r rune) bool { return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'a' || r > 'z') }
 	if term == "" || len(term) > maxTerm || !utf8.ValidString(term) || strings.ContainsFunc(term, wrong) {
@@ -133,10 +134,11 @@ func checkTerm(term string) error {
 	return nil
 }
 
-// maxTerm is the most bytes that a term has.
+// maxTerm is the largest size of a term in bytes.
 const maxTerm = 256
 
-// checkIndexed refuses a batch that somebody was faster with, and returns the conversation's project.
+// checkIndexed refuses a batch that another process has indexed first, and returns the conversation's
+// project.
 func checkIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) (projectID string, err error) {
 	var indexed, last int64
 	var archived bool
@@ -159,10 +161,10 @@ func whyNotIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) er
 	if _, err := checkIndexed(ctx, tx, batch); err != nil {
 		return err
 	}
-	return &continuo.ConflictError{Want: batch.After + 1, Have: batch.After + 1} // it was made anew meanwhile
+	return &continuo.ConflictError{Want: batch.After + 1, Have: batch.After + 1} // the index was cleared
 }
 
-// putDocuments writes the documents of a batch, in the place of those that there are.
+// putDocuments writes the documents of a batch, and replaces those of the same entries.
 func putDocuments(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch, projectID string) error {
 	var seqs, added []int64
 	var terms []string

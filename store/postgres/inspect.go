@@ -19,58 +19,59 @@ SELECT current_setting('server_version'), current_setting('server_encoding'), pg
 
 	selectClock = `SELECT clock_timestamp()`
 
-	// A role without pg_monitor sees that there are standbys, and nothing of them.
+	// A role without pg_monitor sees that there are standbys, but none of their columns.
 	selectStandbys = `
 SELECT coalesce(application_name, ''), coalesce(state, ''), coalesce(sync_state, ''), coalesce(extract(epoch FROM replay_lag), 0)::float8
 FROM pg_stat_replication ORDER BY 1 LIMIT 20`
 
-	// countSome counts exactly what is little; %s is a table.
+	// countSome counts exactly up to a limit; %s is a table.
 	countSome = `SELECT count(*) FROM (SELECT FROM continuo.%s LIMIT 100000) AS counted`
 	enough    = 100_000
 
-	// What ANALYZE has estimated, -1 where it has not run yet.
+	// The estimate of ANALYZE; -1 before its first run.
 	estimate = `
 SELECT coalesce(sum(reltuples), -1)::bigint FROM pg_class
 WHERE relnamespace = 'continuo'::regnamespace AND relkind = 'r' AND relname ~ ('^' || $1 || '(_p[0-9]+)?$') AND reltuples >= 0`
 )
 
-// Facts is what a look at a database tells.
+// Facts is the result of an inspection of a database.
 type Facts struct {
 	Place    string // the database, without a password
 	Server   string // version of the server
-	Encoding string // of the database; anything but UTF8 is a fault
-	// Made says that there is a schema; Schema is its version, Partitions into how many parts tables are divided.
+	Encoding string // of the database; anything other than UTF8 is an error
+	// Made says whether the schema exists; Schema is its version, Partitions the number of parts that tables
+	// are divided into.
 	Made               bool
 	Schema, Partitions int
-	// Conversations and Entries are exact up to 100 000, else what the server estimates.
+	// Conversations and Entries are exact up to 100 000, and the server's estimates above.
 	Conversations, Entries int64
 	Bytes                  int64 // of the database
 	// Clock is how far the server's clock is ahead of this machine's.
 	Clock time.Duration
-	// Listens says that what one connection notifies arrives at another one.
+	// Listens says whether a notification of one connection arrives at another.
 	Listens bool
-	// Standby says that this server takes no writes. Standbys follow it.
+	// Standby says that this server accepts no writes. Standbys are the servers that follow it.
 	Standby  bool
 	Standbys []Standby
-	// Fsync and Durable (synchronous_commit) say that what was committed survives a crash of the server.
+	// Fsync and Durable (synchronous_commit) say whether commits survive a crash of the server.
 	Fsync, Durable              bool
-	Connections, MaxConnections int // open ones of all programs, and how many there may be
+	Connections, MaxConnections int // open connections of all programs, and the server's limit
 }
 
 // Standby is a server that follows another one.
 type Standby struct {
 	Name, State, Sync string
-	Lag               time.Duration // how far what it shows is behind
+	Lag               time.Duration // how far its data are behind
 }
 
-// inspectTimeout bounds a look; listenTimeout how long a notification may take.
+// inspectTimeout bounds an inspection; listenTimeout bounds the wait for a notification.
 const (
 	inspectTimeout = 30 * time.Second
 	listenTimeout  = 2 * time.Second
 )
 
-// Inspect looks at the database of a URL without changing it. After an error the facts are those that were
-// found before it. No error shows the password.
+// Inspect inspects the database of a URL without changing it. With an error it returns the facts found so
+// far. No error shows the password.
 func Inspect(ctx context.Context, url string) (found Facts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
@@ -96,7 +97,7 @@ func (f *Facts) server(ctx context.Context, conn *pgx.Conn) error {
 	return conn.QueryRow(ctx, selectServer).Scan(&f.Server, &f.Encoding, &f.Standby, &f.Bytes, &f.Fsync, &f.Durable, &f.MaxConnections, &f.Connections)
 }
 
-// clock compares the server's clock with the middle of the time that asking took.
+// clock compares the server's clock with the midpoint of the query's duration on this machine.
 func (f *Facts) clock(ctx context.Context, conn *pgx.Conn) error {
 	var there time.Time
 	before := time.Now()
@@ -118,7 +119,7 @@ func (f *Facts) schema(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// countOf counts the rows of a table, or has them estimated where they are many.
+// countOf counts the rows of a table exactly if they are few, and returns an estimate otherwise.
 func countOf(ctx context.Context, conn *pgx.Conn, table string) (n int64, err error) {
 	if err := conn.QueryRow(ctx, fmt.Sprintf(countSome, table)).Scan(&n); err != nil || n < enough {
 		return n, err
@@ -140,7 +141,8 @@ func (f *Facts) standbys(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// listens has one connection notify another one, on a channel that nobody else listens on. A standby cannot.
+// listens sends a notification from one connection to another on a channel that no other process uses. A
+// standby cannot notify.
 func (f *Facts) listens(ctx context.Context, conn *pgx.Conn) error {
 	if f.Standby {
 		return nil

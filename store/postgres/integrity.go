@@ -23,7 +23,7 @@ SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n
 JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'bt_index_check' AND has_function_privilege(p.oid, 'EXECUTE')
 WHERE e.extname = 'amcheck' LIMIT 1`
 
-	// readTable reads every row whole, also what is stored beside it; %s is a table.
+	// readTable reads every row whole, its TOAST values included; %s is a table.
 	readTable = `SELECT count(*), coalesce(sum(length(t::text)), 0) FROM %s AS t`
 
 	// checkIndex compares an index with its table; %s is the schema of amcheck.

@@ -13,17 +13,17 @@ import (
 )
 
 // Migrations are named NNNN_what.sql, numbered from 1 without a gap, and never changed once released.
-// continuo.schema_version holds the number of the last one that a database has seen.
+// continuo.schema_version holds the number of the last one that was applied to a database.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
 const (
-	// One process at a time migrates. The number means nothing; it is this program's.
+	// Only one process at a time migrates. The lock's number is arbitrary and used by this program only.
 	lockMigrations = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), pg_advisory_xact_lock(4856930273144520)`
 
-	// The catalogs are read as tables: to_regclass would answer from what the connection has cached, and not
-	// see what another process made while this one waited for the lock.
+	// The catalogs are read as tables: to_regclass would answer from the connection's cache, and miss a
+	// schema that another process created while this one waited for the lock.
 	versionIsKept = `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'continuo' AND tablename = 'schema_version')`
 
 	selectVersion = `SELECT version, partitions FROM continuo.schema_version`
@@ -42,7 +42,7 @@ CREATE TABLE continuo.schema_version (
 	selectReadOnly = `SELECT current_setting('transaction_read_only') = 'on'`
 )
 
-// bringUpToDate looks at the schema and, where it is not today's, migrates it.
+// bringUpToDate reads the schema's version and migrates a schema that is older than today's.
 func (s *Store) bringUpToDate(ctx context.Context) error {
 	all, err := form.Migrations(migrationFiles)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) bringUpToDate(ctx context.Context) error {
 	return translate(err)
 }
 
-// checkWritable fails as a write would.
+// checkWritable fails if a write would fail.
 func checkWritable(ctx context.Context, conn *pgxpool.Conn) error {
 	var readOnly bool
 	if err := conn.QueryRow(ctx, selectReadOnly).Scan(&readOnly); err != nil || !readOnly {
@@ -72,7 +72,7 @@ func checkWritable(ctx context.Context, conn *pgxpool.Conn) error {
 	return err
 }
 
-// schemaVersion is what a database knows of its schema; the zero value is an empty database's.
+// schemaVersion is the version of a database's schema; the zero value is that of an empty database.
 type schemaVersion struct {
 	made                bool
 	version, partitions int
@@ -86,8 +86,8 @@ func readVersion(ctx context.Context, q querier) (v schemaVersion, err error) {
 	return v, err
 }
 
-// migrate brings the schema up to date, in one transaction. Other processes may do the same at the same
-// time: whoever comes later finds it done. A schema that is today's is only read.
+// migrate brings the schema up to date, in one transaction. Several processes may call it at the same time:
+// the later ones find it done. A current schema is only read.
 func migrate(ctx context.Context, conn *pgxpool.Conn, all []string, options Options) error {
 	partitions := options.Partitions
 	version, err := readVersion(ctx, conn)
@@ -143,7 +143,7 @@ func script(ctx context.Context, tx pgx.Tx, text string) error {
 	return err
 }
 
-// check refuses a newer version's schema, and another number of partitions than it was made with.
+// check refuses the schema of a newer version, and a number of partitions other than the schema's.
 func (v schemaVersion) check(known, partitions int) error {
 	if v.version > known {
 		return fmt.Errorf("%w: its schema has version %d, this program knows versions up to %d; install a newer continuo",

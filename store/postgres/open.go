@@ -18,10 +18,10 @@ import (
 )
 
 // Open connects to the database of a URL such as postgres://USER:PASSWORD@HOST:PORT/DATABASE and brings its
-// schema up to date. A URL may name several servers: the first that can be written to is used, also for reads.
-// While the database cannot be reached it tries again for Options.Patience. It fails with
-// continuo.ErrUnavailable, continuo.ErrReadOnly and continuo.ErrNewerSchema. No error shows the password.
-// The caller must Close the store.
+// schema up to date. A URL may name several servers: the first that can be written to is used, also for
+// reads. While the database cannot be reached, Open retries for Options.Patience. It fails with
+// continuo.ErrUnavailable, continuo.ErrReadOnly and continuo.ErrNewerSchema. No error shows the password. The
+// caller must Close the store.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	options = withDefaults(options)
 	config, err := configure(url, options)
@@ -66,7 +66,7 @@ func withDefaults(options Options) Options {
 	return options
 }
 
-// configure says how to connect.
+// configure returns the pool's configuration.
 func configure(text string, options Options) (*pgxpool.Config, error) {
 	if options.Writers < 1 || options.MaxConns < options.Writers+2 {
 		return nil, fmt.Errorf("open PostgreSQL: %w: %d writers need at least %d connections; there are to be %d",
@@ -86,7 +86,7 @@ func configure(text string, options Options) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}
-	if conn.ValidateConnect == nil && len(hostsOf(conn.Config)) > 1 { // a standby would show what was true a while ago
+	if conn.ValidateConnect == nil && len(hostsOf(conn.Config)) > 1 { // a standby's data may be out of date
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	setUnlessThere(conn.RuntimeParams, "application_name", options.Name)
@@ -97,8 +97,8 @@ func configure(text string, options Options) (*pgxpool.Config, error) {
 // connectTimeout bounds the attempt to connect to one address, unless the URL says connect_timeout.
 const connectTimeout = 5 * time.Second
 
-// whyUnusable says what is wrong with a URL. What is so broken that the password in it cannot be told from
-// the rest gets no explanation, since that may quote it.
+// whyUnusable explains what is wrong with a URL. A URL so broken that its password cannot be located gets no
+// explanation, since that may quote the password.
 func whyUnusable(text string, err error) string {
 	parsed, parseErr := url.Parse(text)
 	var detail *pgconn.ParseConfigError
@@ -118,7 +118,7 @@ func setUnlessThere(params map[string]string, name, value string) {
 	}
 }
 
-// placeOf names a database without saying who may use it how.
+// placeOf names a database without user, password and parameters.
 func placeOf(config pgconn.Config) string {
 	return fmt.Sprintf("PostgreSQL database %s at %s", config.Database, strings.Join(hostsOf(config), ","))
 }

@@ -9,8 +9,8 @@ import (
 // conversations look at every one.
 const maxPartitions = 256
 
-// partition rewrites a migration so that each table whose definition ends with "); -- by COLUMN" is divided by
-// the hash of that column. With 0 partitions the text stays as it is.
+// partition rewrites a migration so that each table whose definition ends with "); -- by COLUMN" is
+// partitioned by the hash of that column. With 0 partitions it returns the text unchanged.
 func partition(migration string, partitions int) string {
 	if partitions == 0 {
 		return migration

@@ -11,12 +11,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Places are found newest first. Terms that are common are found among the newest documents, read by their
-// age and looked at one by one; what that does not find is rare enough for the index of terms, which knows no
-// order. So a page takes about the same time however many documents there are.
+// Search hits are found newest first. Common terms are found among the newest documents, which are read in
+// the order of their age and compared one by one. Terms not found there are rare enough for the index of
+// terms, which has no order. So a page takes about the same time however many documents there are.
 const (
-	// The limit inside keeps the planner from
-	// looking for the terms before it has gone by age.
+	// The limit inside makes the planner read by age before it looks for the terms.
 	newestPlaces = `
 SELECT conversation_id, seq, added FROM (
   SELECT conversation_id, seq, added, terms FROM continuo.documents WHERE {scope}
@@ -24,34 +23,34 @@ SELECT conversation_id, seq, added FROM (
 WHERE terms @@ @terms::tsquery AND {filter}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
-	// The oldest of the newest documents, if there are as many.
+	// The oldest of the newest documents, if there are that many.
 	windowEnd = `
 SELECT conversation_id, seq, added FROM continuo.documents WHERE {scope}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1 OFFSET @window - 1`
 
-	// MATERIALIZED keeps the planner from going by age, past all documents that do not have the terms.
+	// MATERIALIZED keeps the planner from reading by age, past all documents without the terms.
 	rarePlaces = `
 WITH found AS MATERIALIZED (
   SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ @scoped::tsquery AND {scope} AND {filter})
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
-	// Each document has two terms more, for its conversation and its project. No term of a text begins with a
-	// colon, and so no prefix that is looked for finds them.
+	// Each document has two additional terms, for its conversation and its project. They begin with a colon,
+	// which no term of a text does, and so no prefix search finds them.
 	conversationTerm = ":c"
 	projectTerm      = ":p"
 
 	scopeProject      = `project_id = @project AND (added, conversation_id, seq) < (@order, @before, @seq) AND seq BETWEEN @from AND @to`
 	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`
 
-	// Narrows places to those of some conversations.
+	// Narrows hits to those of some conversations.
 	ofConversations = `conversation_id IN (SELECT id FROM continuo.conversations WHERE project_id = @project AND NOT deleted`
 	isOfUser        = ` AND user_id <> '' AND user_id = @user`
 	hasLabels       = ` AND labels IS NOT NULL AND labels @> @labels::jsonb`
 )
 
-// windows are the sizes of the stretches that are looked at by age, one after the other, as long as each
-// yields at least worthwhile places: terms that it has fewer of are rare, and the index of terms is faster.
+// windows returns the sizes of the ranges that are read by age, one after the other, as long as each yields
+// at least worthwhile hits: terms with fewer hits are rare, and the index of terms is faster for them.
 func windows() []int { return []int{2_000, 8_000} }
 
 const worthwhile = 4
@@ -73,12 +72,12 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 	return found, err
 }
 
-// placeSearch looks for the places of one page, further and further back.
+// placeSearch finds the hits of one page, moving back in time.
 type placeSearch struct {
 	querier        querier
 	scope          string
 	terms          string // as a tsquery
-	scoped         string // the same with the term of the scope
+	scoped         string // the terms and the term of the scope
 	filter         string // of conversations
 	project        string
 	user           string
@@ -108,7 +107,7 @@ func newPlaceSearch(q querier, query continuo.PlaceQuery) *placeSearch {
 	return p
 }
 
-// placeFilter is the condition on the conversations of places.
+// placeFilter is the condition on the conversations of hits.
 func placeFilter(query continuo.PlaceQuery) string {
 	if query.UserID == "" && len(query.Labels) == 0 {
 		return "true"
@@ -144,7 +143,8 @@ func (p *placeSearch) run(ctx context.Context, limit int) ([]continuo.Place, err
 	return append(found, rare...), err
 }
 
-// places runs one of the statements. It is planned each time anew, because the plan depends on the terms.
+// places runs one of the statements. The statement is planned at each call, because the plan depends on the
+// terms.
 func (p *placeSearch) places(ctx context.Context, statement string, window, limit int) ([]continuo.Place, error) {
 	args := pgx.NamedArgs{
 		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
@@ -157,8 +157,8 @@ func (p *placeSearch) places(ctx context.Context, statement string, window, limi
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[continuo.Place])
 }
 
-// seqBefore is the seq that ends the scope among the documents that were added at the same time. Within one
-// conversation the place before may be of another one.
+// seqBefore is the seq that ends the scope among the documents that were added at the same time. In a search
+// of one conversation, the previous page's last hit may be of another conversation.
 func (p *placeSearch) seqBefore() int64 {
 	switch {
 	case p.conversationID == "" || p.before.ConversationID == p.conversationID:
@@ -169,7 +169,7 @@ func (p *placeSearch) seqBefore() int64 {
 	return math.MinInt64
 }
 
-// tsquery asks for all of the terms. Quoted, they are taken as they are.
+// tsquery matches documents with all of the terms. Quoting prevents any interpretation of the terms.
 func tsquery(terms []continuo.IndexTerm) string {
 	quote := strings.NewReplacer(`'`, `''`, `\`, `\\`)
 	parts := make([]string, len(terms))

@@ -24,7 +24,7 @@ type querier interface {
 }
 
 // read runs queries on a connection of the pool. After a lost connection it calls them again, for as long as
-// Options.Patience: they begin with no results of an earlier call.
+// Options.Patience: they must discard the results of an earlier call.
 func (s *Store) read(ctx context.Context, query func(ctx context.Context, q querier) error) error {
 	if !s.gate.enter() {
 		return continuo.ErrClosed
@@ -37,11 +37,12 @@ func (s *Store) query(ctx context.Context, query func(ctx context.Context, q que
 	return s.onConnection(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { return query(ctx, conn) })
 }
 
-// transact runs work in a transaction, once or, where nothing was committed for certain, again: after a
-// conflict with another transaction (work reads again what it decided by), and after a lost connection, for
-// as long as Options.Patience. Where the connection was lost during the commit, committed looks whether the
-// transaction was committed; nil says that work can simply be done twice. What names the operation in errors.
-// Once work has begun it runs to its end, whatever becomes of ctx. The caller calls changed afterwards.
+// transact runs work in a transaction. If certainly nothing was committed, it retries work after a conflict
+// with another transaction (work then reads again what it decides by), and after a lost connection, for as
+// long as Options.Patience. If the connection was lost during the commit, committed checks whether the
+// transaction was committed; nil means that work can safely be done twice. The argument what names the
+// operation in errors. Once work has begun, it runs to its end even if ctx is cancelled. The caller calls
+// changed afterwards.
 func (s *Store) transact(ctx context.Context, what string, work func(ctx context.Context, tx pgx.Tx) error, committed func(ctx context.Context, q querier) (bool, error)) error {
 	if !s.gate.enter() {
 		return continuo.ErrClosed
@@ -54,8 +55,8 @@ func (s *Store) transact(ctx context.Context, what string, work func(ctx context
 	return err
 }
 
-// commit carries work out. Doubtful says that an earlier attempt may have been committed. An error that is no
-// verdict and leaves it open whether one was is a *lostError that was sent.
+// commit runs work. Doubtful means that an earlier attempt may have been committed. An error that is no
+// verdict and leaves open whether an attempt was committed is a *lostError with sent set.
 func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error, committed func(ctx context.Context, q querier) (bool, error), doubtful bool) error {
 	err := s.retryTransient(ctx, func() error {
 		if done, err := s.wasCommitted(ctx, doubtful, committed); done || err != nil {
@@ -66,7 +67,8 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 		if sent && errors.As(err, &lost) {
 			doubtful = true
 		} else if doubtful && isVerdict(err) {
-			// The refusal may come from our own change, which the server had not finished when it was looked for.
+			// The refusal may be caused by our own change, which the server had not yet committed at the
+			// lookup.
 			if done, lookErr := s.wasCommitted(ctx, true, committed); done || lookErr != nil {
 				return lookErr
 			}
@@ -79,8 +81,8 @@ func (s *Store) commit(ctx context.Context, work func(ctx context.Context, tx pg
 	return err
 }
 
-// transactOnce makes one attempt. Sent says that COMMIT may have reached the server: pgx is no help there, for
-// pgconn.SafeToRetry takes a COMMIT whose answer was lost for one that was never sent.
+// transactOnce makes one attempt. Sent says that COMMIT may have reached the server. pgconn.SafeToRetry
+// cannot be used here: it treats a COMMIT whose answer was lost as one that was never sent.
 func (s *Store) transactOnce(ctx context.Context, work func(ctx context.Context, tx pgx.Tx) error) (sent bool, err error) {
 	err = s.onConnection(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
@@ -97,8 +99,8 @@ func (s *Store) transactOnce(ctx context.Context, work func(ctx context.Context,
 	return sent, err
 }
 
-// commitSomething waits until what was committed before is safe: after a crash a primary shows what its
-// standby, which commits have to wait for, may not have yet.
+// commitSomething waits until earlier commits are replicated: after a crash, a primary shows commits that a
+// synchronous standby may not have yet.
 const commitSomething = `UPDATE continuo.schema_version SET version = version`
 
 func (s *Store) wasCommitted(ctx context.Context, doubtful bool, committed func(ctx context.Context, q querier) (bool, error)) (done bool, err error) {
@@ -115,8 +117,8 @@ func (s *Store) wasCommitted(ctx context.Context, doubtful bool, committed func(
 	return done, err
 }
 
-// onConnection does work on a connection of the pool, within a time after which the network must be to
-// blame. A *lostError says that the connection is gone.
+// onConnection runs work on a connection of the pool, with a timeout that only a network failure exceeds. A
+// *lostError means that the connection was lost.
 func (s *Store) onConnection(ctx context.Context, work func(ctx context.Context, conn *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*(s.options.StatementTimeout+s.options.LockTimeout))
 	defer cancel()
@@ -131,19 +133,20 @@ func (s *Store) onConnection(ctx context.Context, work func(ctx context.Context,
 	case conn.Conn().IsClosed():
 		return &lostError{err: err}
 	case codeOf(err) == readOnlyTransaction:
-		_ = conn.Conn().Close(ctx) // the next connection may find the server that can be written
+		_ = conn.Conn().Close(ctx) // the next connection may reach the server that accepts writes
 	}
 	return err
 }
 
-// prepareConnection sets what holds for every statement, unless the URL has set it. It does so by a
-// statement, because some poolers refuse what they do not know of a connection's parameters. LockTimeout is that of the
+// prepareConnection sets the parameters of every session, unless the URL sets them. It uses a statement,
+// because some poolers refuse connection parameters that they do not know. LockTimeout is that of the
 // connection, which is at most Options.LockTimeout.
 func prepareConnection(params map[string]string, options Options, lockTimeout time.Duration) func(context.Context, *pgx.Conn) error {
 	settings := map[string]string{
 		"statement_timeout": strconv.FormatInt(options.StatementTimeout.Milliseconds(), 10),
 		"lock_timeout":      strconv.FormatInt(lockTimeout.Milliseconds(), 10),
-		// The locks of a program that is suspended inside a transaction are released before those who wait for them give up.
+		// The locks of a program that is suspended inside a transaction are released before the programs that
+		// wait for them time out.
 		"idle_in_transaction_session_timeout": strconv.FormatInt(max(options.LockTimeout/2, time.Millisecond).Milliseconds(), 10),
 		"default_transaction_isolation":       "read committed",
 	}

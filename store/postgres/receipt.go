@@ -11,7 +11,7 @@ import (
 const (
 	selectReceipt = `SELECT key, fingerprint, first_seq, last_seq FROM continuo.receipts WHERE conversation_id = $1 AND key = $2`
 
-	// The lock keeps the conversation from being deleted or archived, and lets entries be appended.
+	// The lock prevents deletion and archiving of the conversation, and allows appends.
 	keepHead = selectHead + ` FOR KEY SHARE`
 
 	advanceReceipt = `

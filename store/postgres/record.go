@@ -17,8 +17,8 @@ const (
 
 	conversationRecord = `SELECT ` + conversationColumns + `, deleted FROM continuo.conversations WHERE id = $1`
 
-	// The server adds up the sizes, so that it sends no more than a page. Sizes are known without reading what
-	// they are of.
+	// The server adds up the sizes, so that it sends no more than a page. It knows sizes without reading the
+	// values.
 	entryRecords = `
 SELECT body, checksum, octet_length(body) FROM (
   SELECT seq, body, checksum, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
@@ -88,7 +88,7 @@ func (s *Store) Records(ctx context.Context, conversationID string, after contin
 type recordPage struct {
 	conversationID string
 	after          continuo.RecordPlace
-	rows, bytes    int // how much more it takes; it is full when either is used up
+	rows, bytes    int // what is left of the page; it is full when either is used up
 	found          []continuo.Record
 }
 
@@ -187,7 +187,7 @@ func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 	})
 }
 
-// collect calls each for all rows.
+// collect calls each for every row.
 func (p *recordPage) collect(rows pgx.Rows, each func() error) error {
 	defer rows.Close()
 	for rows.Next() {

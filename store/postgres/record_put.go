@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// What the conversation had before, to take away what is derived of it.
+	// The conversation's earlier record, whose derived rows have to be removed.
 	replacedConversation = `
 SELECT project_id, coalesce(key, ''), coalesce(lineage, '[]'), coalesce(archived_at, ''), deleted FROM continuo.conversations WHERE id = $1 FOR UPDATE`
 
@@ -49,7 +49,7 @@ ON CONFLICT (conversation_id, seq) DO UPDATE SET id = excluded.id, role = exclud
 INSERT INTO continuo.receipts (conversation_id, key, fingerprint, first_seq, last_seq) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (conversation_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, first_seq = excluded.first_seq, last_seq = excluded.last_seq`
 
-	// A running turn's lease was given back, so that somebody closes the turn.
+	// The lease of a running turn is released, so that another process closes the turn.
 	putTurn = `
 INSERT INTO continuo.turns (conversation_id, id, state, owner, fence, lease_until, last_event, signals, started_at, ended_at, request, ended)
 VALUES ($1, $2, $3::text, $4, $5, CASE WHEN $3::text = 'running' THEN '-infinity'::timestamptz END, $6, $7, $8, $9, $10, $11)
@@ -60,13 +60,14 @@ ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = 
 	putTurnEvents = `INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body) VALUES ($1, $2, $3, $4)`
 	putTurnSignal = `INSERT INTO continuo.turn_signals (conversation_id, turn_id, number, body) VALUES ($1, $2, $3, $4)`
 
-	// What is put is needed again: a removal of the conversation that is not yet carried out must not hit it.
+	// The objects that are put are needed again: a pending removal of the conversation must not delete them.
 	keepObjects = `DELETE FROM continuo.discards WHERE name = ANY ($1)`
 )
 
 // PutRecords is part of continuo.RecordStore. It fails with continuo.ErrInvalid for a record of another
-// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
-// there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
+// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with does not
+// exist, and with ErrExists when a key, another running turn or the fencing token of a turn is already in
+// use.
 func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
 	return s.putRecords(ctx, conversationID, "", records)
 }
@@ -89,13 +90,13 @@ func (s *Store) putRecords(ctx context.Context, conversationID, since string, re
 	return err
 }
 
-// recordsToPut are the records of one call, kind by kind, and encoded.
+// recordsToPut are the encoded records of one call, grouped by kind.
 type recordsToPut struct {
 	id           string
-	since        string                       // when the conversation must have been archived; "": that is not asked
+	since        string                       // required archiving time of the conversation; "": no condition
 	conversation *continuo.ConversationRecord // nil: none
 	entries      *wholeEntries
-	told         []continuo.Entry // the same, as they came
+	told         []continuo.Entry // the same entries in the order in which they were given
 	damaged      map[int64]bool   // by seq: which of them are marked as damaged
 	receipts     []continuo.Receipt
 	turns        []turnToPut
@@ -150,7 +151,7 @@ func sortRecords(id string, records []continuo.Record) (*recordsToPut, error) {
 	return put, nil
 }
 
-// lastOfEach drops entries that another one of the same seq follows.
+// lastOfEach drops entries that a later one with the same seq replaces.
 func lastOfEach(entries []continuo.Entry) []continuo.Entry {
 	at := make(map[int64]int, len(entries))
 	var last []continuo.Entry
@@ -166,7 +167,7 @@ func lastOfEach(entries []continuo.Entry) []continuo.Entry {
 	return last
 }
 
-// maxEventRow bounds the row in which events come back together.
+// maxEventRow bounds how many events are put into one row.
 const maxEventRow = 100
 
 func encodeTurn(record *continuo.TurnRecord) (turn turnToPut, err error) {
@@ -230,7 +231,7 @@ func (put *recordsToPut) carryOut(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// putConversation writes the conversation's own record, and locks the conversation in any case.
+// putConversation writes the conversation's own record if there is one, and always locks the conversation.
 func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 	err := put.dropDerived(ctx, tx)
 	if put.conversation == nil || err != nil && !errors.Is(err, continuo.ErrNotFound) {
@@ -267,8 +268,8 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// dropDerived takes away what was derived of the record that is about to be replaced, if one is. It fails
-// with continuo.ErrNotFound when the conversation is not there.
+// dropDerived removes what was derived from a conversation's record that is about to be replaced. It fails
+// with continuo.ErrNotFound when the conversation does not exist.
 func (put *recordsToPut) dropDerived(ctx context.Context, tx pgx.Tx) error {
 	var projectID, key, archivedAt string
 	var lineage []byte
@@ -312,7 +313,7 @@ func (put *recordsToPut) putEntries(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// lastEvent is the id of the newest event that is there.
+// lastEvent is the id of the newest event, 0 without events.
 func (t *turnToPut) lastEvent() int64 {
 	if len(t.events) == 0 {
 		return 0

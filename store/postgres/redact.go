@@ -32,7 +32,7 @@ WHERE entry.conversation_id = $1 AND entry.seq = e.seq AND entry.id = e.id`
 
 	takeObjects = `DELETE FROM continuo.entry_objects WHERE conversation_id = $1 AND seq = ANY ($2) RETURNING object_id`
 
-	// Those of the objects that no entry of the conversation needs any more.
+	// The entries' objects that no entry of the conversation needs any more.
 	discardObjects = `
 INSERT INTO continuo.discards (name)
 SELECT name FROM unnest($2::text[], $3::text[]) AS gone (object_id, name)
@@ -40,8 +40,7 @@ WHERE NOT EXISTS (SELECT 1 FROM continuo.entry_objects AS kept WHERE kept.conver
 ON CONFLICT DO NOTHING`
 )
 
-// Redact is part of continuo.EntryStore. The conversation may be one that was deleted while forks begin with
-// its entries.
+// Redact is part of continuo.EntryStore. The conversation may be a deleted one that forks begin with.
 func (s *Store) Redact(ctx context.Context, conversationID string, entries []continuo.Entry) error {
 	rows, err := encodeWhole(conversationID, entries)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 	return err
 }
 
-// touch moves UpdatedAt to the latest redaction, and in any case on: so an archiving that has read the entries
-// as they were is refused, whatever the clocks of two machines say.
+// touch sets UpdatedAt to the time of the latest redaction, and always increases it: so an archiving that
+// read the entries before is refused, even if the clocks of two machines differ.
 func touch(ctx context.Context, tx pgx.Tx, conversationID, updatedAt string, entries []continuo.Entry) error {
 	var latest time.Time
 	for i := range entries {
@@ -102,7 +101,7 @@ func touch(ctx context.Context, tx pgx.Tx, conversationID, updatedAt string, ent
 	return err
 }
 
-// turnsOf lists the turns that entries are of; a turn may be named several times.
+// turnsOf lists the turns of entries; a turn may occur several times.
 func turnsOf(entries []continuo.Entry) []string {
 	var ids []string
 	for i := range entries {
@@ -113,7 +112,7 @@ func turnsOf(entries []continuo.Entry) []string {
 	return ids
 }
 
-// redactTurns removes what the events and signals of turns said, unless one of the turns runs.
+// redactTurns removes the content of turns' events and signals. It fails while one of the turns runs.
 func redactTurns(ctx context.Context, tx pgx.Tx, conversationID string, ids []string) error {
 	running, err := readTurns(ctx, tx, runningTurnOf, conversationID, ids)
 	if err != nil {
@@ -130,7 +129,7 @@ func redactTurns(ctx context.Context, tx pgx.Tx, conversationID string, ids []st
 	return nil
 }
 
-// replaceObjects notes which objects the entries need now, and discards those that are needed no more.
+// replaceObjects records which objects the entries need now, and discards those that are no longer needed.
 func replaceObjects(ctx context.Context, tx pgx.Tx, conversationID string, r *wholeEntries) error {
 	rows, _ := tx.Query(ctx, takeObjects, conversationID, r.seqs)
 	gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -152,7 +151,7 @@ func objectNames(conversationID string, ids []string) []string {
 	return names
 }
 
-// wholeEntries are entries, ready to take the place of others, column by column.
+// wholeEntries are replacements of entries, column by column.
 type wholeEntries struct {
 	entryRows
 	redacted []bool

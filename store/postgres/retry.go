@@ -12,12 +12,12 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// errAgain says that another transaction was in the way of one that wrote nothing.
+// errAgain means that a transaction wrote nothing because of a conflict with another one.
 var errAgain = errors.New("another transaction was in the way")
 
-// retryTransient calls attempt until it succeeds or fails for good, or until Options.Patience has passed, and
-// returns what the last call did. The first call is made whatever ctx says; whoever begins something that
-// is not safe to break off looks at ctx before.
+// retryTransient calls attempt until it succeeds, fails permanently, or Options.Patience has passed, and
+// returns the result of the last call. It makes no call if ctx is already cancelled, and does not interrupt a
+// call.
 func (s *Store) retryTransient(ctx context.Context, attempt func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Store) retryTransient(ctx context.Context, attempt func() error) error 
 	}
 }
 
-// orCancelled says that the caller gave up where that is why something failed.
+// orCancelled returns the error of ctx if a cancellation caused the failure.
 func orCancelled(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !isVerdict(err) {
 		return ctx.Err()

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// What changes runs is one statement with what goes before it, which calls the conversation's row head. Its
-// parts stand around two lists of columns: of the runs that begin (see runRows.columns), as they are after all
-// changes, and of changes of runs that were there before. Neither sees what the other one writes. A run that has
-// ended stays as it ended.
+// The change of runs is part of the statement before it, which names the conversation's row head. Its parts
+// enclose two lists of columns: of the runs that begin (see runRows.columns), as they are after all changes,
+// and of changes of runs that were there before. Neither sees the other's writes. A run that has ended stays
+// as it ended.
 const (
 	beginRuns = `,
 begun AS (
@@ -46,7 +46,7 @@ SELECT 1 FROM head`
 
 	lastEntry = `SELECT coalesce(max(seq), 0) FROM continuo.entries WHERE conversation_id = $1`
 
-	// Those with a RunEvent, and perhaps some others.
+	// The entries with a RunEvent, and perhaps some others.
 	entriesOfRuns = `
 SELECT body FROM continuo.entries WHERE conversation_id = $1 AND strpos(body, '"run_event":') > 0
 ORDER BY seq`
@@ -64,12 +64,12 @@ WHERE state = 'running' AND updated_at < $1
 ORDER BY updated_at, conversation_id, id LIMIT $2`
 )
 
-// runRow is a run, or what becomes of one that is there.
+// runRow is a new run, or a change of an existing one.
 type runRow struct {
 	id, workflow, started string
 	first                 int64
-	state                 string // "" leaves it
-	updated, ended        string // ended is "" for a run that may go on
+	state                 string // "" keeps the state
+	updated, ended        string // ended is "" for a run that has not ended
 }
 
 func (r *runRow) change(c continuo.RunChange) {
@@ -83,10 +83,10 @@ func (r *runRow) change(c continuo.RunChange) {
 	}
 }
 
-// runRows are changes of a conversation's runs, made one for each run.
+// runRows are changes of a conversation's runs, combined into one per run.
 type runRows struct {
-	begun   []runRow // as they are after all changes, unless they were there before
-	changed []runRow // of runs that were there before
+	begun   []runRow // new runs in their state after all changes
+	changed []runRow // changes of runs that existed before
 }
 
 func foldRuns(changes []continuo.RunChange) *runRows {
@@ -117,7 +117,7 @@ func foldRuns(changes []continuo.RunChange) *runRows {
 	return rows
 }
 
-// columns are those of the runs that begin, and then those of the changes.
+// columns returns the columns of the new runs, and then those of the changes.
 func (r *runRows) columns() []any {
 	var ids, workflows, started, states, updated, ended []string
 	var first []int64
@@ -133,9 +133,9 @@ func (r *runRows) columns() []any {
 	return append(columns, ids, states, updated, ended)
 }
 
-// putRuns brings the index of runs up to the records that were put; last is the seq of the newest entry that
-// was there before. Entries that follow it only add to the index. Others may have replaced some that told
-// of runs, and a conversation's own record may have changed its project: then the index is made anew.
+// putRuns updates the index of runs for the records that were put; last is the seq of the newest entry
+// before. Entries after last only add to the index. Other entries may have replaced ones with events of runs,
+// and a conversation's own record may have changed its project: then the index is built again.
 func (put *recordsToPut) putRuns(ctx context.Context, tx pgx.Tx, last int64) error {
 	if put.conversation != nil {
 		return remakeRuns(ctx, tx, put.id)
@@ -160,7 +160,7 @@ func (put *recordsToPut) putRuns(ctx context.Context, tx pgx.Tx, last int64) err
 	return addRuns(ctx, tx, put.id, changes)
 }
 
-// remakeRuns makes the index of a conversation's runs from its entries. A deleted or archived one has none.
+// remakeRuns builds the index of a conversation's runs from its entries. A deleted or archived one has none.
 func remakeRuns(ctx context.Context, tx pgx.Tx, conversationID string) error {
 	if _, err := tx.Exec(ctx, deleteAllRuns, conversationID); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (s *Store) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 	return s.listRuns(ctx, statement, args...)
 }
 
-// runQuery writes the statement that has no more conditions than are asked for, so that each is served by an
-// index: of the conversation's runs, or of the project's.
+// runQuery writes a statement with only the conditions that the query asks for, so that an index serves each
+// of them: that of the conversation's runs, or of the project's.
 func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	statement, args = runsOfProject, []any{query.ProjectID}
 	place := func(value any) string {

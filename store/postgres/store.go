@@ -11,48 +11,47 @@ import (
 
 // Options configures a Store. The zero value works.
 type Options struct {
-	// Existing has Open fail with continuo.ErrNotFound where it would make the tables.
+	// Existing makes Open fail with continuo.ErrNotFound instead of creating the tables.
 	Existing bool
-	// MaxConns bounds how many connections the store has, those of the writers included; WatchChanges has one more.
-	// At least Writers+2. Default 16.
+	// MaxConns bounds the number of connections of the store, those of the writers included; WatchChanges has
+	// one more. At least Writers+2. Default 16.
 	MaxConns int
-	// Writers is how many connections commit appends and updates of turns, in groups. Default 2.
+	// Writers is the number of connections that commit appends and updates of turns, in groups. Default 2.
 	Writers int
-	// Partitions divides the tables of an empty database by the hash of their keys, into so many parts. A
-	// database keeps what it was made with, and another number is refused. Default: what the database has;
-	// an empty one gets plain tables.
+	// Partitions divides the tables of an empty database into so many parts by the hash of their keys. It is
+	// fixed when the tables are created, and another number is refused. Default: the database's number; an
+	// empty one gets plain tables.
 	Partitions int
-	// StatementTimeout is how long one statement may run. Default 10 s.
+	// StatementTimeout bounds how long one statement runs. Default 10 s.
 	StatementTimeout time.Duration
-	// LockTimeout is how long a statement waits for what another transaction has locked. The server aborts a
+	// LockTimeout bounds how long a statement waits for a lock of another transaction. The server aborts a
 	// transaction that is idle for half as long, such as that of a suspended program. Default 5 s.
 	LockTimeout time.Duration
-	// Patience is how long operations are tried again while the database cannot be reached or cannot be
-	// written, as while it starts anew or a standby takes over. Default 15 s; less than 0: they are not.
+	// Patience is how long operations are retried while the database cannot be reached or accepts no writes,
+	// as during a restart or a failover. Default 15 s; less than 0: no retries.
 	Patience time.Duration
-	// Name is what the database's own lists call the connections, unless the URL says application_name.
-	// Default "continuo".
+	// Name is the application_name of the connections, unless the URL has one. Default "continuo".
 	Name string
-	// NoNotify keeps other processes from being told of changes: they see them later.
+	// NoNotify turns notifications of other processes off: they see changes later.
 	NoNotify bool
 }
 
 // Store is a continuo.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
 // processes may have the same database open.
 type Store struct {
-	place   string // of the database, as errors name it
+	place   string // the database, as errors name it
 	options Options
 	pool    *pgxpool.Pool
 	writers *writers
-	hints   *hints // nil tells nobody
+	hints   *hints // nil: no notifications
 	gate    *gate
 	close   func() error
 }
 
 var _ continuo.Store = (*Store)(nil)
 
-// Close waits for the operations under way; those that wait for the database to come back give up. Later
-// ones fail with continuo.ErrClosed.
+// Close waits for the operations under way; retries of an unavailable database stop. Later ones fail with
+// continuo.ErrClosed.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) closeAll() error {
@@ -63,11 +62,11 @@ func (s *Store) closeAll() error {
 	return nil
 }
 
-// changed tells other processes that a change of a conversation was committed. Whoever uses transact calls
-// it afterwards; write does so by itself.
+// changed notifies other processes that a change of a conversation was committed. A caller of transact calls
+// it afterwards; write calls it itself.
 func (s *Store) changed(conversationID string) { s.hints.changed(conversationID) }
 
-// gate counts the operations under way, and lets none in once it is closed.
+// gate counts the operations under way, and refuses new ones once it is closed.
 type gate struct {
 	mu      sync.RWMutex
 	closing chan struct{}
@@ -76,7 +75,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{closing: make(chan struct{})} }
 
-// enter reports whether an operation may begin; one that did calls leave.
+// enter reports whether an operation may begin; if so, the caller calls leave at its end.
 func (g *gate) enter() bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -91,7 +90,7 @@ func (g *gate) enter() bool {
 
 func (g *gate) leave() { g.inside.Done() }
 
-// close returns when the last operation has left.
+// close returns when the last operation has called leave.
 func (g *gate) close() {
 	g.mu.Lock()
 	close(g.closing)
@@ -99,7 +98,7 @@ func (g *gate) close() {
 	g.inside.Wait()
 }
 
-// wait returns false when the operation should give up instead.
+// wait pauses between retries and returns false when the operation should stop retrying.
 func (g *gate) wait(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

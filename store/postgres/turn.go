@@ -14,9 +14,9 @@ import (
 const (
 	turnColumns = `conversation_id, id, state, owner, fence, state = 'running' AND lease_until <= clock_timestamp(), nullif(lease_until, '-infinity'), last_event, started_at, coalesce(ended_at, ''), request, ended`
 
-	// A turn of the same id that is void gives up its place. It begins behind the turn before, even where the
-	// clock has been set back, so that the order of turns is that in which they ran; a void turn counts too.
-	// The lock on the conversation lets one turn begin at a time.
+	// A void turn with the same id is replaced. The turn's start is after that of the previous turn, even if
+	// the clock was set back, so that the order of turns is the order in which they ran; void turns count
+	// too. The lock on the conversation lets one turn begin at a time.
 	beginTurn = `
 WITH head AS (
   SELECT id FROM continuo.conversations WHERE id = $1 AND NOT deleted AND archived_at IS NULL FOR NO KEY UPDATE),
@@ -124,7 +124,7 @@ func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, 
 	return orNone(taken, err)
 }
 
-// orNone returns no turn beside an error.
+// orNone returns the zero turn with an error.
 func orNone(turn continuo.Turn, err error) (continuo.Turn, error) {
 	if err != nil {
 		return continuo.Turn{}, err
@@ -175,7 +175,7 @@ func readTurn(ctx context.Context, q querier, query string, args ...any) (contin
 	return found, orNotFound(err)
 }
 
-// scanTurn reads turnColumns, and after them more.
+// scanTurn reads turnColumns and then the columns for more.
 func scanTurn(row pgx.Row, more ...any) (t continuo.Turn, err error) {
 	var started, ended string
 	var until *time.Time

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// The server adds up the sizes, so that it sends no more than a page; $5 is how many bytes one has.
+	// The server adds up the sizes, so that it sends no more than a page; $5 is the size of a page in bytes.
 	selectTurnEvents = `
 SELECT body FROM (
   SELECT last_id, body, sum(octet_length(body)) OVER (ORDER BY last_id ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
@@ -37,7 +37,7 @@ RETURNING number`
 SELECT body FROM continuo.turn_signals WHERE conversation_id = $1 AND turn_id = $2 AND number > $3
 ORDER BY number`
 
-	// Another process that prunes at the same time takes others.
+	// Another process that prunes at the same time takes other turns.
 	turnsToPrune = `
 SELECT conversation_id, id FROM continuo.turns
 WHERE ended_at < $1 AND told

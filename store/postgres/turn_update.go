@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// An update that brings nothing leaves no row behind that somebody would have to clean up.
+	// An update that changes nothing only reads the turn, and so leaves no dead row behind for a vacuum.
 	lookAtTurn = `SELECT signals FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3`
 
 	renewLease = `
@@ -20,7 +20,7 @@ UPDATE continuo.turns SET lease_until = CASE WHEN $4::bigint < 0 THEN '-infinity
 WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3
 RETURNING signals`
 
-	// The condition about last_event is that the first new event comes after those that there are.
+	// The condition on last_event ensures that the first new event follows the existing ones.
 	changeTurn = `
 WITH turn AS (
   UPDATE continuo.turns SET last_event = greatest(last_event, $5), state = coalesce($8, state), ended = coalesce($9, ended),
@@ -47,10 +47,10 @@ SELECT signals FROM turn`
 	isEnded = `SELECT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND fence = $3 AND state = $4 AND ended = $5)`
 )
 
-// turnUpdate is an update, ready to be made.
+// turnUpdate is an encoded update.
 type turnUpdate struct {
 	continuo.TurnUpdate
-	first, last int64 // ids of its events; when there are none, such that first follows everything
+	first, last int64 // ids of its events; without events, values for which first follows any event
 	events, end string
 }
 
@@ -76,9 +76,9 @@ func encodeUpdate(update continuo.TurnUpdate) (*turnUpdate, error) {
 	return row, nil
 }
 
-// foldUpdates makes one update of a batch's: only the one turn that runs can be updated, and each update
-// follows the one before. Nil when there is none. Refused says why one of them cannot be made after those
-// before it, which the update that is returned then stands for.
+// foldUpdates combines a batch's updates into one: only the running turn can be updated, and each update
+// follows the one before. It returns nil when there is none. Refused says why one of the updates cannot be
+// made; the returned update then combines those before it.
 func foldUpdates(batch continuo.Batch) (folded *turnUpdate, refused, err error) {
 	for _, update := range batch.Turns {
 		if update.ConversationID != batch.ConversationID {
@@ -97,7 +97,7 @@ func foldUpdates(batch continuo.Batch) (folded *turnUpdate, refused, err error) 
 	return folded, refused, nil
 }
 
-// add makes the update stand for itself and the next one.
+// add combines the update with the next one.
 func (u *turnUpdate) add(next *turnUpdate) error {
 	if next.TurnID != u.TurnID || next.Fence != u.Fence || u.State != "" {
 		return fmt.Errorf("update turn %s: %w", next.TurnID, continuo.ErrLeaseLost)
@@ -125,8 +125,8 @@ func (u *turnUpdate) add(next *turnUpdate) error {
 	return nil
 }
 
-// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not
-// follow those that there are, or their data are no JSON objects.
+// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not follow
+// the existing ones, or their data are no JSON objects.
 func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	u, err := encodeUpdate(update)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (sig
 	return signals, err
 }
 
-// updateTurn makes an update and returns how many signals the turn has, at most.
+// updateTurn applies an update and returns an upper bound of the turn's signals.
 func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err error) {
 	why := func(ctx context.Context, q querier) error { return whyNotUpdated(ctx, q, u) }
 	scan := func(row pgx.Row) error { return row.Scan(&signals) }
@@ -157,7 +157,7 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 		})
 		return signals, err
 	}
-	signals = math.MaxInt // where only the end of it was seen
+	signals = math.MaxInt // only the end of the turn was read
 	err = s.write(ctx, &change{
 		conversationID: u.ConversationID, key: u.ConversationID, size: len(u.events),
 		statement: statement, args: args, scan: scan, why: why, committed: u.wasCommitted,
@@ -165,7 +165,7 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 	return signals, err
 }
 
-// statement chooses the statement that has no more parts than the update needs.
+// statement chooses the statement with only the parts that the update needs.
 func (u *turnUpdate) statement() (string, []any) {
 	args := []any{u.ConversationID, u.TurnID, u.Fence}
 	switches := u.Mode != "" || u.Agent != ""
@@ -182,7 +182,8 @@ func (u *turnUpdate) statement() (string, []any) {
 	return updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
 }
 
-// wasCommitted looks for an update by what it would have left. One that leaves nothing can be made twice.
+// wasCommitted reports whether an update was committed, by looking for the rows that it would have written.
+// An update that writes nothing can be made twice.
 func (u *turnUpdate) wasCommitted(ctx context.Context, q querier) (committed bool, err error) {
 	switch {
 	case u.events != "":
@@ -193,7 +194,7 @@ func (u *turnUpdate) wasCommitted(ctx context.Context, q querier) (committed boo
 	return committed, err
 }
 
-// whyNotUpdated returns nil when an update should not be refused.
+// whyNotUpdated returns the reason of a refusal, nil when an update should not be refused.
 func whyNotUpdated(ctx context.Context, q querier, u *turnUpdate) error {
 	have, err := readTurn(ctx, q, turnByID, u.ConversationID, u.TurnID)
 	if unlessNotFound(err) != nil {

@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// watchPause and longestHeedPause are the shortest and the longest time between two attempts to get in touch.
+	// watchPause and longestHeedPause are the shortest and the longest pause between two attempts to connect.
 	watchPause    = 100 * time.Millisecond
 	maxWatchPause = 5 * time.Second
-	// watchProbe is after how long a silence the connection is tried, and heedTimeout how long an answer may take.
+	// watchProbe is the silence after which the connection is probed, and heedTimeout bounds the wait for an
+	// answer.
 	watchProbe   = 10 * time.Second
 	watchTimeout = 5 * time.Second
 )
 
 var _ continuo.ChangeNotifier = (*Store)(nil)
 
-// WatchChanges is part of continuo.ChangeNotifier. It has a connection of its own, besides those of Options.MaxConns. Behind
-// a pooler that gives each transaction another connection of the server's nothing is ever told.
+// WatchChanges is part of continuo.ChangeNotifier. It uses one connection beyond Options.MaxConns. Behind a
+// pooler that gives each transaction another connection of the server, no notification arrives.
 func (s *Store) WatchChanges(ctx context.Context, changed func(conversationIDs []string), lost func()) {
 	pause := watchPause
 	for ctx.Err() == nil {
@@ -32,14 +33,14 @@ func (s *Store) WatchChanges(ctx context.Context, changed func(conversationIDs [
 			lost()
 			pause = watchPause
 		}
-		if backoff.Wait(ctx, pause/2+rand.N(pause/2)) != nil { // so that not all processes come at once
+		if backoff.Wait(ctx, pause/2+rand.N(pause/2)) != nil { // so that not all processes reconnect at once
 			return
 		}
 		pause = min(2*pause, maxWatchPause)
 	}
 }
 
-// listen passes hints on for as long as it is in touch, and says whether it was.
+// listen calls changed for notifications while it is connected, and reports whether it was connected.
 func (s *Store) listen(ctx context.Context, changed func(conversationIDs []string)) (heard bool) {
 	conn, err := s.listener(ctx)
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Store) listen(ctx context.Context, changed func(conversationIDs []strin
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	changed(nil) // whatever happened before the LISTEN
+	changed(nil) // for changes before the LISTEN
 	for {
 		payload, err := nextHint(ctx, conn)
 		if err != nil {
@@ -76,8 +77,8 @@ func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// nextHint waits for a payload. A connection that is silent for long may be dead without anybody having
-// said so, and is asked for a sign of life.
+// nextHint waits for a payload. A connection that is silent for long may be dead without an error, and is
+// probed.
 func nextHint(ctx context.Context, conn *pgx.Conn) (string, error) {
 	for {
 		silence, cancel := context.WithTimeout(ctx, watchProbe)

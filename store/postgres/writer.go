@@ -19,35 +19,36 @@ const (
 	maxGroup      = 256
 	maxGroupBytes = 4 << 20
 
-	// lingerPart is which part of the time of the last commit a group waits for those that were in it.
+	// lingerPart is the divisor of the last commit's duration that gives how long a group waits for the
+	// callers of the previous group.
 	lingerPart = 8
 
-	// groupLockTimeout is how long a group waits for what a transaction of another process has locked. Then
-	// each of its changes goes alone, so that one conversation does not hold up the others.
+	// groupLockTimeout is how long a group waits for a lock of another process's transaction. After it, each
+	// of the changes is made alone, so that one conversation does not block the others.
 	groupLockTimeout = 100 * time.Millisecond
 )
 
-// change is a write to one conversation, made by one statement. It is refused when the statement affects or
-// returns no row, and has written nothing then.
+// change is a write to one conversation by one statement. A statement that affects or returns no row has
+// written nothing; the change is then refused.
 type change struct {
-	conversationID string // "" for what belongs to none
-	key            string // by which changes are ordered and spread over the writers
+	conversationID string // "" for a change of no conversation
+	key            string // orders the changes and assigns them to writers
 	statement      string
 	args           []any
-	size           int // bytes of args, about
-	// scan reads the row that the statement returns; nil when nothing of it is needed.
+	size           int // of args in bytes, approximately
+	// scan reads the row that the statement returns; nil when the row is not needed.
 	scan func(row pgx.Row) error
-	// why finds the verdict on a change that was refused. Nil says that it should not be refused any more.
+	// why returns the reason of a refusal. Nil means that the change should no longer be refused.
 	why func(ctx context.Context, q querier) error
-	// committed reports whether the change was committed, when its connection was lost meanwhile. Nil: it can
-	// simply be made twice.
+	// committed reports whether the change was committed although its connection was lost. Nil: the change
+	// can safely be made twice.
 	committed func(ctx context.Context, q querier) (bool, error)
-	// races says that a key that is taken may be the work of a change at the same time, and why will know.
+	// races means that a unique violation may be caused by a concurrent change; why then finds the reason.
 	races bool
 }
 
-// write makes a change. A caller that gives up while its change waits to be taken has changed nothing; once
-// taken, a change is settled soon, and its result is worth waiting for.
+// write makes a change. If the caller gives up while the change waits to be taken, nothing has changed; once
+// taken, the change ends soon, and write waits for its result.
 func (s *Store) write(ctx context.Context, c *change) error {
 	if !s.gate.enter() {
 		return continuo.ErrClosed
@@ -60,7 +61,7 @@ func (s *Store) write(ctx context.Context, c *change) error {
 	return s.failed(err)
 }
 
-// settle has a change made in a group. Where that leaves a question, the change is made alone.
+// settle makes a change in a group. If the result is uncertain, it makes the change alone.
 func (s *Store) settle(ctx context.Context, c *change) error {
 	applied, err := s.writers.do(ctx, c)
 	if applied || errors.Is(err, errNotTaken) {
@@ -99,7 +100,7 @@ func (c *change) read(ctx context.Context, q querier) (applied bool, err error) 
 	return scanned(c.scan(q.QueryRow(ctx, c.statement, c.args...)))
 }
 
-// readFrom reads the change's result out of those of a group.
+// readFrom reads the change's result from those of a group.
 func (c *change) readFrom(results pgx.BatchResults) (applied bool, err error) {
 	if c.scan == nil {
 		tag, err := results.Exec()
@@ -115,7 +116,7 @@ func scanned(err error) (applied bool, _ error) {
 	return err == nil, err
 }
 
-// writers spreads changes over connections of their own, those of one conversation always to the same.
+// writers assign changes to connections of their own, those of one conversation always to the same one.
 type writers struct {
 	seed    maphash.Seed
 	each    []*writer
@@ -123,24 +124,24 @@ type writers struct {
 	closed  sync.WaitGroup
 }
 
-// writer has one connection. Its goroutine takes a change, and with it all others that wait at that moment,
-// and commits them together: while the database works, the next group gathers.
+// writer has one connection. Its goroutine takes a change and all others that wait at that moment, and
+// commits them together: while the database works, the next group gathers.
 type writer struct {
 	config  *pgx.ConnConfig
 	prepare func(context.Context, *pgx.Conn) error
 	timeout time.Duration // of a group
 	conn    *pgx.Conn     // nil: not connected
-	changes chan *queued  // unbuffered: whoever waits to be taken holds its own change
+	changes chan *queued  // unbuffered: a caller whose change is not taken still holds it
 
-	expected int           // how many changes the last group had
-	took     time.Duration // its commit
+	expected int           // the number of changes in the last group
+	took     time.Duration // the duration of its commit
 }
 
 // queued is a change on its way through a writer.
 type queued struct {
 	*change
 	applied bool
-	err     error         // of the group: none of it is committed, or if it is a *lostError that was sent, nobody knows
+	err     error         // of the group: none of it is committed; with a *lostError with sent, this is unknown
 	done    chan struct{} // closed when applied and err are set
 }
 
@@ -159,16 +160,17 @@ func newWriters(config *pgxpool.Config, options Options) *writers {
 	return w
 }
 
-// close ends the writers. Nobody calls do any more.
+// close ends the writers. No call of do may follow.
 func (w *writers) close() {
 	close(w.closing)
 	w.closed.Wait()
 }
 
-// errNotTaken says that a caller gave up before its change was taken.
+// errNotTaken means that a caller gave up before its change was taken.
 var errNotTaken = errors.New("the change was not taken")
 
-// do has a change made in a group. With an error it was not, or nobody knows; see queued.err.
+// do makes a change in a group. With an error, the change was not made or its result is unknown; see
+// queued.err.
 func (w *writers) do(ctx context.Context, c *change) (applied bool, err error) {
 	q := &queued{change: c, done: make(chan struct{})}
 	one := w.each[maphash.String(w.seed, c.key)%uint64(len(w.each))]
@@ -200,9 +202,9 @@ func (w *writer) run(closing <-chan struct{}) {
 	}
 }
 
-// gather takes the changes that wait now, in an order that no two processes lock things crosswise. Whoever
-// was in the group before is about to come again: for them it waits a fraction of the time that their commit
-// took. Otherwise the first of them would go alone, and all others wait for its commit.
+// gather takes the changes that wait now, in an order that prevents deadlocks between processes. The callers
+// of the previous group are about to send their next changes, and gather waits for them for a fraction of
+// that commit's duration. Otherwise the first of them would be committed alone while all others wait.
 func (w *writer) gather(first *queued) []*queued {
 	group, size := []*queued{first}, first.size
 	linger := time.NewTimer(w.took / lingerPart)
@@ -219,7 +221,8 @@ func (w *writer) gather(first *queued) []*queued {
 	return group
 }
 
-// next returns a change that waits now or, with linger, comes before that time is over; nil when none does.
+// next returns a change that waits now or, with linger, arrives before that time is over; nil when there is
+// none.
 func (w *writer) next(linger <-chan time.Time, wait bool) *queued {
 	select {
 	case q := <-w.changes:
@@ -237,7 +240,8 @@ func (w *writer) next(linger <-chan time.Time, wait bool) *queued {
 	}
 }
 
-// commit sends a group in one go: its statements are one transaction, which the end of the batch commits.
+// commit sends a group in one round trip: its statements are one transaction, which the end of the batch
+// commits.
 func (w *writer) commit(group []*queued) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 	defer cancel()
@@ -261,7 +265,7 @@ func (w *writer) commit(group []*queued) error {
 	return w.checked(err)
 }
 
-// checked lets go of a connection that is no use any more.
+// checked closes a connection that can no longer be used.
 func (w *writer) checked(err error) error {
 	switch {
 	case err == nil:
@@ -269,7 +273,7 @@ func (w *writer) checked(err error) error {
 		w.conn = nil
 		return &lostError{err: err, sent: true}
 	case codeOf(err) == readOnlyTransaction:
-		w.disconnect() // the next connection may find the server that can be written
+		w.disconnect() // the next connection may reach the server that accepts writes
 	}
 	return err
 }

@@ -9,12 +9,12 @@ import (
 
 // connection is one connection with its prepared statements. It belongs to one goroutine at a time.
 //
-// Statements run to their end whatever becomes of the caller: they are short, and interrupting one
-// would cost a goroutine for each.
+// Statements run to their end even if the caller is cancelled: they are short, and interrupting one would
+// cost a goroutine for each.
 type connection struct {
 	conn       *sql.Conn
 	prepared   map[string]*sql.Stmt // by SQL text, all of which are constants of this package
-	indexDirty bool                 // there may be removed documents whose words are still in the index
+	indexDirty bool                 // removed documents may still have terms in the index
 	residue    bool                 // what was redacted or deleted may still be in the write-ahead log
 }
 
@@ -92,8 +92,8 @@ func (c *connection) script(text string) error {
 	return err
 }
 
-// transact runs work between BEGIN and COMMIT. It takes the write lock at once: a transaction that
-// becomes a writer halfway can find that it read what is out of date.
+// transact runs work between BEGIN and COMMIT. It takes the write lock at once: a transaction that becomes a
+// writer later can find that what it read is out of date.
 func (c *connection) transact(work func() error) error {
 	if _, err := c.exec(`BEGIN IMMEDIATE`); err != nil {
 		return &beginError{err}
@@ -103,13 +103,14 @@ func (c *connection) transact(work func() error) error {
 		_, err = c.exec(`COMMIT`)
 	}
 	if err != nil {
-		// After some errors SQLite has rolled back itself, and this one says so: nothing else can go wrong here.
+		// After some errors SQLite has already rolled back, and this ROLLBACK fails with that message; it
+		// cannot fail otherwise.
 		_, _ = c.exec(`ROLLBACK`)
 	}
 	return err
 }
 
-// snapshot runs several queries that see one state of the database.
+// snapshot runs several queries on one snapshot of the database.
 func (c *connection) snapshot(work func() error) error {
 	if _, err := c.exec(`BEGIN`); err != nil {
 		return err
@@ -119,8 +120,8 @@ func (c *connection) snapshot(work func() error) error {
 	return errors.Join(err, endErr)
 }
 
-// inSavepoint runs work that may come to a verdict (see isVerdict) after it has written: what it wrote is
-// taken back, and the transaction can go on.
+// inSavepoint runs work that may return a verdict (see isVerdict) after it has written: its writes are rolled
+// back, and the transaction can continue.
 func (c *connection) inSavepoint(work func() error) error {
 	if _, err := c.exec(`SAVEPOINT work`); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (c *connection) inSavepoint(work func() error) error {
 	return err
 }
 
-// beginError says that a transaction did not even begin: trying its parts one by one is no use.
+// beginError means that a transaction did not begin, so that there is no use in trying its parts one by one.
 type beginError struct{ error }
 
 func (e *beginError) Error() string { return fmt.Sprintf("begin: %v", e.error) }

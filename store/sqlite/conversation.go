@@ -24,8 +24,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
-	// A deleted ancestor keeps its entries up to last_seq for the forks that it has. Of an archived one, this
-	// is up to where there are entries.
+	// A deleted ancestor keeps its entries up to last_seq for its forks. For an archived one, this is the seq
+	// of its last remaining entry.
 	selectAncestor = `
 SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1)))
 FROM conversations WHERE id = ?1 AND last_seq >= ?2`
@@ -57,7 +57,7 @@ WHERE id = ?1 AND deleted = 0`
 )
 
 // Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
-// conversation is to begin with are gone, because their conversation was deleted meanwhile.
+// conversation begins with no longer exist because their conversation was deleted meanwhile.
 func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
 	rows, err := encodeEntries(conversation.ID, conversation.LastSeq-int64(len(entries)), entries)
 	if err != nil {
@@ -204,7 +204,7 @@ func readConversations(conn *connection, query string, args ...any) ([]continuo.
 	return found, err
 }
 
-// scanConversation reads the conversationColumns, and others that follow them.
+// scanConversation reads the conversationColumns and then the columns for more.
 func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err error) {
 	var metadata, lineage []byte
 	var created, updated, archived string
@@ -266,7 +266,7 @@ const stampLayout = "2006-01-02T15:04:05.000000000Z"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// unstamp reads what stamp wrote, unless an earlier step failed.
+// unstamp reads what stamp wrote, or returns the error of an earlier step.
 func unstamp(text string, earlier error) (time.Time, error) {
 	t, err := time.Parse(stampLayout, text)
 	return t, errors.Join(earlier, err)
@@ -280,7 +280,7 @@ func stampOrNull(t time.Time) any {
 	return stamp(t)
 }
 
-// unstampOrZero reads a time that may be missing.
+// unstampOrZero reads a time that may be NULL or empty.
 func unstampOrZero(text string, earlier error) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, earlier
@@ -288,7 +288,7 @@ func unstampOrZero(text string, earlier error) (time.Time, error) {
 	return unstamp(text, earlier)
 }
 
-// checkText refuses what not every database keeps as text, so that conversations can move between them.
+// checkText refuses text that some databases cannot store, so that conversations can move between them.
 func checkText(texts ...string) error {
 	for _, text := range texts {
 		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {

@@ -10,7 +10,7 @@ import (
 
 // The only statements that remove anything from the log.
 const (
-	// What is left of a conversation while forks need its entries: nothing that a person wrote.
+	// What remains of a conversation while forks need its entries: nothing that a person wrote.
 	buryConversation = `
 UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = ? AND deleted = 0`
@@ -70,8 +70,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// removeBeside removes what stands beside the entries of a conversation: receipts, turns, and the
-// indexes of runs and of words.
+// removeBeside removes what a conversation has besides its entries: receipts, turns, and the indexes of runs
+// and of terms.
 func removeBeside(conn *connection, id string) error {
 	for _, statement := range []string{deleteReceipts, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
 		if _, err := conn.exec(statement, id); err != nil {
@@ -91,7 +91,8 @@ func removeTurn(conn *connection, conversationID, turnID string) error {
 	return nil
 }
 
-// release removes the entries that a deleted or an archived conversation keeps for forks that are gone.
+// release removes the entries that a deleted or an archived conversation keeps for forks that no longer
+// exist.
 func release(conn *connection, id string) error {
 	var deleted bool
 	err := conn.row(selectReleased, []any{id}, &deleted)
@@ -118,7 +119,7 @@ func release(conn *connection, id string) error {
 	return err
 }
 
-// removeWhole removes the last of a conversation.
+// removeWhole removes the last rows of a conversation.
 func removeWhole(conn *connection, id string) error {
 	if _, err := conn.exec(deleteObjectsAbove, id, 0); err != nil {
 		return err

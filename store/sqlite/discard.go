@@ -11,14 +11,14 @@ import (
 const (
 	insertDiscard = `INSERT INTO discards (name) VALUES (?) ON CONFLICT DO NOTHING`
 
-	// Where forks keep the conversation. Else all of its objects go.
+	// For a conversation that forks keep. Otherwise all of its objects are discarded.
 	discardArchive = `INSERT INTO discards (name) SELECT ? FROM conversations WHERE id = ? ON CONFLICT DO NOTHING`
 
 	selectDiscards = `SELECT name FROM discards ORDER BY number LIMIT ?`
 
 	deleteDiscard = `DELETE FROM discards WHERE name = ?`
 
-	// The objects that only entries above a seq need.
+	// The objects that are needed only by entries above a seq.
 	objectsAbove = `
 SELECT DISTINCT object_id FROM entry_objects AS gone
 WHERE conversation_id = ?1 AND seq > ?2 AND NOT EXISTS (
@@ -57,7 +57,7 @@ func (s *Store) Discarded(ctx context.Context, names []string) error {
 	})
 }
 
-// discardAbove discards what only entries above a seq need.
+// discardAbove discards the objects that only entries above a seq need.
 func discardAbove(conn *connection, conversationID string, seq int64) error {
 	ids, err := readTexts(conn, objectsAbove, conversationID, seq)
 	if err != nil {
@@ -69,7 +69,7 @@ func discardAbove(conn *connection, conversationID string, seq int64) error {
 	return discard(conn, conversationID, ids)
 }
 
-// discardOf replaces the needs of an entry by those of the one that takes its place.
+// discardOf replaces an entry's object needs by those of its replacement, and discards the rest.
 func discardOf(conn *connection, entry *continuo.Entry) error {
 	ids, err := readTexts(conn, objectsOf, entry.ConversationID, entry.Seq)
 	if err != nil {

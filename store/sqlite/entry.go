@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Moves the head of a conversation, if it still is where the batch was made for.
+	// Moves the head of a conversation, if it still is the one that the batch was made for.
 	moveHead = `
 UPDATE conversations SET last_seq = ?, updated_at = coalesce(?, updated_at)
 WHERE id = ? AND last_seq = ? AND deleted = 0 AND archived_at IS NULL`
@@ -27,14 +27,14 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertObject = `INSERT INTO entry_objects (conversation_id, object_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 
-	// Of an archived conversation, up to where forks begin with its entries.
+	// For an archived conversation, up to the last entry that a fork begins with.
 	selectKept = `
 SELECT last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1))
 FROM conversations WHERE id = ?1 AND archived_at IS NOT NULL`
 )
 
-// The queries name their index: should it be missing, they fail instead of reading every row. A body of more than ?1 bytes
-// is not read; octet_length looks at the row's header only.
+// The queries name their index: without it they fail instead of reading every row. A body of more than ?1
+// bytes is not read; octet_length looks at the row's header only.
 const (
 	selectBodies = `SELECT seq, octet_length(body), CASE WHEN octet_length(body) <= ?1 THEN body END FROM entries INDEXED BY `
 
@@ -60,7 +60,7 @@ type entryRow struct {
 	checksum int64
 }
 
-// encodeEntries writes the stored form of the entries that are to follow seq after.
+// encodeEntries writes the stored form of the entries that follow the seq after.
 func encodeEntries(conversationID string, after int64, entries []continuo.Entry) ([]entryRow, error) {
 	rows := make([]entryRow, len(entries))
 	for i := range entries {
@@ -89,7 +89,7 @@ func encodeEntry(entry *continuo.Entry, damaged bool) (entryRow, error) {
 	return entryRow{entry, string(body), form.Mark(form.Checksum(body), damaged)}, nil
 }
 
-// columns are those of the row from id to checksum, and then its key.
+// columns returns the columns of the row from id to checksum, and then its key.
 func (r *entryRow) columns() []any {
 	e := r.entry
 	return []any{
@@ -142,7 +142,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	})
 }
 
-// appendBatch may come to a verdict after it has written, but only when there are turns.
+// appendBatch may return a verdict after it has written, but only when there are turns.
 func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, now time.Time) error {
 	var updated any
 	if len(rows) > 0 {
@@ -193,7 +193,7 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 				return err
 			}
 		}
-		// Whether something is missing is only certain of one state of the database.
+		// Both reads use one snapshot, so that missing entries are noticed reliably.
 		return conn.snapshot(func() (err error) {
 			if page, err = readEntries(conn, conversationID, query); err != nil || page.isWhole(query) {
 				return err
@@ -224,7 +224,7 @@ type entryPage struct {
 	large   *continuo.LargeEntryError // the entry that would have made the page too large; nil for none
 }
 
-// errEnough ends a query.
+// errEnough stops a query whose page is full.
 var errEnough = errors.New("enough was read")
 
 func readEntries(conn *connection, conversationID string, query continuo.EntryQuery) (*entryPage, error) {
@@ -249,10 +249,10 @@ func readEntries(conn *connection, conversationID string, query continuo.EntryQu
 	return page, err
 }
 
-// isWhole reports whether the page has all that was asked for, whether the conversation is archived or
-// not: what an archived one keeps are its first entries.
+// isWhole reports whether the page has everything that was asked for even if the conversation is archived: an
+// archived one keeps its first entries.
 func (p *entryPage) isWhole(query continuo.EntryQuery) bool {
-	first, last := query.To+1, query.From-1 // of what there is
+	first, last := query.To+1, query.From-1 // of the existing entries
 	if n := len(p.entries); n > 0 {
 		first, last = p.entries[0].Seq, p.entries[n-1].Seq
 	} else if p.large != nil {
@@ -264,7 +264,7 @@ func (p *entryPage) isWhole(query continuo.EntryQuery) bool {
 	return p.large != nil || len(p.entries) == query.Limit || last == query.To || query.To < query.From
 }
 
-// checkKept fails with ErrArchived when entries that are archived would have had to be looked at.
+// checkKept fails with ErrArchived when the query would also match archived entries.
 func checkKept(conn *connection, conversationID string, query continuo.EntryQuery, found int) error {
 	var last, kept int64
 	err := conn.row(selectKept, []any{conversationID}, &last, &kept)

@@ -12,8 +12,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// isVerdict reports whether an error is an answer that a change came to before it wrote anything, so
-// that other changes of the same transaction may go on.
+// isVerdict reports whether an error is the definite result of a change that wrote nothing, so that other
+// changes of the same transaction can continue.
 func isVerdict(err error) bool {
 	var conflict *continuo.ConflictError
 	for _, verdict := range []error{
@@ -28,7 +28,7 @@ func isVerdict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// translate gives an error of the driver or of the file system the root's word for it.
+// translate maps an error of the driver or of the file system to the root package's error.
 func translate(err error) error {
 	switch primary, code := resultCode(err); {
 	case primary == lib.SQLITE_FULL, code == lib.SQLITE_IOERR_WRITE, code == lib.SQLITE_IOERR_SHMSIZE, errors.Is(err, syscall.ENOSPC):

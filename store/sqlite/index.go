@@ -34,7 +34,7 @@ SELECT seq FROM entries INDEXED BY entries_redacted WHERE conversation_id = ? AN
 
 	insertWords = `INSERT INTO words (rowid, terms) VALUES (?, ?)`
 
-	// A document that is hidden is found no more. Its words are taken out of the index later; see purgeWords.
+	// A hidden document is no longer found. Its terms are removed from the index later; see purgeWords.
 	hideOne = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ? AND seq = ?`
 
 	hideAll = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ?`
@@ -89,7 +89,7 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 	})
 }
 
-// mayIndex finds out whether a batch is what comes next, and returns the conversation's project.
+// mayIndex checks that a batch continues the index, and returns the conversation's project.
 func mayIndex(conn *connection, batch continuo.IndexBatch) (project string, err error) {
 	var last, indexed int64
 	var archived bool
@@ -130,8 +130,8 @@ func checkIndexBatch(batch continuo.IndexBatch) error {
 	return nil
 }
 
-// insertDocuments adds the documents of a batch, but for those of entries that were redacted after the
-// caller had read them.
+// insertDocuments adds the documents of a batch, except those of entries that were redacted after the caller
+// had read them.
 func insertDocuments(conn *connection, project string, batch continuo.IndexBatch) error {
 	redacted := map[int64]bool{}
 	err := conn.query(redactedEntries, []any{batch.ConversationID, batch.After + 1, batch.Through}, func(rows *sql.Rows) error {
@@ -150,7 +150,7 @@ func insertDocuments(conn *connection, project string, batch continuo.IndexBatch
 			continue
 		}
 		from := d.Added
-		if d.Added == added { // behind the one before, which has the same time
+		if d.Added == added { // after the one before, which has the same time
 			from = place + 1
 		}
 		if place, err = freePlace(conn, from); err != nil {
@@ -168,14 +168,14 @@ func insertDocuments(conn *connection, project string, batch continuo.IndexBatch
 	return nil
 }
 
-// freePlace finds a place that is free, near above first. It doubles its steps until it comes upon a free
-// one, and then halves the way back to the last that was taken: many documents of one time cost little.
+// freePlace finds a free row id at or shortly above first. It doubles its steps until it finds a free one,
+// and then bisects back to the last taken one: many documents with the same time cost little.
 func freePlace(conn *connection, first int64) (int64, error) {
 	isTaken := func(place int64) (taken bool, err error) {
 		err = conn.row(placeTaken, []any{place}, &taken)
 		return taken, err
 	}
-	below, free := first-1, first // all that is known of below is that it may be taken
+	below, free := first-1, first // below may be taken or not
 	for step := int64(1); ; step *= 2 {
 		taken, err := isTaken(free)
 		if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/continuo-log/continuo/store/internal/form"
 )
 
-// Facts is what a look at a file tells.
+// Facts is the result of an inspection of a file.
 type Facts struct {
 	Schema, Conversations, Entries int64
-	// Damage is what PRAGMA integrity_check says, and which entries do not match their checksums, a few findings of
-	// each at most; empty when the file is sound.
+	// Damage lists what PRAGMA integrity_check reports, and the entries that do not match their checksums, a
+	// few findings of each at most; empty when the file is sound.
 	Damage []string
 }
 
-// maxDamage bounds how many findings are told.
+// maxDamage bounds how many findings are returned.
 const maxDamage = 5
 
-// Inspect looks at a file without changing it, through a read-only connection of its own. No store of this
-// process may have the file open meanwhile: SQLite's locks do not bear both. A deleted conversation
-// that forks begin with counts as one. After an error the facts are those that were found before it.
+// Inspect reads a file without changing it, through a read-only connection of its own. No store of this
+// process may have the file open meanwhile, because that breaks SQLite's locks. A deleted conversation that
+// forks begin with counts as one. With an error it returns the facts found so far.
 func Inspect(ctx context.Context, path string) (found Facts, err error) {
 	defer func() {
 		if err != nil {
@@ -54,7 +54,7 @@ func Inspect(ctx context.Context, path string) (found Facts, err error) {
 		}
 	}
 	if found.Damage, err = damageOf(ctx, db); err != nil || len(found.Damage) > 0 {
-		return found, err // what reads a damaged file may fail
+		return found, err // reading a damaged file may fail
 	}
 	found.Damage, err = damagedEntries(ctx, db)
 	return found, err

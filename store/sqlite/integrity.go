@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// The check of one file stops after so many faults.
+	// The check of one file stops after 100 faults.
 	checkPages = `PRAGMA integrity_check(100)`
 
 	checkKeys = `SELECT "table", rowid, parent FROM pragma_foreign_key_check LIMIT 100`
 
-	// A skip scan: one look into the index for each conversation.
+	// A skip scan: one index look-up for each conversation.
 	entryOwners = `
 WITH RECURSIVE owners (id) AS (
   SELECT min(conversation_id) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id > ?1
@@ -21,8 +21,8 @@ WITH RECURSIVE owners (id) AS (
 SELECT id FROM owners WHERE id IS NOT NULL LIMIT ?2`
 )
 
-// CheckIntegrity has SQLite read the whole file: pages, indexes, the index of words, and foreign keys. It calls found
-// for each fault, and returns an error only where the check could not run.
+// CheckIntegrity has SQLite read the whole file: pages, indexes, the full-text index, and foreign keys. It
+// calls found for each fault, and returns an error only where the check could not run.
 func (s *Store) CheckIntegrity(ctx context.Context, found func(what string)) error {
 	return s.read(ctx, func(conn *connection) error {
 		err := conn.query(checkPages, nil, func(rows *sql.Rows) error {

@@ -7,14 +7,14 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Migrations are named NNNN_what.sql, numbered from 1 without a gap, and never changed once released.
-// PRAGMA user_version holds the number of the last one that a file has seen.
+// Migrations are named NNNN_what.sql, numbered from 1 without a gap, and never changed once released. PRAGMA
+// user_version holds the number of the last one that was applied to a file.
 //
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrate brings the schema up to date, in one transaction. Another process may do the same at the
-// same time: whoever comes second finds it done.
+// migrate brings the schema up to date, in one transaction. Another process may migrate at the same time: the
+// second one finds it done.
 func migrate(conn *connection, all []string) error {
 	return conn.transact(func() error {
 		var version int

@@ -25,8 +25,8 @@ const applicationID = 0x43746e6f
 // probeWrite fails when the file is read-only; BEGIN IMMEDIATE does not.
 const probeWrite = `UPDATE blobs SET data = data WHERE false`
 
-// prepareFile makes the folder and the file when they are missing, unless they must exist, and returns the
-// absolute path.
+// prepareFile creates the folder and the file when they are missing, unless the file must exist, and returns
+// the absolute path.
 func prepareFile(path string, existing bool) (string, error) {
 	if path == "" {
 		return "", errors.New("open database: the path is empty; name a file")
@@ -41,8 +41,8 @@ func prepareFile(path string, existing bool) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(absolute), 0o700); err != nil {
 		return "", fmt.Errorf("open %s: make its folder: %w", path, translate(err))
 	}
-	// SQLite itself would make the file readable for everyone. O_EXCL: a file that SQLite may have open
-	// must never be opened here, because closing it would drop SQLite's locks.
+	// SQLite itself would make the file readable for everyone. O_EXCL: this code must never open a file that
+	// SQLite may have open, because closing it would drop SQLite's locks.
 	file, err := os.OpenFile(absolute, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return absolute, nil
@@ -56,7 +56,7 @@ func prepareFile(path string, existing bool) (string, error) {
 	return absolute, nil
 }
 
-// checkExists fails where there is no file yet, or an empty one, which SQLite takes for a new database.
+// checkExists fails when the file is missing or empty; SQLite treats an empty file as a new database.
 func checkExists(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -65,11 +65,11 @@ func checkExists(path string) error {
 	case err == nil && info.Mode().IsRegular() && info.Size() == 0:
 		return fmt.Errorf("the file %s is empty: %w", path, continuo.ErrNotFound)
 	}
-	return nil // other errors are explained when it is opened
+	return nil // Open explains other errors
 }
 
-// dataSource names the file and the settings of every connection. The journal mode is missing: it
-// changes the file, so that it is set only once the file is known to be ours.
+// dataSource names the file and the settings of every connection. The journal mode is set later: it changes
+// the file, so that the file must first be known to be Continuo's.
 func dataSource(path string, options Options) string {
 	synchronous := "full"
 	if options.Synchronous == Normal {
@@ -88,7 +88,7 @@ func dataSource(path string, options Options) string {
 	return file.String()
 }
 
-// slashed is an absolute path as URLs have it.
+// slashed returns an absolute path in the form of URLs.
 func slashed(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -109,8 +109,8 @@ func openWriter(ctx context.Context, db *sql.DB, path string, patience time.Dura
 	return conn, nil
 }
 
-// retryBusy tries again while other processes open the same new file: for the change of the journal mode
-// SQLite does not wait by itself, whatever the busy timeout.
+// retryBusy retries while other processes open the same new file: SQLite does not apply the busy timeout to a
+// change of the journal mode.
 func retryBusy(ctx context.Context, patience time.Duration, work func() error) error {
 	giveUp := time.NewTimer(patience)
 	defer giveUp.Stop()
@@ -146,16 +146,17 @@ func bringUpToDate(conn *connection) error {
 	if err := migrate(conn, all); err != nil {
 		return err
 	}
-	conn.indexDirty, conn.residue = true, true // if the program ended too soon
+	conn.indexDirty, conn.residue = true, true // true, as an earlier process may have ended before its clean-up
 	_, err = conn.exec(probeWrite)
 	return err
 }
 
-// selectOwner is one statement, so that it sees one state of the file while another process makes it ours.
+// selectOwner is one statement, so that it reads one snapshot while another process initialises the file.
 const selectOwner = `
 SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)`
 
-// checkOwner refuses files that are no database, another program's, or a newer version's.
+// checkOwner refuses files that are not databases, belong to another program, or have the schema of a newer
+// version.
 func checkOwner(conn *connection, known int) error {
 	var application, version, tables int
 	if err := conn.row(selectOwner, nil, &application, &version, &tables); err != nil {
@@ -167,7 +168,7 @@ func checkOwner(conn *connection, known int) error {
 	return checkVersion(version, known)
 }
 
-// useWriteAheadLog lets readers go on while there is a write. The file remembers it.
+// useWriteAheadLog lets reads continue during a write. The setting is stored in the file.
 func useWriteAheadLog(conn *connection) error {
 	var mode string
 	if err := conn.row(`PRAGMA journal_mode = wal`, nil, &mode); err != nil {
@@ -179,7 +180,7 @@ func useWriteAheadLog(conn *connection) error {
 	return nil
 }
 
-// explain finds out what stands behind the errors with which SQLite says only that a file could not be opened.
+// explain finds the cause when SQLite reports only that a file could not be opened.
 func explain(path string, err error) error {
 	switch primary, _ := resultCode(err); primary {
 	case lib.SQLITE_NOTADB:

@@ -11,30 +11,31 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// The table words holds the terms of documents as they come: they are letters, digits and marks, and the
-// tokenizer takes apart nothing but ASCII. Each document has two terms more, for its conversation and its
-// project, which begin with an underscore as no word does. So a search in a conversation is one over all
-// with a term more, and its lists of places are read side by side from the newest on, until the page is full.
+// The table words holds the terms of documents unchanged: they are letters, digits and marks, and the
+// tokenizer splits only at ASCII characters. Each document has two additional terms, for its conversation and
+// its project, which begin with an underscore as no other term does. So a search in a conversation is a
+// search in all documents with one more term, and its posting lists are read in parallel from the newest on,
+// until the page is full.
 const (
 	conversationScope = "_c"
 	projectScope      = "_p"
 )
 
 const (
-	// The join is in this order, so that nothing is sorted.
+	// The join is in this order, so that no sort is needed.
 	selectPlaces = `
 SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ? `
 
 	newestPlaces = `ORDER BY words.rowid DESC LIMIT ?`
 
-	// Narrows places to those of some conversations: one row is looked up for each place that the words give.
+	// Narrows hits to those of some conversations: one row is looked up for each hit of the terms.
 	ofConversations = `AND EXISTS (SELECT 1 FROM conversations WHERE id = documents.conversation_id `
 
-	// Reads the places of each term to count them: the time goes with these.
+	// Counts the documents of each term by reading them, which takes most of the time.
 	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT ?`
 
-	// The newest documents of all, for a look at each.
+	// The newest documents of all, to be compared one by one.
 	selectNewest = `
 SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
 ORDER BY place DESC LIMIT ?`
@@ -55,8 +56,8 @@ SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE co
 	deleteDocument = `DELETE FROM documents WHERE place = ?`
 )
 
-// How many documents have their words taken out of the index at once: each takes some milliseconds when
-// the index is large, since no trace of them may stay, and other writers wait.
+// How many documents' terms are removed from the index at once: each takes some milliseconds when the index
+// is large, since no trace may stay, and other writers wait.
 const (
 	eraseAtOnce    = 64 // by a redaction
 	purgeInBetween = 2
@@ -101,9 +102,9 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 	return found, err
 }
 
-// reachOf returns between which places the documents of a stretch of a conversation are: so those outside
-// are not read. It is worth it unless nearly all are in the stretch, since a look at each of those costs
-// time too, if less.
+// reachOf returns the lowest and the highest row id of the documents in a range of a conversation's seqs, so
+// that those outside are not read. The look-up is made only if enough documents are outside, since it costs
+// time for each document inside.
 func reachOf(conn *connection, conversationID string, first, last int64) (lowest, highest int64, err error) {
 	lowest, highest = math.MinInt64, math.MaxInt64
 	if conversationID == "" || first <= 1 && last == math.MaxInt64 {
@@ -122,7 +123,7 @@ func reachOf(conn *connection, conversationID string, first, last int64) (lowest
 	return lowest, highest, err
 }
 
-// reachShare is how much more it costs to read a place in vain than to look where it is.
+// reachShare is the cost of reading a hit in vain, divided by that of looking up its row id.
 const reachShare = 4
 
 func checkPlaces(query continuo.PlaceQuery) error {
@@ -137,11 +138,11 @@ func checkPlaces(query continuo.PlaceQuery) error {
 	return nil
 }
 
-// newestDocuments is how many documents are looked at one by one before the index is asked for prefixes.
+// newestDocuments is how many documents are compared one by one before the index is searched for prefixes.
 const newestDocuments = 2000
 
-// amongNewest looks for a page among the newest documents when the query has prefixes: to find out what
-// begins so, the index reads all places of those terms, while of common ones a page is found here.
+// amongNewest looks for a page among the newest documents when the query has prefixes: to match a prefix, the
+// index reads all hits of its terms, while common terms fill a page here.
 func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowest, highest int64) (found []continuo.Place, err error) {
 	var wanted []string
 	prefixes := false
@@ -152,7 +153,7 @@ func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowes
 		}
 		wanted = append(wanted, text)
 	}
-	if !prefixes || query.UserID != "" || len(query.Labels) > 0 { // the newest of all may be none of a user's
+	if !prefixes || query.UserID != "" || len(query.Labels) > 0 { // the newest documents may be other users'
 		return nil, nil
 	}
 	wanted = append(wanted, " "+scopeOf(query)+" ")
@@ -179,7 +180,7 @@ func hasAll(terms string, wanted []string) bool {
 	return true
 }
 
-// scopeOf is the term that all documents have that a query is about.
+// scopeOf is the term that all documents in the query's scope have.
 func scopeOf(query continuo.PlaceQuery) string {
 	if query.ConversationID != "" {
 		return scopeTerm(conversationScope, query.ConversationID)
@@ -203,11 +204,11 @@ func matchOf(conn *connection, query continuo.PlaceQuery) (string, error) {
 	return match, nil
 }
 
-// maxAlternatives bounds how many terms a prefix is written out as.
+// maxAlternatives bounds how many terms a prefix is expanded into.
 const maxAlternatives = 128
 
-// anyOf matches the terms that begin with a prefix. Few are written out: their lists of places are read from
-// the newest on, as far as a page needs, while FTS5 puts the list of a prefix together from its beginning.
+// anyOf matches the terms that begin with a prefix. Few terms are listed in the query: their posting lists
+// are read from the newest on, as far as a page needs, while FTS5 builds the whole list of a prefix first.
 func anyOf(conn *connection, prefix string) (string, error) {
 	var terms []string
 	err := conn.query(selectTerms, []any{prefix, prefix + "\U0010FFFF", maxAlternatives + 1}, func(rows *sql.Rows) error {
@@ -222,10 +223,10 @@ func anyOf(conn *connection, prefix string) (string, error) {
 	return "(" + strings.Join(terms, " OR ") + ")", nil
 }
 
-// maxTermBytes is above the longest term that package fulltext makes.
+// maxTermBytes is above the size of the longest term that package fulltext makes.
 const maxTermBytes = 256
 
-// checkTerm refuses what the index would take apart or change.
+// checkTerm refuses a term that the index would split or change.
 func checkTerm(term string) error {
 	if term == "" || len(term) > maxTermBytes || checkText(term) != nil {
 		return fmt.Errorf("%w: %.300q is no term: it is empty, too long, or not UTF-8", continuo.ErrInvalid, term)
@@ -238,8 +239,8 @@ func checkTerm(term string) error {
 	return nil
 }
 
-// scopeTerm is the term of an id: small letters and digits as they are, of all else an underscore and the
-// byte in hex.
+// scopeTerm is the term of an id: small letters and digits as they are, every other byte as an underscore and
+// its hex code.
 func scopeTerm(scope, id string) string {
 	var term strings.Builder
 	term.WriteString(scope)
@@ -253,12 +254,12 @@ func scopeTerm(scope, id string) string {
 	return term.String()
 }
 
-// purgeWords takes the words of removed documents out of the index, of so many at most.
+// purgeWords removes the terms of removed documents from the index, of a bounded number of documents.
 func purgeWords(conn *connection, limit int) error {
 	return eraseDocuments(conn, removedDocuments, limit)
 }
 
-// eraseDocument removes a document, if there is one, and leaves no trace of it.
+// eraseDocument removes a document, if it exists, and leaves no trace of it.
 func eraseDocument(conn *connection, conversationID string, seq int64) error {
 	return eraseDocuments(conn, oneDocument, conversationID, seq)
 }

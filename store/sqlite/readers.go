@@ -8,10 +8,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// readers is a bounded pool of connections that cannot write. They are opened when they are first needed.
+// readers is a bounded pool of connections that cannot write. They are opened at first use.
 type readers struct {
 	db      *sql.DB
-	idle    chan *connection // as many as there may be; nil stands for one that is not open yet
+	idle    chan *connection // as many as MaxReaders; nil is a connection that is not open yet
 	closing chan struct{}
 }
 
@@ -23,7 +23,7 @@ func newReaders(db *sql.DB, size int) *readers {
 	return r
 }
 
-// do runs a query on a connection that nobody else uses meanwhile.
+// do runs a query on a connection that no other goroutine uses meanwhile.
 func (r *readers) do(ctx context.Context, query func(*connection) error) error {
 	select {
 	case <-r.closing:

@@ -55,7 +55,7 @@ func (s *Store) AdvanceReceipt(ctx context.Context, conversationID string, r con
 	return kept, err
 }
 
-// canAdd fails where nothing can be added to a conversation.
+// canAdd fails when nothing can be added to a conversation: it does not exist or is archived.
 func canAdd(conn *connection, conversationID string) error {
 	var last int64
 	var archived bool
@@ -76,7 +76,7 @@ func (s *Store) Receipt(ctx context.Context, conversationID, key string) (contin
 	return found, err
 }
 
-// orNotFound says ErrNotFound for a row that there is not.
+// orNotFound returns ErrNotFound when no row was found.
 func orNotFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return continuo.ErrNotFound

@@ -52,7 +52,7 @@ func (s *Store) listTexts(ctx context.Context, query, after string, limit int) (
 	return found, err
 }
 
-// Records is part of continuo.RecordStore. A page has about 4 MiB at most, but for its last record.
+// Records is part of continuo.RecordStore. A page without its last record has about 4 MiB at most.
 func (s *Store) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
@@ -68,7 +68,7 @@ func (s *Store) Records(ctx context.Context, conversationID string, after contin
 	return page.records, nil
 }
 
-// recordPage is a page of records that is being read.
+// recordPage is a page of records that is being filled.
 type recordPage struct {
 	conn           *connection
 	conversationID string
@@ -104,7 +104,7 @@ func (p *recordPage) read(after continuo.RecordPlace) error {
 
 func (p *recordPage) isFull() bool { return len(p.records) >= p.limit || p.bytes >= pageBytes }
 
-// add takes a record of so many bytes, and says errEnough when the page is full.
+// add adds a record of so many bytes, and returns errEnough when the page is full.
 func (p *recordPage) add(record continuo.Record, bytes int) error {
 	p.records = append(p.records, record)
 	p.bytes += bytes

@@ -29,12 +29,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	selectAnyConversation = selectConversation + `WHERE id = ?`
 )
 
-// eventsBytes is about how many bytes of a turn's events stand in one row.
+// eventsBytes is about how many bytes of a turn's events are stored in one row.
 const eventsBytes = 256 << 10
 
 // PutRecords is part of continuo.RecordStore. It fails with continuo.ErrInvalid for a record of another
-// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with is not
-// there, and with ErrExists when a key, or a running turn, or a turn with the same fence stands in the way.
+// conversation or of nothing, with ErrNotFound when the conversation or one that it begins with does not
+// exist, and with ErrExists when a key, another running turn or the fencing token of a turn is already in
+// use.
 func (s *Store) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
 	return s.putRecords(ctx, conversationID, records, func(*connection) error { return nil })
 }
@@ -50,7 +51,7 @@ func (s *Store) PutArchived(ctx context.Context, conversationID string, since ti
 	})
 }
 
-// putRecords writes records where may finds nothing against it.
+// putRecords writes records if may returns no error.
 func (s *Store) putRecords(ctx context.Context, conversationID string, records []continuo.Record, may func(*connection) error) error {
 	var puts []func(*connection) error
 	for i := range records {
@@ -96,7 +97,7 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 
 func isConversation(r continuo.Record) bool { return r.Conversation != nil }
 
-// encodeRecord returns how to write a record, and of which conversation it is.
+// encodeRecord returns a function that writes a record, and the id of the record's conversation.
 func encodeRecord(conversationID string, r *continuo.Record) (put func(*connection) error, of string, err error) {
 	switch {
 	case r.Conversation != nil:
@@ -115,7 +116,8 @@ func encodeRecord(conversationID string, r *continuo.Record) (put func(*connecti
 	return nil, "", fmt.Errorf("%w: a record of nothing", continuo.ErrInvalid)
 }
 
-// putConversation writes a conversation's own record. Its index is empty then, and its objects stay.
+// putConversation writes a conversation's own record. It empties the conversation's index and keeps its
+// objects.
 func putConversation(conn *connection, record *continuo.ConversationRecord, row []any) error {
 	for _, segment := range record.Lineage {
 		var archived bool
@@ -190,7 +192,7 @@ type turnRow struct {
 	signals []string
 }
 
-// eventsRow is a stretch of a turn's events.
+// eventsRow is a range of a turn's events.
 type eventsRow struct {
 	last int64
 	body string

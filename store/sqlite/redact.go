@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// The only statement that changes an entry: a redaction by a person, or a copy that is put back.
+	// The only statement that changes an entry: a redaction by a person, or a copy that PutRecords writes.
 	replaceEntry = `
 UPDATE entries SET id = ?, role = ?, hidden = ?, created_at = ?, output_ref = ?, chars = ?, tokens = ?, redacted = ?, body = ?,
   checksum = ?
@@ -25,9 +25,9 @@ WHERE conversation_id = ? AND seq = ?`
 	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
 )
 
-// Redact is part of continuo.EntryStore. Entries of a deleted conversation can be redacted as long as
-// forks begin with them. The words of up to 64 entries are out of the index when it returns, those of more
-// moments later.
+// Redact is part of continuo.EntryStore. Entries of a deleted conversation can be redacted as long as forks
+// begin with them. When it returns, the terms of the first 64 entries are removed from the index; those of
+// more entries are removed moments later.
 func (s *Store) Redact(ctx context.Context, conversationID string, entries []continuo.Entry) error {
 	rows := make([]entryRow, len(entries))
 	for i := range entries {
@@ -65,8 +65,8 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 	})
 }
 
-// touch moves UpdatedAt to the latest redaction, and in any case on: so an archiving that has read the entries
-// as they were is refused, whatever the clocks of two machines say.
+// touch sets UpdatedAt to the time of the latest redaction, and always increases it: so an archiving that
+// read the entries before is refused, even if the clocks of two machines differ.
 func touch(conn *connection, conversationID string, entries []continuo.Entry) error {
 	var latest time.Time
 	for i := range entries {
@@ -88,7 +88,7 @@ func touch(conn *connection, conversationID string, entries []continuo.Entry) er
 	return err
 }
 
-// mayRedact finds out whether entries are there and none of their turns runs. It returns the turns.
+// mayRedact checks that the entries exist and that none of their turns runs. It returns the turns.
 func mayRedact(conn *connection, conversationID string, entries []continuo.Entry, now time.Time) (turns []string, err error) {
 	var archived bool
 	if err := conn.row(selectArchived, []any{conversationID}, &archived); err != nil {

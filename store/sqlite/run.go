@@ -31,7 +31,7 @@ WHERE conversation_id = ? AND id = ?`
 
 	lastEntry = `SELECT coalesce(max(seq), 0) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ?`
 
-	// Those with a RunEvent, and perhaps some others.
+	// The entries with a RunEvent, and perhaps some others.
 	entriesOfRuns = `
 SELECT body FROM entries INDEXED BY sqlite_autoindex_entries_1
 WHERE conversation_id = ? AND instr(body, '"run_event":') > 0
@@ -67,7 +67,7 @@ func checkRuns(changes []continuo.RunChange) error {
 	return nil
 }
 
-// changeRuns carries out changes of a conversation's runs in their order.
+// changeRuns applies changes of a conversation's runs in their order.
 func changeRuns(conn *connection, conversationID string, changes []continuo.RunChange) error {
 	for _, c := range changes {
 		if err := changeRun(conn, conversationID, c); err != nil {
@@ -94,9 +94,9 @@ func changeRun(conn *connection, conversationID string, c continuo.RunChange) (e
 	return err
 }
 
-// putRuns brings the index of runs up to records that were put; last is the seq of the newest entry that was
-// there before. Entries that follow it only add to the index. Others may have replaced some that told of
-// runs, and a conversation's own record may have changed its project: then the index is made anew.
+// putRuns updates the index of runs for records that were put; last is the seq of the newest entry before.
+// Entries after last only add to the index. Other entries may have replaced ones with events of runs, and a
+// conversation's own record may have changed its project: then the index is built again.
 func putRuns(conn *connection, conversationID string, records []continuo.Record, last int64) error {
 	entries, own := form.EntriesOf(records)
 	if own {
@@ -122,7 +122,7 @@ func putRuns(conn *connection, conversationID string, records []continuo.Record,
 	return changeRuns(conn, conversationID, changes)
 }
 
-// remakeRuns makes the index of a conversation's runs from its entries. A deleted or archived one has none.
+// remakeRuns builds the index of a conversation's runs from its entries. A deleted or archived one has none.
 func remakeRuns(conn *connection, conversationID string) error {
 	if _, err := conn.exec(deleteRuns, conversationID); err != nil {
 		return err

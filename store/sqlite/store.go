@@ -14,15 +14,17 @@ import (
 
 // Options configures a Store. The zero value works.
 type Options struct {
-	// Existing has Open fail with continuo.ErrNotFound where it would make the file: it is missing or empty.
+	// Existing makes Open fail with continuo.ErrNotFound when the file is missing or empty, instead of
+	// creating it.
 	Existing bool
-	// MaxReaders bounds how many reads run at once; more wait. Default: the number of processors, at least 4.
+	// MaxReaders bounds how many reads run at once; further reads wait. Default: the number of processors, at
+	// least 4.
 	MaxReaders int
-	// BusyTimeout is how long an operation waits for another process that is writing. Default 10 s.
+	// BusyTimeout bounds how long an operation waits for a write of another process. Default 10 s.
 	BusyTimeout time.Duration
 	// Synchronous says what a commit waits for. Default Full.
 	Synchronous Synchronous
-	// Now is the clock by which turns begin and end and their leases run out. Default time.Now.
+	// Now is the clock of turns and their leases. Default time.Now.
 	Now func() time.Time
 
 	maxPages int // of the file, for tests of a full disk; 0 for no limit
@@ -32,10 +34,10 @@ type Options struct {
 type Synchronous int
 
 const (
-	// Full waits for the disk: a write survives the end of the machine.
+	// Full waits for the disk: a write survives a crash of the machine.
 	Full Synchronous = iota
-	// Normal does not wait: a write survives the end of the process, but the newest ones may be lost with
-	// the machine. For tests and for data that can be made again.
+	// Normal does not wait: a write survives a crash of the process, but a crash of the machine may lose the
+	// newest ones. For tests and for data that can be produced again.
 	Normal
 )
 
@@ -52,10 +54,10 @@ type Store struct {
 
 var _ continuo.Store = (*Store)(nil)
 
-// Open opens the database at path and brings its schema up to date. It makes the file (mode 0600) and
-// its folder (mode 0700) when they are missing. It fails with continuo.ErrReadOnly when the file or its
-// folder cannot be written, with continuo.ErrFull, and with continuo.ErrNewerSchema; the file is not
-// touched when it is no database of Continuo's. The caller must Close the store.
+// Open opens the database at path and brings its schema up to date. It creates the file (mode 0600) and its
+// folder (mode 0700) when they are missing. It fails with continuo.ErrReadOnly when the file or its folder
+// cannot be written, with continuo.ErrFull, and with continuo.ErrNewerSchema; it does not change a file that
+// is not a database of Continuo. The caller must Close the store.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	path, err := prepareFile(path, options.Existing)
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Store) read(ctx context.Context, query func(*connection) error) error {
 	return s.failed(s.readers.do(ctx, query))
 }
 
-// failed names the file in errors of the database; verdicts are for the caller to word.
+// failed adds the name of the file to errors of the database; the caller adds its own text to verdicts.
 func (s *Store) failed(err error) error {
 	if err == nil || isVerdict(err) {
 		return err

@@ -19,18 +19,18 @@ const (
 INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, started_at, request)
 VALUES (?, ?, 'running', ?, ?, ?, ?, ?)`
 
-	// A void turn counts too.
+	// Void turns count too.
 	highestFence = `SELECT fence, started_at FROM turns WHERE conversation_id = ? ORDER BY fence DESC LIMIT 1`
 
 	switchMode  = `UPDATE conversations SET active_mode = ? WHERE id = ? AND active_mode <> ?`
 	switchAgent = `UPDATE conversations SET active_agent = ? WHERE id = ? AND active_agent <> ?`
 
-	// What updates a turn names its key: otherwise the planner prefers the index of fences.
+	// Updates of a turn name the index of its key: otherwise the planner prefers the index of fences.
 	takeTurn = `
 UPDATE turns INDEXED BY sqlite_autoindex_turns_1 SET owner = ?, fence = fence + 1, lease_until = ?
 WHERE conversation_id = ? AND id = ? AND state = 'running' AND fence = ?`
 
-	// The last condition is that the first new event comes after those that there are.
+	// The last condition ensures that the first new event follows the existing ones.
 	updateTurn = `
 UPDATE turns INDEXED BY sqlite_autoindex_turns_1 SET last_event = max(last_event, ?), lease_until = coalesce(?, lease_until)
 WHERE conversation_id = ? AND id = ? AND state = 'running' AND fence = ? AND last_event < ?
@@ -76,7 +76,7 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 		if err != nil {
 			return err
 		}
-		fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn goes
+		fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn is removed
 		if err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 	return begun, err
 }
 
-// nextTurn returns the fence of a conversation's next turn and when it begins: behind the one before, even
-// where the clock has been set back, so that the order of turns is that in which they ran.
+// nextTurn returns the fence of a conversation's next turn and its start: after that of the previous turn,
+// even if the clock was set back, so that the order of turns is the order in which they ran.
 func nextTurn(conn *connection, conversationID string, now time.Time) (fence int64, started time.Time, err error) {
 	var last string
 	err = conn.row(highestFence, []any{conversationID}, &fence, &last)
@@ -110,7 +110,7 @@ func nextTurn(conn *connection, conversationID string, now time.Time) (fence int
 	return fence + 1, now, err
 }
 
-// mayBegin finds out whether a turn may begin, and whether it replaces a void one.
+// mayBegin checks that a turn may begin, and reports whether it replaces a void one.
 func mayBegin(conn *connection, turn continuo.Turn, now time.Time) (replaces bool, err error) {
 	var last int64
 	var archived bool
@@ -154,8 +154,8 @@ func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, 
 	return taken, err
 }
 
-// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not
-// follow those that there are, or their data are no JSON objects.
+// UpdateTurn is part of continuo.TurnStore. It fails with continuo.ErrInvalid when the events do not follow
+// the existing ones, or their data are no JSON objects.
 func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	row, err := encodeUpdate(update)
 	if err != nil {
@@ -172,10 +172,10 @@ func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (sig
 	return signals, err
 }
 
-// turnUpdate is an update, ready to be applied.
+// turnUpdate is an encoded update.
 type turnUpdate struct {
 	continuo.TurnUpdate
-	first, last int64 // ids of its events; when there are none, such that first follows everything
+	first, last int64 // ids of its events; without events, values for which first follows any event
 	events, end string
 }
 
@@ -243,7 +243,7 @@ func newLease(lease time.Duration, now time.Time) any {
 		return nil
 	}
 	if lease < 0 {
-		return "" // given back
+		return "" // released
 	}
 	return stamp(now.Add(lease))
 }

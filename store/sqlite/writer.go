@@ -11,16 +11,16 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// writer has the one connection that writes. Its goroutine takes a change, and with it all others that
-// wait at that moment, and commits them together: while the disk works, the next group gathers.
+// writer has the one connection that writes. Its goroutine takes a change and all others that wait at that
+// moment, and commits them together: while the disk works, the next group gathers.
 type writer struct {
 	conn    *connection
-	changes chan *change // unbuffered: whoever waits to be taken holds its own change
+	changes chan *change // unbuffered: a caller whose change is not taken still holds it
 	closing chan struct{}
 	closed  sync.WaitGroup
 	// resetTimeout is the statement that sets the connection's usual busy timeout.
 	resetTimeout string
-	residue      atomic.Bool // as of the connection, for others to read
+	residue      atomic.Bool // the connection's residue, for other goroutines to read
 }
 
 // change is one caller's write.
@@ -45,15 +45,15 @@ func newWriter(conn *connection, busyTimeout time.Duration) *writer {
 	return w
 }
 
-// close waits for the changes that were taken.
+// close waits for the changes under way.
 func (w *writer) close() error {
 	close(w.closing)
 	w.closed.Wait()
 	return w.conn.close()
 }
 
-// do returns when the change is durable or refused. A caller that gives up while it waits to be taken
-// has changed nothing; once taken, a change is settled soon, and its result is worth waiting for.
+// do returns when the change is durable or refused. If the caller gives up while the change waits to be
+// taken, nothing has changed; once taken, the change ends soon, and do waits for its result.
 func (w *writer) do(ctx context.Context, apply func(*connection) error) error {
 	c := &change{ctx: ctx, apply: apply, done: make(chan struct{})}
 	select {
@@ -95,7 +95,7 @@ func (w *writer) run() {
 	}
 }
 
-// truncateRetry is how long to wait before the write-ahead log is cleared again that a reader held.
+// truncateRetry is the pause before another attempt to truncate a write-ahead log that a reader holds.
 const truncateRetry = time.Second
 
 // retry fires when there is residue in the write-ahead log; nil, which never fires, when there is none.
@@ -106,11 +106,12 @@ func (w *writer) retry() <-chan time.Time {
 	return time.After(truncateRetry)
 }
 
-// truncateLog moves everything from the write-ahead log to the file and empties the log, so that no older form of
-// a page stays there. A reader of another process may hold it: then it is tried again until it is done.
+// truncateLog moves everything from the write-ahead log to the file and truncates the log, so that no older
+// version of a page stays there. While a reader of another process holds the log, this is retried until it
+// succeeds.
 func (w *writer) truncateLog() {
 	var busy, frames, moved int64
-	err := w.conn.script(`PRAGMA busy_timeout = 100`) // for readers: others wait for this connection
+	err := w.conn.script(`PRAGMA busy_timeout = 100`) // for readers: writers wait for this connection
 	if err == nil {
 		err = w.conn.row(`PRAGMA wal_checkpoint(TRUNCATE)`, nil, &busy, &frames, &moved)
 	}
@@ -119,8 +120,8 @@ func (w *writer) truncateLog() {
 	w.residue.Store(w.conn.residue)
 }
 
-// tidy takes the words of some removed documents out of the index. Where that fails, it is tried again
-// after the next change that removes one, and when the store is next opened.
+// tidy removes the terms of some removed documents from the index. After a failure, it is retried after the
+// next change that removes a document, and when the store is next opened.
 func (w *writer) tidy() {
 	var removed bool
 	err := w.conn.row(anyRemoved, nil, &removed)
@@ -145,8 +146,8 @@ func (w *writer) gather(first *change) []*change {
 	return group
 }
 
-// commit settles a group in one transaction. When that fails, for a reason that may lie in one change
-// alone, each gets a transaction of its own.
+// commit commits a group in one transaction. If that fails for a reason that one change alone may have
+// caused, each change gets a transaction of its own.
 func (w *writer) commit(group []*change) {
 	err := w.conn.transact(func() error {
 		for _, c := range group {

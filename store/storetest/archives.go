@@ -57,7 +57,7 @@ func testArchive(t *testing.T, opener Opener) {
 	}
 	expectError(t, "appended too soon", store.Append(ctx, continuo.Batch{ConversationID: "a", After: 4, Entries: entries("a", 5, 5)}), continuo.ErrArchived)
 	noError(t, store.Restore(ctx, "a"))
-	noError(t, store.Restore(ctx, "a")) // is no error
+	noError(t, store.Restore(ctx, "a")) // succeeds and changes nothing
 	c.ArchivedAt = time.Time{}
 	restored := records(t, store, "a", 100)
 	same(t, "its own record", restored[0].Conversation.Conversation, c)
@@ -69,7 +69,7 @@ func testArchive(t *testing.T, opener Opener) {
 	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", continuo.ArchiveObject(at(77))))
 }
 
-// expectArchived checks that an archived conversation is found and listed, and left alone.
+// expectArchived checks that an archived conversation is found and listed, and otherwise unchanged.
 func expectArchived(t *testing.T, store continuo.Store, c continuo.Conversation) {
 	t.Helper()
 	ctx := t.Context()
@@ -232,8 +232,8 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 	expectDiscards(t, "deleted with its fork", store, "forked/", "fork/")
 }
 
-// testArchiveOfRedacted shows that what was redacted after a conversation was seen is not archived as it
-// was.
+// testArchiveOfRedacted checks that an archiving does not store the earlier form of entries that were
+// redacted after the conversation was read.
 func testArchiveOfRedacted(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 1)
@@ -256,7 +256,7 @@ func testArchiveOfRedacted(t *testing.T, opener Opener) {
 	noError(t, store.Archive(ctx, now, at(600)))
 }
 
-// seenAs is a conversation as it is, with another LastSeq.
+// seenAs returns a conversation with another LastSeq.
 func seenAs(t *testing.T, store continuo.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	seen, err := store.Conversation(t.Context(), id)

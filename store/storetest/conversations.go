@@ -63,7 +63,7 @@ func testExists(t *testing.T, opener Opener) {
 	elsewhere.ProjectID, elsewhere.Key = "q", "k"
 	noError(t, store.Create(t.Context(), elsewhere, nil)) // keys belong to a project
 	create(t, store, "d", 0)
-	create(t, store, "e", 0) // no key is not a key
+	create(t, store, "e", 0) // conversations without a key do not conflict
 	if _, err := store.ConversationByKey(t.Context(), "p", ""); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("the empty key finds something: %v", err)
 	}
@@ -102,7 +102,7 @@ func testList(t *testing.T, opener Opener) {
 	var want []string
 	for i := range 11 {
 		c := conversation(fmt.Sprintf("c%02d", i))
-		c.UpdatedAt = at(i / 4) // several share a time
+		c.UpdatedAt = at(i / 4) // several have the same time
 		noError(t, store.Create(t.Context(), c, nil))
 		want = append([]string{c.ID}, want...)
 	}
@@ -122,7 +122,7 @@ func testList(t *testing.T, opener Opener) {
 		}
 	}
 	same(t, "of a kind that is not there", listKind(t, store, "none", 5), []string(nil))
-	// An append and a change move a conversation in the order.
+	// An append and a change change a conversation's position in the order.
 	appendEntries(t, store, "c03", 1, 1)
 	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: "c05", Entries: func() []continuo.Entry {
 		e := entry("c05", 1)
@@ -226,7 +226,7 @@ func testDelete(t *testing.T, opener Opener) {
 	sameEntries(t, "another conversation", readAll(t, store, "stays"), entries("stays", 1, 2))
 }
 
-// expectGone checks that nothing shows or changes a deleted conversation.
+// expectGone checks that no operation shows or changes a deleted conversation.
 func expectGone(t *testing.T, store continuo.Store, id string) {
 	t.Helper()
 	ctx := t.Context()

@@ -9,8 +9,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// testDurable looks at everything that was acknowledged: beside the store that wrote it, as after a
-// crash, and after that store is closed.
+// testDurable checks everything that was acknowledged: from a second store beside the one that wrote it, as
+// after a crash, and after that store is closed.
 func testDurable(t *testing.T, opener Opener) {
 	store, ctx := opener(t), t.Context()
 	create(t, store, "a", 3)
@@ -72,7 +72,7 @@ func testClosed(t *testing.T, opener Opener) {
 	sameEntries(t, "entries", readAll(t, open(t, opener), "a"), entries("a", 1, 1))
 }
 
-// testMixedGroup has good and bad changes arrive together, again and again: each must get its own answer.
+// testMixedGroup sends valid and invalid changes concurrently and repeatedly: each must get its own answer.
 func testMixedGroup(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	const writers, rounds = 64, 4

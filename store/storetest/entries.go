@@ -16,7 +16,7 @@ func testEntries(t *testing.T, opener Opener) {
 	create(t, store, "a", 4)
 	appendEntries(t, store, "a", 5, 5)
 	appendEntries(t, store, "a", 6, 10)
-	create(t, store, "b", 3) // another one's entries never show
+	create(t, store, "b", 3) // another conversation's entries never show
 	got, err := store.Conversation(t.Context(), "a")
 	noError(t, err)
 	want := conversation("a")
@@ -229,7 +229,7 @@ func testAllOrNothing(t *testing.T, opener Opener) {
 	appendEntries(t, store, "a", 3, 3)
 }
 
-// testFidelity compares with what was given, not with a reading of it.
+// testFidelity compares entries with what was given, not with an earlier read.
 func testFidelity(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	texts := []string{

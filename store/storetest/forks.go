@@ -8,7 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// forkOf makes a conversation that begins with the given segments.
+// forkOf returns a conversation that begins with the given segments.
 func forkOf(id string, lineage ...continuo.Segment) continuo.Conversation {
 	c := conversation(id)
 	last := lineage[len(lineage)-1]
@@ -64,7 +64,7 @@ func readLineage(t *testing.T, store continuo.Store, id string) {
 	sameEntries(t, "own entries of "+id, got, entries(id, from, fork.LastSeq))
 }
 
-// testForkOfDeleted is about a parent that is deleted while a fork of it is being made.
+// testForkOfDeleted tests a parent that is deleted while a fork of it is being created.
 func testForkOfDeleted(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 4)
@@ -75,7 +75,7 @@ func testForkOfDeleted(t *testing.T, opener Opener) {
 	}
 	expectGone(t, store, "b")
 
-	// A deleted conversation that another fork keeps can still be begun with, through a fork.
+	// A new fork can still begin with a deleted conversation that another fork keeps, through that fork.
 	create(t, store, "c", 4)
 	noError(t, store.Create(ctx, forkOf("d", continuo.Segment{ConversationID: "c", Through: 4}), nil))
 	noError(t, store.Delete(ctx, "c"))

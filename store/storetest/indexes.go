@@ -11,12 +11,12 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// document makes a document that was added at a second.
+// document returns a document that was added at a second.
 func document(seq int64, second int, terms string) continuo.Document {
 	return continuo.Document{Seq: seq, Added: at(second).UnixNano(), Terms: strings.Fields(terms)}
 }
 
-// index adds documents of entries above after; the last of them says through where.
+// index adds documents of entries above after; the last of them is the batch's Through.
 func index(t *testing.T, store continuo.Store, id string, after int64, documents ...continuo.Document) {
 	t.Helper()
 	through := documents[len(documents)-1].Seq
@@ -102,7 +102,7 @@ func testPlaces(t *testing.T, opener Opener) {
 		expectPlaces(t, store, inProject("müller"), "a 1")
 		expectPlaces(t, store, inProject("muller"))
 		expectPlaces(t, store, inProject("2"), "A 3")
-		expectPlaces(t, store, inProject("p")) // as the project
+		expectPlaces(t, store, inProject("p")) // a search of the project
 		expectPlaces(t, store, inProject("c*"))
 		expectPlaces(t, store, inOne("a", "apple"), "a 2", "a 4", "a 1")
 		expectPlaces(t, store, inOne("A", "apple"), "A 1")
@@ -203,7 +203,7 @@ func testUnindexed(t *testing.T, opener Opener) {
 		same(t, "of the conversation "+id, unindexed(t, store, continuo.UnindexedQuery{ConversationID: id}), map[string]continuo.Unindexed{})
 	}
 	missing("a", 0, false)
-	missing("b", 3, false) // what it inherited is its ancestor's
+	missing("b", 3, false) // inherited entries belong to its ancestor
 	missing("c", 0, false)
 	index(t, store, "a", 0, document(2, 1, "x"))
 	missing("a", 2, false)
@@ -245,8 +245,8 @@ func testUnindexed(t *testing.T, opener Opener) {
 	missing("a", 0, false)
 }
 
-// testTerms refuses terms that package fulltext does not make: they might be taken apart, or stand for
-// something else.
+// testTerms expects refusals of terms that package fulltext does not make: an index might split or
+// reinterpret them.
 func testTerms(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 2)
@@ -289,7 +289,7 @@ func testPlacesGone(t *testing.T, opener Opener) {
 			expectPlaces(t, store, inOne(id, "word"))
 		}
 	}
-	// Made anew, the index is as it was.
+	// Built again, the index is as before.
 	index(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
 	expectPlaces(t, store, inProject("other"), "titled 3", "forgotten 3")
 	for _, r := range []continuo.Entry{entry("archived", 1), entry("archived", 2), entry("archived", 3)} {
@@ -311,7 +311,7 @@ func testPlacesGone(t *testing.T, opener Opener) {
 	}
 }
 
-// testIndexRaces has several index the same entries, and one redact them meanwhile.
+// testIndexRaces has several indexers index the same entries, while one redacts them.
 func testIndexRaces(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	const last = 40
@@ -349,7 +349,7 @@ func testIndexRaces(t *testing.T, opener Opener) {
 	}
 	same(t, "places", places(t, store, inProject("word")), want)
 
-	// Whoever read an entry before it was redacted brings its words too late.
+	// An indexer that read an entry before its redaction commits the terms too late.
 	appendEntries(t, store, "a", last+1, last+2)
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", last+1))}))
 	index(t, store, "a", last, document(last+1, 90, "secret"), document(last+2, 91, "said"))

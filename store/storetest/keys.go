@@ -104,7 +104,7 @@ func testTexts(t *testing.T, opener Opener) {
 		}
 	}
 	sameEntries(t, "entries after what was refused", readAll(t, store, "a"), entries("a", 1, 1))
-	// What JSON can say is kept: an escaped NUL too, and in an entry's content any character.
+	// JSON values are kept: an escaped NUL too, and any character in an entry's content.
 	c := conversation("c")
 	c.Metadata, c.LastSeq = []byte(`{"nul":"\u0000","half":"\ud800"}`), 1
 	c.Title, c.Key = "tab\tline\nbell\a\u2028\ufffe😀", "e\u0301 é \u200b"

@@ -9,7 +9,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// testNamedLeases has two processes ask for leases. No time passes: a lease lasts until it is given back or taken.
+// testNamedLeases has two processes take leases. No time passes: a lease lasts until it is released or taken
+// over.
 func testNamedLeases(t *testing.T, opener Opener) {
 	one, two := open(t, opener), open(t, opener)
 	take := func(store continuo.Store, name, owner string, over int64, want continuo.Lease) {
@@ -32,15 +33,15 @@ func testNamedLeases(t *testing.T, opener Opener) {
 	take(one, "chat", "first", 0, lease("first", 1, 1)) // renewed
 	take(two, "chat", "second", 0, lease("first", 1, 1))
 	end(two, "chat", "second")
-	take(two, "chat", "second", 0, lease("first", 1, 1)) // it was not its own
+	take(two, "chat", "second", 0, lease("first", 1, 1)) // it was held by another owner
 	take(two, "chat", "second", 1, lease("second", 2, 2))
-	end(one, "chat", "first") // not its own any more
+	end(one, "chat", "first") // no longer its own
 	take(one, "chat", "first", 0, lease("second", 2, 2))
-	take(one, "chat", "first", 1, lease("second", 2, 2)) // another has taken it meanwhile
+	take(one, "chat", "first", 1, lease("second", 2, 2)) // another owner has taken it meanwhile
 	end(two, "chat", "second")
 	take(one, "chat", "first", 0, lease("first", 3, 3))
 	end(one, "chat", "first")
-	take(one, "chat", "first", 0, lease("first", 4, 4)) // each time that it is taken has a fence of its own
+	take(one, "chat", "first", 0, lease("first", 4, 4)) // every acquisition has a new fencing token
 	end(two, "nothing", "third")
 	take(open(t, opener), "chat", "third", 0, lease("first", 4, 4))
 	for what, bad := range map[string][2]string{
@@ -52,7 +53,7 @@ func testNamedLeases(t *testing.T, opener Opener) {
 	}
 }
 
-// testOneHoldsALease has many owners ask at once for a lease that nobody has.
+// testOneHoldsALease has many owners take a free lease at once.
 func testOneHoldsALease(t *testing.T, opener Opener) {
 	stores := []continuo.Store{open(t, opener), open(t, opener)}
 	for round := range 5 {

@@ -11,7 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// newLog makes a log as a process would.
+// newLog returns a log as a process would open it.
 func newLog(store continuo.Store) *continuo.Log {
 	return continuo.NewLog(store, continuo.LogOptions{})
 }
@@ -48,8 +48,8 @@ func readLog(t *testing.T, log *continuo.Log, id string) []continuo.Entry {
 
 const logWriters = 64
 
-// writeAtOnce has 64 writers append to their conversations, and expects every acknowledged entry once,
-// where it was said to be, and each writer's own in their order.
+// writeAtOnce has 64 writers append to their conversations, and expects every acknowledged entry once, at the
+// acknowledged seq, and each writer's entries in order.
 func writeAtOnce(t *testing.T, rounds int, logOf func(writer int) *continuo.Log, conversationOf func(writer int) string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -125,8 +125,8 @@ func testManyConversations(t *testing.T, opener Opener) {
 	writeAtOnce(t, 10, func(int) *continuo.Log { return log }, func(w int) string { return ids[w%len(ids)] })
 }
 
-// testTwoStores has two processes, or as good as two, write to the same conversations. They may be
-// refused for having lost the race too often, but nothing may be lost or torn.
+// testTwoStores has two stores, as in two processes, write to the same conversations. Appends may fail after
+// too many conflicts, but no entry may be lost or split.
 func testTwoStores(t *testing.T, opener Opener) {
 	logs := []*continuo.Log{newLog(open(t, opener)), newLog(open(t, opener))}
 	id := newConversation(t, logs[0]).ID
@@ -151,7 +151,7 @@ func testTwoStores(t *testing.T, opener Opener) {
 	checkAcknowledged(t, readLog(t, logs[0], id), acknowledged)
 }
 
-// appendPatiently tries again after a lost race.
+// appendPatiently retries after a conflict.
 func appendPatiently(ctx context.Context, log *continuo.Log, id string, e continuo.Entry) (continuo.Entry, error) {
 	for {
 		stored, err := log.Append(ctx, id, []continuo.Entry{e}, continuo.AppendOptions{})
@@ -177,7 +177,7 @@ func testStaleSeq(t *testing.T, opener Opener) {
 			t.Errorf("expecting seq %d: %v", stale, err)
 		}
 	}
-	// Of writers that expect the same seq, one wins.
+	// Of several writers that expect the same seq, one wins.
 	var won, lost int
 	var mu sync.Mutex
 	var writers sync.WaitGroup

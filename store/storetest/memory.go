@@ -17,8 +17,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// NewMemory makes a store that keeps everything in memory: the reference that the suite compares
-// engines with, and a store for other packages' tests. It is safe for concurrent use.
+// NewMemory returns a store that keeps everything in memory: the reference that the suite compares engines
+// with, and a store for other packages' tests. It is safe for concurrent use.
 func NewMemory() continuo.Store {
 	return &memory{memoryData: newMemoryData()}
 }
@@ -41,13 +41,13 @@ type memoryData struct {
 	projects      map[string]continuo.Project
 	keys          map[string]continuo.APIKey
 	leases        map[string]continuo.Lease
-	orders        map[int64]bool  // that documents have or had
+	orders        map[int64]bool  // used by documents, removed ones included
 	nextOrder     map[int64]int64 // by the time from which one was looked for
 }
 
 type memoryConversation struct {
 	continuo.Conversation
-	deleted  bool // but a fork begins with it
+	deleted  bool // deleted, but a fork begins with it
 	entries  []memoryEntry
 	needs    []memoryNeed // also of entries that are archived
 	receipts map[string]continuo.Receipt
@@ -75,7 +75,7 @@ type memoryEntry struct {
 	damaged   bool // the reference store never damages an entry itself; PutRecords marks one
 }
 
-// begin locks the data, unless there is a reason not to work.
+// begin locks the data, unless the store is closed or ctx is done.
 func (m *memory) begin(ctx context.Context) error {
 	if m.closed.Load() {
 		return continuo.ErrClosed
@@ -119,7 +119,7 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 	return nil
 }
 
-// checkMemoryConversation refuses what not every database can keep.
+// checkMemoryConversation refuses values that some databases cannot store.
 func checkMemoryConversation(c continuo.Conversation) error {
 	return checkMemoryTexts("conversation "+c.ID, c.ID, c.ProjectID, c.UserID, c.Key, string(c.Kind), c.Title, string(c.ActiveMode), c.ActiveAgent, string(c.Metadata), c.ParentID)
 }
@@ -133,7 +133,7 @@ func checkMemoryTexts(what string, texts ...string) error {
 	return nil
 }
 
-// checkSegment finds out whether the entries that a fork is to begin with are there.
+// checkSegment checks that the entries with which a fork is to begin exist.
 func (m *memory) checkSegment(segment continuo.Segment) error {
 	c := m.find(segment.ConversationID)
 	if c == nil || c.LastSeq < segment.Through {
@@ -227,7 +227,7 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	return found[:min(len(found), query.Limit)], nil
 }
 
-// isOne reports whether a conversation is a user's ("": anybody's) and has labels.
+// isOne reports whether a conversation belongs to a user ("": any user) and has labels.
 func (c *memoryConversation) isOne(userID string, labels map[string]string) bool {
 	if userID != "" && c.UserID != userID {
 		return false
@@ -307,13 +307,13 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	c.receipts, c.turns, c.runs = nil, nil, nil
 	c.forget()
 	m.release()
-	if !archivedAt.IsZero() && m.find(id) != nil { // else all of its objects go
+	if !archivedAt.IsZero() && m.find(id) != nil { // otherwise all of its objects are discarded
 		m.discard(continuo.ObjectName(id, continuo.ArchiveObject(archivedAt)))
 	}
 	return nil
 }
 
-// needed is up to which seq forks begin with each conversation.
+// needed returns the seq up to which forks begin with each conversation.
 func (m *memory) needed() map[string]int64 {
 	needed := map[string]int64{}
 	for _, c := range m.conversations {
@@ -324,7 +324,7 @@ func (m *memory) needed() map[string]int64 {
 	return needed
 }
 
-// release removes what deleted and archived conversations keep for nobody.
+// release removes entries of deleted and archived conversations that no fork needs.
 func (m *memory) release() {
 	needed := m.needed()
 	for _, c := range m.conversations {
@@ -469,7 +469,7 @@ func (m *memory) EntrySizes(ctx context.Context, conversationID string, from, to
 	return sum, nil
 }
 
-// firstBytes returns the first entries, as many as have no more than so many bytes together; 0 for all.
+// firstBytes returns the longest prefix of entries within a number of bytes; 0 for all.
 func firstBytes(entries []memoryEntry, most int64) []memoryEntry {
 	if most == 0 {
 		return entries

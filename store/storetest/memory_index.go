@@ -17,7 +17,7 @@ type memoryIndex struct {
 	documents map[int64]memoryDocument
 }
 
-// memoryDocument has when it was added for its order, or the next that was free.
+// memoryDocument has the time at which it was added as its order, or the next free one.
 type memoryDocument struct {
 	order int64
 	terms []string
@@ -82,7 +82,7 @@ func (m *memory) Index(ctx context.Context, batch continuo.IndexBatch) error {
 	return nil
 }
 
-// orderFrom takes the next free order.
+// orderFrom returns the next free order.
 func (m *memoryData) orderFrom(added int64) int64 {
 	order := max(added, m.nextOrder[added])
 	for m.orders[order] {
@@ -124,7 +124,7 @@ func checkMemoryBatch(batch continuo.IndexBatch) error {
 	return nil
 }
 
-// isTerm knows terms by their ASCII part: the rest cannot harm an index.
+// isTerm checks terms by their ASCII part: other characters cannot harm an index.
 func isTerm(term string) bool {
 	wrong := func(r rune) bool { return r < 0x80 && !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }
 	return term != "" && len(term) <= 256 && checkMemoryTexts("", term) == nil && !strings.ContainsFunc(term, wrong)

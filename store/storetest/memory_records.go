@@ -64,7 +64,7 @@ func (m *memory) Records(ctx context.Context, conversationID string, after conti
 
 const pageBytes = 4 << 20
 
-// firstPage cuts records where they come to so many bytes.
+// firstPage cuts records at the size limit of a page.
 func firstPage(records []continuo.Record) ([]continuo.Record, error) {
 	bytes := 0
 	for i, r := range records {
@@ -83,7 +83,7 @@ func comparePlaces(a, b continuo.RecordPlace) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
 }
 
-// records decodes what may be on the page after a place, and more.
+// records decodes the records that a page after a place may contain, and more.
 func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Record, error) {
 	own := continuo.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
 	all := []continuo.Record{{Conversation: &own}}
@@ -162,7 +162,8 @@ func (m *memory) putRecords(ctx context.Context, conversationID string, records 
 	return m.find(conversationID).remakeRuns()
 }
 
-// keep returns how to undo what is done to a conversation, which may be nil, and to the others around it.
+// keep returns a function that undoes changes of a conversation, which may be nil, and of the others around
+// it.
 func (m *memory) keep(c *memoryConversation) (undo func()) {
 	conversations, discards := slices.Clone(m.conversations), slices.Clone(m.discards)
 	var kept memoryConversation
@@ -180,7 +181,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 	}
 }
 
-// checkMemoryRecord refuses records that are of another conversation, or of nothing.
+// checkMemoryRecord refuses records that are of another conversation, or empty.
 func checkMemoryRecord(conversationID string, r continuo.Record) error {
 	of := ""
 	switch {
@@ -236,7 +237,7 @@ func (m *memory) putConversation(c *memoryConversation, record *continuo.Convers
 	m.undiscard(continuo.ObjectName(c.ID, continuo.ArchiveObject(record.ArchivedAt)))
 }
 
-// undiscard keeps what a record names from being removed.
+// undiscard takes the name in a record off the list of discards.
 func (m *memory) undiscard(name string) {
 	m.discards = slices.DeleteFunc(m.discards, func(other string) bool { return other == name })
 }

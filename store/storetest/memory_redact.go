@@ -80,7 +80,7 @@ func (m *memory) redact(c *memoryConversation, place int, by memoryEntry) {
 	m.discardUnneeded(c, old)
 }
 
-// dropNeeds forgets needs, and discards the objects that nothing needs any more.
+// dropNeeds removes needs, and discards the objects that are no longer needed.
 func (m *memory) dropNeeds(c *memoryConversation, which func(memoryNeed) bool) {
 	old := slices.Clone(c.needs)
 	c.needs = slices.DeleteFunc(c.needs, which)

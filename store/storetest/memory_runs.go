@@ -12,7 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// changeRuns carries out changes in their order.
+// changeRuns applies changes in their order.
 func (c *memoryConversation) changeRuns(changes []continuo.RunChange) {
 	for _, change := range changes {
 		i := slices.IndexFunc(c.runs, func(r continuo.Run) bool { return r.ID == change.RunID })
@@ -23,7 +23,7 @@ func (c *memoryConversation) changeRuns(changes []continuo.RunChange) {
 				ID: change.RunID, ConversationID: c.ID, ProjectID: c.ProjectID, WorkflowID: change.WorkflowID,
 				State: change.State, FirstSeq: change.Seq, StartedAt: at, UpdatedAt: at,
 			})
-		case change.Begins || i < 0: // it has begun already, or nobody knows it
+		case change.Begins || i < 0: // it has already begun, or is unknown
 		default:
 			changeMemoryRun(&c.runs[i], change.State, at)
 		}
@@ -41,7 +41,7 @@ func changeMemoryRun(run *continuo.Run, state continuo.RunState, at time.Time) {
 	}
 }
 
-// remakeRuns makes the index of runs from the entries, unless they are kept aside or are there for forks only.
+// remakeRuns builds the index of runs from the entries, unless they are archived or kept for forks only.
 func (c *memoryConversation) remakeRuns() error {
 	c.runs = nil
 	if c.deleted || !c.ArchivedAt.IsZero() {

@@ -14,11 +14,11 @@ import (
 
 type memoryTurn struct {
 	continuo.Turn
-	events  [][]continuo.TurnEvent // what each update brought
+	events  [][]continuo.TurnEvent // the events of each update
 	signals []continuo.TurnSignal
 }
 
-// at is the turn as callers see it at a time.
+// at returns the turn as callers see it at a time.
 func (t *memoryTurn) at(now time.Time) continuo.Turn {
 	seen := t.Turn
 	seen.LeaseExpired = t.State == continuo.TurnRunning && !now.Before(t.LeaseUntil)
@@ -43,7 +43,7 @@ func (c *memoryConversation) running() *memoryTurn {
 	return nil
 }
 
-// nextFence is above that of any turn that there was.
+// nextFence returns a fencing token above that of any earlier turn.
 func (c *memoryConversation) nextFence() int64 {
 	highest := int64(0)
 	for _, t := range c.turns {
@@ -79,7 +79,7 @@ func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.D
 	if other := c.running(); other != nil {
 		return continuo.Turn{}, &continuo.BusyError{Turn: other.at(now)}
 	}
-	started := now // behind the turn before, even where the clock has been set back
+	started := now // after the previous turn, even if the clock was set back
 	for _, t := range c.turns {
 		if !started.After(t.StartedAt) {
 			started = t.StartedAt.Add(time.Nanosecond)
@@ -127,7 +127,7 @@ func (m *memory) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 	return slices.Clone(t.signals[min(max(update.SignalsSeen, 0), len(t.signals)):]), nil
 }
 
-// checkMemoryUpdate finds what is wrong with an update whatever turn it is for.
+// checkMemoryUpdate checks the parts of an update that do not depend on its turn.
 func checkMemoryUpdate(update continuo.TurnUpdate) error {
 	switch update.State {
 	case "", continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid:
@@ -184,8 +184,8 @@ func cloneEvents(events []continuo.TurnEvent) []continuo.TurnEvent {
 	return cloned
 }
 
-// updatedTurns carries out a batch's updates on copies of the turns, so that all are known to be allowed
-// before any is carried out.
+// updatedTurns applies a batch's updates to copies of the turns, so that all are checked before any is
+// applied.
 func (c *memoryConversation) updatedTurns(updates []continuo.TurnUpdate) ([]*memoryTurn, error) {
 	turns := slices.Clone(c.turns)
 	for _, update := range updates {

@@ -65,7 +65,7 @@ func testModel(t *testing.T, opener Opener) {
 	})
 }
 
-// fewerRuns keeps the suite short, unless CONTINUO_LONG or a flag asks for more.
+// fewerRuns keeps the suite short, unless CONTINUO_LONG or a flag requests more runs.
 func fewerRuns(t *testing.T) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")
@@ -79,9 +79,9 @@ func fewerRuns(t *testing.T) {
 type model struct {
 	engine, reference continuo.Store
 	project           string
-	made              []continuo.Conversation // all that were ever made, with what their lineage was
+	made              []continuo.Conversation // all that were ever made, with their original lineage
 	clock             int
-	archives          map[string][]continuo.Record // what was taken out of each conversation
+	archives          map[string][]continuo.Record // the records archived from each conversation
 	added             int                          // documents, each a second after the one before
 }
 
@@ -99,7 +99,7 @@ func both[T any](rt *rapid.T, m *model, what string, operation func(continuo.Sto
 	return want, wantErr
 }
 
-// verdict reduces an error to what callers tell apart.
+// verdict reduces an error to what callers distinguish.
 func verdict(err error) string {
 	var conflict *continuo.ConflictError
 	var busy *continuo.BusyError
@@ -145,7 +145,7 @@ func (m *model) create(rt *rapid.T) {
 	m.add(rt, c, entries(c.ID, 1, c.LastSeq))
 }
 
-// kind is mostly that of people's conversations.
+// kind returns mostly the kind of users' conversations.
 func (m *model) kind(rt *rapid.T) continuo.Kind {
 	return rapid.SampledFrom([]continuo.Kind{continuo.KindTalk, continuo.KindTalk, continuo.KindTask}).Draw(rt, "kind")
 }
@@ -157,7 +157,7 @@ func (m *model) add(rt *rapid.T, c continuo.Conversation, first []continuo.Entry
 	}
 }
 
-// time makes times that often are the same, and sometimes go back.
+// time returns times that are often equal, and sometimes go back.
 func (m *model) time(rt *rapid.T) time.Time {
 	m.clock += rapid.IntRange(-1, 2).Draw(rt, "seconds")
 	return at(m.clock)
@@ -203,7 +203,7 @@ func (m *model) append(rt *rapid.T) {
 		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}
 		_, _ = both(rt, m, "receipt", func(s continuo.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })
 		if _, err := m.reference.Receipt(context.Background(), c.ID, key); err == nil {
-			batch.Receipts = nil // engines word this refusal as they like
+			batch.Receipts = nil // engines may use any error for this refusal
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(rt, "updates of turns") {
@@ -282,7 +282,7 @@ func (m *model) read(rt *rapid.T) {
 	_, _ = both(rt, m, "entries", func(s continuo.Store) ([]continuo.Entry, error) { return entriesOf(s, now.ID, query) })
 }
 
-// entriesOf does not tell nil from empty.
+// entriesOf treats nil and empty as equal.
 func entriesOf(s continuo.Store, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	found, err := s.Entries(context.Background(), id, query)
 	return append([]continuo.Entry{}, found...), err
@@ -317,7 +317,7 @@ func (m *model) blob(rt *rapid.T) {
 	_, _ = both(rt, m, "put blob", func(s continuo.Store) (any, error) { return nil, s.PutBlob(context.Background(), hash, data) })
 }
 
-// check compares one conversation whole, and what it begins with.
+// check compares one whole conversation, and those that it begins with.
 func (m *model) check(rt *rapid.T) {
 	if len(m.made) == 0 || rapid.IntRange(0, 2).Draw(rt, "not each time") > 0 {
 		return

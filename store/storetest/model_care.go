@@ -52,7 +52,7 @@ func (m *model) archive(rt *rapid.T) {
 	}
 }
 
-// restore tries it without the last records first.
+// restore first tries without the last records.
 func (m *model) restore(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
 	whole := m.archives[id]
@@ -73,7 +73,7 @@ func (m *model) restore(rt *rapid.T) {
 	}
 }
 
-// records compares all that is kept of a conversation.
+// records compares all records of a conversation.
 func (m *model) records(rt *rapid.T) {
 	id, limit := m.pick(rt).ID, rapid.IntRange(1, 5).Draw(rt, "limit")
 	_, _ = both(rt, m, "records", func(s continuo.Store) (string, error) {
@@ -98,7 +98,7 @@ func (m *model) discards(rt *rapid.T) {
 	found, _ := both(rt, m, "discards", func(s continuo.Store) ([]string, error) {
 		names, err := s.Discards(context.Background(), 1<<20)
 		names = slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return !strings.HasPrefix(name, m.project+"_") })
-		// Those of a conversation that is wholly gone may stay or not.
+		// Names of a completely removed conversation may stay or not.
 		names = slices.DeleteFunc(names, func(name string) bool {
 			id, object, _ := strings.Cut(name, "/")
 			return object != "" && slices.Contains(names, id+"/")
@@ -170,7 +170,7 @@ func (m *model) places(rt *rapid.T) {
 		for {
 			page, err := s.Places(context.Background(), query)
 			for _, p := range page {
-				all = append(all, fmt.Sprint(p.ConversationID, " ", p.Seq)) // their order is the engine's own
+				all = append(all, fmt.Sprint(p.ConversationID, " ", p.Seq)) // their order depends on the engine
 				query.Before = p
 			}
 			if err != nil || len(page) < query.Limit {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Runs in the test of random operations. Events come in any order: also of runs that have not begun, and such
-// as begin a run that is there.
+// Runs in the test of random operations. Events come in any order: also of runs that have not begun, or that
+// begin an existing run again.
 
 var modelEvents = []continuo.RunEventKind{
 	continuo.RunBegan, continuo.RunBegan, continuo.RunNodeBegan, continuo.RunNodeFinished, continuo.RunHeld,
@@ -62,12 +62,12 @@ func (m *model) runs(rt *rapid.T) {
 	id := m.project + "_" + rapid.SampledFrom([]string{"r1", "r2", "r3"}).Draw(rt, "run")
 	_, _ = both(rt, m, "run", func(s continuo.Store) (string, error) {
 		found, err := s.Run(ctx, m.project, id)
-		return found.ID, err // there may be several of one id here
+		return found.ID, err // several runs may have the same id here
 	})
 }
 
-// sorted has this project's own, in an order that does not depend on the engine's: here several runs of one id
-// may have begun at once.
+// sorted returns this project's runs, in an order that does not depend on the engine: here several runs with
+// one id may have begun at once.
 func (m *model) sorted(runs []continuo.Run) []string {
 	texts := []string{}
 	for _, run := range runs {

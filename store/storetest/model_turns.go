@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Turns in the test of random operations. The two stores have clocks of their own, so that times are
-// compared by whether there is one.
+// Turns in the test of random operations. The two stores have clocks of their own, so only the presence of
+// times is compared.
 
 func timeless(turn continuo.Turn) continuo.Turn {
 	for _, when := range []*time.Time{&turn.LeaseUntil, &turn.StartedAt, &turn.EndedAt} {
@@ -28,7 +28,7 @@ func turnID(rt *rapid.T) string {
 	return rapid.SampledFrom([]string{"t1", "t2", "t3"}).Draw(rt, "turn")
 }
 
-// aTurn finds the turn that runs, if there is one, or any other.
+// aTurn returns the running turn, if there is one, or any other.
 func (m *model) aTurn(rt *rapid.T, conversationID string) continuo.Turn {
 	found := continuo.Turn{ConversationID: conversationID, ID: turnID(rt)}
 	if now, err := m.reference.Turn(context.Background(), conversationID, found.ID); err == nil {
@@ -73,7 +73,7 @@ func (m *model) turn(rt *rapid.T) {
 	})
 }
 
-// turnUpdate makes an update that mostly is allowed.
+// turnUpdate returns an update that is mostly allowed.
 func (m *model) turnUpdate(rt *rapid.T, conversationID string) continuo.TurnUpdate {
 	turn := m.aTurn(rt, conversationID)
 	turn.Fence -= rapid.SampledFrom([]int64{0, 0, 0, 0, 1}).Draw(rt, "stale")
@@ -105,7 +105,7 @@ func (m *model) turns(rt *rapid.T) {
 	id, turn, after := m.pick(rt).ID, turnID(rt), rapid.Int64Range(0, 9).Draw(rt, "after")
 	_, _ = both(rt, m, "turns", func(s continuo.Store) (map[string]continuo.Turn, error) {
 		turns, err := s.Turns(context.Background(), continuo.TurnQuery{ConversationID: id, Limit: 9})
-		found := map[string]continuo.Turn{} // their order is by a clock
+		found := map[string]continuo.Turn{} // their order depends on a clock
 		for _, t := range turns {
 			found[t.ID] = timeless(t)
 		}

@@ -16,7 +16,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// NewObjects makes an object store that keeps everything in memory, for the tests of other packages. It is
+// NewObjects returns an object store that keeps everything in memory, for the tests of other packages. It is
 // safe for concurrent use, and refuses the names that other object stores refuse.
 func NewObjects() continuo.ObjectStore { return &objects{kept: map[string]object{}} }
 
@@ -26,7 +26,7 @@ type objects struct {
 }
 
 type object struct {
-	data []byte // never changed once it is kept
+	data []byte // immutable
 	at   time.Time
 }
 
@@ -107,7 +107,7 @@ func (o *objects) Objects(ctx context.Context, prefix string) iter.Seq2[continuo
 	}
 }
 
-// checkPrefix refuses what no name begins with.
+// checkPrefix refuses prefixes that no name can begin with.
 func checkPrefix(prefix string) error {
 	above, last := "x", prefix
 	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {

@@ -110,7 +110,7 @@ func fillOwned(t *testing.T, store continuo.Store) {
 	}
 }
 
-// filters are what conversations are filtered by, with the ids that are found, the newest first.
+// filters are filters of conversations, with the ids that they find, the newest first.
 var filters = []struct {
 	user   string
 	labels map[string]string

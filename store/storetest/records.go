@@ -110,7 +110,7 @@ func testRecords(t *testing.T, opener Opener) {
 	same(t, "ids when all are deleted", conversationIDs(t, engine, 9), []string(nil))
 }
 
-// leaseless takes out what a copy has not.
+// leaseless removes the leases, which a copy does not have.
 func leaseless(records []continuo.Record) []continuo.Record {
 	for _, r := range records {
 		if r.Turn != nil {

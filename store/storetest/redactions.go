@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// redacted is what stands in the place of an entry that a person redacted.
+// redacted returns the replacement of an entry that a person redacted.
 func redacted(e continuo.Entry) continuo.Entry {
 	e.Content, e.Output = continuo.Text("removed"), nil
 	e.Redacted = &continuo.Redaction{At: at(99), Reason: "a secret"}
@@ -41,7 +41,7 @@ func testRedact(t *testing.T, opener Opener) {
 		noError(t, err)
 		same(t, "the conversation", got, c)
 	}
-	// What queries look for is of the new entry.
+	// Queries match the new entry.
 	sameEntries(t, "users", read(t, store, "a", continuo.EntryQuery{From: 1, To: 6, Limit: 9, UsersOnly: true}), all[3:4])
 	sameEntries(t, "by ref", read(t, store, "a", continuo.EntryQuery{From: 1, To: 6, Limit: 9, OutputRef: outputRef(50)}), all[:1])
 	appendEntries(t, store, "a", 7, 7)
@@ -84,7 +84,7 @@ func testRedactRefused(t *testing.T, opener Opener) {
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(all[2])}))
 }
 
-// testRedactTurns redacts an entry, and with it what its turn told its readers.
+// testRedactTurns redacts an entry, and with it the events of its turn.
 func testRedactTurns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 1)
@@ -116,7 +116,7 @@ func testRedactTurns(t *testing.T, opener Opener) {
 	}
 }
 
-// discards lists what is to be removed, and says that it was.
+// discards lists the names to remove, and confirms their removal.
 func discards(t *testing.T, store continuo.Store) []string {
 	t.Helper()
 	var all []string
@@ -144,7 +144,7 @@ func expectDiscards(t *testing.T, what string, store continuo.Store, want ...str
 	same(t, what, got, wanted)
 }
 
-// testDiscards is about objects that several entries need, and forks.
+// testDiscards tests objects that several entries and forks need.
 func testDiscards(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	all := entries("a", 1, 6)

@@ -86,7 +86,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	}
 	expect(at(100), 9, "b1", "a2", "c1", "a1")
 	expect(at(100), 2, "b1", "a2")
-	expect(at(3), 9, "b1", "a2") // not those of just then
+	expect(at(3), 9, "b1", "a2") // later runs are not included
 	expect(at(1), 9)
 	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunBrokeOff})
 	noError(t, store.Delete(ctx, "b"))
@@ -96,7 +96,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	expectError(t, "a limit of 0", second(store.RunningRuns(ctx, at(9), 0)), continuo.ErrInvalid)
 }
 
-// testRunsOfCrews lists the cycles of crews, which are runs too, and the others apart from them.
+// testRunsOfCrews lists the runs of crews, and other runs separately.
 func testRunsOfCrews(t *testing.T, store continuo.Store) {
 	create(t, store, "crewed", 0)
 	made := eventEntries("crewed", 1, told{"w", continuo.RunBegan}, told{"x", continuo.RunBegan}, told{"y", continuo.RunBegan})
@@ -108,7 +108,7 @@ func testRunsOfCrews(t *testing.T, store continuo.Store) {
 	}
 }
 
-// testRunsByPlace has runs of which the later ones began earlier, by another machine's clock.
+// testRunsByPlace has later runs with an earlier start time, by another machine's clock.
 func testRunsByPlace(t *testing.T, store continuo.Store) {
 	create(t, store, "skewed", 0)
 	made := eventEntries("skewed", 1, told{"late", continuo.RunBegan}, told{"early", continuo.RunBegan}, told{"earliest", continuo.RunBegan})

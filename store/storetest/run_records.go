@@ -8,7 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// expectNoRuns expects nothing to be found of a run that ran.
+// expectNoRuns expects that a run is no longer found.
 func expectNoRuns(t *testing.T, what string, store continuo.Store, conversationID, runID string) {
 	t.Helper()
 	expectRuns(t, what, store, conversationID)
@@ -20,7 +20,7 @@ func expectNoRuns(t *testing.T, what string, store continuo.Store, conversationI
 	}
 }
 
-// testDeletedRuns deletes a conversation that a fork begins with, and one that nobody needs.
+// testDeletedRuns deletes a conversation that a fork begins with, and one without forks.
 func testDeletedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for _, id := range []string{"a", "b"} {
@@ -37,7 +37,7 @@ func testDeletedRuns(t *testing.T, opener Opener) {
 	expectNoRuns(t, "copied as what is deleted", store, "a", "r_a")
 	noError(t, store.PutRecords(ctx, "a", kept[1:]))
 	expectNoRuns(t, "an entry of what is deleted", store, "a", "r_a")
-	// One that comes back as it was has its runs again.
+	// A conversation that is restored unchanged has its runs again.
 	kept[0].Conversation.Deleted = false
 	noError(t, store.PutRecords(ctx, "a", kept[:1]))
 	expectRuns(t, "not deleted any more", store, "a", runOf("a", "r_a", 1, 1, continuo.RunRunning))
@@ -56,7 +56,7 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 	noError(t, store.Archive(ctx, seenAs(t, store, "a", 6), at(77)))
 	expectNoRuns(t, "archived", store, "a", "r3")
 	for some := range slices.Chunk(whole[1:], 2) {
-		for range 2 { // a restore that was stopped begins anew
+		for range 2 { // an interrupted restore starts again
 			noError(t, store.PutArchived(ctx, "a", at(77), some))
 			expectNoRuns(t, "before all of it is back", store, "a", "r3")
 		}
@@ -67,7 +67,7 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 	want[0] = runOf("a", "r3", 6, 7, continuo.RunWaiting)
 	expectRuns(t, "and gone on with", store, "a", want...)
 
-	// A copy that says that it is archived, and one that says that it is not any more.
+	// A copy that is marked as archived, and one that no longer is.
 	all := records(t, store, "a", 99)
 	noError(t, store.Archive(ctx, seenAs(t, store, "a", 7), at(78)))
 	noError(t, store.PutRecords(ctx, "a", all[1:]))
@@ -94,7 +94,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 			noError(t, store.PutRecords(ctx, "a", some))
 		}
 		expectRuns(t, fmt.Sprintf("copied in pages of %d", size), store, "a", want...)
-		for some := range slices.Chunk(whole, size) { // what is there already changes nothing
+		for some := range slices.Chunk(whole, size) { // records that exist already change nothing
 			noError(t, store.PutRecords(ctx, "a", some))
 			expectRuns(t, fmt.Sprintf("copied once more in pages of %d", size), store, "a", want...)
 		}
@@ -111,7 +111,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 	same(t, "in another project", listRuns(t, store, continuo.RunQuery{ProjectID: "q", Limit: 9}), []string{"r2", "r1"})
 }
 
-// testReplacedRuns copies one conversation over another one that went on in a different way.
+// testReplacedRuns copies one conversation over another one with a different continuation.
 func testReplacedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
@@ -145,7 +145,7 @@ func testRedactedRuns(t *testing.T, opener Opener) {
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(all[0]), redacted(all[1])}))
 	expectRuns(t, "redacted", store, "a", want)
 	same(t, "the event of a redacted entry", readAll(t, store, "a")[1].RunEvent, all[1].RunEvent)
-	// A copy brings only what differs.
+	// A copy writes only the differences.
 	middle := redacted(all[1])
 	noError(t, store.PutRecords(ctx, "a", []continuo.Record{{Entry: &middle}}))
 	expectRuns(t, "a redaction that was copied", store, "a", want)

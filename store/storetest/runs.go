@@ -90,7 +90,7 @@ func testRuns(t *testing.T, opener Opener) {
 	state := continuo.RunRunning
 	for _, step := range []struct {
 		kind  continuo.RunEventKind
-		state continuo.RunState // "": as before
+		state continuo.RunState // "": unchanged
 	}{
 		{continuo.RunNodeBegan, ""},
 		{continuo.RunNodeRefused, ""},
@@ -113,19 +113,19 @@ func testRuns(t *testing.T, opener Opener) {
 		expectRuns(t, fmt.Sprintf("after %s at %d", step.kind, seq), store, "a", runOf("a", "r1", 1, seq, state))
 	}
 	cancelled := runOf("a", "r1", 1, seq, continuo.RunCancelled)
-	// Several runs, and several events of each, in one batch; one of a run that nobody knows.
+	// Several runs, and several events of each, in one batch; one of an unknown run.
 	tell(t, store, "a", seq+1, told{"r2", continuo.RunBegan}, told{"none", continuo.RunHeld}, told{"r3", continuo.RunBegan},
 		told{"r2", continuo.RunHeld}, told{"r3", continuo.RunEnded}, told{"r2", continuo.RunNodeAsked}, told{"none", continuo.RunNodeBegan})
 	ended := runOf("a", "r3", seq+3, seq+5, continuo.RunFinished)
 	expectRuns(t, "several", store, "a", ended, runOf("a", "r2", seq+1, seq+6, continuo.RunWaiting), cancelled)
 	tell(t, store, "a", seq+8, told{"r2", continuo.RunNodeFinished}, told{"r2", continuo.RunEnded}, told{"r2", continuo.RunNodeBegan})
 	over := runOf("a", "r2", seq+1, seq+10, continuo.RunFinished)
-	over.EndedAt = at(int(seq + 9)) // and told of once more
+	over.EndedAt = at(int(seq + 9)) // and reported once more
 	expectRuns(t, "an event after the end", store, "a", ended, over, cancelled)
 	tell(t, store, "a", seq+11, told{"r2", continuo.RunNodeRefused})
 	over.UpdatedAt = at(int(seq + 11))
 	expectRuns(t, "an event after the end, by itself", store, "a", ended, over, cancelled)
-	// What is over stays so, whether it ended before or in the same batch.
+	// A run that has ended stays so, whether it ended before or in the same batch.
 	tell(t, store, "a", seq+12, told{"r2", continuo.RunResumed}, told{"r3", continuo.RunCalledOff}, told{"r4", continuo.RunBegan}, told{"r4", continuo.RunEnded}, told{"r4", continuo.RunCalledOff}, told{"r5", continuo.RunBegan})
 	tell(t, store, "a", seq+18, told{"r5", continuo.RunCalledOff}, told{"r5", continuo.RunHeld})
 	over.UpdatedAt, ended.UpdatedAt = at(int(seq+12)), at(int(seq+13))
@@ -222,7 +222,7 @@ func testRunsDurable(t *testing.T, opener Opener) {
 	}
 }
 
-// testRunsAtOnce has runs go on in many conversations at once; some batches are refused.
+// testRunsAtOnce has runs progress in many conversations at once; some batches are refused.
 func testRunsAtOnce(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	const writers = 64

@@ -6,7 +6,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// testRemadeRuns tells a store other changes than its entries do, and has it make the index anew from these.
+// testRemadeRuns gives a store changes of runs that differ from its entries, and has it build the index again
+// from the entries.
 func testRemadeRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)

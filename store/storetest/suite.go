@@ -1,53 +1,55 @@
-// Package storetest is the one suite that every store engine passes, and a store in memory that it
+// Package storetest is the test suite that every store engine passes, and a reference store in memory that it
 // compares them with. An engine's test is one call of Run; to write a new engine, start there.
 //
-// What the suite asks for beyond the comments of continuo.Store: entries of an unknown conversation are
-// an empty list; a Limit below 1 is continuo.ErrInvalid; times come back in UTC with their nanoseconds;
-// a closed store says continuo.ErrClosed; Create fails with continuo.ErrNotFound when a conversation of
-// the Lineage is gone; and a receipt whose key is taken refuses its whole batch. Of turns: Turn finds void
-// ones too; BeginTurn says continuo.ErrExists of an id that is taken also while another turn runs; a lease
-// of no time or less has ended when it begins; events of an unknown turn are an empty list; and an update
-// whose events do not follow those before, whose data are no JSON objects, or whose State ends no turn is
+// The suite's requirements beyond the comments of continuo.Store: entries of an unknown conversation are an
+// empty list; a Limit below 1 is continuo.ErrInvalid; times come back in UTC with their nanoseconds; a closed
+// store returns continuo.ErrClosed; Create fails with continuo.ErrNotFound when a conversation of the Lineage
+// no longer exists; and a receipt whose key is taken refuses its whole batch. Of turns: Turn finds void ones
+// too; BeginTurn returns continuo.ErrExists for an id in use, even while another turn runs; a lease of no
+// time or less has ended when it begins; events of an unknown turn are an empty list; and an update whose
+// events do not follow those before, whose data are no JSON objects, or whose State ends no turn is
 // continuo.ErrInvalid.
 //
 // Of texts: an id, a key, a title, metadata, a name or a receipt that is not UTF-8 or has a NUL character is
 // continuo.ErrInvalid; an entry's content may have any character.
 //
-// Of redactions: the turns are those that the entries named until then; entries of a deleted conversation
-// can be redacted as long as forks begin with them; LastSeq and UpdatedAt stay.
+// Of redactions: the turns are those that the entries named until then; entries of a deleted conversation can
+// be redacted as long as forks begin with them; LastSeq and UpdatedAt stay.
 //
 // Of objects: each name is listed once, also when it is discarded again; when the last of a conversation is
 // removed, its name with the slash is listed, whether it had objects or not, and names of single ones that
-// are listed already may stay. PutRecords takes a conversation's name, and the objects that its entries
-// need, off the list.
+// are listed already may stay. PutRecords takes a conversation's name, and the objects that its entries need,
+// off the list.
 //
 // Of archives: Entries answers what it can from the entries that forks begin with, which are the first; it is
-// continuo.ErrArchived when any other would have to be looked at, also where a narrow query would not have
-// found one. Entries that the last fork needed go with it. What is asked of an archived conversation is
-// ErrArchived before it is a conflict. The index is empty afterwards, and Index is ErrArchived. Objects that
-// its entries need are discarded when it is deleted, as if they were there. While PutRecords brings entries
-// back, in order, Entries may answer from those that are there already.
+// continuo.ErrArchived when any other entry would have to be read, even if a narrow query would not have
+// matched it. Entries that the last fork needed are removed with it. An operation on an archived conversation
+// fails with ErrArchived rather than with a conflict. The index is empty afterwards, and Index is
+// ErrArchived. Objects that its entries need are discarded when it is deleted, as if the entries still
+// existed. While PutRecords brings entries back, in order, Entries may answer from those that are there
+// already.
 //
-// Of records: a page ends with the record with which it has 4 MiB, or soon after. The first call of
-// PutRecords for a conversation that is not there has its own record, or it is continuo.ErrNotFound, as it
-// is when one that it begins with is not there. A record of another conversation or of nothing is
-// ErrInvalid, and a key, a second running turn or a fence that is taken ErrExists: then nothing is written.
-// LastEvent is that of the events. A conversation's own record empties its index; other records leave it
-// alone.
+// Of records: a page ends with the record with which it reaches 4 MiB, or soon after. The first call of
+// PutRecords for a conversation that does not exist must contain its own record, otherwise it is
+// continuo.ErrNotFound, as it is when a conversation that it begins with does not exist. A record of another
+// conversation or an empty one is ErrInvalid, and a key or fencing token in use or a second running turn
+// ErrExists: then nothing is written. LastEvent is that of the events. A conversation's own record empties
+// its index; other records do not change it.
 //
-// Of runs: Append has what Batch.Runs says, and never looks at the entries for it; PutRecords and Restore have what
-// the entries say that are there then, in the order of their seqs. A run that begins although it is there
-// stays as it is; the changes after it count. EndedAt is when the first of the changes came that ended it; those
-// after that move its UpdatedAt only.
-// Create begins no runs. A run's id or workflow that is not UTF-8 or has a NUL character is ErrInvalid.
+// Of runs: Append applies Batch.Runs, and never reads the entries for it; PutRecords and Restore derive runs
+// from the entries that exist then, in the order of their seqs. An existing run that begins again stays
+// unchanged; the changes after it count. EndedAt is when the first of the changes came that ended it; those
+// after that move its UpdatedAt only. Create begins no runs. A run's id or workflow that is not UTF-8 or has
+// a NUL character is ErrInvalid.
 //
 // Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
-// them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is missing,
-// also an empty one. The document of an entry that is redacted by then is left out: who indexes may have read it
-// before. With a ConversationID, a query's ProjectID is not looked at by Places, and is by Unindexed. Documents
-// that were added within a millisecond of each other may be found in any order, but always in the same. Terms
-// are what package fulltext makes: a term that is empty, longer than 256 bytes, not UTF-8, or has ASCII
-// characters other than small letters and digits is ErrInvalid, in a document and in a query.
+// them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is
+// missing, also an empty one. The document of an entry that was redacted meanwhile is left out: the indexer
+// may have read it before. With a ConversationID, a query's ProjectID is ignored by Places, and applied by
+// Unindexed. Documents that were added within a millisecond of each other may be found in any order, but
+// always in the same. Terms are what package fulltext makes: a term that is empty, longer than 256 bytes, not
+// UTF-8, or has ASCII characters other than small letters and digits is ErrInvalid, in a document and in a
+// query.
 package storetest
 
 import (
@@ -60,8 +62,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Opener opens a store on one database: the first time on an empty one, after a Close to see what is
-// durable, and beside a store that is still open, as another process would.
+// Opener opens a store on one database: first on an empty one, later after a Close to check durability, and
+// beside a store that is still open, as another process would.
 type Opener func(t *testing.T) continuo.Store
 
 // Run runs the suite. newDatabase makes an empty database and is called once or more for each test; it
@@ -77,8 +79,8 @@ type test struct {
 	run  func(*testing.T, Opener)
 }
 
-// logTests is the part of the suite that is about conversations, entries, outputs and blobs, and the random
-// operations on everything.
+// logTests are the tests of conversations, entries, outputs and blobs, and of random operations on
+// everything.
 func logTests() []test {
 	return []test{
 		{"a conversation is found as it was created", testCreate},
@@ -116,8 +118,8 @@ func logTests() []test {
 	}
 }
 
-// careTests is the part of the suite that is about what is done with conversations later: redactions, copies,
-// archives, and what has to be removed elsewhere; and about keys and leases.
+// careTests are the tests of later operations on conversations: redactions, copies, archives, and removals in
+// other stores; and of keys and leases.
 func careTests() []test {
 	return []test{
 		{"a sound store passes its own check", testIntegrity},
@@ -145,7 +147,7 @@ func careTests() []test {
 	}
 }
 
-// indexTests is the part of the suite that is about the index.
+// indexTests are the tests of the index.
 func indexTests() []test {
 	return []test{
 		{"documents are found, the newest first", testPlaces},
@@ -179,7 +181,7 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// day is when everything in the suite happens; nanoseconds must survive.
+// day is the date of everything in the suite; nanoseconds must be kept.
 var day = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 func at(second int) time.Time { return day.Add(time.Duration(second) * time.Second) }
@@ -190,7 +192,7 @@ func conversation(id string) continuo.Conversation {
 	}
 }
 
-// entry makes a valid user, assistant or tool entry, in turn.
+// entry returns a valid user, assistant or tool entry, alternating by seq.
 func entry(conversationID string, seq int64) continuo.Entry {
 	e := continuo.Entry{
 		ID: fmt.Sprintf("ent_%s_%d", conversationID, seq), ConversationID: conversationID, Seq: seq, CreatedAt: at(int(seq)),
@@ -247,7 +249,7 @@ func readAll(t *testing.T, store continuo.Store, id string) []continuo.Entry {
 	return read(t, store, id, continuo.EntryQuery{From: 1, To: 1 << 40, Limit: 1 << 20})
 }
 
-// same compares what came back with what was given, down to nil and absent.
+// same compares a result with the original, including nil and absent values.
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {

@@ -42,14 +42,14 @@ func testEvents(t *testing.T, opener Opener) {
 	want = append(want, update.Events...)
 	updateTurn(t, store, update)
 	same(t, "the events", readEvents(t, store, turn), want)
-	for i := range update.Events { // they are the caller's again
+	for i := range update.Events { // the caller may reuse them
 		update.Events[i] = continuo.TurnEvent{}
 	}
 	same(t, "the events", readEvents(t, store, turn), want)
 	same(t, "the newest event", findTurn(t, store, "a", "t1").LastEvent, want[len(want)-1].ID)
 }
 
-// testEventsAfter reads after each id, whether it is an event's or stands between two.
+// testEventsAfter reads after each id, whether it is an event's or between two.
 func testEventsAfter(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
@@ -198,7 +198,7 @@ func testPrune(t *testing.T, opener Opener) {
 	expectError(t, "a limit of 0", second(store.PruneTurnEvents(ctx, afterAll, 0)), continuo.ErrInvalid)
 }
 
-// testLargeEvents: a page is bounded by bytes, and pages in turn give every event.
+// testLargeEvents: a page is bounded by bytes, and successive pages give every event.
 func testLargeEvents(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)

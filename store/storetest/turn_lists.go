@@ -35,7 +35,7 @@ func testTurnList(t *testing.T, opener Opener) {
 	create(t, store, "b", 0)
 	begin(t, store, "b", "t3")
 	var want []continuo.Turn
-	for i := range 7 { // the ids ascend too, should the clock stand still
+	for i := range 7 { // the ids ascend too, in case the clock does not advance
 		turn := begin(t, store, "a", fmt.Sprint("t", i))
 		switch i {
 		case 2, 5:
@@ -89,7 +89,7 @@ func testRunningTurns(t *testing.T, opener Opener) {
 	expectError(t, "a limit of 0", second(store.RunningTurns(ctx, 0)), continuo.ErrInvalid)
 }
 
-// testDeletedTurns deletes a conversation that a fork begins with, and one that nobody needs.
+// testDeletedTurns deletes a conversation that a fork begins with, and one without forks.
 func testDeletedTurns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 2)

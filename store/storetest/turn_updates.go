@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// testZombies has somebody who lost the lease try everything.
+// testZombies has an owner that lost the lease try everything.
 func testZombies(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 2)
@@ -69,7 +69,7 @@ func testBatchTurns(t *testing.T, opener Opener) {
 	same(t, "the conversation's agent", conversation.ActiveAgent, "writer")
 }
 
-// testSwitches has turns switch the mode and the agent of their conversation, each by itself and both.
+// testSwitches has turns switch the mode and the agent of their conversation, separately and together.
 func testSwitches(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for id, carryOut := range map[string]func(batch continuo.Batch, update continuo.TurnUpdate) error{
@@ -149,7 +149,7 @@ func testBatchTurnsRefused(t *testing.T, opener Opener) {
 	}
 }
 
-// testMixedUpdates has owners and others update turns together, again and again: each must get its own
+// testMixedUpdates has owners and others update turns concurrently and repeatedly: each must get its own
 // answer.
 func testMixedUpdates(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()

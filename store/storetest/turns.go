@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// turnTests is the part of the suite that is about turns. No test waits for a lease to end: one of no
+// turnTests is the part of the suite that is about turns. No test waits for a lease to end: a lease of no
 // time has ended when it begins.
 func turnTests() []test {
 	return []test{
@@ -41,7 +41,7 @@ func turnTests() []test {
 
 const long = time.Hour
 
-// begin begins a turn of a conversation that stands idle.
+// begin begins a turn of an idle conversation.
 func begin(t *testing.T, store continuo.Store, conversationID, id string) continuo.Turn {
 	t.Helper()
 	turn, err := store.BeginTurn(t.Context(), continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, long)
@@ -93,7 +93,7 @@ func testTurn(t *testing.T, opener Opener) {
 	asked := continuo.Turn{
 		ID: "t1", ConversationID: "a", Owner: "one",
 		TurnRequest: continuo.TurnRequest{Mode: continuo.ModeChat, AgentID: "agent", View: "view <&>", Model: "m", Resumes: "t0", Fingerprint: "f"},
-		// What is not the caller's to say:
+		// Fields that the caller cannot set:
 		State: continuo.TurnFinished, Fence: 99, LastEvent: 7, LeaseUntil: day, LeaseExpired: true, StartedAt: day, EndedAt: day,
 		TurnEnd: continuo.TurnEnd{Reason: continuo.ReasonCancelled},
 	}
@@ -145,7 +145,7 @@ func testBeginRefused(t *testing.T, opener Opener) {
 	} else {
 		same(t, "the turn that is in the way", busy.Turn, running)
 	}
-	begin(t, store, "b", "t1") // another conversation's turns are its own
+	begin(t, store, "b", "t1") // turns belong to one conversation
 	updateTurn(t, store, ending(running, continuo.TurnFailed))
 	begin(t, store, "a", "t3")
 }
@@ -172,7 +172,7 @@ func testOneBegins(t *testing.T, opener Opener) {
 	}
 }
 
-// atOnce makes calls at the same time and returns what they came to.
+// atOnce makes concurrent calls and returns their results.
 func atOnce[T any](calls int, call func(i int) (T, error)) (results []T, errs []error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -268,7 +268,7 @@ func testLeases(t *testing.T, opener Opener) {
 	if !turn.LeaseExpired {
 		t.Error("a lease of no time lasts")
 	}
-	updateTurn(t, store, updateOf(turn, 1)) // nobody else has taken it
+	updateTurn(t, store, updateOf(turn, 1)) // no other owner has taken it
 	expect("a lease of no time", true, false)
 	renew(long)
 	expect("after it was renewed", false, true)

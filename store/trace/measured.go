@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// These operations are measured and have no spans: they are read and written around turns as well as in them.
+// These operations are measured and have no spans: they also run outside of turns.
 
 // Create is part of [continuo.Store].
 func (s *store) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) (err error) {
@@ -63,7 +63,8 @@ func (s *store) TakeLease(ctx context.Context, name, owner string, over int64) (
 	return s.Store.TakeLease(ctx, name, owner, over)
 }
 
-// measure starts to measure an operation and returns what to call at its end, with the place of its error.
+// measure starts to measure an operation and returns the function to call at its end, with a pointer to its
+// error.
 func (s *store) measure(ctx context.Context, operation string) (end func(err *error)) {
 	begin := time.Now()
 	return func(err *error) { s.record(ctx, operation, begin, *err) }

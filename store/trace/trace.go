@@ -1,13 +1,13 @@
-// Package trace tells OpenTelemetry of what a store does for a turn: reading and appending entries, and
-// what the owner of a turn writes. Conversations, runs and leases are measured without spans; everything else passes
-// through untouched.
+// Package trace reports to OpenTelemetry a store's work for a turn: reading and appending entries, and what
+// the owner of a turn writes. Conversations, runs and leases are measured without spans; everything else
+// passes through untouched.
 //
-// A span is made only where the caller stands under one, so that whoever tails a log makes no traces of
-// its own; the durations are measured always, as the conventions for databases name them. Without a
-// tracer and a meter nothing is done.
+// A span is made only if the caller's context has one, so that a client that tails a log makes no traces of
+// its own; durations are always measured, under the names of the semantic conventions for databases. Without
+// a tracer and a meter nothing is recorded.
 //
-// Pitfalls: appends to one conversation are combined, and the span of a batch stands under the turn that
-// led it; for the others the same time is waiting.
+// Pitfalls: appends to one conversation are combined, and the span of a batch is a child of the turn that led
+// it; the other turns' spans show the same time as waiting.
 package trace
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/continuo-log/continuo/internal/span"
 )
 
-// Options says where to.
+// Options says where to report.
 type Options struct {
 	// Tracer makes the spans. Default: none are made.
 	Tracer oteltrace.Tracer
@@ -43,15 +43,15 @@ type store struct {
 	system  attribute.KeyValue
 }
 
-// notifyingStore is a traced store that tells of other processes' changes, because the one inside does: whoever
-// asks whether a store is a [continuo.ChangeNotifier] waits less for what a store does not tell.
+// notifyingStore is a traced store that is a [continuo.ChangeNotifier] because the inner store is one:
+// callers that find a notifier poll less often.
 type notifyingStore struct {
 	*store
 	continuo.ChangeNotifier
 }
 
-// New wraps a store. What it returns is a [continuo.ChangeNotifier] if the store is one. It is safe for
-// concurrent use.
+// New wraps a store. The result is a [continuo.ChangeNotifier] if the store is one. It is safe for concurrent
+// use.
 func New(inner continuo.Store, options Options) continuo.Store {
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
@@ -62,8 +62,8 @@ func New(inner continuo.Store, options Options) continuo.Store {
 	if options.System == "" {
 		options.System = "other_sql"
 	}
-	// The name and the unit are constants that no meter refuses. The buckets begin lower than those of the
-	// conventions, since an embedded engine answers within a millisecond.
+	// Meters accept the constant name and unit, so the error is ignored. The buckets begin lower than those
+	// of the conventions, since an embedded engine answers within a millisecond.
 	seconds, _ := options.Meter.Float64Histogram(span.StoreOperationDuration, metric.WithUnit("s"),
 		metric.WithDescription("How long the store took, by what it did."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 10))
@@ -90,7 +90,7 @@ func (s *store) Entries(ctx context.Context, conversationID string, query contin
 	ctx, end := s.begin(ctx, "entries", attribute.String(span.ConversationID, conversationID))
 	defer func() {
 		failure := err
-		if large := new(continuo.LargeEntryError); errors.As(err, &large) { // it is read by itself next
+		if large := new(continuo.LargeEntryError); errors.As(err, &large) { // the caller reads it alone next
 			failure = nil
 		}
 		end(failure, attribute.Int(span.Entries, len(entries)))
@@ -105,7 +105,7 @@ func (s *store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Du
 	return s.Store.BeginTurn(ctx, turn, lease)
 }
 
-// UpdateTurn is part of [continuo.Store]. Mere renewals of a lease pass through.
+// UpdateTurn is part of [continuo.Store]. Lease renewals are not traced.
 func (s *store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	if len(update.Events) == 0 && update.State == "" {
 		return s.Store.UpdateTurn(ctx, update)
@@ -126,7 +126,7 @@ func eventsOf(updates []continuo.TurnUpdate) int {
 	return count
 }
 
-// begin starts an operation and returns what to call at its end.
+// begin starts an operation and returns the function to call at its end.
 func (s *store) begin(ctx context.Context, operation string, attributes ...attribute.KeyValue) (inside context.Context, end func(error, ...attribute.KeyValue)) {
 	name := attribute.String(span.DBOperation, operation)
 	under := oteltrace.Span(noop.Span{})
@@ -144,7 +144,7 @@ func (s *store) begin(ctx context.Context, operation string, attributes ...attri
 	}
 }
 
-// record measures an operation that began at a time and has ended.
+// record measures an operation from its begin to now.
 func (s *store) record(ctx context.Context, operation string, begin time.Time, err error) {
 	labels := []attribute.KeyValue{s.system, attribute.String(span.DBOperation, operation)}
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *store) record(ctx context.Context, operation string, begin time.Time, e
 	s.seconds.Record(ctx, time.Since(begin).Seconds(), metric.WithAttributes(labels...))
 }
 
-// kindOf is the word for an error: those that are part of a store's contract have one each.
+// kindOf is the value of the attribute error.type: each error of a store's contract has its own.
 func kindOf(err error) string {
 	var conflict *continuo.ConflictError
 	if errors.As(err, &conflict) {

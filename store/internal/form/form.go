@@ -1,6 +1,5 @@
-// Package form has what the engines of stores write alike: the stored form of a turn's events and of labels, the
-// checksums of entries, what
-// records that are put do to the index of runs, and numbered migrations.
+// Package form has what the store engines share: the stored form of a turn's events and of labels, the
+// checksums of entries, the effect of put records on the index of runs, and numbered migrations.
 package form
 
 import (
@@ -21,7 +20,7 @@ import (
 // EventPageBytes is about how many bytes of stored events one read returns.
 const EventPageBytes = 256 << 10
 
-// EncodeEvents writes events as one JSON list of ids and data in turn: [1, {…}, 2, {…}].
+// EncodeEvents writes events as one JSON list of alternating ids and data: [1, {…}, 2, {…}].
 func EncodeEvents(events []continuo.TurnEvent) (string, error) {
 	body, last := []byte{'['}, int64(0)
 	for i, event := range events {
@@ -29,7 +28,7 @@ func EncodeEvents(events []continuo.TurnEvent) (string, error) {
 			return "", fmt.Errorf("event %d after event %d", event.ID, last)
 		}
 		last = event.ID
-		// What stands around the object would be lost.
+		// Text around the object would be lost.
 		if data := event.Data; !json.Valid(data) || data[0] != '{' || data[len(data)-1] != '}' {
 			return "", fmt.Errorf("the data of event %d is not a JSON object", event.ID)
 		}
@@ -40,13 +39,13 @@ func EncodeEvents(events []continuo.TurnEvent) (string, error) {
 		body = append(body, event.Data...)
 	}
 	body = append(body, ']')
-	if !json.Valid(body) { // encoding/json bounds the depth, and the list adds to it
+	if !json.Valid(body) { // encoding/json limits the nesting depth, and the list adds one level
 		return "", errors.New("the data of an event is nested too deeply")
 	}
 	return string(body), nil
 }
 
-// DecodeEvents adds the events with ids above after of what EncodeEvents wrote.
+// DecodeEvents appends the events with ids above after from the output of EncodeEvents.
 func DecodeEvents(events []continuo.TurnEvent, body []byte, after int64) ([]continuo.TurnEvent, error) {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(body, &parts); err != nil {
@@ -84,7 +83,7 @@ func EntriesOf(records []continuo.Record) (entries []continuo.Entry, own bool) {
 	return entries, own
 }
 
-// Follow reports whether entries come after a seq, each after the one before.
+// Follow reports whether the seqs of entries follow after without a gap.
 func Follow(entries []continuo.Entry, after int64) bool {
 	for i := range entries {
 		if entries[i].Seq <= after {
@@ -95,8 +94,8 @@ func Follow(entries []continuo.Entry, after int64) bool {
 	return true
 }
 
-// Migrations returns the texts of the files migrations/NNNN_what.sql in the order of their numbers, which begin
-// with 1 and have no gap.
+// Migrations returns the texts of the files migrations/NNNN_what.sql in the order of their numbers, which
+// begin at 1 without a gap.
 func Migrations(files fs.ReadFileFS) ([]string, error) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -123,7 +122,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum is the CRC-32C of an entry's stored body.
 func Checksum(body []byte) int64 { return int64(crc32.Checksum(body, castagnoli)) }
 
-// Mark returns the checksum to store with a body: for an entry that is damaged, one that does not match.
+// Mark returns the checksum to store with a body: one that does not match for a damaged entry.
 func Mark(checksum int64, damaged bool) int64 {
 	if damaged {
 		return checksum ^ 1
