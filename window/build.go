@@ -8,9 +8,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user message and
-// the open group do not fit into the model's window; the limits of the view bound what is shown around them. The same
-// input over the same log gives an equal plan.
+// Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user
+// message and the open group do not fit into the model's window; the view's limits apply only to the other
+// messages. The same input and log gives an equal plan.
 func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ type build struct {
 
 	rowsRead   int64
 	excluded   []Exclusion
-	units      []*Unit       // what was scanned, oldest first
+	units      []*Unit       // the scanned units, oldest first
 	reachedTop bool          // the scan saw the whole log
-	needed     continuo.Size // of what was scanned, what the request must hold
+	needed     continuo.Size // the part of the scanned units that the request must hold
 	previous   *continuo.Window
 
 	newestUser *Unit // nil when the log has no user message
@@ -50,7 +50,7 @@ type build struct {
 
 	summaries []*continuo.Entry // that the view may show
 
-	bounds Limits // what the request may take, with what it must hold
+	bounds Limits // the limits of the request, at least the size of what it must hold
 	window continuo.Window
 	moved  bool
 }
@@ -59,10 +59,10 @@ func newBuild(source Source, view View, in Input) *build {
 	return &build{Request: NewRequest(view, view.Hash(), in), source: source}
 }
 
-// scan reads units, newest first, for as long as a window could still hold them.
+// scan reads units, newest first, until no window could hold more.
 func (b *build) scan() error {
 	assemble := Assembler{view: b.view, attempts: true}
-	var floor continuo.Size // of what was scanned, everything cut down as far as it goes
+	var floor continuo.Size // size of the scanned units, everything cut down as far as possible
 	history := 0            // messages that View.History bounds
 	b.reachedTop = true
 	for entry, err := range b.source.Backward(b.in.At) {
@@ -95,8 +95,8 @@ func (b *build) scan() error {
 	return nil
 }
 
-// countsAsHistory reports whether a unit, found on the way back, stands before the cycle. While the
-// newest user message has not been found, a cycle that is over counts as history and an open one does not.
+// countsAsHistory reports whether a unit, read backward, is before the current cycle. Until the newest user
+// message is found, a finished cycle counts as history and an open one does not.
 func (b *build) countsAsHistory(u *Unit) bool {
 	if b.newestUser != nil {
 		return true
@@ -105,7 +105,7 @@ func (b *build) countsAsHistory(u *Unit) bool {
 	return !newest.Unfinished() && !newest.IsUser()
 }
 
-// scannedEnough reports whether older units cannot matter: no window holds them.
+// scannedEnough reports whether older units are irrelevant, because no window holds them.
 func (b *build) scannedEnough(u *Unit, floor continuo.Size, history int) bool {
 	if b.view.History > 0 && history > b.view.History {
 		return true
@@ -119,7 +119,7 @@ func (b *build) scannedEnough(u *Unit, floor continuo.Size, history int) bool {
 	return b.Around(b.needed).Exceeded(floor) != ""
 }
 
-// learnRequired adds a unit, found on the way back, to what the request must hold.
+// learnRequired adds a unit, read backward, to what the request must hold.
 func (b *build) learnRequired(u *Unit) {
 	newest := b.units[0] // the scan appends, newest first
 	inCycle := b.view.History > 0 && b.newestUser == nil && newest.Unfinished()
@@ -132,8 +132,8 @@ func (b *build) learnRequired(u *Unit) {
 	}
 }
 
-// findFixed finds what may be shown from before the scanned stretch: the newest user message, the
-// opener, and the pins of the last window.
+// findFixed finds what may be shown from before the scanned range: the newest user message, the opener, and
+// the pins of the last window.
 func (b *build) findFixed() error {
 	b.pinned = map[int64]*Unit{}
 	if b.newestUser == nil && !b.reachedTop {
@@ -180,10 +180,10 @@ func (b *build) findFixed() error {
 	return nil
 }
 
-// maxOpenerRows bounds how far into the log an opener is looked for.
+// maxOpenerRows bounds how many entries are searched for an opener.
 const maxOpenerRows = 32
 
-// unitFrom returns the first unit that stands at or shortly after seq, nil when it is not found soon.
+// unitFrom returns the first unit at or shortly after seq, nil when none is found within maxOpenerRows.
 func (b *build) unitFrom(seq int64) (*Unit, error) {
 	for _, u := range b.units {
 		if u.First() == seq {
@@ -222,13 +222,13 @@ func (b *build) unitFrom(seq int64) (*Unit, error) {
 	return b.known(first), nil
 }
 
-// opening follows a log forward for as long as entries may belong to its first unit.
+// opening reads a log forward as long as entries may belong to its first unit.
 type opening struct {
 	view View
 	head *continuo.Entry // nil before one was found
 }
 
-// ends reports whether an entry is behind the first unit: all that follows it cannot change what the unit is.
+// ends reports whether an entry is after the first unit, so that later entries cannot change the unit.
 func (o *opening) ends(e *continuo.Entry) bool {
 	switch {
 	case e.Hidden || exclude(o.view, e) != "":
@@ -244,7 +244,7 @@ func (o *opening) ends(e *continuo.Entry) bool {
 	return true
 }
 
-// known returns the unit that stands for the same entries already: one entry has one unit. It returns nil for an entry
+// known returns the existing unit for the same entries: one entry has one unit. It returns nil for an entry
 // that the scan left out.
 func (b *build) known(u *Unit) *Unit {
 	if slices.ContainsFunc(b.excluded, func(e Exclusion) bool { return e.Entry.Seq == u.First() }) {

@@ -18,31 +18,33 @@ type Source interface {
 	LatestUser(seq int64) (continuo.Entry, error)
 }
 
-// Input is what a build needs to know besides the log and the view. The zero value plans a request of now, for a model of
-// which nothing is known.
+// Input is what a build needs besides the log and the view. The zero value plans a request at the current end
+// of the log, for an unknown model.
 type Input struct {
-	// At is the newest seq to consider; continuo.ErrBadRange where the source has no such entry. Default 0: the newest
-	// that the source has.
+	// At is the newest seq to consider; continuo.ErrBadRange where the source has no such entry. Default 0:
+	// the newest entry of the source.
 	At int64
-	// Counter counts tokens the way the model does, or nearly so. Default: [continuo.RoughCounter], and Estimated.
+	// Counter counts tokens as the model does, or approximately. Default: [continuo.RoughCounter], with
+	// Estimated set.
 	Counter continuo.Counter
-	// Prompt is what the system messages and tools take. It counts against ModelWindow, not the view's limits.
+	// Prompt is the size of the system messages and tools. It counts against ModelWindow, not the view's
+	// limits.
 	Prompt continuo.Size
-	// ModelWindow is the model's whole window in tokens. 0: unknown.
+	// ModelWindow is the model's context window in tokens. 0: unknown.
 	ModelWindow int
-	// Output is how many tokens the answer may take. 0: as many as the view's Reserve leaves.
+	// Output is the limit of the answer in tokens. 0: what the view's Reserve leaves.
 	Output int
-	// Provider and Model name who will read the request.
+	// Provider and Model name the recipient of the request.
 	Provider, Model string
-	// LeadIn is the user message that the rendering puts in front of messages that begin with the assistant. Default "":
-	// it puts none.
+	// LeadIn is the user message that the renderer puts in front of messages that begin with the assistant.
+	// Default "": none.
 	LeadIn string
-	// Estimated says that Counter is not the model's own: limits are then corrected by what the provider
-	// reported for its last request in this log, where that was more than estimated.
+	// Estimated says that Counter is not the model's own: limits are then tightened if the provider reported
+	// more tokens for its last request in this log than were estimated.
 	Estimated bool
 }
 
-// WithDefaults returns the input with a counter.
+// WithDefaults fills in a missing Counter.
 func (in Input) WithDefaults() Input {
 	if in.Counter == nil {
 		in.Counter, in.Estimated = continuo.RoughCounter{}, true
@@ -50,8 +52,8 @@ func (in Input) WithDefaults() Input {
 	return in
 }
 
-// Begin completes the input of a build and has its source refuse an At that it does not have. The Build of each view
-// begins with it.
+// Begin completes the input of a build and makes its source fail for an At that it does not have. The Build
+// of every view calls it first.
 func Begin(source Source, in Input) (Source, Input, error) {
 	in = in.WithDefaults()
 	switch {
@@ -75,7 +77,7 @@ func newestSeq(source Source) (int64, error) {
 	return 0, nil
 }
 
-// boundSource is a source that must have an entry with the seq at, and shows none behind it.
+// boundSource is a source that must have an entry with the seq at, and shows no later one.
 type boundSource struct {
 	Source
 	at int64

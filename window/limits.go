@@ -6,22 +6,23 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Limits bound what a view shows. 0 means no limit. All of them hold at once. The newest user message and the open
-// group are shown whatever the limits: where they are over a limit, it bounds what is shown around them.
+// Limits bound what a view shows. 0 means no limit. All of them apply together. The newest user message and
+// the open group are shown regardless of the limits: if they exceed a limit, it applies only to the other
+// messages.
 type Limits struct {
 	Messages int `json:"messages,omitempty"`
 	Chars    int `json:"chars,omitempty"`
 	Tokens   int `json:"tokens,omitempty"`
 }
 
-// The names of the limits, as plans and windows give them.
+// The names of the limits in plans and windows.
 const (
 	LimitMessages = "messages"
 	LimitChars    = "chars"
 	LimitTokens   = "tokens"
 )
 
-// Exceeded names the first limit that a size is over, or returns "".
+// Exceeded names the first limit that a size exceeds, or returns "".
 func (l Limits) Exceeded(size continuo.Size) string {
 	switch {
 	case l.Messages > 0 && size.Messages > l.Messages:
@@ -34,8 +35,8 @@ func (l Limits) Exceeded(size continuo.Size) string {
 	return ""
 }
 
-// Lowered returns the limits that a move of the window fills up to: a share of what fixed leaves, and never less than
-// needed. Share is the view's low-water mark.
+// Lowered returns the limits up to which a move fills the window: a share of what fixed leaves, and never
+// less than needed. Share is the view's low-water mark.
 func (l Limits) Lowered(share float64, fixed, needed continuo.Size) Limits {
 	lower := func(limit, fixed, needed int) int {
 		if limit == 0 {
@@ -50,7 +51,7 @@ func (l Limits) Lowered(share float64, fixed, needed continuo.Size) Limits {
 	}
 }
 
-// add returns the limits with room for a size besides; a limit that there is not stays so.
+// add returns the limits increased by a size; a limit of 0 stays 0.
 func (l Limits) add(size continuo.Size) Limits {
 	add := func(limit, more int) int {
 		if limit == 0 {
@@ -61,7 +62,7 @@ func (l Limits) add(size continuo.Size) Limits {
 	return Limits{Messages: add(l.Messages, size.Messages), Chars: add(l.Chars, size.Chars), Tokens: add(l.Tokens, size.Tokens)}
 }
 
-// over returns the parts of a size that are over their limit, each whole; the others are 0.
+// over returns the parts of a size that exceed their limit, each whole; the others are 0.
 func (l Limits) over(size continuo.Size) (over continuo.Size) {
 	if l.Messages > 0 && size.Messages > l.Messages {
 		over.Messages = size.Messages

@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// move puts the window where it leaves room for many turns. The first window of a view fills to its limits.
+// move sets the window so that it leaves room for many turns. The first window of a view fills to its limits.
 func (b *build) move(epoch int64, need required) {
 	if len(b.units) == 0 {
 		b.window = continuo.Window{Epoch: epoch, Start: b.in.At + 1}
@@ -18,7 +18,7 @@ func (b *build) move(epoch int64, need required) {
 		w, target, filled := b.fill(need, put)
 		w.Epoch = epoch
 		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
-			continue // nothing is left out that it covers
+			continue // it covers nothing that is left out
 		}
 		if (put.markers || put.opener != nil) && w.Start > b.in.At && b.newestUser != b.units[len(b.units)-1] {
 			continue // a marker and the opener are worth less than the newest message
@@ -30,11 +30,11 @@ func (b *build) move(epoch int64, need required) {
 			}
 			return
 		}
-		b.window.Limit = filled // of the last one, which holds nothing but what is required
+		b.window.Limit = filled // of the last filling, which holds only what is required
 	}
 }
 
-// filling is what a move may put before what is required and into the gaps.
+// filling is what a move may put before the required units and into the gaps.
 type filling struct {
 	opener  *Unit           // nil for none
 	summary *continuo.Entry // nil for none
@@ -42,7 +42,8 @@ type filling struct {
 	leadIn  bool // room is left for the lead-in
 }
 
-// fillings lists what a move tries, the best first. A gap that nothing marks is worse than to be without the opener.
+// fillings lists the fillings that a move tries, the best first. A gap without a marker is worse than a
+// window without the opener.
 func (b *build) fillings(need required) (fillings []filling) {
 	openers := []*Unit{nil}
 	if opener := b.openerBeside(need); opener != nil {
@@ -63,7 +64,7 @@ func (b *build) fillings(need required) (fillings []filling) {
 	return fillings
 }
 
-// openerBeside returns the opener if it fits together with what is required.
+// openerBeside returns the opener if it fits beside the required units.
 func (b *build) openerBeside(need required) *Unit {
 	opener := b.opener
 	if opener == nil || opener == b.newestUser || opener == need.openGroup {
@@ -75,12 +76,12 @@ func (b *build) openerBeside(need required) *Unit {
 	return opener
 }
 
-// fill finds how far back the window can reach with every tool output cut down, and up to which limits
-// it may be filled. It names the limit that ended it, "" when it reached the top.
+// fill finds how far back the window can reach with every tool output cut down, and up to which limits it may
+// be filled. It names the limit that stopped it, "" when it reached the beginning of the log.
 func (b *build) fill(need required, put filling) (w continuo.Window, target Limits, ended string) {
 	gaps := 1
 	if put.summary != nil {
-		gaps = 0 // it may stand for all that is left out
+		gaps = 0 // the summary may cover all that is left out
 	}
 	for ; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
 		fixed := b.fixedSize(put, gaps)
@@ -102,7 +103,7 @@ func (b *build) fill(need required, put filling) (w continuo.Window, target Limi
 	return w, target, ended
 }
 
-// fixedSize is what a filling takes besides the stretch of the log, with so many markers.
+// fixedSize is the size of a filling, with so many markers, besides the range of the log.
 func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 	first := put.opener
 	if first != nil {
@@ -134,7 +135,7 @@ func (b *build) target(fixed continuo.Size, need required) Limits {
 	return b.bounds.Lowered(share, fixed.Add(over), fixed.Add(need.size))
 }
 
-// windowFrom returns the window that begins with a unit and pins what must be shown from before it.
+// windowFrom returns the window that begins with a unit and pins what must be shown from before the unit.
 func (b *build) windowFrom(start int, opener *Unit) continuo.Window {
 	w := continuo.Window{Start: b.in.At + 1}
 	switch {
@@ -152,18 +153,18 @@ func (b *build) windowFrom(start int, opener *Unit) continuo.Window {
 	return w
 }
 
-// reach returns the index of the oldest unit that fits when units are added to what is required, newest
+// reach returns the index of the oldest unit that fits when units are added to the required ones, newest
 // first.
 func (b *build) reach(target Limits, need required, opener *Unit, total continuo.Size) (start int, ended string) {
 	history := 0
 	if b.newestUser != nil && b.isHistory(b.newestUser) {
-		history = 1 // it is shown wherever it stands
+		history = 1 // it is shown at any position
 	}
 	for start = len(b.units); start > 0; start-- {
 		u := b.units[start-1]
 		size := b.Shape(u, Line).Size
 		if start-1 >= need.from || u == b.newestUser || u == opener {
-			size = continuo.Size{} // counted already
+			size = continuo.Size{} // already counted
 		}
 		if ended := target.Exceeded(total.Add(size)); ended != "" {
 			return start, ended
@@ -179,8 +180,8 @@ func (b *build) reach(target Limits, need required, opener *Unit, total continuo
 	return 0, ""
 }
 
-// cutDown makes as few tool outputs previews as the target asks for, oldest first, and if that is not
-// enough, as few as it takes one line. What is required stays as it is.
+// cutDown turns as few tool outputs as the target requires into previews, oldest first, and if that is not
+// enough, as few as possible into one line. Required units stay as they are.
 func (b *build) cutDown(w *continuo.Window, target Limits, need required) {
 	if need.level >= Preview {
 		w.PreviewBefore = b.in.At + 1
@@ -195,8 +196,8 @@ func (b *build) cutDown(w *continuo.Window, target Limits, need required) {
 	b.shortest(w, &w.LineBefore, target, need)
 }
 
-// shortest sets a threshold as low as the target allows, or to its highest, and reports whether the
-// target is kept.
+// shortest sets a threshold as low as the target allows, or to its maximum, and reports whether the target is
+// met.
 func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, need required) bool {
 	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].First() >= w.Start })
 	places := []int64{0}
@@ -216,7 +217,7 @@ func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, ne
 	return at < len(places)
 }
 
-// bindingLimit names the limit for which outputs were cut down.
+// bindingLimit names the limit because of which outputs were cut down.
 func (b *build) bindingLimit(w continuo.Window, target Limits) string {
 	w.PreviewBefore, w.LineBefore = 0, 0
 	var size continuo.Size

@@ -6,7 +6,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// place decides where the window stands: where it stood, if that fits, else where a move puts it.
+// place decides the window's position: unchanged if that fits, otherwise as a move sets it.
 func (b *build) place() error {
 	need, err := b.require()
 	if err != nil {
@@ -16,7 +16,7 @@ func (b *build) place() error {
 	if b.previous != nil {
 		w := *b.previous
 		if b.summaryAt(w.Summary) == nil {
-			w.Summary = 0 // it was redacted since
+			w.Summary = 0 // the summary was redacted since
 		}
 		if b.allowed(w, b.bounds) {
 			b.window = w
@@ -41,9 +41,9 @@ type piece struct {
 	messages []continuo.Message
 }
 
-// layout lists what a window shows, in order. It reports false when a pin cannot be found.
+// layout lists what a window shows, in order. It returns false when a pin cannot be found.
 func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
-	shown := int64(0) // the last seq that is shown or stands before a marked gap
+	shown := int64(0) // the last seq that is shown or is before a marked gap
 	gaps := gaps{build: b, markers: w.Markers, summary: b.summaryAt(w.Summary)}
 	add := func(u *Unit, from int64) {
 		if from > shown+1 {
@@ -61,7 +61,7 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 			return nil, false
 		}
 		if pin == b.opener {
-			shown = pin.First() - 1 // what stands before it is never shown, so nothing is left out
+			shown = pin.First() - 1 // entries before it are never shown, so nothing is left out
 		}
 		add(pin, pin.First())
 	}
@@ -76,7 +76,8 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 	return b.withLeadIn(pieces), true
 }
 
-// withLeadIn puts the user message in front of pieces that begin with the assistant, where the rendering needs one.
+// withLeadIn puts the user message in front of pieces that begin with the assistant, if the renderer needs
+// one.
 func (b *build) withLeadIn(pieces []piece) []piece {
 	if b.in.LeadIn == "" {
 		return pieces
@@ -103,14 +104,14 @@ func levelIn(w continuo.Window, u *Unit) Level {
 
 func (b *build) marker() continuo.Message { return b.madeUp(b.view.Marker) }
 
-// madeUp is a user message that no entry stands for.
+// madeUp is a user message that is not an entry of the log.
 func (b *build) madeUp(text string) continuo.Message {
 	message := continuo.Message{Role: continuo.User, Content: continuo.Text(text)}
 	message.Size = b.shaper.size(&message, false)
 	return message
 }
 
-// allowed reports whether a window shows the newest user message and keeps to the limits.
+// allowed reports whether a window shows the newest user message and is within the limits.
 func (b *build) allowed(w continuo.Window, limits Limits) bool {
 	pieces, ok := b.layout(w)
 	if !ok {
@@ -130,7 +131,7 @@ func (b *build) allowed(w continuo.Window, limits Limits) bool {
 	return sawUser && limits.Exceeded(size) == "" && (b.view.History == 0 || history <= b.view.History)
 }
 
-// isHistory reports whether a unit stands before the cycle, or the cycle is over.
+// isHistory reports whether a unit is before the cycle, or the cycle is over.
 func (b *build) isHistory(u *Unit) bool {
 	if b.newestUser == nil {
 		return true
@@ -139,7 +140,7 @@ func (b *build) isHistory(u *Unit) bool {
 	return u.First() < b.newestUser.First() || !newest.Unfinished() && newest != b.newestUser
 }
 
-// openCycle returns the seq of the user message whose cycle is not over, 0 when there is none.
+// openCycle returns the seq of the user message that began the open cycle, 0 when there is none.
 func (b *build) openCycle() int64 {
 	if b.newestUser == nil || len(b.units) == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// previewOf shows the head and the tail of a text, two thirds and one third of about limit characters,
-// cut between lines where there are any, and where the whole is.
+// previewOf shows the head and the tail of a text, two thirds and one third of about limit characters, cut
+// between lines if possible, and says where the whole text is.
 func previewOf(text string, limit int, ref string) string {
 	head := plaintext.Head(text, limit*2/3)
 	return continuo.Preview{
@@ -18,7 +18,7 @@ func previewOf(text string, limit int, ref string) string {
 	}.String()
 }
 
-// shorter cuts a preview down as previewOf would cut the whole, as far as the preview goes.
+// shorter shortens a preview as previewOf would shorten the whole text, as far as the preview reaches.
 func shorter(p continuo.Preview, limit int) continuo.Preview {
 	p.Head, p.Tail = plaintext.Head(p.Head, limit*2/3), plaintext.Tail(p.Tail, limit/3)
 	return p

@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// plan writes down what was decided.
+// plan returns the decisions as a plan.
 func (b *build) plan() *continuo.Plan {
 	p := &continuo.Plan{
 		View: b.view.Name, ViewHash: b.hash, At: b.in.At,
@@ -56,7 +56,7 @@ func (b *build) shownItems(p piece) []continuo.PlanItem {
 	return b.Items(p.unit, p.level, b.shownReason(p), b.window.Limit)
 }
 
-// shownReason says why a unit is shown.
+// shownReason returns the reason for which a unit is shown.
 func (b *build) shownReason(p piece) string {
 	switch {
 	case p.unit == b.newestUser:
@@ -79,8 +79,8 @@ const (
 	ReasonInWindow   = "in_window"
 )
 
-// DropReason says why entries before a window are left out. Limit is the one that put the window where it stands; "" for
-// none.
+// DropReason returns the reason for which entries before a window are left out. Limit is the one that
+// determined the window's position; "" for none.
 func DropReason(limit string) string {
 	if limit == "" {
 		return "before_window"
@@ -88,14 +88,14 @@ func DropReason(limit string) string {
 	return "over_" + limit
 }
 
-// NewItem is a verdict on an entry. After is what is shown of it; nil for nothing.
+// NewItem is a verdict on an entry. After is the size of what is shown of it; nil for nothing.
 func NewItem(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) continuo.PlanItem {
 	before := continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens}
 	return continuo.PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
 }
 
-// Fold fills the gaps between items, up to a seq, with runs that were dropped unread, for a reason, and joins neighbours
-// that share a verdict and a reason for not being shown.
+// Fold fills the gaps between items, up to a seq, with ranges that were dropped unread, for a reason, and
+// joins neighbours that have the same verdict and the same reason for not being shown.
 func Fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanItem {
 	folded := []continuo.PlanItem{}
 	add := func(item continuo.PlanItem) {
@@ -128,7 +128,7 @@ func Fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanIte
 	return folded
 }
 
-// sum adds sizes; nil where one of them is not known, because its entries were not read.
+// sum adds sizes; nil if one of them is unknown because its entries were not read.
 func sum(a, b *continuo.Size) *continuo.Size {
 	if a == nil || b == nil {
 		return nil

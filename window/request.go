@@ -4,9 +4,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Request is what every view knows of the request that it plans: how entries are shaped and measured, the limits in
-// force, and what earlier requests recorded in the log. A view that another package makes is built on it; what it makes
-// of the units is its own.
+// Request is the part of planning a request that all views share: how entries are shaped and measured, the
+// effective limits, and what earlier requests recorded in the log. Views of other packages build on it, and
+// arrange the units themselves.
 type Request struct {
 	view   View
 	in     Input
@@ -17,15 +17,15 @@ type Request struct {
 	corrected  bool    // a report of the provider was found
 }
 
-// NewRequest begins a request. Hash identifies the view that is built, which may be more than the definition that entries
-// are shaped by. The definition is taken as [View.Check] allows it.
+// NewRequest begins a request. Hash identifies the view, which may have more settings than the definition by
+// which entries are shaped. The definition must pass [View.Check].
 func NewRequest(view View, hash string, in Input) *Request {
 	in = in.WithDefaults()
 	return &Request{view: view, in: in, hash: hash, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
 }
 
-// Learn takes from an entry what an earlier request recorded on it, and returns the window of that request if it was one
-// of an equal view; nil for none. Entries come newest first, each once.
+// Learn reads from an entry what an earlier request recorded on it, and returns the window of that request if
+// its view was equal; nil otherwise. Entries come newest first, each once.
 func (r *Request) Learn(e *continuo.Entry) *continuo.Window {
 	round := e.Round
 	if round == nil {
@@ -42,8 +42,8 @@ func (r *Request) Learn(e *continuo.Entry) *continuo.Window {
 	return &round.Window
 }
 
-// plausible reports whether a build could have made a window. Rounds can come from outside; one that is
-// made up must not put entries out of order or shown twice.
+// plausible reports whether a build could have produced a window. Rounds may be imported; a forged one must
+// not reorder entries or show them twice.
 func plausible(w continuo.Window) bool {
 	before := int64(0)
 	for _, pin := range w.Pins {
@@ -64,10 +64,10 @@ const maxCorrection = 4
 // Limits returns the limits of the view, tightened by the model's window and by what the provider reported.
 func (r *Request) Limits() Limits { return r.limitsBy(r.correction) }
 
-// EstimatedLimits is Limits without the provider's reports: it depends on the view and the input alone.
+// EstimatedLimits is Limits without the provider's reports: it depends only on the view and the input.
 func (r *Request) EstimatedLimits() Limits { return r.limitsBy(1) }
 
-// limitsBy is the limits with estimated tokens corrected by a factor.
+// limitsBy returns the limits with estimated tokens corrected by a factor.
 func (r *Request) limitsBy(correction float64) Limits {
 	limits := r.view.Limits
 	if room, known := r.room(); known && (limits.Tokens == 0 || r.view.FollowWindow || room < limits.Tokens) {
@@ -79,20 +79,22 @@ func (r *Request) limitsBy(correction float64) Limits {
 	return limits
 }
 
-// answerShare is the part of a model's window that the view's Reserve may hold back for the answer at most.
+// answerShare is the divisor of a model's window that bounds how much of it the view's Reserve holds back for
+// the answer.
 const answerShare = 4
 
-// answerTokens is how many tokens of the model's window are held back for the answer: as many as it may take, or what
-// the prompt leaves of the view's Reserve.
+// answerTokens is how many tokens of the model's window are held back for the answer: the answer's limit, or
+// what the prompt leaves of the view's Reserve.
 func (r *Request) answerTokens() int { return max(r.in.Output, r.reserved()) }
 
-// reserved is what the prompt leaves of the view's Reserve, bounded by the answer's share of the window.
+// reserved is what the prompt leaves of the view's Reserve, bounded by answerShare.
 func (r *Request) reserved() int {
 	return max(min(r.view.Reserve-r.in.Prompt.Tokens, r.in.ModelWindow/answerShare), 0)
 }
 
-// room is how many tokens of the model's window are left to messages; known is false where the window is not known.
-// The estimate is not corrected: a message that was let in is not refused later because an estimate was too low.
+// room is how many tokens of the model's window are left for messages; known is false if the window is not
+// known. The estimate is not corrected, so that a message that was accepted is not refused later because an
+// estimate was too low.
 func (r *Request) room() (tokens int, known bool) {
 	if r.in.ModelWindow == 0 {
 		return 0, false
@@ -100,14 +102,15 @@ func (r *Request) room() (tokens int, known bool) {
 	return r.in.ModelWindow - r.in.Prompt.Tokens - r.answerTokens(), true
 }
 
-// OverWindow reports whether messages of a size do not fit into the model's window. One that is not known holds all.
+// OverWindow reports whether messages of a size do not fit into the model's window. An unknown window fits
+// everything.
 func (r *Request) OverWindow(size continuo.Size) bool {
 	room, known := r.room()
 	return known && size.Tokens > room
 }
 
-// Around returns the limits of a request that must hold something of the size needed. Where that alone is over a limit
-// of the view, the limit bounds what is shown around it.
+// Around returns the limits of a request that must hold something of the size needed. If that alone exceeds a
+// limit of the view, the limit applies only to the other messages.
 func (r *Request) Around(needed continuo.Size) Limits {
 	limits := r.Limits()
 	widened := limits.add(limits.over(needed))
@@ -118,17 +121,17 @@ func (r *Request) Around(needed continuo.Size) Limits {
 	return widened
 }
 
-// Shape returns a unit in the shape of a level. It must not be changed.
+// Shape returns a unit in the shape of a level. The caller must not change it.
 func (r *Request) Shape(u *Unit, at Level) *Shape { return u.at(r.shaper, at) }
 
-// Measure measures a message. Unchanged says that it has the content of its entry: what was counted at append is used
-// again.
+// Measure measures a message. Unchanged says that the message has the content of its entry: the count made at
+// append is then used again.
 func (r *Request) Measure(m *continuo.Message, unchanged bool) continuo.Size {
 	return r.shaper.size(m, unchanged)
 }
 
-// Items gives the verdicts on the entries of a unit that is shown at a level. Kept is the reason where nothing is cut;
-// limit names the limit for which units are cut down to a level ("" for none).
+// Items gives the verdicts on the entries of a unit that is shown at a level. Kept is the reason for uncut
+// entries; limit names the limit because of which units are cut down ("" for none).
 func (r *Request) Items(u *Unit, at Level, kept, limit string) []continuo.PlanItem {
 	shape := r.Shape(u, at)
 	items := make([]continuo.PlanItem, len(u.Entries))
@@ -150,7 +153,7 @@ func (r *Request) Items(u *Unit, at Level, kept, limit string) []continuo.PlanIt
 	return items
 }
 
-// Overflow is the error of a request that must hold parts which do not fit into the limits.
+// Overflow is the error of a request that must hold parts that do not fit into the limits.
 func (r *Request) Overflow(limits Limits, parts continuo.OverflowError) error {
 	parts.View, parts.Limits, parts.Prompt = r.view.Name, continuo.Size(limits), r.in.Prompt
 	if room, known := r.room(); known && parts.Messages().Tokens > room {
@@ -161,7 +164,8 @@ func (r *Request) Overflow(limits Limits, parts continuo.OverflowError) error {
 	return &parts
 }
 
-// CheckFits reports, as Build would, that a new user message cannot be shown whatever is left out.
+// CheckFits fails, as Build would, for a new user message that cannot be shown even if everything else is
+// left out.
 func (v View) CheckFits(in Input, content continuo.Content) error {
 	if err := v.Check(); err != nil {
 		return err

@@ -6,16 +6,16 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// required is what a request cannot do without.
+// required is what a request must hold.
 type required struct {
-	from      int   // index of the first unit that is not cut down any further than level
+	from      int   // index of the first unit that is not cut down further than level
 	openGroup *Unit // nil when the newest unit is no group
 	level     Level // of the open group
 	size      continuo.Size
 }
 
-// require finds what the request must hold: the newest user message whole, and the open group, which is cut down only
-// as far as the model's window makes it. It fails where they are over that window.
+// require finds what the request must hold: the newest user message whole, and the open group, which is cut
+// down only as far as the model's window requires. It fails if they exceed that window.
 func (b *build) require() (required, error) {
 	need := required{from: len(b.units)}
 	if len(b.units) == 0 {
@@ -39,7 +39,7 @@ func (b *build) require() (required, error) {
 	return need, nil
 }
 
-// parts are what a request must hold: a user message and a group, of which the shortest form counts; nil for none.
+// parts lists what a request must hold: a user message, and a group at its shortest; nil for none.
 func (b *build) parts(user continuo.Size, open *Unit) continuo.OverflowError {
 	parts := continuo.OverflowError{NewestUser: user}
 	if open != nil {
@@ -59,7 +59,7 @@ func (b *build) newestUserSize() continuo.Size {
 // requireCycle requires the open cycle, whole.
 func (b *build) requireCycle() (required, error) {
 	need := required{from: slices.Index(b.units, b.newestUser)}
-	if need.from < 0 { // the scan stopped within the cycle: it is over the model's window
+	if need.from < 0 { // the scan stopped within the cycle, which exceeds the model's window
 		need.from = 0
 		need.size = b.newestUserSize()
 	}

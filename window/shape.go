@@ -15,14 +15,14 @@ type Level int
 
 // The levels.
 const (
-	Whole   Level = iota // up to View.ToolOutputChars, a preview above
+	Whole   Level = iota // whole up to View.ToolOutputChars, a preview above
 	Preview              // a preview
 	Line                 // one line
 	levels  = 3
 )
 
-// shaper turns entries into messages, always the same way: a message's shape depends on the view, the
-// level and the entry alone.
+// shaper turns entries into messages, deterministically: a message's shape depends only on the view, the
+// level and the entry.
 type shaper struct {
 	view     View
 	counter  continuo.Counter
@@ -62,8 +62,8 @@ func (s shaper) message(entry *continuo.Entry, at Level) (continuo.Message, cont
 	return message, verdict
 }
 
-// asStored is the verdict on an entry that is shown with the content that the log has: a preview, where the whole is
-// kept beside the log.
+// asStored is the verdict on an entry that is shown with its content in the log, which is a preview if the
+// whole output is stored beside the log.
 func asStored(entry *continuo.Entry) continuo.Verdict {
 	if _, ok := entry.Preview(); ok {
 		return continuo.Previewed
@@ -71,8 +71,9 @@ func asStored(entry *continuo.Entry) continuo.Verdict {
 	return continuo.Kept
 }
 
-// saves reports whether a shortened form is worth it: it is not larger than the whole in characters (where the whole is
-// more than a text, these do not count) nor in tokens, its overhead in the protocol included.
+// saves reports whether a shortened form is worth using: it is not larger than the whole, neither in
+// characters (not compared if the whole has parts other than text) nor in tokens, the protocol's overhead
+// included.
 func (s shaper) saves(short continuo.Size, whole *continuo.Message) bool {
 	full := s.size(whole, true)
 	return short.Tokens <= full.Tokens-MessageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
@@ -85,7 +86,7 @@ const (
 	callOverhead    = 8
 )
 
-// size measures a message. What was counted at append is used again where nothing was changed.
+// size measures a message. It reuses the count made at append if nothing was changed.
 func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
 	size := continuo.Size{Messages: 1, Tokens: MessageOverhead + callOverhead*len(m.ToolCalls)}
 	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
@@ -123,8 +124,8 @@ func (s shaper) cutResult(m *continuo.Message, at Level) continuo.Verdict {
 	return continuo.Kept
 }
 
-// cutPreview is cutResult for an output that is kept beside the log: the most that is shown of it is the
-// preview that its entry holds.
+// cutPreview is cutResult for an output that is stored beside the log: at most the preview in its entry is
+// shown.
 func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at Level) continuo.Verdict {
 	switch {
 	case at == Line || s.view.OmitToolResults:
@@ -136,12 +137,12 @@ func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at Level)
 	return continuo.Previewed
 }
 
-// leftOut is the one line in the place of a result.
+// leftOut is the one line that replaces a result.
 func leftOut(chars int, ref string) string {
 	return fmt.Sprintf("[Tool result left out: %d characters. Full output: %s]", chars, ref)
 }
 
-// previewSlack is how many characters a preview's own words take: shorter texts are not worth cutting.
+// previewSlack is the length of a preview's own text in characters: shorter texts are not worth cutting.
 const previewSlack = 300
 
 func hasMedia(content continuo.Content) bool {
@@ -153,7 +154,7 @@ func hasMedia(content continuo.Content) bool {
 	return false
 }
 
-// cutCalls replaces arguments above the limit by a JSON object that shows their head.
+// cutCalls replaces arguments above the limit by a JSON object with their head.
 func (s shaper) cutCalls(m *continuo.Message) continuo.Verdict {
 	verdict := continuo.Kept
 	limit := s.view.ToolOutputChars
@@ -174,13 +175,13 @@ func (s shaper) cutCalls(m *continuo.Message) continuo.Verdict {
 	return verdict
 }
 
-// CallRef is the alias path of the whole arguments of an entry's call.
+// CallRef is the alias path under which the whole arguments of an entry's call are read.
 func CallRef(seq int64, call int) string {
 	return fmt.Sprintf("@state/logs/tool-calls/%d-%d.json", seq, call)
 }
 
-// addError writes an entry's error where the model can see it, so that it can go on from a partial answer. The error's
-// own message may name hosts and quote a provider: the model is told the kind of failure only.
+// addError adds an entry's error to the message, so that the model can continue from a partial answer. The
+// error's own message may name hosts and quote a provider: only the kind of failure is shown.
 func addError(m *continuo.Message) {
 	failure := m.Entry.Error
 	var text strings.Builder
@@ -201,7 +202,7 @@ func addError(m *continuo.Message) {
 	}
 }
 
-// causeOf says in a few words what a kind of failure is; "" where it is not known.
+// causeOf describes a kind of failure in a few words; "" for an unknown one.
 func causeOf(reason continuo.FailureReason) string {
 	switch reason {
 	case continuo.ReasonTimeout:

@@ -8,39 +8,39 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Strategy says what a view shows in the place of entries that its window has moved past.
+// Strategy says what a view shows instead of the entries before its window.
 type Strategy string
 
 // The strategies.
 const (
 	Truncate  Strategy = ""          // the marker
-	Summarize Strategy = "summarize" // the summary that covers them, where the log has one, and else the marker
+	Summarize Strategy = "summarize" // the summary that covers them, if the log has one, else the marker
 )
 
-// SummaryHeading stands before the text of a summary, as its first line.
+// SummaryHeading is the first line of a summary.
 const SummaryHeading = "[Summary of the earlier conversation]\n"
 
-// IsSummary reports whether an entry is a summary for everybody that may be shown. One that was redacted is none any more.
+// IsSummary reports whether an entry is a summary that may be shown to every reader. A redacted one is not.
 func IsSummary(e *continuo.Entry) bool {
 	return e.PartType == continuo.PartSummary && e.Summary != nil && e.Summary.Role == "" && HoldsSummary(e)
 }
 
-// HoldsSummary reports whether an entry has a text that may be shown in the place of the entries that its Summary names:
-// a summary for everybody, or one for some readers.
+// HoldsSummary reports whether an entry has a text that may replace the entries that its Summary names: a
+// summary for every reader, or one for some readers.
 func HoldsSummary(e *continuo.Entry) bool {
 	s := e.Summary
 	return s != nil && e.Role == continuo.System && e.Hidden && e.Redacted == nil &&
 		s.From >= 1 && s.From <= s.Through && s.Through < e.Seq && strings.TrimSpace(e.Content.String()) != ""
 }
 
-// learnSummary keeps a summary that the scan came by, if the view shows any.
+// learnSummary keeps a summary that the scan found, if the view shows summaries.
 func (b *build) learnSummary(e *continuo.Entry) {
 	if b.view.Strategy == Summarize && IsSummary(e) {
 		b.summaries = append(b.summaries, e)
 	}
 }
 
-// findSummary reads the summary that the last window shows, where the scan did not come to it.
+// findSummary reads the summary that the last window shows, if the scan did not reach it.
 func (b *build) findSummary() error {
 	if b.view.Strategy != Summarize || b.previous == nil || b.previous.Summary == 0 || b.summaryAt(b.previous.Summary) != nil {
 		return nil
@@ -58,7 +58,7 @@ func (b *build) findSummary() error {
 	return nil
 }
 
-// summaryAt returns the summary that stands at a seq; nil for none.
+// summaryAt returns the summary at a seq; nil for none.
 func (b *build) summaryAt(seq int64) *continuo.Entry {
 	for _, summary := range b.summaries {
 		if summary.Seq == seq {
@@ -68,7 +68,7 @@ func (b *build) summaryAt(seq int64) *continuo.Entry {
 	return nil
 }
 
-// bestSummary returns the summary that a move shows: of those that reach furthest the newest. Nil for none.
+// bestSummary returns the summary that a move shows: the newest of those that cover the most. Nil for none.
 func (b *build) bestSummary() *continuo.Entry {
 	if len(b.summaries) == 0 {
 		return nil
@@ -78,15 +78,15 @@ func (b *build) bestSummary() *continuo.Entry {
 	})
 }
 
-// summaryMessage is what is shown of a summary: like a marker it is no message of the log.
+// summaryMessage is the message that shows a summary. Like a marker, it is not a message of the log.
 func (b *build) summaryMessage(summary *continuo.Entry) continuo.Message {
 	message := continuo.Message{Role: continuo.User, Content: continuo.Text(SummaryHeading + strings.TrimSpace(summary.Content.String())), Entry: summary}
 	message.Size = b.shaper.size(&message, false)
 	return message
 }
 
-// gaps writes what stands in the gaps of a layout: the summary in the first one that it says something of, a marker
-// where entries are left out that it does not cover.
+// gaps fills the gaps of a layout: with the summary in the first gap that it covers part of, and with a
+// marker where left-out entries are not covered.
 type gaps struct {
 	*build
 	markers bool
@@ -94,7 +94,7 @@ type gaps struct {
 	told    bool
 }
 
-// between returns the pieces for the gap of the entries from and to.
+// between returns the pieces for the gap from one seq to another.
 func (g *gaps) between(from, to int64) []piece {
 	if g.summary == nil {
 		return g.marked(true)
@@ -112,8 +112,8 @@ func (g *gaps) between(from, to int64) []piece {
 	return append(pieces, g.marked(behind && !before)...)
 }
 
-// covered returns the range for which nothing else has to stand: the summary's own, with itself where it stands right
-// behind it.
+// covered returns the range that needs no marker: the summary's own, and the summary's entry if it directly
+// follows.
 func covered(summary *continuo.Entry) (from, through int64) {
 	from, through = summary.Summary.From, summary.Summary.Through
 	if summary.Seq == through+1 {
@@ -122,7 +122,7 @@ func covered(summary *continuo.Entry) (from, through int64) {
 	return from, through
 }
 
-// marked is a marker where one is due and shown at all.
+// marked returns a marker if one is due and the view has one.
 func (g *gaps) marked(due bool) []piece {
 	if !due || !g.markers || g.view.Marker == "" {
 		return nil
@@ -151,10 +151,10 @@ func shownSummary(pieces []piece) *continuo.Entry {
 	return nil
 }
 
-// ReasonSummary is why an entry is not shown that a summary stands for.
+// ReasonSummary is the reason for which an entry is not shown that a summary covers.
 const ReasonSummary = "summary"
 
-// summarized gives the entries that were dropped and that a summary stands for their verdict.
+// summarized sets the verdict of dropped entries that a summary covers.
 func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.PlanItem {
 	if shown == nil {
 		return items
@@ -177,7 +177,8 @@ func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.Pla
 	return told
 }
 
-// appendRun adds the part of an item from one seq to another, if there is any. The size of a part of a run is not known.
+// appendRun adds the part of an item from one seq to another, if it is not empty. The size of a part of a
+// range is unknown.
 func appendRun(items []continuo.PlanItem, item continuo.PlanItem, from, to int64) []continuo.PlanItem {
 	if from > to {
 		return items

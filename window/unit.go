@@ -6,13 +6,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Unit is what is shown or left out as one: a message, or a group, which is an assistant message with calls and all
-// their results.
+// Unit is what is shown or left out as a whole: a message, or a group, which is an assistant message with
+// calls and all their results.
 type Unit struct {
 	Entries []*continuo.Entry // in log order
 	Group   bool              // it has calls
 	missing []string          // calls without a result
-	shapes  [levels]Shape     // by level; made when first asked for
+	shapes  [levels]Shape     // by level; made at first use
 }
 
 // Shape is a unit at one level: its messages, of which the first are those of its entries, in order.
@@ -23,7 +23,7 @@ type Shape struct {
 	made     bool
 }
 
-// MessageUnit is a message of the user that is not in the log yet.
+// MessageUnit is a user message that is not in the log yet.
 func MessageUnit(content continuo.Content) *Unit {
 	return &Unit{Entries: []*continuo.Entry{{Role: continuo.User, Content: content}}}
 }
@@ -37,7 +37,8 @@ func (u *Unit) Last() int64 { return u.Entries[len(u.Entries)-1].Seq }
 // IsUser reports whether the unit is a user message.
 func (u *Unit) IsUser() bool { return u.Entries[0].Role == continuo.User }
 
-// Unfinished reports whether the unit, as the last one of a log, leaves its cycle open: a model is to be asked again.
+// Unfinished reports whether the unit, as the last one of a log, leaves its cycle open: the model has to be
+// called again.
 func (u *Unit) Unfinished() bool {
 	return u.Group || u.Entries[0].Error != nil || u.Entries[0].IsCue()
 }
@@ -45,13 +46,13 @@ func (u *Unit) Unfinished() bool {
 // Open reports whether calls of the unit have no results yet.
 func (u *Unit) Open() bool { return len(u.missing) > 0 }
 
-// noResult is what a call without a result is answered with: made up by the plan, not in the log.
+// noResult is the text of the result that a plan makes up for a call without one; it is not in the log.
 const noResult = "[No result: the call was still open when this request was built.]"
 
 // at returns the unit in the shape of a level.
 func (u *Unit) at(s shaper, l Level) *Shape {
 	if !u.Group {
-		l = Whole // nothing of it can be cut
+		l = Whole // nothing in it can be cut
 	}
 	result := &u.shapes[l]
 	if result.made {
@@ -74,13 +75,13 @@ func (u *Unit) at(s shaper, l Level) *Shape {
 	return result
 }
 
-// Exclusion says why an entry is no part of any unit.
+// Exclusion is an entry that belongs to no unit, with the reason.
 type Exclusion struct {
 	Entry  *continuo.Entry
 	Reason string
 }
 
-// The reasons for which an entry is left out whatever the budget.
+// The reasons for which an entry is left out regardless of the budget.
 const (
 	ReasonUIOnly      = "ui_only"
 	ReasonEmpty       = "empty"
@@ -113,20 +114,21 @@ func exclude(view View, e *continuo.Entry) string {
 	}
 }
 
-// Assembler makes units of entries that come newest first.
+// Assembler builds units from entries that come newest first.
 type Assembler struct {
 	view     View
-	results  []*continuo.Entry // tool entries whose assistant entry has not come yet, newest first
+	results  []*continuo.Entry // tool entries before their assistant entry is read, newest first
 	excluded []Exclusion
-	// attempts leaves out failed attempts that the conversation has gone on from.
+	// attempts leaves out failed attempts after which the conversation continued.
 	attempts bool
 	attempt  attempt
 }
 
-// NewAssembler returns an assembler of what a view does not leave out. Failed attempts are units too.
+// NewAssembler returns an assembler of the entries that a view does not exclude. Failed attempts are units
+// too.
 func NewAssembler(view View) *Assembler { return &Assembler{view: view} }
 
-// Add takes the next older entry and returns the unit that it completes, if any.
+// Add reads the next older entry and returns the unit that it completes, if any.
 func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	reason := exclude(a.view, entry)
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
@@ -160,10 +162,11 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	return u
 }
 
-// Waiting reports whether results were taken whose calls have not come yet.
+// Waiting reports whether results were read whose calls have not been read yet.
 func (a *Assembler) Waiting() bool { return len(a.results) > 0 }
 
-// Finish says that no older entry comes, and returns what is no part of any unit. Results that wait are orphans.
+// Finish ends the input, and returns the entries that belong to no unit. Results without their calls are
+// orphans.
 func (a *Assembler) Finish() []Exclusion {
 	for _, result := range a.results {
 		a.excluded = append(a.excluded, Exclusion{result, reasonOrphan})

@@ -12,8 +12,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// View is a named way to show a log to a reader. Two requests share an epoch only when they were built
-// by views that are equal in everything but the name: so a change of mode does not move the window.
+// View is a named definition of how a log is shown to a reader. Two requests share an epoch only when their
+// views are equal in everything but the name: so a change of mode does not move the window.
 type View struct {
 	Name   string `json:"name"`
 	Limits Limits `json:"limits"`
@@ -21,33 +21,33 @@ type View struct {
 	// At 1 the window slides with every message.
 	LowWater float64 `json:"low_water"`
 	Opener   Opener  `json:"opener,omitempty"`
-	// Marker is the text that stands in each gap; empty for none.
+	// Marker is the text that is shown in each gap; empty for none.
 	Marker string `json:"marker,omitempty"`
-	// History bounds the messages before an open cycle, or, when the newest cycle is over, all of them; an
-	// open cycle is then shown whole, its tool outputs too. 0: there is no such bound.
+	// History bounds the messages before an open cycle, or all messages when the newest cycle is over; an
+	// open cycle is then shown whole, with its tool outputs. 0: no bound.
 	History int `json:"history,omitempty"`
 	// SkipSystem leaves system entries out.
 	SkipSystem bool `json:"skip_system,omitempty"`
-	// ToolOutputChars is up to how many characters a tool result or a call's arguments are shown whole, 0
-	// for any number; PreviewChars is how much of a longer one is shown.
+	// ToolOutputChars is the length in characters up to which a tool result or a call's arguments are shown
+	// whole, 0 for any length; PreviewChars is how much of a longer one is shown.
 	ToolOutputChars int `json:"tool_output_chars,omitempty"`
 	PreviewChars    int `json:"preview_chars,omitempty"`
 	// OmitToolResults shows every tool result as one line.
 	OmitToolResults bool `json:"omit_tool_results,omitempty"`
-	// ShowCollapsed shows system entries that user interfaces show collapsed: events of theirs. Entries of other roles
-	// are shown, collapsed or not: they hold what was said, and what tools returned.
+	// ShowCollapsed shows system entries that user interfaces collapse, which are events. Entries of other
+	// roles are always shown: they hold messages and the results of tools.
 	ShowCollapsed bool `json:"show_collapsed,omitempty"`
 	// Reserve is how many tokens of the model's window are held back for the prompt, the tools and the answer; for the
 	// answer at most a quarter of the window.
 	Reserve int `json:"reserve,omitempty"`
-	// FollowWindow lets what the model's window leaves take the place of Limits.Tokens, where the window is known.
+	// FollowWindow replaces Limits.Tokens by what the model's window leaves, if the window is known.
 	FollowWindow bool `json:"follow_window,omitempty"`
-	// Strategy says what stands in the place of what the window has moved past. Default Truncate: the marker.
+	// Strategy says what is shown instead of the entries before the window. Default Truncate: the marker.
 	Strategy Strategy `json:"strategy,omitempty"`
 }
 
-// Opener says which entry at the beginning of the log a view pins, as long as it fits together with the newest message
-// and the marker of the gap behind it.
+// Opener says which entry at the beginning of the log a view pins, if it fits together with the newest
+// message and the marker of the gap after it.
 type Opener string
 
 // The openers.
@@ -57,22 +57,22 @@ const (
 	OpenerFirst  Opener = "first"  // the first entry, whatever it is
 )
 
-// Marker is the text that stands for entries that are left out.
+// Marker is the text shown in place of entries that are left out.
 const Marker = "[Earlier messages truncated]"
 
-// The presets' names. Chat, agent and run are the codex preset under the name of the mode.
+// The presets' names. Chat, agent and run are the preset codex under the name of the mode.
 const (
 	Codex      = "codex"
 	Continuity = "continuity"
 	Replay     = "replay"
 )
 
-// Names lists the presets, by which the requests of turns are built.
+// Names lists the presets with which the requests of turns are built.
 func Names() []string {
 	return []string{string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun), Codex, Continuity, Replay}
 }
 
-// Settings are the figures of the presets that a person may set. See DefaultSettings.
+// Settings are the numbers of the presets that a user may set. See DefaultSettings.
 type Settings struct {
 	MaxMessages, MaxChars, MaxTokens int
 	IncludeToolResults               bool
@@ -81,13 +81,14 @@ type Settings struct {
 	ToolOutputChars, PreviewChars    int
 	ChatMaxMessages, ChatMaxTokens   int
 	ChatReserve, ReplayHistory       int
-	// ChatFollowsWindow says that nobody chose ChatMaxTokens: where the model's window is known, it decides.
+	// ChatFollowsWindow says that ChatMaxTokens was not set: the model's window decides if it is known.
 	ChatFollowsWindow bool
-	// Strategy is of every view but the continuity view, whose own is ChatStrategy, and the replay view, which has none.
+	// Strategy is the strategy of all views except the continuity view, which has ChatStrategy, and the
+	// replay view, which has none.
 	Strategy, ChatStrategy Strategy
 }
 
-// DefaultSettings returns the figures of the design documents.
+// DefaultSettings returns the numbers of the design documents.
 func DefaultSettings() Settings {
 	return Settings{
 		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.6,
