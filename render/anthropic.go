@@ -12,18 +12,18 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 )
 
-// Texts that stand where the API wants some text and the log has none.
+// Texts that replace an empty text where the API requires one.
 const (
 	emptyMessage = "(empty message)"
 	// LeadIn is the user message in front of a list that would begin with the assistant.
 	LeadIn = "(The conversation goes on from here.)"
 )
 
-// Anthropic writes messages as those of a Messages API request, and returns the texts of the system
-// messages that stand before all others, which belong to the request's system prompt. System messages
-// further down become text of the user, in <system> tags. Messages of one role that follow each other are
-// merged; results come first in theirs, in the order of the calls. A list that would begin with the
-// assistant gets a short user message in front of it.
+// Anthropic writes messages as those of a Messages API request, and returns the texts of the leading system
+// messages, which belong to the request's system prompt. Later system messages become text of the user, in
+// <system> tags. Messages of one role that follow each other are merged; in a merged user message the results
+// come first, in the order of the calls. A list that would begin with the assistant gets a short user message
+// in front of it.
 func Anthropic(messages []continuo.Message, o Options) (rendered []json.RawMessage, leadingSystem []string, err error) {
 	w, err := writeAnthropic(messages, o)
 	if err != nil {
@@ -39,11 +39,11 @@ func Anthropic(messages []continuo.Message, o Options) (rendered []json.RawMessa
 	return rendered, w.system, nil
 }
 
-// blockMessage is a message whose blocks can still be added to.
+// blockMessage is a message to which blocks can still be added.
 type blockMessage struct {
 	role    string
 	blocks  []json.RawMessage
-	passing int // how many blocks at the end the next request has not
+	passing int // number of blocks at the end that the next request does not have
 }
 
 func (m blockMessage) marshal() (json.RawMessage, error) {
@@ -58,7 +58,7 @@ func (m blockMessage) marshal() (json.RawMessage, error) {
 type anthropicWriter struct {
 	options Options
 	ids     callIDs
-	begun   bool // something other than a system message was seen
+	begun   bool // a message other than a system message was seen
 	system  []string
 	out     []blockMessage
 }
@@ -127,7 +127,7 @@ func (w *anthropicWriter) addSystem(m *continuo.Message) {
 	}
 }
 
-// inSystemTags marks a system message that stands among the user's words.
+// inSystemTags wraps the text of a system message that becomes part of a user message.
 func inSystemTags(text string) string { return "<system>\n" + text + "\n</system>" }
 
 // add appends blocks to the last message, or as a new one when the role changes.
@@ -145,8 +145,8 @@ func (w *anthropicWriter) add(role string, blocks []json.RawMessage) {
 	w.out = append(w.out, blockMessage{role: role, blocks: blocks})
 }
 
-// finish takes the white space off the end of an assistant text that stands last, where the API would go
-// on writing from it.
+// finish trims white space off the end of an assistant text that is the last message, because the API would
+// continue from it.
 func (w *anthropicWriter) finish() {
 	n := len(w.out)
 	if n == 0 || w.out[n-1].role != "assistant" {

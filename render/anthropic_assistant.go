@@ -8,8 +8,8 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 )
 
-// assistantBlocks writes an assistant message; ids are those that its calls have in the request. Nothing
-// comes of a message that says nothing and calls nothing.
+// assistantBlocks writes an assistant message; ids are its calls' ids in the request. A message without text
+// and calls gives no blocks.
 func (w *anthropicWriter) assistantBlocks(m *continuo.Message, ids map[string]string) ([]json.RawMessage, error) {
 	own := w.vendorBlocks(m)
 	if own != nil && shownWhole(m) && sameCalls(own, m) {
@@ -40,7 +40,7 @@ func (w *anthropicWriter) assistantBlocks(m *continuo.Message, ids map[string]st
 	return withoutLastThinking(blocks), nil
 }
 
-// withoutLastThinking drops thinking that nothing came of: a message must not end with it.
+// withoutLastThinking drops trailing thinking: a message must not end with it.
 func withoutLastThinking(blocks []json.RawMessage) []json.RawMessage {
 	for len(blocks) > 0 {
 		object, err := rawjson.ParseObject(blocks[len(blocks)-1])
@@ -68,10 +68,10 @@ func sameCalls(blocks []rawjson.Object, m *continuo.Message) bool {
 	return n == len(m.ToolCalls)
 }
 
-// ownBlocks writes the provider's own blocks. A call gets its id in the request, and its arguments as the
-// plan shows them if it cut them down.
+// ownBlocks writes the provider's own blocks. A call gets its id in the request, and the shortened arguments
+// if the plan cut them down.
 func ownBlocks(own []rawjson.Object, m *continuo.Message, ids map[string]string) []json.RawMessage {
-	var blocks, calls []json.RawMessage // calls wait for the end of their segment
+	var blocks, calls []json.RawMessage // calls are added at the end of their segment
 	n := 0
 	for _, block := range own {
 		switch blockType(block) {

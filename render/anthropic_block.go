@@ -13,7 +13,7 @@ func (w *anthropicWriter) userBlocks(m *continuo.Message) ([]json.RawMessage, er
 	var blocks []json.RawMessage
 	if own := w.vendorBlocks(m); own != nil && shownWhole(m) {
 		for _, block := range own {
-			if blockType(block) != "tool_result" { // results are entries of their own
+			if blockType(block) != "tool_result" { // results are separate entries
 				blocks = append(blocks, block.Raw())
 			}
 		}
@@ -26,8 +26,8 @@ func (w *anthropicWriter) userBlocks(m *continuo.Message) ([]json.RawMessage, er
 	return blocks, nil
 }
 
-// contentBlocks writes content that came in any protocol as blocks of a user message, an assistant message
-// or a result. What says nothing is left out.
+// contentBlocks writes content of any protocol as blocks of a user message, an assistant message or a result.
+// Empty texts are left out.
 func contentBlocks(m *continuo.Message) []json.RawMessage {
 	if !m.Content.IsParts() {
 		if text := m.Content.String(); !isBlank(text) {
@@ -48,8 +48,8 @@ func contentBlocks(m *continuo.Message) []json.RawMessage {
 	return blocks
 }
 
-// partBlock writes one part, nil for one that is left out because it says nothing. It is not ok for a part that the
-// message has no place for.
+// partBlock writes one part, nil for an empty one, which is left out. It returns not ok for a part that this
+// kind of message cannot hold.
 func partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, ok bool) {
 	switch {
 	case part.IsText() && isBlank(part.Text):
@@ -69,7 +69,7 @@ func partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, o
 	return block, block != nil
 }
 
-// mediaBlock writes an image or a PDF of either protocol; nil when the part is none.
+// mediaBlock writes an image or a PDF of either protocol; nil for any other part.
 func mediaBlock(part continuo.Part) json.RawMessage {
 	switch part.Type {
 	case "image", "document", "search_result":
@@ -93,7 +93,7 @@ func mediaBlock(part continuo.Part) json.RawMessage {
 	return nil
 }
 
-// mediaTypes returns the kinds that the API takes by value in a block of a type.
+// mediaTypes returns the media types that the API accepts inline in a block of a type.
 func mediaTypes(block string) []string {
 	if block == "document" {
 		return []string{"application/pdf"}
@@ -142,7 +142,7 @@ func (w *anthropicWriter) resultBlock(m *continuo.Message, id string) (json.RawM
 	return rawjson.Marshal(block)
 }
 
-// failed reports whether the tool said that its call failed.
+// failed reports whether the tool reported a failure of its call.
 func failed(m *continuo.Message, vendor, own rawjson.Object) bool {
 	if isTrue(vendor.Get("is_error")) || isTrue(own.Get("is_error")) {
 		return true
@@ -159,8 +159,7 @@ func (w *anthropicWriter) vendorBlocks(m *continuo.Message) []rawjson.Object {
 	return cleanBlocks(w.options.vendor(m).Get("content"))
 }
 
-// cleanBlocks reads a list of blocks, without cache marks and without texts that say nothing; nil when it
-// is no list of blocks.
+// cleanBlocks reads a list of blocks, without cache marks and empty texts; nil when it is no list of blocks.
 func cleanBlocks(list json.RawMessage) []rawjson.Object {
 	var raws []json.RawMessage
 	if json.Unmarshal(list, &raws) != nil || raws == nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 )
 
-// DefaultMaxTokens bounds an Anthropic answer when the envelope gives no limit, in tokens: the API wants one.
+// DefaultMaxTokens is the limit of an Anthropic answer, in tokens, when the envelope gives none: the API
+// requires a limit.
 const DefaultMaxTokens = 4096
 
 // AnthropicRequest writes the whole body of a Messages API request, messages last. It fails when there is
 // nothing to send.
 //
-// Cache marks (cache_control ephemeral) stand on the last tool, on the last system block and on the last
-// block of the last message that may carry one. They are put on here and nowhere else; marks in stored
-// blocks are dropped, so that there are never more than four. The mark on the last message is the only
-// byte that the next request takes back: the mark is no part of what the API compares, so its cache
-// hits all the same, but two successive bodies are equal only up to the end of the block that it stood
-// on. The API looks for earlier entries 20 blocks back; when the newest messages add more than that,
-// a second mark stands where the request before had its own.
+// Cache marks (cache_control ephemeral) are on the last tool, on the last system block and on the last block
+// of the last message that may have one. They are set only here; marks in stored blocks are dropped, so that
+// there are never more than four. The mark on the last message is the only part that the next request
+// removes: the API does not compare marks, so its cache still hits, but two successive bodies are equal only
+// up to the end of the marked block. The API looks for cache entries 20 blocks back; when the newest messages
+// add more than that, a second mark is set at the position of the previous request's mark.
 func AnthropicRequest(env continuo.Envelope, messages []continuo.Message, o Options) ([]byte, error) {
 	w, err := writeAnthropic(messages, o)
 	if err != nil {
@@ -39,7 +39,7 @@ func AnthropicRequest(env continuo.Envelope, messages []continuo.Message, o Opti
 	return anthropicBody(env, w.out)
 }
 
-// anthropicBody writes a body with messages that have their marks.
+// anthropicBody writes a body with messages that are already marked.
 func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, error) {
 	request := anthropic.Request{
 		Model: env.Model, MaxTokens: env.MaxOutputTokens, Stream: env.Stream, Temperature: env.Temperature,
@@ -91,8 +91,8 @@ func ephemeral() *anthropic.CacheControl { return &anthropic.CacheControl{Type: 
 // cacheLookback is how many blocks before a mark the API looks for an earlier entry.
 const cacheLookback = 20
 
-// markCached marks the end of the messages, without what the next request has not, and the end of the last request's when
-// that is too far back.
+// markCached marks the end of the messages, without blocks that the next request does not have, and the end
+// of the last request's messages when that is too far back.
 func markCached(messages []blockMessage) {
 	last := len(messages) - 1
 	for last > 0 && len(messages[last].blocks) == messages[last].passing {
@@ -111,7 +111,7 @@ func markCached(messages []blockMessage) {
 	}
 }
 
-// mark puts a cache mark on the last block that may carry one and that the next request has too.
+// mark sets a cache mark on the last block that may have one and that the next request also has.
 func mark(m *blockMessage) {
 	for i, raw := range slices.Backward(m.blocks[:len(m.blocks)-m.passing]) {
 		var block struct {

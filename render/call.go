@@ -10,9 +10,9 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// ParseCall reads the text of a call, {"name": …, "args": …}. The arguments are the bytes that stand there;
-// without any they are {}. The names "arguments" and "parameters", which other protocols use, stand for
-// "args". The error says to a model what is wrong and where.
+// ParseCall reads the text of a call, {"name": …, "args": …}. It returns the arguments' bytes unchanged;
+// without any, {}. It also accepts "arguments" and "parameters", the names in other protocols, for "args".
+// The error explains to a model what is wrong and where.
 func ParseCall(text string) (name, arguments string, err error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -40,7 +40,7 @@ func ParseCall(text string) (name, arguments string, err error) {
 	return name, args, nil
 }
 
-// callArguments finds the arguments of a call, also under the names that models know from elsewhere.
+// callArguments finds the arguments of a call, also under the names of other protocols.
 func callArguments(object rawjson.Object) (string, error) {
 	var args json.RawMessage
 	for _, member := range object {
@@ -64,7 +64,7 @@ func callArguments(object rawjson.Object) (string, error) {
 	return string(args), nil
 }
 
-// jsonProblem says where a text stops being JSON, and what is often the cause.
+// jsonProblem says where a text stops being valid JSON, and names a frequent cause.
 func jsonProblem(text string, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -81,7 +81,7 @@ func jsonProblem(text string, err error) error {
 	return fmt.Errorf("it is no JSON at character %d, before %s: %w", character, excerpt(text[at:]), err)
 }
 
-// excerpt is the beginning of a text, in quotation marks.
+// excerpt returns the beginning of a text, in quotation marks.
 func excerpt(text string) string {
 	const most = 40
 	if utf8.RuneCountInString(text) <= most {

@@ -9,9 +9,9 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// CheckAnthropic checks the message list of a Messages API request against the rules of the protocol, by
-// the checklist of docs/protocol-rules.md: A1 to A13. Messages of one role that follow each other count
-// as one, as the API merges them; system messages in the middle, which a beta allows, are looked past.
+// CheckAnthropic checks the message list of a Messages API request against the rules of the protocol, by the
+// checklist of docs/protocol-rules.md: A1 to A13. Messages of one role that follow each other count as one,
+// as the API merges them; system messages in the middle, which a beta allows, are ignored.
 func CheckAnthropic(messages []json.RawMessage) []Violation {
 	c := anthropicChecker{used: map[string]bool{}}
 	if len(messages) == 0 {
@@ -38,7 +38,7 @@ type anthropicChecker struct {
 	marks  int
 }
 
-// placedBlock is a block and the message that it came in.
+// placedBlock is a block with its position: the message that it came in.
 type placedBlock struct {
 	index int
 	kind  string
@@ -106,7 +106,7 @@ func (c *anthropicChecker) content(i int, content json.RawMessage) {
 	}
 }
 
-// block checks what can be said of a block by itself.
+// block checks the rules for a single block.
 func (c *anthropicChecker) block(b placedBlock) {
 	if !rawjson.IsNull(b.block.Get("cache_control")) {
 		c.marks++
@@ -150,8 +150,8 @@ func (c *anthropicChecker) toolUse(b placedBlock) {
 
 func isThinkingBlock(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
 
-// endSegment checks the segment that was collected and begins another. code is for calls of the assistant
-// segment before it that the segment did not answer.
+// endSegment checks the collected segment and begins another. code is for calls of the previous assistant
+// segment that this segment did not answer.
 func (c *anthropicChecker) endSegment(code string) {
 	blocks := c.blocks
 	c.blocks = nil
@@ -178,7 +178,7 @@ func (c *anthropicChecker) unanswered(code string) {
 }
 
 func (c *anthropicChecker) user(blocks []placedBlock) {
-	other := "" // kind of a block before that is no result
+	other := "" // kind of an earlier block that is no result
 	for _, b := range blocks {
 		switch b.kind {
 		case "tool_result":
@@ -210,7 +210,7 @@ func (c *anthropicChecker) result(b placedBlock) {
 }
 
 func (c *anthropicChecker) assistant(blocks []placedBlock) {
-	afterUse := false // in the stretch since the last thinking block
+	afterUse := false // since the last thinking block
 	for i, b := range blocks {
 		switch b.kind {
 		case "tool_use":
@@ -234,7 +234,7 @@ func (c *anthropicChecker) assistant(blocks []placedBlock) {
 	c.thinking(blocks)
 }
 
-// call notes a tool_use.
+// call records a tool_use.
 func (c *anthropicChecker) call(b placedBlock) {
 	id := stringOf(b.block.Get("id"))
 	inSegment := slices.ContainsFunc(c.calls, func(call placedCall) bool { return call.id == id })
@@ -249,7 +249,7 @@ func (c *anthropicChecker) call(b placedBlock) {
 	c.calls = append(c.calls, placedCall{index: b.index, id: id})
 }
 
-// serverTools checks that calls which the API itself carried out stand with their results.
+// serverTools checks that calls which the API itself executed are followed by their results.
 func (c *anthropicChecker) serverTools(blocks []placedBlock) {
 	var uses []placedCall
 	for _, b := range blocks {
@@ -273,7 +273,7 @@ func (c *anthropicChecker) serverTools(blocks []placedBlock) {
 	}
 }
 
-// thinking checks where thinking stands in a message with calls.
+// thinking checks the position of thinking in a message with calls.
 func (c *anthropicChecker) thinking(blocks []placedBlock) {
 	if len(blocks) == 0 {
 		return
@@ -287,7 +287,7 @@ func (c *anthropicChecker) thinking(blocks []placedBlock) {
 	}
 }
 
-// lastText checks a text that stands last in a list that ends with the assistant: the API goes on from it.
+// lastText checks the text at the end of a list that ends with the assistant: the API continues from it.
 func (c *anthropicChecker) lastText() {
 	if c.role != "assistant" || len(c.blocks) == 0 {
 		return

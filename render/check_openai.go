@@ -9,10 +9,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// CheckOpenAIChat checks a chat completions message list against the rules of the protocol, by the
-// checklist of docs/protocol-rules.md: C1 to C11, of which C7 leaves the order of answers free. Deprecated
-// function calls are checked too. The findings of one message stand together, but a call that is never
-// answered is found where the group ends and named by the message that made it.
+// CheckOpenAIChat checks a chat completions message list against the rules of the protocol, by the checklist
+// of docs/protocol-rules.md: C1 to C11, of which C7 leaves the order of answers free. Deprecated function
+// calls are checked too. The findings of one message are adjacent, but a call without an answer is reported
+// at the end of its group, with the index of the message that made it.
 func CheckOpenAIChat(messages []json.RawMessage) []Violation {
 	c := openAIChecker{earlier: map[string]bool{}}
 	if len(messages) == 0 {
@@ -28,11 +28,11 @@ func CheckOpenAIChat(messages []json.RawMessage) []Violation {
 	return c.findings
 }
 
-// openAIChecker goes through a list.
+// openAIChecker checks a list message by message.
 type openAIChecker struct {
 	findings
 	earlier  map[string]bool // ids of calls in groups that are closed
-	group    *callGroup      // of the messages just before, nil when there is none
+	group    *callGroup      // of the preceding messages, nil when there is none
 	function string          // name of the function call in the message before
 	last     string          // role of the message before
 }
@@ -84,8 +84,8 @@ func (c *openAIChecker) message(i int, raw json.RawMessage) {
 	c.last = role
 }
 
-// isSpeaker reports whether OpenAI takes a message's name; the characters are those that its refusals name.
-// Rendering is stricter, as other servers are.
+// isSpeaker reports whether OpenAI accepts a message's name; the characters are those that its error messages
+// state. Rendering is stricter, as other servers are.
 func isSpeaker(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`<|\/>`, r) })
 }
@@ -183,7 +183,7 @@ func (c *openAIChecker) calls(i int, list json.RawMessage) {
 	}
 }
 
-// call checks what a call asks for.
+// call checks one call of an assistant message.
 func (c *openAIChecker) call(i, n int, id string, call rawjson.Object) {
 	inner, text := "function", "arguments"
 	if stringOf(call.Get("type")) == "custom" {
@@ -224,7 +224,7 @@ func (c *openAIChecker) answer(i int, m rawjson.Object) {
 	}
 }
 
-// closeGroup ends the group, if there is one, and names its calls without an answer.
+// closeGroup ends the group, if there is one, and reports its calls without an answer.
 func (c *openAIChecker) closeGroup(code string) {
 	if c.group == nil {
 		return

@@ -8,7 +8,8 @@ import (
 
 // CheckOpenAIChatStrict is CheckOpenAIChat with rule C12, for upstreams whose chat templates are strict
 // (Mistral's API, many of vLLM's models): one system message at most and only at the beginning, user and
-// assistant in turn, and no user message right after a tool message. [Arrange] makes such a list of any.
+// assistant alternating, and no user message right after a tool message. [Arrange] turns any list into such a
+// list.
 func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
 	f := findings(CheckOpenAIChat(messages))
 	before := ""
@@ -27,7 +28,7 @@ func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
 		switch {
 		case role == "system" && before != "":
 			f.hard(i, "C12 late_system", "a system message stands after a %s message", before)
-			continue // the turns go on as if it were not there
+			continue // the order of roles is checked as if it were absent
 		case role == before && (role == "user" || role == "assistant"):
 			f.hard(i, "C12 not_alternating", "two %s messages follow each other", role)
 		case role == "user" && before == "tool":

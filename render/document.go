@@ -14,10 +14,11 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 )
 
-// documentBlock is an Anthropic document or search result, as far as another protocol can have it.
+// documentBlock is an Anthropic document or search result, with the fields that other protocols can
+// represent.
 type documentBlock struct {
 	Title  string          `json:"title"`
-	Source json.RawMessage `json:"source"` // an object; of a search result a string
+	Source json.RawMessage `json:"source"` // an object; a string for a search result
 	// Content is the texts of a search result.
 	Content json.RawMessage `json:"content"`
 }
@@ -28,13 +29,13 @@ type documentSource struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// readDocument reads a document block; not ok when the part is none.
+// readDocument reads a document block; not ok for any other part.
 func readDocument(part continuo.Part) (block documentBlock, source documentSource, ok bool) {
 	ok = part.Type == "document" && json.Unmarshal(part.Raw, &block) == nil && json.Unmarshal(block.Source, &source) == nil
 	return block, source, ok
 }
 
-// documentText is the text of a document that is text, and of a search result; not ok for every other part.
+// documentText returns the text of a text document or a search result; not ok for any other part.
 func documentText(part continuo.Part) (string, bool) {
 	if part.Type == "search_result" {
 		return searchResultText(part)
@@ -88,7 +89,7 @@ func blocksText(content json.RawMessage) (string, bool) {
 	return strings.Join(texts, "\n\n"), true
 }
 
-// openAIFile writes a document whose bytes are in the block as a file part; nil when the part is none.
+// openAIFile writes a document whose bytes are in the block as a file part; nil for any other part.
 func openAIFile(part continuo.Part) json.RawMessage {
 	block, source, ok := readDocument(part)
 	if !ok || source.Type != "base64" || source.Data == "" {
@@ -103,7 +104,7 @@ func openAIFile(part continuo.Part) json.RawMessage {
 	}})
 }
 
-// fileName is the name of a document's file: OpenAI reads the kind of the file from its ending.
+// fileName returns the name of a document's file: OpenAI derives the file's type from the extension.
 func fileName(title, mediaType string) string {
 	ending := ".pdf"
 	if mediaType != "application/pdf" {
@@ -125,7 +126,7 @@ func fileName(title, mediaType string) string {
 	return name + ending
 }
 
-// fileBlock writes a file part as a document; nil when the API takes no such file.
+// fileBlock writes a file part as a document; nil when the API does not accept such a file.
 func fileBlock(part continuo.Part) json.RawMessage {
 	var file openaichat.FilePart
 	if json.Unmarshal(part.Raw, &file) != nil {
@@ -139,7 +140,7 @@ func fileBlock(part continuo.Part) json.RawMessage {
 	return sourceBlock("document", file.File.Filename, file.File.FileData)
 }
 
-// dataText is the text of a data URL of a text file; not ok when it is none, or says nothing.
+// dataText returns the text of a data URL of a text file; not ok for any other URL, or for an empty text.
 func dataText(url string) (string, bool) {
 	head, data, found := strings.Cut(strings.TrimPrefix(url, "data:"), ",")
 	head, encoded := strings.CutSuffix(head, ";base64")
@@ -154,7 +155,7 @@ func dataText(url string) (string, bool) {
 	return string(text), true
 }
 
-// unsupported is the text that stands for a part which the protocol has no place for.
+// unsupported is the text that replaces a part which the protocol cannot represent.
 func unsupported(part continuo.Part) string {
 	address := ""
 	if _, source, ok := readDocument(part); ok && source.URL != "" {

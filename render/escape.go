@@ -7,26 +7,26 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// escape puts a backslash before each line of a text that a reader, or a model, could take for a part of
-// the transcript's structure, or for a line that was escaped.
+// escape puts a backslash before each line of a text that a reader, or a model, could mistake for the
+// transcript's structure or for an escaped line.
 func escape(text string) string {
 	return mapLines(text, func(line string) (string, bool) {
 		return `\` + line, looksStructural(strings.TrimLeft(line, `\`))
 	})
 }
 
-// unescape takes back what escape did.
+// unescape reverses escape.
 func unescape(text string) string {
 	return mapLines(text, func(line string) (string, bool) {
 		return strings.TrimPrefix(line, `\`), looksStructural(strings.TrimLeft(line, `\`))
 	})
 }
 
-// mapLines replaces the lines for which replace says so. Whatever any program takes for a line end ends a
-// line here.
+// mapLines replaces the lines for which replace returns true. Any line end that some program recognises ends
+// a line here.
 func mapLines(text string, replace func(line string) (string, bool)) string {
 	var out strings.Builder
-	done := 0 // what stands before is in out
+	done := 0 // text before it is in out
 	for start := 0; start < len(text); {
 		length, width := lineEnd(text[start:])
 		end := start + length
@@ -44,9 +44,8 @@ func mapLines(text string, replace func(line string) (string, bool)) string {
 	return out.String()
 }
 
-// lineEnd returns the length in bytes of the first line of text and of what ends it. Lines end where some
-// program ends one: the list is that of Unicode's mandatory breaks (UAX #14) and of the separators at which
-// Python splits lines.
+// lineEnd returns the length in bytes of the first line of text and of its line end. It recognises Unicode's
+// mandatory breaks (UAX #14) and the separators at which Python splits lines.
 func lineEnd(text string) (length, width int) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -63,9 +62,9 @@ func lineEnd(text string) (length, width int) {
 	return len(text), 0
 }
 
-// looksStructural reports whether a line could be taken for an event, of this form or of the streaming
-// one with §, for a section, for the count line or for a gap. It is generous: what no strict reader would accept,
-// such as blanks before the word or capitals, counts too, because models read generously.
+// looksStructural reports whether a line could be taken for an event, of this form or of the streaming one
+// with §, for a section, for the count line or for a gap. It is lenient: variants that a strict parser
+// refuses, such as leading blanks or capitals, count too, because models accept them.
 func looksStructural(line string) bool {
 	line = plaintext.TrimInvisible(plaintext.Clean(line), "")
 	first, width := utf8.DecodeRuneInString(line)
@@ -81,7 +80,8 @@ func looksStructural(line string) bool {
 	return false
 }
 
-// looksLikeGap reports whether what follows a parenthesis could mark a gap: a number at most, then "message".
+// looksLikeGap reports whether the text after a parenthesis could mark a gap: at most a number, then
+// "message".
 func looksLikeGap(line string) bool {
 	line = strings.TrimLeft(line, "0123456789 ")
 	return strings.HasPrefix(line, "message")

@@ -2,12 +2,12 @@ package render
 
 import "strings"
 
-// fence is what a reader knows of a code fence around everything.
+// fence is the reader's state of a code fence around the whole answer.
 type fence struct {
-	opening string // the line that the answer begins with, while it is not known what follows
+	opening string // the answer's first line, until the next lines decide
 	all     bool   // everything is in a fence
 	inner   bool   // a code block within it is open
-	closing bool   // the last line may be the fence's end: it is held back
+	closing bool   // the last line may end the fence, and is held back
 }
 
 const (
@@ -15,8 +15,8 @@ const (
 	maxFence  = 64 // bytes of a fence line
 )
 
-// readFence reads a line of a fence around everything, if it is one. It reports wait when more must come
-// before that is known.
+// readFence reads a line of a fence around the whole answer, if it is one. It reports wait when more text is
+// needed to decide.
 func (r *EventReader) readFence(line string, whole bool, lineEnd string) (taken, wait bool) {
 	first := r.kind == "" && r.fence.opening == ""
 	if !first && !r.fence.all {
@@ -40,7 +40,7 @@ func (r *EventReader) readFence(line string, whole bool, lineEnd string) (taken,
 	return r.readInnerFence(line, info, lineEnd), false
 }
 
-// readInnerFence reads a fence line within the fence: a code block's, or the end of all.
+// readInnerFence reads a fence line within the fence: that of a code block, or the end of the outer fence.
 func (r *EventReader) readInnerFence(line, info, lineEnd string) bool {
 	switch {
 	case r.fence.inner:

@@ -2,23 +2,23 @@ package render
 
 import "strings"
 
-// EventReader reads events in the streaming form, with §, from text that comes in pieces split anywhere.
-// It gives each text on as soon as it cannot be structure any more: what it holds back is the beginning
-// of a line that may still begin an event, and up to two line ends before it. The zero value is ready; it
-// is not safe for concurrent use.
+// EventReader parses events in the streaming form, with §, from text that arrives in pieces split anywhere.
+// It returns text as soon as it cannot be structure any more: it holds back only the beginning of a line that
+// may still begin an event, and up to two line ends before it. The zero value is ready to use; it is not safe
+// for concurrent use.
 //
-// It is generous where models are careless: text before the first event is a response; a code fence around
-// everything is taken off; $ stands for § when the first event is written with it, and within a call.
-// See transcript.md.
+// It is lenient with frequent mistakes of models: text before the first event is a response; a code fence
+// around the whole answer is removed; $ counts as § when the first event is written with it, and within a
+// call. See transcript.md.
 type EventReader struct {
-	buffer string // came and is not read
+	buffer string // received and not yet parsed
 	place  readerPlace
-	kind   EventKind // of the event that is read, "" before the first
+	kind   EventKind // of the event being read, "" before the first
 	sign   rune      // of the first event that had one
-	held   string    // read, and content unless an event follows: line ends, a closing fence
+	held   string    // parsed; content unless an event follows: line ends, a closing fence
 	fence  fence
 	pieces []Piece
-	text   strings.Builder // what goes on behind the pieces
+	text   strings.Builder // text of the piece being built
 }
 
 // Piece is a part of an event as it was read.
@@ -29,28 +29,28 @@ type Piece struct {
 	Begin bool
 }
 
-// readerPlace says where in an event the reader stands.
+// readerPlace is the reader's position in an event.
 type readerPlace int
 
 const (
 	atLine  readerPlace = iota // at the beginning of a line
-	inLine                     // in a line whose beginning is read
-	atText                     // behind the colon of an event
-	atLead                     // behind the colon and a line end
-	atFirst                    // at the beginning of a text, on the event's own line
+	inLine                     // in a line after its beginning
+	atText                     // after the colon of an event
+	atLead                     // after the colon and a line end
+	atFirst                    // at the beginning of the text, on the event's own line
 )
 
-// maxMark bounds in bytes how much of a line is held back. A longer beginning that is still undecided,
-// which only blanks and backslashes can be, is content.
+// maxMark bounds in bytes how much of a line is held back. A longer beginning that is still undecided
+// consists of blanks and backslashes only, and is content.
 const maxMark = 1024
 
-// Write reads the next piece of text and returns what it tells.
+// Write reads the next piece of text and returns the pieces of events that it completes.
 func (r *EventReader) Write(text string) []Piece {
 	r.buffer += text
 	return r.read(false)
 }
 
-// End reads what was held back, when no more text comes.
+// End reads the held-back text at the end of the input.
 func (r *EventReader) End() []Piece {
 	pieces := r.read(true)
 	if r.fence.opening != "" {
@@ -75,7 +75,7 @@ func (r *EventReader) read(end bool) []Piece {
 	return r.take()
 }
 
-// step reads one thing from the buffer. It reports false when it must wait for more.
+// step parses one token from the buffer. It returns false when it needs more text.
 func (r *EventReader) step(end bool) bool {
 	switch r.place {
 	case inLine:
@@ -89,7 +89,7 @@ func (r *EventReader) step(end bool) bool {
 	}
 }
 
-// readLead reads what stands between the colon and the text: one space, or line ends.
+// readLead reads the separator between the colon and the text: one space, or line ends.
 func (r *EventReader) readLead(end bool) bool {
 	if r.isHalfBreak(0, end) {
 		return false
@@ -127,7 +127,7 @@ func lineBreak(text string) string {
 	return ""
 }
 
-// isHalfBreak reports whether the buffer ends, from at, with a CR whose LF may be still to come.
+// isHalfBreak reports whether the buffer ends, from at, with a CR whose LF may follow.
 func (r *EventReader) isHalfBreak(at int, end bool) bool { return !end && r.buffer[at:] == "\r" }
 
 // readMark reads the beginning of a line, as far as it is structure.
@@ -139,7 +139,7 @@ func (r *EventReader) readMark(end bool) bool {
 	line, whole := r.buffer[:length], end || width > 0
 	if r.place == atLine {
 		if r.kind == "" && r.fence.opening == "" && whole && strings.TrimLeftFunc(line, isInvisible) == "" {
-			r.buffer = r.buffer[length+width:] // nothing has begun
+			r.buffer = r.buffer[length+width:] // no event has begun
 			return true
 		}
 		if taken, wait := r.readFence(line, whole, r.buffer[length:length+width]); taken || wait {
@@ -164,14 +164,14 @@ func (r *EventReader) readMark(end bool) bool {
 	return true
 }
 
-// accepts reports whether a sign makes an event here.
+// accepts reports whether a sign begins an event in the current state.
 func (r *EventReader) accepts(sign rune) bool {
 	return sign == '§' || r.sign != '§' || r.kind == EventCall
 }
 
 // begin begins the event of a mark. The line ends held back separate it from the event before.
 func (r *EventReader) begin(mark lineMark) {
-	if r.fence.closing { // it closed nothing
+	if r.fence.closing { // the held-back fence line closed nothing
 		r.give(strings.TrimSuffix(r.held, lastBreaks(r.held)))
 		r.fence.closing = false
 	}
@@ -213,10 +213,10 @@ func (r *EventReader) readContent(end bool) bool {
 	return true
 }
 
-// hold keeps back what is content unless an event follows, or the end.
+// hold holds text back that is content unless an event or the end follows.
 func (r *EventReader) hold(text string) {
 	r.held += text
-	if len(r.held) > maxMark { // too much for the end of a fence
+	if len(r.held) > maxMark { // too long for the end of a fence
 		r.fence.closing = false
 	}
 	if keep := len(lastBreaks(r.held)); !r.fence.closing && len(r.held) > keep {
@@ -234,7 +234,8 @@ func lastBreaks(text string) string {
 	return text[at:]
 }
 
-// content gives text, after what was held back before it. Text before the first event begins a response.
+// content returns text, after the text that was held back before it. Text before the first event begins a
+// response.
 func (r *EventReader) content(text string) {
 	if r.kind == "" && (text != "" || r.fence.opening != "") {
 		r.beginEvent(EventRespond)
@@ -243,7 +244,7 @@ func (r *EventReader) content(text string) {
 	if text == "" {
 		return
 	}
-	if r.fence.closing { // it opened a code block
+	if r.fence.closing { // the held-back fence line opened a code block
 		r.fence.closing, r.fence.inner = false, true
 	}
 	r.give(r.held + text)
@@ -261,7 +262,7 @@ func (r *EventReader) beginEvent(kind EventKind) {
 	r.pieces = append(r.pieces, Piece{Kind: kind, Begin: true})
 }
 
-// endPiece makes a piece of the text that was given.
+// endPiece turns the collected text into a piece.
 func (r *EventReader) endPiece() {
 	if r.text.Len() > 0 {
 		r.pieces = append(r.pieces, Piece{Kind: r.kind, Text: r.text.String()})

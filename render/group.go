@@ -7,10 +7,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// group is a message with the results of its calls, which most messages have none of.
+// group is a message with the results of its calls; most messages have none.
 type group struct {
 	head    *continuo.Message
-	results []*continuo.Message // as they came
+	results []*continuo.Message // in the order of the log
 }
 
 // groupsOf splits messages into groups. A result that answers no open call of the message before it, and

@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// lineMark is what a line says about structure. The zero value is a line of content that stands for itself.
+// lineMark is the structural meaning of a line. The zero value is an unescaped line of content.
 type lineMark struct {
 	sign    rune      // '$' or '§' when the line begins an event
 	kind    EventKind // of that event
-	text    int       // where the event's text begins, behind the colon
-	escaped bool      // a backslash is to be taken off
+	text    int       // where the event's text begins, after the colon
+	escaped bool      // a backslash has to be removed
 }
 
-// markOf reads a line as escape and unescape see it. Of a line that is not whole yet, decided is false while
-// what is to come can change the mark.
+// markOf parses a line as escape and unescape do. For an incomplete line, decided is false while further text
+// can change the mark.
 func markOf(line string, whole bool) (mark lineMark, decided bool) {
 	bare := strings.TrimLeft(line, `\`)
 	slashes := len(line) - len(bare)
@@ -28,7 +28,7 @@ func markOf(line string, whole bool) (mark lineMark, decided bool) {
 		return lineMark{}, whole || !mayBegin(visible)
 	case !whole && !looksStructural(bare):
 		return lineMark{}, !mayBecomeStructural(visible)
-	case !whole && first == '=': // a word more would make it content
+	case !whole && first == '=': // one more word would make it content
 		return lineMark{}, false
 	case !looksStructural(bare):
 		return lineMark{}, true
@@ -42,10 +42,10 @@ func markOf(line string, whole bool) (mark lineMark, decided bool) {
 	}, true
 }
 
-// mayBegin reports whether a line without a sign, blanks taken off, may still get one.
+// mayBegin reports whether a line without a sign, blanks trimmed, may still get one.
 func mayBegin(visible string) bool { return withoutPartialRune(visible) == "" }
 
-// mayBecomeStructural reports whether a line that does not look structural may when more of it has come.
+// mayBecomeStructural reports whether a line that does not look structural may do so when more of it arrives.
 func mayBecomeStructural(visible string) bool {
 	visible = withoutPartialRune(visible)
 	first, width := utf8.DecodeRuneInString(visible)
@@ -68,7 +68,7 @@ func mayBecomeStructural(visible string) bool {
 	return false
 }
 
-// withoutPartialRune takes off the end of text what may be the beginning of a character.
+// withoutPartialRune trims an incomplete character off the end of text.
 func withoutPartialRune(text string) string {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		at := len(text) - back

@@ -10,18 +10,18 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// MalformedCall is the name of a call whose text could not be read. It is no tool, and never offered: the
-// call stands in the log so that its result can tell the model what was wrong.
+// MalformedCall is the name of a call whose text could not be read. It is not a tool and is never offered:
+// the call is recorded so that its result can explain to the model what was wrong.
 const MalformedCall = "malformed_call"
 
-// CallCut says why a malformed call is not whole.
+// CallCut says why a malformed call is incomplete.
 type CallCut string
 
-// The reasons; most malformed calls are whole.
+// The reasons; most malformed calls are complete.
 const (
 	CutNone   CallCut = ""
-	CutLength CallCut = "length" // the answer reached its limit of tokens
-	CutLong   CallCut = "long"   // the call is longer than any may be; only its beginning is kept
+	CutLength CallCut = "length" // the answer reached its token limit
+	CutLong   CallCut = "long"   // the call exceeds the maximum length; only its beginning is kept
 )
 
 //go:embed malformed.md
@@ -33,13 +33,13 @@ type malformedArguments struct {
 	Cut  CallCut `json:"cut,omitempty"`
 }
 
-// MalformedArguments are the arguments under which a malformed call is kept.
+// MalformedArguments returns the arguments with which a malformed call is recorded.
 func MalformedArguments(text string, cut CallCut) string {
 	return string(rawjson.MustMarshal(malformedArguments{strings.ToValidUTF8(text, "\uFFFD"), cut}))
 }
 
-// ExplainMalformed tells a model what is wrong with a call that is kept as malformed; ok is false for
-// every other call.
+// ExplainMalformed explains to a model what is wrong with a call that was recorded as malformed; ok is false
+// for every other call.
 func ExplainMalformed(call continuo.ToolCall) (problem string, ok bool) {
 	if call.Name != MalformedCall {
 		return "", false

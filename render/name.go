@@ -9,17 +9,17 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// The lengths that providers allow, in bytes. OpenAI's for names are in its OpenAPI document, the one
-// for call ids is in the text of its refusals; 64 for Anthropic's is the strictest of its resellers.
+// The lengths that providers allow, in bytes. OpenAI's for names are in its OpenAPI document, the one for
+// call ids is in its error messages; 64 for Anthropic's is that of its strictest reseller.
 const (
 	maxName            = 64
 	maxOpenAICallID    = 40
 	maxAnthropicCallID = 64
 )
 
-// ToolName turns a tool's name into one that every provider takes: letters, digits, "_" and "-", at most
-// 64. Other characters become "_"; a longer name is cut and ended with a hash of the whole. It is the
-// name that requests and the calls in them use.
+// ToolName turns a tool's name into one that every provider accepts: letters, digits, "_" and "-", at most
+// 64. Other characters become "_"; a longer name is shortened to end with a hash of the whole. Requests and
+// the calls in them use this name.
 func ToolName(name string) string {
 	clean := cleanName(name)
 	if clean == "" {
@@ -28,8 +28,8 @@ func ToolName(name string) string {
 	return shorten(clean, name, maxName)
 }
 
-// speakerName turns a speaker's name into one that OpenAI takes: runs of other characters become one
-// "_", none at the ends. It is "" when nothing remains.
+// speakerName turns a speaker's name into one that OpenAI accepts: runs of other characters become one "_",
+// none at the ends. It is "" when nothing remains.
 func speakerName(name string) string {
 	if isName(name) {
 		return name
@@ -39,7 +39,7 @@ func speakerName(name string) string {
 	return clean[:min(len(clean), maxName)]
 }
 
-// isName reports whether the protocols take a name as it is.
+// isName reports whether the protocols accept a name unchanged.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) })
 }
@@ -67,10 +67,10 @@ func shorten(text, whole string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len(hash)], "") + hash
 }
 
-// callIDs gives out ids, each one once.
+// callIDs assigns call ids, each only once.
 type callIDs struct {
 	taken map[string]bool
-	count map[string]int // of how often an id was asked for
+	count map[string]int // by id: how often it was requested
 }
 
 func (c *callIDs) take(wanted string) string {
@@ -90,12 +90,13 @@ func (c *callIDs) take(wanted string) string {
 	}
 }
 
-// anthropicCallID cleans an id. Room is left for the number that makes it the only one.
+// anthropicCallID replaces invalid characters of an id. It leaves room for the number that makes the id
+// unique.
 func anthropicCallID(id string) string {
 	return shorten(cleanName(id), id, maxAnthropicCallID-len("_10000000"))
 }
 
-// checkTools refuses tools that would have the same name in a request.
+// checkTools refuses tools with the same name in a request.
 func checkTools(tools []continuo.ToolSpec) error {
 	names := map[string]string{}
 	for _, tool := range tools {

@@ -9,9 +9,9 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 )
 
-// OpenAIChat writes messages as those of a chat completions request. An assistant message that says
-// nothing and calls nothing is left out. Images that a tool returned follow its group in a user message,
-// since a tool message can hold text only. Fields that the log keeps but does not know are never sent.
+// OpenAIChat writes messages as those of a chat completions request. An assistant message without content and
+// calls is left out. Images that a tool returned follow its group in a user message, since a tool message can
+// hold text only. Unknown fields that the log keeps are never sent.
 func OpenAIChat(messages []continuo.Message, o Options) ([]json.RawMessage, error) {
 	groups, err := groupsOf(messages)
 	if err != nil {
@@ -26,8 +26,8 @@ func OpenAIChat(messages []continuo.Message, o Options) ([]json.RawMessage, erro
 	return w.out, nil
 }
 
-// ResponseFormat asks for an answer of a JSON Schema, or, without one, for any JSON object: a text for
-// continuo.Envelope.ResponseFormat.
+// ResponseFormat returns the text for continuo.Envelope.ResponseFormat that requests an answer valid for a
+// JSON Schema, or, without one, any JSON object.
 func ResponseFormat(name string, schema json.RawMessage) json.RawMessage {
 	if schema == nil {
 		return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_object"})
@@ -35,12 +35,12 @@ func ResponseFormat(name string, schema json.RawMessage) json.RawMessage {
 	return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_schema", JSONSchema: &openaichat.JSONSchema{Name: ToolName(name), Schema: schema}})
 }
 
-// OpenAIChatRequest writes the whole body of a chat completions request, messages last. It fails when
-// there is nothing to send.
+// OpenAIChatRequest writes the whole body of a chat completions request, messages last. It fails when there
+// is nothing to send.
 //
-// The limit of the answer is sent as max_completion_tokens to the provider named "openai", whose
-// reasoning models refuse the older name, and as max_tokens to every other, because many compatible
-// servers know no other; without a limit neither is sent. A stream is asked for its usage.
+// The limit of the answer is sent as max_completion_tokens to the provider named "openai", whose reasoning
+// models refuse the older name, and as max_tokens to every other, because many compatible servers know no
+// other; without a limit neither is sent. A streaming request asks for the usage.
 func OpenAIChatRequest(env continuo.Envelope, messages []continuo.Message, o Options) ([]byte, error) {
 	rendered, err := OpenAIChat(messages, o)
 	if err != nil {
@@ -119,8 +119,7 @@ func (w *openAIWriter) said(m *continuo.Message, callID string, media *[]json.Ra
 	return w.add(openaichat.InputMessage{Role: string(m.Role), Content: content, Name: speakerName(m.Name), ToolCallID: callID}, nil)
 }
 
-// assistant writes an assistant message, if it says anything, and returns the ids that its calls have in
-// the request.
+// assistant writes an assistant message, unless it is empty, and returns the ids of its calls in the request.
 func (w *openAIWriter) assistant(m *continuo.Message) (map[string]string, error) {
 	extra := w.options.vendor(m).Without("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
 	content, err := openAIContent(m, nil)

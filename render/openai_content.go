@@ -10,9 +10,9 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 )
 
-// openAIContent writes content as a message of its role can have it: a string as a string, parts that the
-// role knows as they came, others as text that names them, null as null. Images of a tool result go to
-// media, which is nil for the other roles.
+// openAIContent writes content in the form that a message of its role allows: a string as a string, supported
+// parts unchanged, others as text that names them, null as null. Images of a tool result are added to media,
+// which is nil for the other roles.
 func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case m.Content.IsNull():
@@ -36,8 +36,8 @@ func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessa
 	return rawjson.Marshal(parts)
 }
 
-// openAIPart writes one part, nil for thinking, which is left out. It is not ok for a part that the message has no
-// place for.
+// openAIPart writes one part, nil for thinking, which is left out. It returns not ok for a part that the
+// message cannot hold.
 func openAIPart(m *continuo.Message, part continuo.Part, media *[]json.RawMessage) (raw json.RawMessage, ok bool) {
 	switch {
 	case part.Type == "text":
@@ -64,8 +64,8 @@ func openAIPart(m *continuo.Message, part continuo.Part, media *[]json.RawMessag
 	return nil, false
 }
 
-// addMedia adds what a tool returned to the user message that follows the results. It returns the text that stands in
-// its place.
+// addMedia adds what a tool returned to the user message that follows the results. It returns the text that
+// replaces it.
 func addMedia(media *[]json.RawMessage, partType string, raw json.RawMessage) string {
 	if len(*media) == 0 {
 		*media = append(*media, openAIText("Images and files that the tools returned, in order:"))
@@ -74,7 +74,8 @@ func addMedia(media *[]json.RawMessage, partType string, raw json.RawMessage) st
 	return fmt.Sprintf("[%s: number %d of the message after the tool results]", partType, len(*media)-1)
 }
 
-// openAIMedia writes an image or a file of either protocol as a part of a user message; nil when the part is none.
+// openAIMedia writes an image or a file of either protocol as a part of a user message; nil for any other
+// part.
 func openAIMedia(part continuo.Part) json.RawMessage {
 	if isOpenAIUserPart(part.Type) {
 		return part.Raw
@@ -89,8 +90,8 @@ func openAIText(text string) json.RawMessage {
 	return rawjson.MustMarshal(openaichat.TextPart{Type: "text", Text: text})
 }
 
-// isOpenAIUserPart reports whether chat completions knows a part of a user message. The two video and
-// audio address kinds are vLLM's and OpenRouter's; OpenAI's own are the first three.
+// isOpenAIUserPart reports whether chat completions accepts a type of part in a user message. The two video
+// and audio URL types are those of vLLM and OpenRouter; the first three are OpenAI's own.
 func isOpenAIUserPart(partType string) bool {
 	switch partType {
 	case "image_url", "input_audio", "file", "video_url", "audio_url":
@@ -99,7 +100,7 @@ func isOpenAIUserPart(partType string) bool {
 	return false
 }
 
-// isThinking reports whether a part is a model's thinking, which goes back through vendor data only.
+// isThinking reports whether a part is a model's thinking, which is sent back only as vendor data.
 func isThinking(partType string) bool {
 	switch partType {
 	case "thinking", "redacted_thinking", "reasoning":
@@ -108,7 +109,7 @@ func isThinking(partType string) bool {
 	return false
 }
 
-// openAIImage writes an Anthropic image block as OpenAI has it; nil when the part is none.
+// openAIImage writes an Anthropic image block in OpenAI's form; nil for any other part.
 func openAIImage(part continuo.Part) json.RawMessage {
 	var block anthropic.MediaBlock
 	if part.Type != "image" || json.Unmarshal(part.Raw, &block) != nil {

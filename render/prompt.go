@@ -9,17 +9,18 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 )
 
-// promptText tells how to read the transcript behind it.
+// promptText explains how to read the transcript after it.
 //
 //go:embed prompt.md
 var promptText string
 
 // Prompt writes the body of a request in the protocol "prompt": the system messages, and a text.
 //
-// Where the plan shows nothing but one message of the user, the text is that message, word for word. Else it is a
-// transcript, in which nothing can pass for structure, behind a few words on how to read it: its section CURRENT
-// begins with the newest message of the user, and HISTORY has what the plan shows of the time before. The log's
-// system entries stand behind the envelope's system messages. Tools are left out: who answers has its own.
+// If the plan shows only one user message, the text is that message, unchanged. Otherwise it is a transcript,
+// in which no content can be mistaken for structure, after a short instruction on how to read it: its section
+// CURRENT begins with the newest user message, and HISTORY has the earlier messages that the plan shows. The
+// log's system entries follow the envelope's system messages. Tools are left out: the agent that answers has
+// its own.
 func Prompt(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
 	shown := unitsOf(plan)
 	shown = slices.DeleteFunc(shown, func(u transcriptUnit) bool { return len(u.events) == 0 })
@@ -36,8 +37,8 @@ func Prompt(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
 	return rawjson.Marshal(request)
 }
 
-// withCycle is a plan whose open cycle is the newest message of the user with all that follows, also where
-// nothing follows yet.
+// withCycle returns a plan whose open cycle begins with the newest user message, even if nothing follows the
+// message yet.
 func withCycle(plan *continuo.Plan) *continuo.Plan {
 	cycle := *plan
 	cycle.Cycle = 0

@@ -9,16 +9,17 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 )
 
-// noAnswer is the assistant message between tool results and a user message, which strict templates demand.
+// noAnswer is the assistant message that strict templates require between tool results and a user message.
 const noAnswer = "(No answer followed.)"
 
-// Arrange puts rendered chat completions messages, the envelope's system messages among them, in an order of roles
-// that a model takes. For [continuo.RolesStrict] (rule C12) one system message comes first and holds those that the
-// list begins with; later ones become user messages, in <system> tags; neighbours of one role become one message; the user speaks first,
-// and an assistant message stands between tool results and a user message. [continuo.RolesNoSystem] is the same, and
-// the system message is the beginning of the first user message. For any other value the messages stay as they are.
+// Arrange puts rendered chat completions messages, the envelope's system messages among them, in an order of
+// roles that a model accepts. For [continuo.RolesStrict] (rule C12) one system message comes first and holds
+// those that the list begins with; later ones become user messages, in <system> tags; adjacent messages of
+// one role are merged; the first message is the user's, and an assistant message stands between tool results
+// and a user message. [continuo.RolesNoSystem] is the same, but the system message is prepended to the first
+// user message. For any other value the messages are unchanged.
 //
-// More messages add bytes at the end only, except where the first of them joins the last message.
+// Further messages only append bytes, except if the first of them is merged into the last message.
 func Arrange(messages []json.RawMessage, roles continuo.Roles) ([]json.RawMessage, error) {
 	if roles != continuo.RolesStrict && roles != continuo.RolesNoSystem {
 		return messages, nil
@@ -36,7 +37,7 @@ func Arrange(messages []json.RawMessage, roles continuo.Roles) ([]json.RawMessag
 
 // arranger collects messages in a strict order of roles.
 type arranger struct {
-	system []json.RawMessage // the contents of the system messages that come first
+	system []json.RawMessage // contents of the leading system messages
 	out    []rawjson.Object
 }
 
@@ -102,7 +103,7 @@ func messageOf(role, text string) rawjson.Object {
 	return message
 }
 
-// join adds a message to the one of the same role before it. A name stays only where both have it.
+// join merges a message into the one of the same role before it. A name stays only if both have the same.
 func join(into *rawjson.Object, message rawjson.Object) {
 	content := joinContents(into.Get("content"), message.Get("content"))
 	if stringOf(into.Get("name")) != stringOf(message.Get("name")) {
@@ -114,7 +115,7 @@ func join(into *rawjson.Object, message rawjson.Object) {
 	into.Set("content", content)
 }
 
-// joinContents joins two contents: texts with a blank line between, or else as lists of parts.
+// joinContents joins two contents: texts separated by a blank line, anything else as lists of parts.
 func joinContents(a, b json.RawMessage) json.RawMessage {
 	if isNothing(a) {
 		return b
@@ -130,13 +131,13 @@ func joinContents(a, b json.RawMessage) json.RawMessage {
 	return rawjson.MustMarshal(append(partsOf(a), partsOf(b)...))
 }
 
-// isNothing reports whether a content is null or an empty text.
+// isNothing reports whether content is null or an empty text.
 func isNothing(content json.RawMessage) bool {
 	text, isText := rawjson.String(content)
 	return rawjson.IsNull(content) || isText && text == ""
 }
 
-// partsOf is a content as a list of parts.
+// partsOf returns content as a list of parts.
 func partsOf(content json.RawMessage) (parts []json.RawMessage) {
 	if text, ok := rawjson.String(content); ok {
 		return []json.RawMessage{openAIText(text)}
@@ -147,7 +148,8 @@ func partsOf(content json.RawMessage) (parts []json.RawMessage) {
 	return parts
 }
 
-// textOfContents is the text of several contents, a blank line between. System messages have texts only.
+// textOfContents returns the texts of several contents, separated by blank lines. System messages have only
+// texts.
 func textOfContents(contents []json.RawMessage) string {
 	var texts []string
 	for _, content := range contents {

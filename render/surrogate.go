@@ -9,9 +9,9 @@ import (
 // replacementEscape is U+FFFD as a JSON escape.
 const replacementEscape = `\ufffd`
 
-// mendSurrogates replaces each escaped half of a surrogate pair that stands alone, such as \ud83d, by the
-// replacement character: APIs refuse the whole request for one. Text that went through Go strings has
-// none, but parts, arguments and vendor data are sent as they came. data must be valid JSON.
+// mendSurrogates replaces each escaped lone surrogate, such as \ud83d, by the replacement character: APIs
+// refuse a request with one. Text that went through Go strings has none, but parts, arguments and vendor data
+// are sent unchanged. data must be valid JSON.
 func mendSurrogates(data []byte) []byte {
 	at := loneSurrogate(data, 0)
 	if at < 0 {
@@ -24,8 +24,8 @@ func mendSurrogates(data []byte) []byte {
 	return mended
 }
 
-// loneSurrogate returns where the first lone surrogate escape at or after from begins, -1 when there is
-// none. from must not stand inside an escape.
+// loneSurrogate returns the offset of the first lone surrogate escape at or after from, -1 when there is
+// none. from must not be inside an escape.
 func loneSurrogate(data []byte, from int) int {
 	if !bytes.Contains(data[from:], []byte(`\ud`)) && !bytes.Contains(data[from:], []byte(`\uD`)) {
 		return -1

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Transcript is the text form of a conversation, which transcript.md beside this file describes: for going
-// on with a cycle that broke off, and for models without native tool calls.
+// Transcript is the text form of a conversation, described in transcript.md beside this file. It is used to
+// continue an interrupted cycle, and for models without native tool calls.
 type Transcript struct {
-	// History is what came before the cycle, without thinking; Current is the cycle, whole, nil when there
-	// is none to go on with.
+	// History has the messages before the cycle, without thinking; Current has the whole cycle, nil when
+	// there is none to continue.
 	History, Current []Event
-	// Shown and Total say that History shows Shown of Total messages: the last ones where it has no gap, else
+	// Shown and Total say that History shows Shown of Total messages: the last ones if it has no gap, else
 	// those around its gaps. Both are 0 when nothing is left out.
 	Shown, Total int64
 }
 
-// Event is one thing that was said, thought, called or returned, whose text may be anything, or a gap, whose
-// text is how many messages are left out there, as a decimal number above 0, or empty where that is not given.
+// Event is one message, thought, call or result, with any text, or a gap. A gap's text is the number of
+// messages left out, a decimal number above 0, or empty if it is not given.
 type Event struct {
 	Kind EventKind
 	Text string
@@ -35,11 +35,11 @@ const (
 	EventThink   EventKind = "think"
 	EventCall    EventKind = "call"
 	EventResult  EventKind = "result"
-	// EventGap stands where messages are left out. It is a line of its own, not a word.
+	// EventGap marks left-out messages. It is written as a line of its own, without a word.
 	EventGap EventKind = "gap"
 )
 
-// eventKinds returns the kinds that are words.
+// eventKinds returns the kinds that are written as words.
 func eventKinds() []EventKind {
 	return []EventKind{EventUser, EventRespond, EventThink, EventCall, EventResult}
 }
@@ -53,7 +53,7 @@ const (
 // String returns the whole text; it ends with a line end.
 func (t Transcript) String() string {
 	var text strings.Builder
-	t.WriteTo(&text) // a Builder takes everything
+	t.WriteTo(&text) // a Builder never fails
 	return text.String()
 }
 
@@ -105,14 +105,14 @@ func hasGap(events []Event) bool {
 	return slices.ContainsFunc(events, func(e Event) bool { return e.Kind == EventGap })
 }
 
-// write puts an event after what stands there.
+// write appends an event to the events written before.
 func (e Event) write(out *countingWriter) {
 	out.write("\n\n")
 	e.writeLine(out)
 }
 
-// writeLine writes the whole event. An empty text has no space before it either, so that programs which cut white space
-// off line ends do no harm.
+// writeLine writes the whole event. Before an empty text it omits the space, so that programs which trim line
+// ends do no harm.
 func (e Event) writeLine(out *countingWriter) {
 	if e.Kind == EventGap {
 		out.write(gapLine(e.Text))
@@ -125,7 +125,7 @@ func (e Event) writeLine(out *countingWriter) {
 	}
 }
 
-// line is what writeLine writes.
+// line returns what writeLine writes.
 func (e Event) line() string {
 	var text strings.Builder
 	e.writeLine(&countingWriter{w: &text})
@@ -139,7 +139,7 @@ type countingWriter struct {
 	err error
 }
 
-// pieceBytes bounds one write: a large text is not copied as a whole for a writer that takes bytes.
+// pieceBytes bounds one write, so that a large text is not copied as a whole for a writer that takes bytes.
 const pieceBytes = 64 << 10
 
 func (c *countingWriter) write(text string) {

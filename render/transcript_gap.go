@@ -7,14 +7,14 @@ import (
 )
 
 // gaps walks along the messages of a transcript and finds where entries are missing between them. An entry is
-// missing when the plan dropped it, read or unread; one that is never shown to a model is not.
+// missing when the plan dropped it, read or unread; entries that are never shown to a model do not count.
 type gaps struct {
 	dropped []continuo.PlanItem
-	passed  int64 // the newest seq that was looked at
-	left    int64 // entries that are missing since the last event
+	passed  int64 // newest seq examined so far
+	left    int64 // missing entries since the last event
 }
 
-// gapsOf returns the gaps of a plan; the text of a crew's role states its own.
+// gapsOf returns the gaps of a plan, none for a crew's role, whose text states its own gaps.
 func gapsOf(plan *continuo.Plan) *gaps {
 	g := &gaps{}
 	if plan.Role != nil {
@@ -38,8 +38,8 @@ func (g *gaps) total(from, through int64) int64 {
 	return n
 }
 
-// before returns the gap before a unit, and passes the unit. A summary stands for a gap itself and has no place in
-// the log; before a unit without events nothing is returned yet.
+// before returns the gap before a unit, and moves past the unit. A summary has no position in the log: it
+// replaces a gap. Before a unit without events it returns nothing yet.
 func (g *gaps) before(u *transcriptUnit) []Event {
 	if u.head.Seq == 0 {
 		return nil
@@ -52,13 +52,13 @@ func (g *gaps) before(u *transcriptUnit) []Event {
 	return g.take()
 }
 
-// upTo returns the gap that ends with a seq.
+// upTo returns the gap that ends at a seq.
 func (g *gaps) upTo(through int64) []Event {
 	g.pass(through)
 	return g.take()
 }
 
-// pass counts what is missing up to a seq.
+// pass counts the missing entries up to a seq.
 func (g *gaps) pass(through int64) {
 	g.left += g.total(g.passed+1, through)
 	g.passed = max(g.passed, through)

@@ -13,10 +13,10 @@ import (
 const noResult = "[No result: the call never ended.]"
 
 // TranscriptOf makes the transcript of a plan: the messages before plan.Cycle are history, the rest is the
-// current cycle; when plan.Cycle is 0, all is history. System messages and markers are left out, thinking in
-// the history too. Each call is followed by its own result. A gap is marked where it is, unless the history has
-// no other gap than the one at its beginning, which the count line states. The count is of user, assistant and
-// tool messages in the history, shown and dropped. The text that a crew's role is shown states its own gaps.
+// current cycle; when plan.Cycle is 0, all is history. System messages and markers are left out, and thinking
+// in the history too. Each call is followed by its own result. Each gap is marked at its position, unless the
+// history has only the one at its beginning, which the count line states. The count is of user, assistant and
+// tool messages in the history, shown and dropped. A crew role's text states its own gaps.
 func TranscriptOf(plan *continuo.Plan) Transcript {
 	var t Transcript
 	g := gapsOf(plan)
@@ -52,7 +52,7 @@ func historyEnd(plan *continuo.Plan) int64 {
 	return plan.At
 }
 
-// withoutLeadingGap takes off a gap at the beginning when it is the only one.
+// withoutLeadingGap removes a gap at the beginning when it is the only one.
 func withoutLeadingGap(events []Event) []Event {
 	if len(events) > 0 && events[0].Kind == EventGap && !hasGap(events[1:]) {
 		return events[1:]
@@ -60,7 +60,7 @@ func withoutLeadingGap(events []Event) []Event {
 	return events
 }
 
-// transcriptUnit is the part of a transcript that one message makes, with the results of its calls.
+// transcriptUnit is the part of a transcript for one message and the results of its calls.
 type transcriptUnit struct {
 	head    *continuo.Message
 	results []continuo.Message
@@ -84,7 +84,7 @@ func unitsOf(plan *continuo.Plan) []transcriptUnit {
 	return units
 }
 
-// isMarker reports whether a message stands for a gap.
+// isMarker reports whether a message marks a gap.
 func isMarker(m *continuo.Message) bool { return m.Seq == 0 && m.Entry == nil }
 
 // resultsAfter returns the tool messages that follow an assistant message with calls.
@@ -99,7 +99,7 @@ func resultsAfter(messages []continuo.Message, at int) []continuo.Message {
 	return messages[at+1 : end]
 }
 
-// storedResults counts the results that are entries, not made up by the plan.
+// storedResults counts the results that are entries rather than made up by the plan.
 func storedResults(results []continuo.Message) int {
 	n := 0
 	for _, result := range results {
@@ -136,7 +136,7 @@ func eventsOf(m *continuo.Message, results []continuo.Message, thinking bool) []
 	return events
 }
 
-// callText writes a call as the streaming protocol has it. Arguments that are JSON stay as they are.
+// callText writes a call in the form of the streaming protocol. Valid JSON arguments are unchanged.
 func callText(call continuo.ToolCall) string {
 	args := call.Arguments
 	if call.Type == "custom" || !json.Valid([]byte(args)) {
@@ -145,7 +145,7 @@ func callText(call continuo.ToolCall) string {
 	return `{"name": ` + string(rawjson.MustMarshal(call.Name)) + `, "args": ` + args + `}`
 }
 
-// resultText is a tool's outcome line and its content, with an empty line between.
+// resultText is a tool's outcome line and its content, separated by an empty line.
 func resultText(m *continuo.Message) string {
 	content := plainText(m.Content)
 	if m.Entry == nil || m.Entry.Outcome == "" {
@@ -157,7 +157,7 @@ func resultText(m *continuo.Message) string {
 	return m.Entry.Outcome + "\n\n" + content
 }
 
-// plainText is the text of content; parts that are none are named.
+// plainText returns the text of content; other parts are replaced by their names.
 func plainText(content continuo.Content) string {
 	if !content.IsParts() {
 		return content.String()

@@ -8,8 +8,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// ReadTranscript reads what Transcript.String wrote and gives back exactly that transcript. It refuses any
-// other text, naming the line: a text that it takes is written again byte for byte.
+// ReadTranscript parses the output of Transcript.String and returns an equal transcript. It refuses any other
+// text, naming the line: writing the result again gives the same bytes.
 func ReadTranscript(text string) (Transcript, error) {
 	t, err := parseTranscript(text)
 	if err != nil {
@@ -112,5 +112,5 @@ func differingLine(a, b string) int {
 	return lineOf(a, at)
 }
 
-// lineOf returns the number of the line, from 1, in which a byte stands.
+// lineOf returns the number of the line, from 1, that contains a byte.
 func lineOf(text string, at int) int { return 1 + strings.Count(text[:at], "\n") }

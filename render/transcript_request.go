@@ -12,8 +12,8 @@ import (
 )
 
 // The requests to models without tool calls: the system messages, and the transcript as the one message of
-// the user. Tools are in the instruction, not in the request's own list. What a plan shows of the log's
-// system entries stands behind the instruction, in order, because the transcript has no word for it.
+// the user. Tools are in the instruction, not in the request's own list. The log's system entries in the plan
+// follow the instruction, in order, because the transcript has no event for them.
 
 //go:embed instruction.md
 var instructionText string
@@ -24,8 +24,8 @@ var instructionCalls string
 //go:embed instruction-no-calls.md
 var instructionNoCalls string
 
-// Instruction tells a model how to answer in the streaming form and which tools it can call: a text for
-// continuo.Envelope.Instruction. It fails when two tools would have one name.
+// Instruction explains to a model how to answer in the streaming form and which tools it can call: a text for
+// continuo.Envelope.Instruction. It fails when two tools would have the same name.
 func Instruction(tools []continuo.ToolSpec) (string, error) {
 	if err := checkTools(tools); err != nil {
 		return "", fmt.Errorf("write the transcript's instruction: %w", err)
@@ -61,10 +61,10 @@ func OpenAIChatTranscript(env continuo.Envelope, plan *continuo.Plan, o Options)
 	return OpenAIChatRequest(env, []continuo.Message{message}, o)
 }
 
-// AnthropicTranscript writes the body of a Messages API request that shows a plan as a transcript. The
-// text comes in blocks, one for each message of the log with its results, because the API's cache can only
-// stop at a block's end. Cache marks stand on the last block, and before the newest two user messages:
-// what stands before a cycle stays as it is when the next one begins.
+// AnthropicTranscript writes the body of a Messages API request that shows a plan as a transcript. The text
+// is split into blocks, one for each message of the log with its results, because the API can cache only up
+// to a block's end. Cache marks are on the last block and before the newest two user messages: the text
+// before a cycle does not change when the next one begins.
 func AnthropicTranscript(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
 	texts, marks := requestBlocks(plan)
 	if len(texts) == 0 {
@@ -87,7 +87,7 @@ func errNothingToShow() error {
 	return fmt.Errorf("render the transcript: %w: no message to send: append a user message first", continuo.ErrInvalid)
 }
 
-// transcriptSystem is the envelope's system messages, the instruction, and the log's system entries.
+// transcriptSystem returns the envelope's system messages, the instruction, and the log's system entries.
 func transcriptSystem(env continuo.Envelope, plan *continuo.Plan) []string {
 	system := slices.Clone(env.System)
 	if env.Instruction != "" {
@@ -102,20 +102,20 @@ func transcriptSystem(env continuo.Envelope, plan *continuo.Plan) []string {
 	return system
 }
 
-// maxMarks is how many cache marks the transcript gets; the API takes four, and one is on the system prompt.
+// maxMarks is how many cache marks the transcript gets; the API accepts four, and one is on the system
+// prompt.
 const maxMarks = 3
 
-// requestBlocks writes the transcript of a request in parts that together are its text, one for each
-// message of the log with its results; marks are the parts at whose ends a cache is of use. A part
-// stays as it is as long as the window does not move, but for the newest cycle's: the section CURRENT
-// comes and goes, and thinking with it.
+// requestBlocks splits the transcript of a request into parts, one for each message of the log with its
+// results; marks are the parts after which caching is useful. A part does not change while the window does
+// not move, except those of the newest cycle: the section CURRENT and its thinking are removed later.
 func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
 	inCurrent, leading, gaps := false, false, false
 	var cycles []int
 	g := gapsOf(plan)
 	for _, u := range unitsOf(plan) {
 		gap := len(g.before(&u)) > 0
-		if len(u.events) == 0 { // an answer that says nothing
+		if len(u.events) == 0 { // an empty answer
 			continue
 		}
 		var text strings.Builder
@@ -150,10 +150,11 @@ func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
 	return blocks, marks
 }
 
-// requestGap marks a gap without a number, which could change while the window does not move.
+// requestGap marks a gap without a number, since the number could change while the window does not move.
 var requestGap = "\n" + gapLine("") + "\n"
 
-// requestHead is what a request's transcript begins with. A gap at the beginning is marked where others follow.
+// requestHead returns the beginning of a request's transcript. A gap at the beginning is marked if others
+// follow.
 func requestHead(plan *continuo.Plan, leading, gaps bool) string {
 	head := historyHeader + "\n"
 	if shown, total := requestCount(plan); shown < total {
@@ -165,9 +166,9 @@ func requestHead(plan *continuo.Plan, leading, gaps bool) string {
 	return head
 }
 
-// requestCount is the count of a request's transcript. It is the one of the first request of the epoch,
-// because a number that changed would change the text from its second line on with every cycle: what is
-// left out is total-shown all along, and messages that came since are not counted.
+// requestCount returns the count of a request's transcript. It is the count of the epoch's first request,
+// because a new number would change the text from its second line on with every cycle: total-shown messages
+// are left out throughout the epoch, and later messages are not counted.
 func requestCount(plan *continuo.Plan) (shown, total int64) {
 	begun := plan.At
 	left := plan.Window.Start - 1
@@ -194,7 +195,7 @@ func requestCount(plan *continuo.Plan) (shown, total int64) {
 			newestUser = shown
 		}
 	}
-	if newestUser > 0 && newestUser < shown { // a cycle was open: it is no history
+	if newestUser > 0 && newestUser < shown { // an open cycle is not history
 		shown = newestUser - 1
 	}
 	if left <= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// UnsentOpenAIChat names the parts of messages that [OpenAIChat] has no place for.
+// UnsentOpenAIChat names the parts of messages that [OpenAIChat] cannot represent.
 func UnsentOpenAIChat(messages []continuo.Message) []continuo.MissingPart {
 	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
 		var media *[]json.RawMessage
@@ -21,19 +21,19 @@ func UnsentOpenAIChat(messages []continuo.Message) []continuo.MissingPart {
 	})
 }
 
-// UnsentAnthropic names the parts of messages that [Anthropic] has no place for.
+// UnsentAnthropic names the parts of messages that [Anthropic] cannot represent.
 func UnsentAnthropic(messages []continuo.Message, o Options) []continuo.MissingPart {
 	w := &anthropicWriter{options: o}
 	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
 		if shownWhole(m) && (w.vendorBlocks(m) != nil || m.Role == continuo.Tool && o.vendor(m).Get("block") != nil) {
-			return true // as the provider's own blocks
+			return true // sent as the provider's own blocks
 		}
 		_, ok := partBlock(m.Role, part)
 		return ok
 	})
 }
 
-// UnsentText names the parts of messages of which a text, such as a transcript, has the names only.
+// UnsentText names the parts of messages that a text, such as a transcript, only names.
 func UnsentText(messages []continuo.Message) []continuo.MissingPart {
 	return unsent(messages, func(_ *continuo.Message, part continuo.Part) bool {
 		return part.IsText() || isThinking(part.Type)
@@ -53,8 +53,8 @@ func unsent(messages []continuo.Message, sent func(*continuo.Message, continuo.P
 	return missing
 }
 
-// Withheld names the blocks of other providers that a request to a provider goes without, one item for each message and
-// provider. What the message's own content and calls say is none.
+// Withheld names the blocks of other providers that a request to a provider omits, one item for each message
+// and provider. Blocks that the message's content and calls repeat are not included.
 func Withheld(messages []continuo.Message, o Options) []continuo.WithheldBlocks {
 	var withheld []continuo.WithheldBlocks
 	for i := range messages {
@@ -71,7 +71,7 @@ func Withheld(messages []continuo.Message, o Options) []continuo.WithheldBlocks 
 	return withheld
 }
 
-// ownTypes are the types of a provider's blocks that no other provider can have, each once.
+// ownTypes returns the types of a provider's blocks that no other provider supports, each once.
 func ownTypes(vendor json.RawMessage) []string {
 	object, err := rawjson.ParseObject(vendor)
 	if err != nil {

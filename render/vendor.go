@@ -8,14 +8,14 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Options says whom a rendering is for.
+// Options says which provider a rendering is for.
 type Options struct {
-	// Provider is the name of the provider that the request goes to: the key of Entry.Vendor. With the
-	// empty name no vendor data is given back.
+	// Provider is the name of the provider that the request goes to: the key of Entry.Vendor. With an empty
+	// name no vendor data are sent.
 	Provider string
 }
 
-// vendor returns the provider's own data on a message, nil when there is none or it is no object.
+// vendor returns the provider's own data on a message, nil when there is none or it is not an object.
 func (o Options) vendor(m *continuo.Message) rawjson.Object {
 	if o.Provider == "" || m.Entry == nil {
 		return nil
@@ -27,13 +27,13 @@ func (o Options) vendor(m *continuo.Message) rawjson.Object {
 	return object
 }
 
-// owns reports whether the provider made the message, or wrote its data on it.
+// owns reports whether the provider made the message, or has vendor data on it.
 func (o Options) owns(m *continuo.Message) bool {
 	return o.Provider != "" && m.Entry != nil && m.Entry.Vendor[o.Provider] != nil
 }
 
 // shownWhole reports whether the plan shows an entry's content as it was stored, so that the vendor's own
-// form of it may stand for it.
+// form can replace it.
 func shownWhole(m *continuo.Message) bool {
 	if m.Entry == nil {
 		return false

@@ -8,15 +8,15 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Violation is one rule that a message list breaks.
+// Violation is one violation of a protocol's rule by a message list.
 type Violation struct {
-	// Index is the message's place in the list, from 0.
+	// Index is the message's index in the list, from 0.
 	Index int
-	// Code names the rule: its place in the checklist of the protocol, such as C4 or A3, and a word for
-	// what is wrong, such as orphan_tool. The words are also those of the log's rules.
+	// Code names the rule: its number in the checklist of the protocol, such as C4 or A3, and a word for the
+	// violation, such as orphan_tool. The log's rules use the same words.
 	Code    string
 	Message string // what is wrong, with the ids and names concerned
-	// Lint says that the API takes it all the same, though some servers or conversions do not.
+	// Lint says that the API accepts it, though some servers or conversions do not.
 	Lint bool
 }
 
@@ -40,7 +40,7 @@ func (f *findings) lint(index int, code, format string, args ...any) {
 	*f = append(*f, Violation{Index: index, Code: code, Message: fmt.Sprintf(format, args...), Lint: true})
 }
 
-// kindOf names the kind of a JSON value, which must be valid, as error messages do; "absent" for no value.
+// kindOf names the kind of a JSON value, which must be valid, for error messages; "absent" for no value.
 func kindOf(value json.RawMessage) string {
 	trimmed := bytes.TrimSpace(value)
 	if len(trimmed) == 0 {
@@ -60,7 +60,7 @@ func kindOf(value json.RawMessage) string {
 	}
 }
 
-// stringOf reads a JSON string, "" for anything else.
+// stringOf returns the value of a JSON string, "" for anything else.
 func stringOf(value json.RawMessage) string {
 	text, _ := rawjson.String(value)
 	return text
