@@ -15,16 +15,16 @@ import (
 
 // Answer adds up the deltas of one answer. The zero value is ready; it is not safe for concurrent use.
 type Answer struct {
-	// Provider is the name under which vendor data is kept, Info.Provider. With an empty one it is dropped.
+	// Provider is the name under which vendor data is kept, Info.Provider. With an empty name it is dropped.
 	Provider string
 
 	text      strings.Builder
 	reasoning strings.Builder
 	signature string
-	signed    int // how many signatures came
+	signed    int // number of signatures
 	calls     map[int]*callInProgress
-	newest    int  // index of the call that a delta came for last
-	returned  bool // a delta came for a call after a delta for a later one
+	newest    int  // index of the call of the last delta
+	returned  bool // a delta for a later call preceded one for an earlier call
 	finish    string
 	usage     *continuo.Usage
 	model     string
@@ -37,7 +37,7 @@ type callInProgress struct {
 	done      bool
 }
 
-// Add takes the next delta.
+// Add adds the next delta.
 func (a *Answer) Add(delta Delta) {
 	a.text.WriteString(delta.Text)
 	a.reasoning.WriteString(delta.Reasoning)
@@ -95,24 +95,24 @@ func setIfEmpty(field *string, value string) {
 // Finish returns why the answer ended, empty while it has not.
 func (a *Answer) Finish() string { return a.finish }
 
-// Usage returns what the provider counted, nil when it did not say.
+// Usage returns the provider's token counts, nil when it sent none.
 func (a *Answer) Usage() *continuo.Usage { return a.usage }
 
-// Text is what was said so far.
+// Text returns the text received so far.
 func (a *Answer) Text() string { return a.text.String() }
 
-// Model returns the provider's name for what answered, empty when it did not say.
+// Model returns the provider's name of the model that answers, empty when it sent none.
 func (a *Answer) Model() string { return a.model }
 
-// Empty reports whether nothing that could be shown has come: no text, no reasoning, no call.
+// Empty reports whether nothing visible has been received: no text, no reasoning, no call.
 func (a *Answer) Empty() bool {
 	return a.text.Len() == 0 && a.reasoning.Len() == 0 && len(a.calls) == 0
 }
 
-// Entry makes the assistant entry of what has come so far. With a failure it has an Error, and calls
-// whose arguments may have been cut off are in its PartialToolCalls. The entry always satisfies the
-// rules of the log: missing and repeated call ids are replaced as
-// [CallIDs] says, and calls without a name count as partial, which makes the answer a failed one.
+// Entry returns the assistant entry of what was received so far. With a failure it has an Error, and calls
+// whose arguments may have been cut off are in its PartialToolCalls. The entry always satisfies the rules of
+// the log: missing and repeated call ids are replaced as [CallIDs] says, and calls without a name count as
+// partial, which makes the answer a failed one.
 func (a *Answer) Entry(failure error) continuo.Entry {
 	entry := continuo.Entry{Role: continuo.Assistant, Content: a.content(failure != nil)}
 	if a.reasoning.Len() > 0 || a.signature != "" {
@@ -135,7 +135,7 @@ func (a *Answer) Entry(failure error) continuo.Entry {
 	return entry
 }
 
-// content is null where calls or an error say all there is.
+// content is null if calls or an error are all there is.
 func (a *Answer) content(failed bool) continuo.Content {
 	if a.text.Len() == 0 && (failed || len(a.calls) > 0) {
 		return continuo.Null()
@@ -143,8 +143,8 @@ func (a *Answer) content(failed bool) continuo.Content {
 	return continuo.Text(valid(a.text.String()))
 }
 
-// splitCalls returns the calls in the order of their index. Of a broken stream those are complete that
-// are done or whose successor began, unless deltas of several calls came mixed.
+// splitCalls returns the calls in the order of their index. In a broken stream, a call is complete if it is
+// done or if the next one has begun, unless the deltas of several calls were interleaved.
 func (a *Answer) splitCalls(failed bool) (complete []continuo.ToolCall, partial []continuo.PartialToolCall) {
 	ids := CallIDs{}
 	for _, index := range slices.Sorted(maps.Keys(a.calls)) {
@@ -174,7 +174,8 @@ func turnError(failure *Error, partial []continuo.PartialToolCall) *continuo.Tur
 
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// validRaw is valid for JSON, in which only texts can have bytes that are no UTF-8. Not every store takes those.
+// validRaw replaces invalid UTF-8 in valid JSON, where only strings can contain it. Some stores refuse such
+// bytes.
 func validRaw(raw json.RawMessage) json.RawMessage {
 	if utf8.Valid(raw) {
 		return raw

@@ -2,11 +2,11 @@ package model
 
 import "fmt"
 
-// CallIDs gives the calls of one answer ids that differ, the same ones for the same answer.
+// CallIDs assigns distinct ids to the calls of one answer, always the same ones for the same answer.
 type CallIDs map[string]bool
 
-// Take returns the id that the provider gave, "call_" and the call's index when it gave none, with "_2",
-// "_3" and so on behind it when an earlier call of the answer has it already.
+// Take returns the provider's id, or "call_" and the call's index without one, with "_2", "_3" and so on
+// appended when an earlier call of the answer has the same id.
 func (c CallIDs) Take(id string, index int) string {
 	if id == "" {
 		id = fmt.Sprintf("call_%d", index)

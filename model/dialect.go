@@ -7,26 +7,27 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Dialect is how a model takes what its protocol leaves open. The zero value is the protocol as it is.
+// Dialect is the variant of its protocol that a model accepts. The zero value is the standard protocol.
 type Dialect struct {
 	Roles continuo.Roles
-	// Structured is the form in which a request may ask for an answer of a JSON Schema; "" for none.
+	// Structured is the form in which a request may require an answer valid for a JSON Schema; "" for none.
 	Structured Structured
-	// StructuredWithTools asks in that form also where the request offers tools: many servers cannot do both.
+	// StructuredWithTools uses that form also in requests with tools: many servers do not support both.
 	StructuredWithTools bool
 }
 
-// Structured names a way to ask for structured output in a chat completions request.
+// Structured names a way to request structured output in chat completions.
 type Structured string
 
-// The ways. StructuredObject asks for any JSON object.
+// The ways. StructuredObject requests any JSON object.
 const (
 	StructuredOff    Structured = ""
 	StructuredSchema Structured = "json_schema"
 	StructuredObject Structured = "json_object"
 )
 
-// The words in which chat templates and servers refuse a sequence of roles, or structured output.
+// Parts of the error messages with which chat templates and servers refuse a sequence of roles, or structured
+// output.
 var (
 	refusedSystem     = regexp.MustCompile(`(?i)system role (is )?not supported|only user and assistant roles|system messages? (is|are) not supported|does not support (the )?system (role|messages?|prompts?)`)
 	refusedStructured = regexp.MustCompile(`(?i)response_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
@@ -34,8 +35,8 @@ var (
 		`only one system message|multiple system messages|unexpected role '?"?(user|system|assistant)|after the optional system message`)
 )
 
-// After is the dialect in which a request is worth trying again that was refused in this one; ok is false when the
-// refusal says nothing of that, or nothing else is left to try.
+// After returns the dialect in which to retry a request that was refused in this one; ok is false when the
+// refusal has another cause, or no other dialect is left to try.
 func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 	if refusal == nil || refusal.Reason != continuo.ReasonUpstream {
 		return d, false
@@ -54,32 +55,32 @@ func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 	return next, next != d
 }
 
-// RefusesForm reports whether a failure says that the form of the request was refused, whatever its status: the same
+// RefusesForm reports whether a failure refuses the form of the request, whatever its status: the same
 // request will not succeed later.
 func RefusesForm(failed *Error) bool {
 	_, ok := Dialect{Structured: StructuredSchema}.After(&continuo.TurnError{Reason: failed.Reason, Message: failed.Message})
 	return ok
 }
 
-// Speaker remembers for a process which dialect a model takes. It is safe for concurrent use; a nil one speaks the
-// protocol as it is and learns nothing.
+// Speaker caches for a process which dialect a model accepts. It is safe for concurrent use; a nil one uses
+// the standard protocol and learns nothing.
 type Speaker struct {
 	mu      sync.Mutex
 	dialect Dialect
 	fixed   Fixed
 }
 
-// Fixed says which members of a dialect a refusal does not change, because somebody has set them.
+// Fixed marks the members of a dialect that are configured, and that refusals do not change.
 type Fixed struct {
 	Roles bool
 }
 
-// NewSpeaker begins with a dialect.
+// NewSpeaker returns a speaker that begins with a dialect.
 func NewSpeaker(begin Dialect, fixed Fixed) *Speaker {
 	return &Speaker{dialect: begin, fixed: fixed}
 }
 
-// Dialect is the one to speak now.
+// Dialect returns the dialect to use now.
 func (s *Speaker) Dialect() Dialect {
 	if s == nil {
 		return Dialect{}
@@ -89,7 +90,7 @@ func (s *Speaker) Dialect() Dialect {
 	return s.dialect
 }
 
-// Learn takes a refusal of a request in a dialect, and reports whether another one is worth a try.
+// Learn handles a refusal of a request in a dialect, and reports whether to retry in another one.
 func (s *Speaker) Learn(spoken Dialect, refusal *continuo.TurnError) bool {
 	next, ok := spoken.After(refusal)
 	if s == nil || !ok {
@@ -98,7 +99,7 @@ func (s *Speaker) Learn(spoken Dialect, refusal *continuo.TurnError) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next.Roles != spoken.Roles {
-		if !s.fixed.Roles && s.dialect.Roles == spoken.Roles { // else another request was faster
+		if !s.fixed.Roles && s.dialect.Roles == spoken.Roles { // else another request has changed it
 			s.dialect.Roles = next.Roles
 		}
 		return s.dialect.Roles != spoken.Roles

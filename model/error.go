@@ -13,19 +13,19 @@ import (
 // Error is a failed or broken answer. It holds no key and no header of the request.
 type Error struct {
 	Reason continuo.FailureReason
-	// Status is the provider's HTTP status, or the one that an error inside a stream named; 0 for none.
+	// Status is the provider's HTTP status, or the one named by an error inside a stream; 0 for none.
 	Status int
 	// Retryable says that the same request may succeed later.
 	Retryable bool
-	// Costly says that the upstream has been at work on the request for long, so that another try costs as much
-	// again: it is for the caller to decide, not for a wrapper.
+	// Costly says that the upstream has worked on the request for long, so that a retry costs as much again:
+	// the caller decides about it, not a wrapper.
 	Costly bool
-	// RetryAfter is how long the provider asks to wait, 0 when it did not say.
+	// RetryAfter is how long the provider asks to wait, 0 when it sent no time.
 	RetryAfter time.Duration
-	// Message says what was tried and what went wrong, for people.
+	// Message says what was attempted and what failed, for people.
 	Message string
-	// Err is the cause: of a request that was cancelled or ran out of time the context's error, so that
-	// errors.Is finds it. Often nil.
+	// Err is the cause. For a request that was cancelled or ran out of time it is the context's error, so
+	// that errors.Is finds it. Often nil.
 	Err error
 }
 
@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError finds the *Error in err or makes one: of a context's error cancelled or timeout, of anything
-// else upstream. It returns nil for nil.
+// AsError returns the *Error in err or makes one: a context's error becomes cancelled or timeout, any other
+// error upstream. It returns nil for nil.
 func AsError(err error) *Error {
 	var known *Error
 	var told *failure.Failure
@@ -63,8 +63,8 @@ func AsError(err error) *Error {
 	}
 }
 
-// ContextError says that ctx ended a call: as timeout when its time ran out, or when whoever cancelled
-// it gave context.DeadlineExceeded as the cause, else as cancelled. It returns nil while ctx lives.
+// ContextError returns the error of a call that ctx ended: timeout when its time ran out or its cause is
+// context.DeadlineExceeded, else cancelled. It returns nil while ctx is not done.
 func ContextError(ctx context.Context) *Error {
 	if ended := failure.OfContext(ctx); ended != nil {
 		return AsError(ended)

@@ -13,30 +13,30 @@ import (
 const (
 	ProtocolOpenAIChat = "openai-chat"
 	ProtocolAnthropic  = "anthropic-messages"
-	// ProtocolPrompt is a text without roles or tools, for programs that answer; see internal/wire/prompt.
+	// ProtocolPrompt is a text without roles or tools, for external programs; see internal/wire/prompt.
 	ProtocolPrompt = "prompt"
-	// TranscriptSuffix stands behind one of the others when the conversation is in the request as a
-	// transcript and the answer comes in events: for a model without tool calls. See model/transcript.
+	// TranscriptSuffix is appended to one of the others when the request contains the conversation as a
+	// transcript and the answer consists of events: for a model without tool calls. See model/transcript.
 	TranscriptSuffix = "+transcript"
 )
 
-// Info says what a model is.
+// Info describes a model.
 type Info struct {
-	// Provider is who answers, the key of Entry.Vendor: data that a provider wants back is only given
-	// back to the provider of that name.
+	// Provider names the provider; it is the key of Entry.Vendor: vendor data are sent back only to the
+	// provider of that name.
 	Provider string
-	// Name is the provider's name for the model.
+	// Name is the provider's name of the model.
 	Name string
-	// Protocol is the format of the body that Stream takes: ProtocolPrompt, or ProtocolOpenAIChat or
-	// ProtocolAnthropic, maybe with the TranscriptSuffix.
+	// Protocol is the format of the body that Stream takes: ProtocolPrompt, ProtocolOpenAIChat or
+	// ProtocolAnthropic, the latter two possibly with TranscriptSuffix.
 	Protocol string
-	// ContextWindow is in tokens, prompt and answer together; 0 when it is not known.
+	// ContextWindow is the limit of prompt and answer together, in tokens; 0 when unknown.
 	ContextWindow int
-	// Demo marks the built-in model, which is no real one.
+	// Demo marks the built-in model, which is not a real one.
 	Demo bool
 }
 
-// Transcript reports whether the model is shown transcripts, and the wire format that they are sent in.
+// Transcript reports whether the model is shown transcripts, and the wire format in which they are sent.
 func (i Info) Transcript() (wire string, ok bool) {
 	return strings.CutSuffix(i.Protocol, TranscriptSuffix)
 }
@@ -44,36 +44,36 @@ func (i Info) Transcript() (wire string, ok bool) {
 // Model streams answers. It must be safe for concurrent use.
 type Model interface {
 	Info() Info
-	// Stream sends body, a whole request in the protocol of Info, as it is, and yields the answer piece by
+	// Stream sends body, a whole request in the protocol of Info, unchanged, and yields the answer piece by
 	// piece. It ends after the piece with Finish (and those with Usage and Vendor, which may follow), or by
-	// yielding one error, always an *Error, with an empty Delta. Nothing is sent before the iteration
-	// begins; a consumer that stops early ends the request; each iteration is a request of its own.
+	// yielding one error, always an *Error, with an empty Delta. Nothing is sent before the iteration begins;
+	// a consumer that stops early ends the request; each iteration is a request of its own.
 	Stream(ctx context.Context, body []byte) iter.Seq2[Delta, error]
 }
 
-// Delta is a piece of an answer. Its members are independent; most deltas have one of them.
+// Delta is a piece of an answer. Its members are independent; most deltas set one of them.
 type Delta struct {
 	Text      string
 	Reasoning string
-	// Signature is the provider's opaque proof of all the Reasoning since the last one, whole.
+	// Signature is the provider's complete opaque signature of all Reasoning since the previous signature.
 	Signature string
 	ToolCall  *ToolCallDelta
-	// Finish says why the answer ended, as OpenAI names it: stop, tool_calls, length, content_filter.
-	// Reasons without such a name stay as the provider gave them. It comes once.
+	// Finish is the finish reason under OpenAI's name: stop, tool_calls, length, content_filter. Other
+	// reasons keep the provider's name. It is set in one delta only.
 	Finish string
 	// Usage is the count so far; a later one replaces it.
 	Usage *continuo.Usage
-	// Model is what the provider calls the model that answers, which may be more exact than Info.Name.
+	// Model is the provider's name of the model that answers, which may be more specific than Info.Name.
 	Model string
 	// Vendor is the provider's own data for the whole answer, at most once and after all content, for
-	// [Answer] to put under the provider's name. A failed stream may give it for what is whole.
+	// [Answer] to store under the provider's name. A failed stream may set it for its complete parts.
 	Vendor json.RawMessage
 }
 
-// Visible reports whether a reader could see something of the delta: text, reasoning, or a piece of a call.
+// Visible reports whether the delta has visible content: text, reasoning, or a piece of a call.
 func (d Delta) Visible() bool { return d.Text != "" || d.Reasoning != "" || d.ToolCall != nil }
 
-// ToolCallDelta is a piece of one call. Calls are told apart by Index, which counts from 0.
+// ToolCallDelta is a piece of one call. Index, from 0, identifies the call.
 type ToolCallDelta struct {
 	Index int
 	ID    string // in the call's first delta; never empty there
@@ -87,25 +87,25 @@ type ToolCallDelta struct {
 	Done bool
 }
 
-// Sessions is a model whose agent can remember what it was told: a program that runs on, with a session of its own
-// for each talk. It must be safe for concurrent use.
+// Sessions is a model whose agent keeps context between requests: its program keeps running, with one session
+// for each conversation. It must be safe for concurrent use.
 type Sessions interface {
 	Model
-	// Open begins a session, or goes on with the one of that id where the agent can load it ("" begins one). The program
-	// of the session runs until Close. Nobody else uses a session that is open.
+	// Open begins a session, or resumes the one with that id if the agent can load it ("" begins one). The
+	// program of the session runs until Close. An open session must not be opened again.
 	Open(ctx context.Context, id string) (Session, error)
 }
 
-// Session is a model that remembers: each body that it is sent adds to what it was sent before. Its requests follow
-// one another.
+// Session is a model that keeps context: each body adds to the bodies sent before. Its requests are
+// sequential.
 type Session interface {
 	Model
-	// ID is the agent's own name for the session.
+	// ID is the agent's id of the session.
 	ID() string
-	// Loaded reports whether the session is the one that Open was asked for, with what it remembers.
+	// Loaded reports whether the session is the requested one, with its context.
 	Loaded() bool
-	// Alive reports whether the program still runs and its pipes are whole.
+	// Alive reports whether the program still runs and its pipes are open.
 	Alive() bool
-	// Close ends the program with all that it has started. It may be called more than once.
+	// Close ends the program and all processes that it started. It may be called more than once.
 	Close()
 }

@@ -13,13 +13,14 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// connection is the client's end of JSON-RPC over lines. One goroutine reads it, see listen: while a call is under way,
-// whoever made it takes message after message, and a slow one slows the agent down; between calls the messages go to
-// idle. Calls follow one another; notifications may be sent at any time.
+// connection is the client's end of a JSON-RPC connection with one message per line. One goroutine reads it,
+// see listen. During a call, the caller's goroutine receives each message, and a slow caller slows the agent
+// down; between calls idle receives the messages. Calls are sequential; notifications may be sent at any
+// time.
 type connection struct {
 	lines *bufio.Reader
 	out   io.Writer
-	// idle takes what comes while no call is under way, and is called by listen. An error of it ends the connection.
+	// idle handles messages between calls, and is called by listen. Its error ends the connection.
 	idle func(message) error
 
 	writing sync.Mutex
@@ -27,11 +28,11 @@ type connection struct {
 
 	mu      sync.Mutex
 	waiting *pending // the call under way; nil
-	passed  int      // bytes that came since the last one
+	passed  int      // bytes received since the last call
 
-	leave chan struct{} // closed when nobody takes anything any more
-	ended chan struct{} // closed when nothing is read any more
-	fault error         // why; read it after ended
+	leave chan struct{} // closed when messages are no longer handled
+	ended chan struct{} // closed when reading has ended
+	fault error         // the cause; read it after ended
 }
 
 // message is any message of JSON-RPC.
@@ -45,10 +46,10 @@ type message struct {
 }
 
 const (
-	// maxLine bounds one message, in bytes: agents show whole files in what they tell of a tool's call.
+	// maxLine bounds one message, in bytes: agents put whole files into the updates of a tool's call.
 	maxLine = 32 << 20
-	// maxIdle bounds what comes between calls, and lines that are no messages, in bytes: it is read and passed over, and
-	// takes time.
+	// maxIdle bounds the bytes received between calls, and those of invalid lines: they are read and ignored,
+	// and cost time.
 	maxIdle = 64 << 20
 )
 
@@ -60,7 +61,7 @@ func newConnection(in io.Reader, out io.Writer, idle func(message) error) *conne
 	}
 }
 
-// listen reads until the pipe is closed, what comes breaks a rule, or leave is closed.
+// listen reads until the pipe is closed, a message breaks a rule, or leave is closed.
 func (c *connection) listen() {
 	defer close(c.ended)
 	for c.fault == nil {
@@ -68,7 +69,7 @@ func (c *connection) listen() {
 	}
 }
 
-// next reads one line and passes its message on; lines that are none are passed over.
+// next reads one line and passes its message on; it ignores invalid lines.
 func (c *connection) next() error {
 	line, err := c.line()
 	if err != nil {
@@ -93,7 +94,7 @@ func (c *connection) next() error {
 	}
 }
 
-// admit finds the call under way, and counts what comes where there is none, and what is no message.
+// admit finds the call under way; it counts the bytes that arrive between calls, and those of invalid lines.
 func (c *connection) admit(size int, isMessage bool) (*pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +133,8 @@ type pending struct {
 	over     chan struct{}
 }
 
-// call calls a method and reads its result into result, which may be nil; the messages before it go to take. A *acp.RequestError is the
-// agent's own.
+// call calls a method and reads its result into result, which may be nil; take receives the messages before
+// it. A *acp.RequestError is the agent's own.
 func (c *connection) call(method string, params, result any, take func(message) error) error {
 	p := c.expect()
 	defer p.end()
@@ -143,7 +144,7 @@ func (c *connection) call(method string, params, result any, take func(message) 
 	return p.result(result, take)
 }
 
-// expect takes what comes from now on. It has to be ended.
+// expect makes the call receive messages from now on. The caller must end it.
 func (c *connection) expect() *pending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,8 +177,8 @@ func (p *pending) ask(method string, params any) error {
 	return p.send(message{ID: p.id, Method: method}, params)
 }
 
-// result waits for the result, nil where it does not matter, and gives take what comes before it. An error of take ends
-// the call.
+// result waits for the result, which may be nil if it is not needed; take receives the messages before it. An
+// error of take ends the call.
 func (p *pending) result(result any, take func(message) error) error {
 	for {
 		var got message
@@ -191,7 +192,7 @@ func (p *pending) result(result any, take func(message) error) error {
 			if err := take(got); err != nil {
 				return err
 			}
-		case !bytes.Equal(got.ID, p.id): // of a call that nobody waits for
+		case !bytes.Equal(got.ID, p.id): // of a call that is no longer waited for
 		case got.Error != nil:
 			return got.Error
 		case result == nil:
@@ -205,7 +206,7 @@ func (p *pending) result(result any, take func(message) error) error {
 	}
 }
 
-// notify sends what has no answer.
+// notify sends a notification.
 func (c *connection) notify(method string, params any) error {
 	return c.send(message{Method: method}, params)
 }

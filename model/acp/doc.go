@@ -1,19 +1,20 @@
-// Package acp is a model that is an agent which speaks the Agent Client Protocol: JSON-RPC, one message a line, over
-// its stdin and stdout. [Model.Stream] starts it for one request, with a session of its own: initialize, session/new,
-// session/prompt. [Model.Open] starts it for many: a session that remembers, until it is closed, and that another
-// process can go on with where the agent has session/load.
+// Package acp is a model backed by an agent that speaks the Agent Client Protocol: JSON-RPC, one message a
+// line, over its stdin and stdout. [Model.Stream] starts it for one request, with a session of its own:
+// initialize, session/new, session/prompt. [Model.Open] starts it for many: the session keeps its context
+// until it is closed, and another process can resume it if the agent supports session/load.
 //
-// The body is in the protocol "prompt" (internal/wire/prompt). What the agent says is the answer; what it thinks,
-// and one line for each tool that it calls, is reasoning. It has its own tools and works in its own folder: it is
-// offered neither files nor terminals, and when it asks for permission the settings answer. When the request ends
-// first, the turn is cancelled; an agent that does not obey is ended with all that it has started.
+// The body is in the protocol "prompt" (internal/wire/prompt). The agent's messages are the answer; its
+// thoughts, and one line for each tool call, are reasoning. The agent has its own tools and works in its own
+// folder: the client offers neither files nor terminals, and the settings answer requests for permission.
+// When the request ends first, the turn is cancelled; an agent that does not obey is killed with all
+// processes that it started.
 //
-// The messages are those of github.com/coder/acp-go-sdk; the connection is ours (connection.go), because a slow
-// reader must slow the agent down and nothing may be left behind: see docs/adr/0010-acp.md.
+// The messages are those of github.com/coder/acp-go-sdk; the connection is implemented here (connection.go),
+// because a slow reader must slow the agent down and no process may stay behind: see docs/adr/0010-acp.md.
 //
-// Pitfalls: an agent that was started may have done things, so that no error is marked as worth a retry. Lines on
-// stdout that are no messages are passed over, and so is all that an agent tells between two prompts. What it tells of
-// an earlier turn once a prompt is under way cannot be told from the answer.
+// Pitfalls: an agent that was started may have had side effects, so no error is marked as retryable. Invalid
+// lines on stdout are ignored, and so are an agent's messages between two prompts. Late messages of an
+// earlier turn that arrive during a prompt cannot be distinguished from the answer.
 package acp
 
 import (
@@ -23,24 +24,26 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Options says what the agent is.
+// Options configures the agent.
 type Options struct {
 	Name    string   // of the model
 	Command []string // the program and its arguments
-	Dir     string   // where it starts and works. Default: where this process did
+	Dir     string   // the working directory. Default: that of this process
 	Env     []string // NAME=value, besides PATH, HOME, LANG and TMPDIR of this process
-	// Allow says that the agent gets every permission it asks for. Default: none of them.
+	// Allow grants every permission that the agent asks for. Default: none.
 	Allow bool
-	// Timeout is how long an answer may take, its session's beginning with it where it has one of its own. Default 10 min.
+	// Timeout bounds the time of an answer, including the start of a session that is used for one answer.
+	// Default 10 min.
 	Timeout time.Duration
-	// MaxOutput is how much text and reasoning the answer may have, in bytes. Default 1 MiB.
+	// MaxOutput bounds the text and reasoning of an answer, in bytes. Default 1 MiB.
 	MaxOutput int
-	// Grace is how long the agent may take to obey when it is asked to cancel, and then to go, before it is killed.
+	// Grace is how long the agent may take to obey a cancellation, and then to exit, before it is killed.
 	// Default 2 s.
 	Grace time.Duration
-	// Version is this program's, for the agent to know. Default "dev".
+	// Version is this program's version, sent to the agent. Default "dev".
 	Version string
-	// Setting names what an error about the command asks people to correct. Default: the command of NAME.
+	// Setting names the setting that errors about the command ask users to correct. Default: the command of
+	// NAME.
 	Setting string
 }
 
@@ -59,7 +62,7 @@ func New(options Options) *Model {
 	return &Model{options: options}
 }
 
-// Info says what the model is. How much it takes is not known.
+// Info describes the model. Its context window is unknown.
 func (m *Model) Info() model.Info { return infoOf(m.options) }
 
 func infoOf(o Options) model.Info {

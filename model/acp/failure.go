@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/internal/secret"
 )
 
-// explained says what the agent could not do. How it ended says more than a broken pipe.
+// explained adds to an error what the agent could not do. The agent's exit explains more than a broken pipe.
 func (s *session) explained(what string, err error) error {
 	var refused *acp.RequestError
 	var own *ownError
@@ -26,7 +26,8 @@ func (s *session) explained(what string, err error) error {
 	return fmt.Errorf("%s could not %s: %w", s.options.Name, what, err)
 }
 
-// whyClosed says why the agent's pipes are closed. Its end is waited for, because it says more.
+// whyClosed explains why the agent's pipes are closed. It waits for the agent's exit, whose status explains
+// more.
 func (s *session) whyClosed(err error) error {
 	patience := time.NewTimer(s.options.Grace)
 	defer patience.Stop()
@@ -45,8 +46,8 @@ func (s *session) whyClosed(err error) error {
 // authRequired is the code with which agents ask for a log-in.
 const authRequired = -32000
 
-// refusal is an agent's error in words; its data often say more than its message. Agents repeat in it what they could not
-// log in with.
+// refusal converts an agent's error; its data often explain more than its message. Agents repeat credentials
+// in it.
 func (s *session) refusal(refused *acp.RequestError) string {
 	secrets := secret.FromEnv(s.options.Env)
 	words := secrets.Text(refused.Message)
@@ -59,5 +60,5 @@ func (s *session) refusal(refused *acp.RequestError) string {
 	return words
 }
 
-// ownError ends a call for a reason of ours.
+// ownError ends a call for a reason of the client.
 type ownError struct{ error }

@@ -8,7 +8,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// begin begins the session: the one of that id where the agent can load it, else a new one.
+// begin begins the session: it loads the one with that id if the agent can, else it creates one.
 func (s *session) begin(id string) error {
 	can, err := s.initialize()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *session) begin(id string) error {
 	return nil
 }
 
-// initialize agrees with the agent on the protocol, and says what it can do.
+// initialize negotiates the protocol with the agent, and returns the agent's capabilities.
 func (s *session) initialize() (acp.AgentCapabilities, error) {
 	var agent acp.InitializeResponse
 	err := s.call(acp.AgentMethodInitialize, acp.InitializeRequest{
@@ -46,11 +46,11 @@ func (s *session) initialize() (acp.AgentCapabilities, error) {
 	return agent.AgentCapabilities, nil
 }
 
-// loadError is an agent that did not survive loading a session.
+// loadError means that the agent did not survive loading a session.
 type loadError struct{ error }
 
-// load loads a session, and reports whether it did: an agent that cannot, or refuses, begins a new one. What it repeats of
-// the session is passed over. Only what went wrong beyond that is an error.
+// load loads a session, and reports whether it did: for an agent that cannot load or refuses, a new one is
+// created. The session's replayed messages are ignored. Only other failures are errors.
 func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, error) {
 	var err error
 	switch wanted := acp.SessionId(id); {
@@ -72,5 +72,5 @@ func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, erro
 	return true, nil
 }
 
-// unheard takes messages that nobody is to hear of.
+// unheard handles messages that belong to no answer.
 func (s *session) unheard(m message) error { return s.take(m, nil) }

@@ -10,8 +10,8 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// prompt sends a prompt and returns when its turn is over; what comes until then goes to heard. When ctx ends, the turn is
-// cancelled. A session that is of no use afterwards has ended.
+// prompt sends a prompt and returns when its turn is over; heard receives the messages until then. When ctx
+// ends, the turn is cancelled. A session that cannot be used afterwards is ended.
 func (s *session) prompt(ctx context.Context, text string, heard *answer) (acp.PromptResponse, error) {
 	if s.closed.Load() {
 		return acp.PromptResponse{}, fmt.Errorf("the session of %s is closed", s.options.Name)
@@ -33,7 +33,7 @@ func (s *session) prompt(ctx context.Context, text string, heard *answer) (acp.P
 	return done, err
 }
 
-// exchange is the call of a prompt, and the cancelling of it.
+// exchange makes the call of a prompt, and cancels it if necessary.
 func (s *session) exchange(ctx context.Context, request acp.PromptRequest, heard *answer) (done acp.PromptResponse, err error) {
 	call := s.expect()
 	defer call.end()
@@ -50,8 +50,9 @@ func (s *session) exchange(ctx context.Context, request acp.PromptRequest, heard
 	return done, err
 }
 
-// cancelWhen cancels the turn when ctx ends, and stops the agent if that does not help in time. It returns when
-// over is closed. An agent that hears of the cancelling before the prompt would not obey, so that it waits for sent.
+// cancelWhen cancels the turn when ctx ends, and stops the agent if that does not help in time. It returns
+// when over is closed. An agent ignores a cancellation that arrives before the prompt, so cancelWhen waits
+// for sent.
 func (s *session) cancelWhen(ctx context.Context, sent, over <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -61,7 +62,7 @@ func (s *session) cancelWhen(ctx context.Context, sent, over <-chan struct{}) {
 		return
 	}
 	s.cancelled.Store(true)
-	s.process.LimitWrites(s.options.Grace) // also of whoever writes now
+	s.process.LimitWrites(s.options.Grace) // including writes under way
 	patience := time.NewTimer(s.options.Grace)
 	defer patience.Stop()
 	for {
@@ -73,7 +74,7 @@ func (s *session) cancelWhen(ctx context.Context, sent, over <-chan struct{}) {
 			return
 		case <-sent:
 			sent = nil
-			_ = s.notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: s.id}) // patience has an end
+			_ = s.notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: s.id}) // then the agent is stopped
 		}
 	}
 }

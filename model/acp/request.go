@@ -7,11 +7,11 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// take deals with a message that answers no call of ours. The answer under way hears of it, nil for none: then
-// what the agent tells is passed over, and the settings decide on what it asks for.
+// take handles a message that answers no call of the client. Updates go to the answer under way; without one
+// (nil) they are ignored. The settings decide on permissions.
 func (s *session) take(m message, heard *answer) error {
 	switch {
-	case m.Method == "": // of a call that nobody waits for
+	case m.Method == "": // of a call that is no longer waited for
 		return nil
 	case len(m.ID) > 0:
 		result, refused := s.asked(m, heard)
@@ -26,7 +26,8 @@ func (s *session) take(m message, heard *answer) error {
 	return heard.update(told.Update)
 }
 
-// unreadable is the error of an update that cannot be read and would be a part of the answer; others are none.
+// unreadable is the error of an update that cannot be parsed and would be part of the answer; nil for other
+// updates.
 func unreadable(params json.RawMessage, err error) error {
 	var told struct {
 		Update struct {
@@ -39,7 +40,7 @@ func unreadable(params json.RawMessage, err error) error {
 	return &ownError{fmt.Errorf("the agent sent a piece of its answer that cannot be read: %w", err)}
 }
 
-// asked answers the agent's requests: there is only one that is known.
+// asked answers the agent's requests: only one method is known.
 func (s *session) asked(m message, heard *answer) (any, *acp.RequestError) {
 	if m.Method != acp.ClientMethodSessionRequestPermission {
 		return nil, acp.NewMethodNotFound(m.Method)
@@ -51,7 +52,7 @@ func (s *session) asked(m message, heard *answer) (any, *acp.RequestError) {
 	return acp.RequestPermissionResponse{Outcome: s.decide(request, heard)}, nil
 }
 
-// decide finds the option that the settings choose, by its kind: ids are the agent's own words.
+// decide finds the option that the settings choose, by its kind: the agent chooses the ids freely.
 func (s *session) decide(request acp.RequestPermissionRequest, heard *answer) acp.RequestPermissionOutcome {
 	cancelled := s.cancelled.Load()
 	kinds := []acp.PermissionOptionKind{acp.PermissionOptionKindRejectOnce, acp.PermissionOptionKindRejectAlways}

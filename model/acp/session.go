@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/model/internal/child"
 )
 
-// Open starts the agent and its session; see [model.Sessions]. An agent that has no such session, or does not survive
-// loading it, begins a new one, and Loaded says so. The time that an answer has bounds Open too.
+// Open starts the agent and its session; see [model.Sessions]. If the agent has no such session, or does not
+// survive loading it, Open begins a new one, and Loaded returns false. Options.Timeout bounds Open too.
 func (m *Model) Open(ctx context.Context, id string) (model.Session, error) {
 	var s *session
 	err := child.Within(ctx, m.options.Name, m.options.Timeout, func(ctx context.Context) (err error) {
@@ -27,7 +27,7 @@ func (m *Model) Open(ctx context.Context, id string) (model.Session, error) {
 	switch {
 	case err == nil:
 		return s, nil
-	case s != nil: // the context ended when it was open
+	case s != nil: // the context ended during the opening
 		s.end()
 	}
 	return nil, err
@@ -56,7 +56,7 @@ func (m *Model) launch(ctx context.Context, id string) (*session, error) {
 	return s, nil
 }
 
-// session is an agent that runs, and its session. Prompts follow one another.
+// session is a running agent with its session. Prompts are sequential.
 type session struct {
 	*connection
 	options Options
@@ -65,7 +65,7 @@ type session struct {
 	loaded  bool
 
 	turn      chan struct{} // holds one token while a prompt is under way
-	cancelled atomic.Bool   // permissions that are asked for now are answered so
+	cancelled atomic.Bool   // requests for permission are answered with "cancelled"
 	closed    atomic.Bool
 	leaving   sync.Once
 	running   sync.WaitGroup
@@ -83,8 +83,8 @@ func start(options Options) (*session, error) {
 	return s, nil
 }
 
-// read reads what the agent says to the end. Between two prompts nobody else would notice that end, and what the agent
-// has left is ended here.
+// read reads the agent's output to its end. Between two prompts only read notices that end, and it then ends
+// the agent's remaining processes.
 func (s *session) read() {
 	s.listen()
 	if !s.isCalling() {
@@ -95,13 +95,14 @@ func (s *session) read() {
 // Info says what the model is.
 func (s *session) Info() model.Info { return infoOf(s.options) }
 
-// ID is the agent's own name for the session.
+// ID is the agent's id of the session.
 func (s *session) ID() string { return string(s.id) }
 
-// Loaded reports whether the session is the one that Open was asked for.
+// Loaded reports whether the session is the requested one.
 func (s *session) Loaded() bool { return s.loaded }
 
-// Alive reports whether the session can be prompted: the agent runs, is heard, and has broken no rule.
+// Alive reports whether the session can be prompted: the agent runs, its output is read, and it has broken no
+// rule.
 func (s *session) Alive() bool {
 	select {
 	case <-s.ended:
@@ -111,9 +112,10 @@ func (s *session) Alive() bool {
 	}
 }
 
-// Stream prompts the agent with all of the body's text and yields what it says. It waits for the prompt before it. A
-// consumer that stops, or a context that ends, cancels the turn, and the agent has the grace to obey: then the session
-// goes on. Whatever else goes wrong ends it, unless it is the agent itself that says so.
+// Stream prompts the agent with all of the body's text and yields its answer. It waits for the end of the
+// previous prompt. A consumer that stops, or a context that ends, cancels the turn; if the agent obeys within
+// the grace period, the session stays usable. Any other failure ends the session, unless the agent itself
+// reported it.
 func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return child.Answer(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
 		request, err := prompt.Parse(body)
@@ -130,8 +132,9 @@ func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.De
 	})
 }
 
-// Close ends the agent and returns when all that it started is gone. It is told by the end of its stdin and has the grace
-// to go, because it may still have the session to keep; then it is asked, and then killed. It may be called at any time.
+// Close ends the agent and returns when all its processes are gone. It closes the agent's stdin and waits for
+// the grace period, since the agent may still have to save the session; then it terminates, and finally kills
+// the agent. It may be called at any time.
 func (s *session) Close() {
 	s.closed.Store(true)
 	s.process.CloseInput()
@@ -144,7 +147,7 @@ func (s *session) Close() {
 	s.end()
 }
 
-// end is Close without the first grace.
+// end is Close without the first grace period.
 func (s *session) end() {
 	s.closed.Store(true)
 	s.process.CloseInput()

@@ -31,7 +31,7 @@ func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delt
 	})
 }
 
-// answer prompts the agent, tells what it says, and returns why it finished.
+// answer prompts the agent, yields the answer, and returns the finish reason.
 func (s *session) answer(ctx context.Context, text string, tell func(model.Delta) bool) (finish string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,7 +50,7 @@ func (s *session) answer(ctx context.Context, text string, tell func(model.Delta
 	return finish, nil
 }
 
-// finishOf is a stop reason in the words of model.Delta.
+// finishOf maps a stop reason to that of model.Delta.
 func finishOf(reason acp.StopReason) string {
 	switch reason {
 	case acp.StopReasonEndTurn, "":
@@ -67,16 +67,16 @@ func finishOf(reason acp.StopReason) string {
 type answer struct {
 	options  Options
 	listener func(model.Delta) bool
-	cancel   func() // the turn
-	told     int    // bytes
-	said     bool   // there is text
-	apart    bool   // something came since the text, so that what follows is a paragraph of its own
-	lastText string // the newest piece of text, and of reasoning
+	cancel   func() // cancels the turn
+	told     int    // bytes yielded
+	said     bool   // there was text
+	apart    bool   // other output followed the text, so that further text begins a paragraph
+	lastText string // the newest piece of text or reasoning
 	lastLine string
-	stopped  bool // nobody listens any more
+	stopped  bool // the consumer has stopped
 }
 
-// update tells what comes while the agent works.
+// update handles a message of the agent during its turn.
 func (a *answer) update(update acp.SessionUpdate) error {
 	switch {
 	case update.AgentMessageChunk != nil:
@@ -91,13 +91,13 @@ func (a *answer) update(update acp.SessionUpdate) error {
 	return nil
 }
 
-// denied tells that the agent was not permitted to do something.
+// denied yields a line saying that the agent was denied a permission.
 func (a *answer) denied(call acp.ToolCallUpdate) {
 	what := string(call.ToolCallId)
 	if call.Title != nil && *call.Title != "" {
 		what = *call.Title
 	}
-	_ = a.line("not permitted: " + oneLine(what)) // whoever listens no more is noticed at the next update
+	_ = a.line("not permitted: " + oneLine(what)) // a stopped consumer is noticed at the next update
 }
 
 func (a *answer) text(text string) error {
@@ -119,7 +119,7 @@ func (a *answer) reason(text string) error {
 	return a.tell(model.Delta{Reasoning: text}, len(text))
 }
 
-// line is a line of reasoning.
+// line yields a line of reasoning.
 func (a *answer) line(text string) error {
 	if a.lastLine != "" && !strings.HasSuffix(a.lastLine, "\n") {
 		text = "\n" + text
@@ -127,7 +127,7 @@ func (a *answer) line(text string) error {
 	return a.reason(text + "\n")
 }
 
-// tell tells a piece. When nobody listens any more the turn is cancelled, and what comes until it ends is passed over.
+// tell yields a delta. When the consumer has stopped, it cancels the turn and drops further output.
 func (a *answer) tell(delta model.Delta, bytes int) error {
 	if a.stopped {
 		return nil
@@ -143,7 +143,7 @@ func (a *answer) tell(delta model.Delta, bytes int) error {
 	return nil
 }
 
-// contentText is the text of a piece; what is none is named.
+// contentText returns the text of a piece; other content is named.
 func contentText(content acp.ContentBlock) string {
 	switch {
 	case content.Text != nil:
@@ -160,10 +160,10 @@ func contentText(content acp.ContentBlock) string {
 	return ""
 }
 
-// maxTitle is how much of a tool's title is told, in characters.
+// maxTitle bounds the length of a tool's title, in characters.
 const maxTitle = 200
 
-// oneLine is a text on one line, and not too long.
+// oneLine returns a text on one line, shortened if necessary.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -174,7 +174,7 @@ func oneLine(text string) string {
 	return cut(text, maxTitle)
 }
 
-// cut is at most limit characters of a text, and a mark where more was.
+// cut shortens a text to limit characters and marks the cut.
 func cut(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit]) + "…"

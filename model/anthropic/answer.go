@@ -13,11 +13,11 @@ import (
 // answer turns the events of a message into deltas.
 type answer struct {
 	give    func(model.Delta) bool
-	stopped bool // the consumer wants no more
+	stopped bool // the consumer has stopped
 	finish  string
 	usage   wire.Usage
 	blocks  []*block
-	calls   int // tool_use blocks so far
+	calls   int // number of tool_use blocks so far
 	ids     model.CallIDs
 	text    bool // there has been text
 	thought bool // there has been thinking
@@ -29,7 +29,7 @@ func newAnswer(give func(model.Delta) bool) *answer {
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
 
-// add takes an event of a stream; unknown ones are passed over, as the protocol asks.
+// add takes an event of a stream; unknown ones are ignored, as the protocol requires.
 func (a *answer) add(event *wire.Event) error {
 	switch event.Type {
 	case wire.EventMessageStart:
@@ -55,7 +55,7 @@ func (a *answer) add(event *wire.Event) error {
 	return nil
 }
 
-// addWhole takes an answer that did not stream.
+// addWhole adds an answer that was not streamed.
 func (a *answer) addWhole(response *wire.Response) error {
 	a.begin(response)
 	for _, raw := range response.Content {
@@ -82,7 +82,7 @@ func (a *answer) begin(message *wire.Response) {
 	a.giveUsage()
 }
 
-// open begins a block and tells what it begins with.
+// open begins a block and yields its first content.
 func (a *answer) open(event *wire.Event) error {
 	if event.Index == nil || *event.Index != len(a.blocks) {
 		return fmt.Errorf("a block begins that is not number %d", len(a.blocks))
@@ -122,7 +122,7 @@ func (a *answer) block(event *wire.Event) (*block, error) {
 	return a.blocks[*event.Index], nil
 }
 
-// extend adds a delta to a block and tells it.
+// extend adds a delta to a block and yields it.
 func (a *answer) extend(block *block, raw json.RawMessage) error {
 	var delta wire.BlockDelta
 	if err := json.Unmarshal(raw, &delta); err != nil {
@@ -168,7 +168,7 @@ func (a *answer) giveReasoning(block *block, text string) {
 	block.gap = ""
 }
 
-// close ends a block and tells what is only known now.
+// close ends a block and yields what is known only at its end.
 func (a *answer) close(block *block) {
 	if block.closed {
 		return
@@ -181,7 +181,7 @@ func (a *answer) close(block *block) {
 		}
 	case "tool_use":
 		delta := &model.ToolCallDelta{Index: block.call, Done: true}
-		if len(block.input) == 0 { // it came with the block's start, or there is none
+		if len(block.input) == 0 { // the input came with the block's start, or is empty
 			delta.Arguments = string(block.start.Get("input"))
 		}
 		a.yield(model.Delta{ToolCall: delta})
@@ -212,8 +212,8 @@ func update(count *int, value *int) {
 	}
 }
 
-// giveUsage tells the counts so far, if the upstream counts at all. What Anthropic calls input leaves out
-// what the cache had and got.
+// giveUsage yields the counts so far, if the upstream sends any. Anthropic's input count leaves out tokens
+// read from and written to the cache.
 func (a *answer) giveUsage() {
 	if a.usage == (wire.Usage{}) {
 		return
@@ -225,7 +225,7 @@ func (a *answer) giveUsage() {
 	}})
 }
 
-// finishName gives a stop reason OpenAI's name, if it has one.
+// finishName maps a stop reason to OpenAI's name, if there is one.
 func finishName(reason string) string {
 	switch reason {
 	case "end_turn", "stop_sequence":
@@ -240,7 +240,7 @@ func finishName(reason string) string {
 	return reason
 }
 
-// end gives what can only be told when all has come.
+// end yields what is known only at the end of the answer.
 func (a *answer) end() {
 	for _, block := range a.blocks {
 		a.close(block)
@@ -249,8 +249,8 @@ func (a *answer) end() {
 	a.giveVendor()
 }
 
-// giveVendor gives the blocks, those that are whole and text, unless they say nothing more than the
-// deltas did: one text, and calls behind it.
+// giveVendor yields the complete blocks and the text as vendor data, unless they add nothing to the deltas:
+// one text followed by calls.
 func (a *answer) giveVendor() {
 	var content []json.RawMessage
 	plain := true

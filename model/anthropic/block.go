@@ -8,15 +8,15 @@ import (
 	"github.com/continuo-log/continuo/model/internal/fragment"
 )
 
-// block is one content block as far as it has come.
+// block is one content block, possibly incomplete.
 type block struct {
 	kind   string
-	start  rawjson.Object // as the block began
+	start  rawjson.Object // the block's initial object
 	closed bool
-	gap    string // what to tell before its first text
-	call   int    // a tool_use's place among the calls
+	gap    string // separator to yield before its first text
+	call   int    // index of a tool_use among the calls
 
-	texts     map[string][]byte // members whose text grows
+	texts     map[string][]byte // members whose text is extended
 	input     []byte            // the JSON of a tool's input
 	citations []json.RawMessage
 	unknown   fragment.Object
@@ -34,7 +34,7 @@ func newBlock(raw json.RawMessage) (*block, error) {
 	return &block{kind: kind, start: start, texts: map[string][]byte{}}, nil
 }
 
-// text returns a member that is a string, with what was added to it.
+// text returns a string member with its added deltas.
 func (b *block) text(member string) string {
 	text, _ := rawjson.String(b.start.Get(member))
 	return text + string(b.texts[member])
@@ -44,7 +44,7 @@ func (b *block) append(member, text string) { b.texts[member] = append(b.texts[m
 
 func (b *block) addCitation(citation json.RawMessage) { b.citations = append(b.citations, citation) }
 
-// addUnknown joins the members of a delta that has none of the known ones to the block.
+// addUnknown merges the members of a delta of an unknown type into the block.
 func (b *block) addUnknown(delta json.RawMessage) error {
 	members, err := rawjson.ParseObject(delta)
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *block) addUnknown(delta json.RawMessage) error {
 	return nil
 }
 
-// raw writes the block as it would have come in one piece.
+// raw writes the block in its unstreamed form.
 func (b *block) raw() json.RawMessage {
 	object := append(rawjson.Object{}, b.start...)
 	for _, member := range []string{"text", "thinking", "signature"} {
@@ -78,7 +78,7 @@ func (b *block) raw() json.RawMessage {
 	return object.Raw()
 }
 
-// inputObject is a tool's input, which must be an object when it goes back.
+// inputObject returns a tool's input, which must be an object when it is sent back.
 func (b *block) inputObject() json.RawMessage {
 	if _, err := rawjson.ParseObject(b.input); err == nil {
 		return b.input
@@ -86,7 +86,7 @@ func (b *block) inputObject() json.RawMessage {
 	return rawjson.MustMarshal(map[string]string{"INVALID_JSON": string(b.input)})
 }
 
-// isPlain reports whether the block is text or a call with no more than every text or call has.
+// isPlain reports whether the block is text or a call with only the standard members.
 func (b *block) isPlain() bool {
 	if b.citations != nil || b.unknown.Raw() != nil {
 		return false

@@ -1,16 +1,16 @@
-// Package anthropic is the client of Anthropic's Messages API and of servers that speak it.
+// Package anthropic is the client of Anthropic's Messages API and of compatible servers.
 //
-// Text, thinking and calls of the caller's tools are told as they arrive. Everything else that a
-// message can hold (redacted thinking, server tools and their results, citations, compaction) is only in
-// the vendor data {"content": [blocks]}: the blocks as they came, in their order, for the renderer to
-// give back unchanged. It is left out when it would say nothing more than text and calls do. After a
-// broken stream it holds the blocks that are whole and the text that had come.
+// Text, thinking and calls of the caller's tools are yielded as they arrive. Everything else that a message
+// can hold (redacted thinking, server tools and their results, citations, compaction) is only in the vendor
+// data {"content": [blocks]}: the received blocks in order, which the renderer sends back unchanged. It is
+// left out when it would add nothing to text and calls. After a broken stream it holds the complete blocks
+// and the text received.
 //
-// Pitfalls: text blocks on both sides of another block are told with a blank line between them, since
-// they are separate remarks; text blocks next to each other are pieces of one sentence and are not.
-// Thinking blocks are always told apart so; with several of them the entry keeps no signature.
-// A tool_use whose input is no JSON (it was cut off by the token limit) has {"INVALID_JSON": text} as
-// input in the vendor data, which is how Anthropic's documentation says to give it back.
+// Pitfalls: text blocks on both sides of another block are separated by a blank line, since they are separate
+// remarks; adjacent text blocks are pieces of one sentence and are not. Thinking blocks are always separated;
+// with several of them the entry keeps no signature. A tool_use whose input is invalid JSON (cut off by the
+// token limit) has {"INVALID_JSON": text} as input in the vendor data, which is how Anthropic's documentation
+// says to send it back.
 package anthropic
 
 import (
@@ -29,31 +29,30 @@ const DefaultBaseURL = "https://api.anthropic.com"
 // Version is the value of the anthropic-version header, unless Options.Headers gives another.
 const Version = "2023-06-01"
 
-// Options says which upstream to talk to. With the zero value it is Anthropic, without a key.
+// Options configures the upstream. With the zero value it is Anthropic, without a key.
 type Options struct {
-	// BaseURL is where the upstream is; "/v1/messages" is put behind its path, a query stays.
-	// Default DefaultBaseURL.
+	// BaseURL is the upstream's URL; "/v1/messages" is appended to its path, and a query is kept. Default
+	// DefaultBaseURL.
 	BaseURL string
 	// APIKey is sent as x-api-key. Default none.
 	APIKey string
-	// APIKeyFunc gives the key for each request, in place of APIKey. Default none.
+	// APIKeyFunc returns the key for each request; it replaces APIKey. Default none.
 	APIKeyFunc func(context.Context) (string, error)
-	// Name is the upstream's name for the model, as Info tells it; the request's body is not looked at.
+	// Name is the upstream's name of the model, returned by Info; the request's body is not inspected.
 	Name string
-	// Provider is who answers, the key of vendor data. Default "anthropic".
+	// Provider names the provider; it is the key of vendor data. Default "anthropic".
 	Provider string
-	// ContextWindow is the model's, in tokens. Default 0, not known.
+	// ContextWindow is the model's context window in tokens. Default 0, unknown.
 	ContextWindow int
 	// HTTPClient makes the requests; its CheckRedirect is not used, as redirects are refused. A Timeout of
 	// it would bound the whole answer. Default a client with the default transport and no timeout.
 	HTTPClient *http.Client
-	// Headers are sent with each request and win over the client's own, such as anthropic-beta. Default
-	// none.
+	// Headers are sent with each request and override the client's own, such as anthropic-beta. Default none.
 	Headers map[string]string
-	// IdleTimeout is how long the upstream may send nothing, not even a ping. Default 10 minutes.
+	// IdleTimeout bounds how long the upstream may send nothing, not even a ping. Default 10 minutes.
 	IdleTimeout time.Duration
-	// ConnectTimeout is how long it may take to have a connection: the name, TCP and TLS together. Default as
-	// HTTPClient does.
+	// ConnectTimeout bounds how long connecting may take: DNS, TCP and TLS together. Default as HTTPClient
+	// does.
 	ConnectTimeout time.Duration
 }
 
@@ -63,7 +62,7 @@ type Model struct {
 	client upstream.Client
 }
 
-// New makes a client. Whether the upstream can be reached is found out by the first request.
+// New returns a client. It does not connect before the first request.
 func New(options Options) *Model {
 	key := options.APIKeyFunc
 	if key == nil {
@@ -84,5 +83,5 @@ func New(options Options) *Model {
 
 func setKey(header http.Header, key string) { header.Set("X-Api-Key", key) }
 
-// Info says what the model is.
+// Info describes the model.
 func (m *Model) Info() model.Info { return m.info }

@@ -34,7 +34,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// read passes the upstream's answer on, in whichever form it comes.
+// read yields the upstream's answer, streamed or not.
 func read(response *upstream.Response, answer *answer) error {
 	isJSON, err := response.IsJSON()
 	if err != nil {
@@ -48,7 +48,7 @@ func read(response *upstream.Response, answer *answer) error {
 		event, err := events.Next()
 		switch {
 		case err != nil && answer.finish != "":
-			answer.end() // the answer is whole, only its message_stop is missing
+			answer.end() // the answer is complete, only its message_stop is missing
 			return nil
 		case err == io.EOF:
 			return response.Unfinished()
@@ -70,7 +70,7 @@ func read(response *upstream.Response, answer *answer) error {
 	return nil
 }
 
-// readEvent takes one event; over reports whether it was the last.
+// readEvent reads one event; over reports whether it was the last.
 func readEvent(response *upstream.Response, answer *answer, event sse.Event) (over bool, err error) {
 	var data wire.Event
 	err = json.Unmarshal(event.Data, &data)
@@ -102,7 +102,7 @@ func readEvent(response *upstream.Response, answer *answer, event sse.Event) (ov
 	return false, nil
 }
 
-// isUnknown reports whether an event is of a type that the client does not know and must pass over.
+// isUnknown reports whether an event has an unknown type, which the client must ignore.
 func isUnknown(data []byte) bool {
 	var event struct {
 		Type string `json:"type"`
@@ -118,7 +118,7 @@ func isUnknown(data []byte) bool {
 	return true
 }
 
-// readJSON reads an answer that did not stream.
+// readJSON reads an answer that was not streamed.
 func readJSON(response *upstream.Response, answer *answer) error {
 	var whole wire.Response
 	data, err := response.JSON(&whole)

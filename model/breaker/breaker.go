@@ -1,18 +1,19 @@
-// Package breaker stops asking an upstream that keeps failing, so that callers learn of it at once and
-// the upstream is left alone, and asks again after a while with one request, the trial.
+// Package breaker is a circuit breaker for a model: it stops sending requests to an upstream that keeps
+// failing, so that callers fail fast and the upstream is not loaded. After a cooldown it sends one request,
+// the trial.
 //
-// Only failures of the upstream itself count: time limits, broken connections, its own errors (5xx). A rate limit
-// and a request that was refused for what it says show that the upstream works. A request that its caller cancelled,
-// or ran out of time for, says nothing.
+// Only failures of the upstream itself count: time limits, broken connections, its own errors (5xx). A rate
+// limit, or a request refused for its content, shows that the upstream works. A request that its caller
+// cancelled, or whose time ran out, shows nothing.
 //
-// Failures come sooner than answers: of many streams that begin at once, those that break end first. So the failures in a
-// row must outnumber the answers that are under way and have shown something.
+// Failures arrive sooner than answers: of many streams that begin at once, those that break end first. So the
+// breaker opens only if consecutive failures outnumber the answers under way that have shown something.
 //
-// The trial is a caller's request, and it costs that caller nothing: when it fails, it waits for the next trial as long
-// as Patience lets it. Requests that come while a trial is under way wait for its outcome.
+// The trial is a caller's request. If it fails, it waits for the next trial within Patience, so that the
+// caller has no disadvantage. Requests that arrive during a trial wait for its outcome.
 //
-// Pitfalls: the trial counts as passed with the first visible piece of its answer, so that a long answer
-// does not keep everybody else out.
+// Pitfalls: the trial has passed with the first visible piece of its answer, so that a long answer does not
+// block other requests.
 package breaker
 
 import (
@@ -32,28 +33,29 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// State is what a breaker lets through.
+// State is the state of a breaker.
 type State string
 
-// The states: everything, one request to try, nothing.
+// The states: every request passes, one trial request passes, no request passes.
 const (
 	Closed   State = "closed"
 	HalfOpen State = "half_open"
 	Open     State = "open"
 )
 
-// Options sets up a breaker.
+// Options configures a breaker.
 type Options struct {
-	// Name is the upstream's, for messages. Default the provider's.
+	// Name is the upstream's name in messages. Default the provider's.
 	Name string
-	// Failures is how many in a row open the breaker, where no more answers than that are under way. Default 5.
+	// Failures is how many consecutive failures open the breaker, unless more answers are under way. Default
+	// 5.
 	Failures int
-	// Cooldown is how long it stays open before a request is let through to try. Default 30 s.
+	// Cooldown is how long it stays open before a trial. Default 30 s.
 	Cooldown time.Duration
-	// Patience is how long a request waits for the outcome of a trial, and a trial that failed for the next one.
-	// Default 0: they fail at once, for callers who have another model to ask.
+	// Patience is how long a request waits for the outcome of a trial, and a failed trial for the next one.
+	// Default 0: they fail at once, for callers with another model as a fallback.
 	Patience time.Duration
-	// OnChange is told of each new state, one after the other. It must not use the model. Default none.
+	// OnChange is called with each new state, in order. It must not use the model. Default none.
 	OnChange func(State)
 }
 
@@ -69,7 +71,7 @@ type Model struct {
 	changed chan struct{} // closed and replaced at the end of each trial
 }
 
-// errNothing is the outcome of a request that says nothing of the upstream.
+// errNothing is the outcome of a request that shows nothing about the upstream.
 var errNothing = errors.New("nothing is known")
 
 // New wraps a model.
@@ -92,7 +94,7 @@ func New(inner model.Model, options Options) *Model {
 	return m
 }
 
-// enters follows the breaker's state.
+// enters handles a change of the breaker's state.
 func (m *Model) enters(_ string, _, to gobreaker.State) {
 	state := Closed
 	switch to {
@@ -128,7 +130,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// enter lets a request through, or says why not. Beside a trial it waits for the outcome.
+// enter admits a request, or returns why not. During a trial it waits for the outcome.
 func (m *Model) enter(ctx context.Context, until time.Time) (*call, *model.Error) {
 	for {
 		changed := m.trialEnds()
@@ -153,16 +155,16 @@ func (m *Model) enter(ctx context.Context, until time.Time) (*call, *model.Error
 	}
 }
 
-// pause waits after a failed trial until the next one may begin. It fails when that is later than until.
+// pause waits after a failed trial until the next one may begin. It fails if that is later than until.
 func (m *Model) pause(ctx context.Context, until time.Time) error {
 	left := m.cooldownLeft()
 	if time.Now().Add(left).After(until) {
 		return context.DeadlineExceeded
 	}
-	return backoff.Wait(ctx, left+time.Nanosecond) // the breaker is open for the whole of the cooldown
+	return backoff.Wait(ctx, left+time.Nanosecond) // the breaker is open during the whole cooldown
 }
 
-// trialEnds returns what closes at the end of the next trial.
+// trialEnds returns a channel that is closed at the end of the next trial.
 func (m *Model) trialEnds() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +180,7 @@ func (m *Model) cooldownLeft() time.Duration {
 	return max(m.options.Cooldown-time.Since(*opened), 0)
 }
 
-// call is a request that the breaker has let through.
+// call is an admitted request.
 type call struct {
 	m           *Model
 	report      func(error)
@@ -188,9 +190,9 @@ type call struct {
 	ended       bool
 }
 
-// run passes an answer on. It returns the failure, which is still to be yielded.
+// run yields an answer. It returns the failure, which the caller still has to yield.
 func (c *call) run(ctx context.Context, answer iter.Seq2[model.Delta, error], yield func(model.Delta, error) bool) error {
-	defer c.end(errNothing) // when the consumer stops, or fails inside
+	defer c.end(errNothing) // when the consumer stops, or panics
 	defer c.leave()
 	for delta, err := range answer {
 		switch {
@@ -211,7 +213,7 @@ func (c *call) run(ctx context.Context, answer iter.Seq2[model.Delta, error], yi
 	return nil
 }
 
-// show counts the call among the answers under way. A trial has passed with it.
+// show counts the call among the answers under way. A trial has then passed.
 func (c *call) show() {
 	if c.shown {
 		return
@@ -223,7 +225,7 @@ func (c *call) show() {
 	}
 }
 
-// leave takes the call out of the answers under way.
+// leave removes the call from the answers under way.
 func (c *call) leave() {
 	if c.shown && !c.left {
 		c.left = true
@@ -247,7 +249,7 @@ func (c *call) end(outcome error) {
 	c.m.changed = make(chan struct{})
 }
 
-// outcome says what a failure tells of the upstream.
+// outcome returns what a failure shows about the upstream.
 func outcome(ctx context.Context, err error) error {
 	failed := model.AsError(err)
 	switch {

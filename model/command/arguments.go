@@ -8,10 +8,10 @@ import (
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 )
 
-// maxArgument is how long one argument may be, in bytes: Linux takes 128 KiB with the zero at the end.
+// maxArgument bounds one argument, in bytes: Linux allows 128 KiB including the NUL byte.
 const maxArgument = 128<<10 - 1
 
-// invocation is a command for one request, and what goes to its stdin.
+// invocation returns the command of one request, and its stdin.
 func (o Options) invocation(request prompt.Request) (command []string, input string, err error) {
 	command = slices.Clone(o.Command)
 	text := request.Text()
@@ -37,14 +37,14 @@ func hasPlace(command []string, place string) bool {
 	return slices.ContainsFunc(command[min(1, len(command)):], func(argument string) bool { return isPlace(argument, place) })
 }
 
-// isPlace reports whether an argument is a place, or an option whose value is one.
+// isPlace reports whether an argument is a placeholder, or an option whose value is one.
 func isPlace(argument, place string) bool {
 	option, ok := strings.CutSuffix(argument, place)
 	return ok && (option == "" || strings.HasSuffix(option, "="))
 }
 
-// fill puts a text in an argument's place. A text that stands alone never looks like an option, and none has a
-// zero byte, which no argument can have.
+// fill replaces an argument's placeholder by a text. A text that is a whole argument never looks like an
+// option, and U+FFFD replaces NUL bytes, which no argument can have.
 func fill(argument, text, system string) string {
 	for place, value := range map[string]string{PromptPlace: text, SystemPlace: system} {
 		if !isPlace(argument, place) {

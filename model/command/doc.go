@@ -1,13 +1,13 @@
-// Package command is a model that is a program: it is started for each request, gets the prompt on its stdin or as
-// an argument, and what it prints is the answer.
+// Package command is a model backed by a program: it is started for each request and receives the prompt on
+// its stdin or as an argument; its output is the answer.
 //
-// The body is in the protocol "prompt" (internal/wire/prompt). What the program prints on stdout is streamed as it
-// comes, as plain text (terminal escapes are taken out). The answer is whole when the program has ended with
-// status 0; any other end is an error with the last words of its stderr. When the request ends first, the program
-// ends with all that it has started.
+// The body is in the protocol "prompt" (internal/wire/prompt). The program's stdout is streamed as plain text
+// (terminal escapes are removed). The answer is complete when the program has exited with status 0; any other
+// exit is an error with the end of its stderr. When the request ends first, the program is ended with all
+// processes that it started.
 //
-// Pitfalls: a program that was started may have done things, so that no error is marked as worth a retry. An
-// argument can be seen by everybody on the machine, and has a limit; stdin has neither.
+// Pitfalls: a program that was started may have had side effects, so no error is marked as retryable. Other
+// users of the machine can see arguments, which also have a size limit; neither applies to stdin.
 package command
 
 import (
@@ -17,29 +17,30 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// The words in a command that stand for texts of the request.
+// The placeholders for texts of the request in a command.
 const (
-	PromptPlace = "{prompt}" // the prompt; behind the system messages, unless those have a place of their own
-	SystemPlace = "{system}" // the system messages, with empty lines between
+	PromptPlace = "{prompt}" // the prompt; after the system messages, unless SystemPlace is used
+	SystemPlace = "{system}" // the system messages, separated by empty lines
 )
 
-// Options says what the program is.
+// Options configures the program.
 type Options struct {
 	Name string // of the model
-	// Command is the program and its arguments. An argument that is a place, or ends with "=" and a place, gets a
-	// text of the request.
+	// Command is the program and its arguments. In an argument that is a placeholder, or ends with "=" and a
+	// placeholder, a text of the request replaces the placeholder.
 	Command []string
-	// Argument says that the prompt is an argument, the last one where no PromptPlace is. Default: stdin.
+	// Argument says that the prompt is an argument, the last one if there is no PromptPlace. Default: stdin.
 	Argument bool
-	Dir      string   // where the program starts. Default: where this process did
+	Dir      string   // the working directory. Default: that of this process
 	Env      []string // NAME=value, besides PATH, HOME, LANG and TMPDIR of this process
-	// Timeout is how long the program may take. Default 10 min.
+	// Timeout bounds how long the program may run. Default 10 min.
 	Timeout time.Duration
-	// MaxOutput is how much the program may print, in bytes. Default 1 MiB.
+	// MaxOutput bounds the program's output, in bytes. Default 1 MiB.
 	MaxOutput int
-	// Grace is how long the program may take to go when it is asked to, before it is killed. Default 2 s.
+	// Grace is how long the program may take to exit after it is asked to, before it is killed. Default 2 s.
 	Grace time.Duration
-	// Setting names what an error about the command asks people to correct. Default: the command of NAME.
+	// Setting names the setting that errors about the command ask users to correct. Default: the command of
+	// NAME.
 	Setting string
 }
 
@@ -54,7 +55,7 @@ func New(options Options) *Model {
 	return &Model{options: options}
 }
 
-// Info says what the model is. How much it takes is not known.
+// Info describes the model. Its context window is unknown.
 func (m *Model) Info() model.Info {
 	return model.Info{Provider: "command", Name: m.options.Name, Protocol: model.ProtocolPrompt}
 }

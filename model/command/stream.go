@@ -28,10 +28,10 @@ type answer struct {
 	plain    child.Plain
 	printed  int // bytes
 	said     bool
-	stopped  bool // nobody listens any more
+	stopped  bool // the consumer has stopped
 }
 
-// run starts the program, tells what it prints, and returns when it and all that it started are gone.
+// run starts the program, yields its output, and returns when all its processes are gone.
 func (a *answer) run(ctx context.Context, body []byte) error {
 	request, err := prompt.Parse(body)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *answer) run(ctx context.Context, body []byte) error {
 	defer context.AfterFunc(ctx, process.Stop)()
 	var writing sync.WaitGroup
 	defer writing.Wait()
-	defer process.Stop() // first of these: it ends a write that hangs
+	defer process.Stop() // runs before the others: it ends a blocked write
 	writing.Go(func() {
 		defer process.CloseInput()
 		_, _ = io.WriteString(process, input) // a program need not read it
@@ -68,7 +68,7 @@ func (a *answer) run(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// read tells what the program prints, until it prints no more.
+// read yields the program's output until its end.
 func (a *answer) read(process *child.Process) error {
 	buffer := make([]byte, 32<<10)
 	for !a.stopped {

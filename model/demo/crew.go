@@ -8,20 +8,21 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// seat is the model's place in a crew: what it is called there, and what it was shown of the talk.
+// seat is the model's role in a crew: its name, and the conversation that it was shown.
 type seat struct {
 	name string
 	talk []said
 }
 
-// said is a message of a crew's talk.
+// said is a message of a crew's conversation.
 type said struct {
 	user bool
-	name string // of whoever said it; "" for a user without one
+	name string // of the sender; "" for a user without a name
 	text string
 }
 
-// parseSeat reads the system message that begins with CREW, and the text of the talk; nil when there is no such message.
+// parseSeat reads the system message that begins with CREW, and the text of the conversation; nil when there
+// is no such message.
 func parseSeat(systems []string, messages []message) *seat {
 	for _, text := range systems {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -39,8 +40,8 @@ func parseSeat(systems []string, messages []message) *seat {
 	return nil
 }
 
-// readTalk reads the messages before the first call of its own turn: those of the user have what was said as text, the
-// assistant's are its own answers.
+// readTalk reads the messages before the first call of its own turn: those of the user contain the
+// conversation as text, the assistant's are its own answers.
 func (s *seat) readTalk(messages []message) {
 	var text strings.Builder
 	for _, m := range messages {
@@ -62,14 +63,14 @@ var (
 	}
 )
 
-// brokeOff is the line with which words end that are not whole.
+// brokeOff is the line that ends an incomplete message.
 var brokeOff = regexp.MustCompile(`\n\[broke off: [a-z_]+\]\s*$`)
 
-// parseTalk finds the messages in the text that a role is shown; what stands in blocks before and between them is
-// passed over. Lines of a message never look like a label or a block, because a backslash is put before those that do.
+// parseTalk finds the messages in the text that a role is shown; blocks before and between them are ignored.
+// Lines of a message never look like a label or a block, because those are escaped by a backslash.
 func parseTalk(text string) []said {
 	var talk []said
-	end := "" // the line with which the block ends that a line stands in
+	end := "" // the line that ends the current block
 	for line := range strings.SplitSeq(text, "\n") {
 		found := label.FindStringSubmatch(line)
 		switch {
@@ -89,7 +90,7 @@ func parseTalk(text string) []said {
 	return talk
 }
 
-// replyCrew speaks in a crew: once after each message of the user.
+// replyCrew answers as a role of a crew: once after each user message.
 func (r *request) replyCrew() (text string, calls []call) {
 	if results, names := r.results(); len(results) > 0 {
 		return r.tellResults(results, names), nil
@@ -118,7 +119,8 @@ func (r *request) replyCrew() (text string, calls []call) {
 	return strings.Join(append(words, introduction, r.seat.tell(asked)), " "), nil
 }
 
-// tell says as whom the model speaks and what it was shown, and repeats what the user and the last of the others said.
+// tell says as which role the model speaks and what it was shown, and repeats the last messages of the user
+// and of another role.
 func (s *seat) tell(asked int) string {
 	text := fmt.Sprintf("Here I am %s. I was shown %s of the talk. The user says: %s", s.name, plural(len(s.talk), "message"), quote(s.talk[asked].text, maxQuote))
 	if last := s.talk[len(s.talk)-1]; !last.user {

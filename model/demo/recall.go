@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// isQuestion reports whether a text asks something.
+// isQuestion reports whether a text is a question.
 func isQuestion(text string) bool { return strings.ContainsAny(text, "?？؟") }
 
 // recall finds the earlier sentence that shares the most words with a question.
@@ -31,7 +31,7 @@ func recall(question string, earlier []string) string {
 	return "Earlier you said: " + quote(best, maxQuote)
 }
 
-// sentences splits a text where a sentence ends; the mark stays with its sentence.
+// sentences splits a text into sentences, with their end marks.
 func sentences(text string) []string {
 	var list []string
 	start := 0
@@ -46,7 +46,7 @@ func sentences(text string) []string {
 	return append(list, string(runes[start:]))
 }
 
-// common are words that say nothing about what a sentence is about.
+// common are words that do not distinguish sentences.
 const common = " a an and are as at be been but by can could did do does for from had has have he her his how i if in is it its me my no not of on or our she so that the their them then there they this to us was we were what when where which who why will with would you your tell please remember know "
 
 // words returns the words of a text that may matter, in lower case. Scripts without spaces between words

@@ -11,11 +11,11 @@ import (
 
 const (
 	introduction = "I am Continuo's built-in demo model, not a real one: I can only tell what I was shown."
-	maxQuote     = 120 // characters of a message that are repeated
-	maxResult    = 400 // characters of a tool result that are repeated
+	maxQuote     = 120 // characters repeated of a message
+	maxResult    = 400 // characters repeated of a tool result
 )
 
-// reply decides what to say and what to call.
+// reply decides the text and the calls of the answer.
 func (r *request) reply() (text string, calls []call) {
 	if r.step != nil {
 		return r.replyStep()
@@ -60,7 +60,7 @@ func (r *request) refuse(tool string) string {
 	return fmt.Sprintf("I cannot call %s: I was offered only %s.", tool, strings.Join(r.tools, ", "))
 }
 
-// count tells how much was shown.
+// count says how many messages were shown.
 func (r *request) count() string {
 	text := fmt.Sprintf("I was shown %s", plural(len(r.messages), "message"))
 	if len(r.systems) > 0 {
@@ -116,8 +116,8 @@ func quote(text string, limit int) string {
 
 var directive = regexp.MustCompile(`(?i)\b(?:call|use)\s+([A-Za-z0-9_.-]+)`)
 
-// callsIn finds the calls that a text asks for. unknown is the first tool that it asks for with arguments
-// but that is not offered; without arguments, "use" and "call" are words like others.
+// callsIn finds the calls that a text asks for. unknown is the first tool that is called with arguments but
+// not offered; without arguments, "use" and "call" are ordinary words.
 func (r *request) callsIn(text string) (calls []call, unknown string) {
 	for end := 0; ; {
 		at := directive.FindStringSubmatchIndex(text[end:])
@@ -138,7 +138,7 @@ func (r *request) callsIn(text string) (calls []call, unknown string) {
 	}
 }
 
-// offered returns the name by which a tool is offered, empty when it is not.
+// offered returns the name under which a tool is offered, empty when it is not.
 func (r *request) offered(written string) string {
 	written = strings.TrimRight(written, ".")
 	for _, name := range []string{written, strings.ReplaceAll(written, ".", "_")} {
@@ -149,8 +149,8 @@ func (r *request) offered(written string) string {
 	return ""
 }
 
-// object returns the JSON object that a text begins with, the space before it included. What begins
-// like one but is broken is taken up to the end of its line.
+// object returns the JSON object that a text begins with, the space before it included. A broken object
+// extends to the end of its line.
 func object(text string) string {
 	trimmed := strings.TrimLeft(text, " \t")
 	space := len(text) - len(trimmed)

@@ -11,18 +11,18 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// request is what the model looks at of a body.
+// request is what the model reads from a body.
 type request struct {
 	systems  []string // the system messages
-	step     *step    // that the request is for; nil for none
-	seat     *seat    // in the crew that the request is of; nil for none
+	step     *step    // the step of the request; nil for none
+	seat     *seat    // the role of a crew's request; nil for none
 	messages []message
 	tools    []string
-	marker   string // the line that says that messages were left out, empty when there is none
+	marker   string // the line about messages left out, empty when there is none
 	size     int    // characters of all messages
 }
 
-// message is one that is no system message.
+// message is a message other than a system message.
 type message struct {
 	role   string
 	text   string
@@ -71,7 +71,7 @@ func parseRequest(body []byte) (*request, error) {
 		if given.Role == "user" {
 			marked := parsed.marker
 			if text = parsed.takeMarker(text); text == "" && parsed.marker != marked {
-				continue // the marker was all of it
+				continue // the message was only the marker
 			}
 		}
 		parsed.messages = append(parsed.messages, message{given.Role, text, given.ToolCallID, calls})
@@ -85,7 +85,7 @@ func parseRequest(body []byte) (*request, error) {
 	return parsed, nil
 }
 
-// contentText is a content as text; parts that are none are named.
+// contentText returns content as text; other parts are named.
 func contentText(content continuo.Content) string {
 	if !content.IsParts() {
 		return content.String()
@@ -101,7 +101,7 @@ func contentText(content continuo.Content) string {
 	return strings.Join(texts, "\n")
 }
 
-// takeMarker notes a marker on the first line of a text and returns what follows it.
+// takeMarker records a marker on the first line of a text and returns the text after it.
 func (r *request) takeMarker(text string) string {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first = strings.TrimSpace(first)

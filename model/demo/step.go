@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// step is what the system messages say of the step of a workflow that a request is for.
+// step is what the system messages say about the workflow step of a request.
 type step struct {
 	run     string
-	name    string // the id, and in brackets what it is called
+	name    string // the id, and the name in brackets
 	visit   int    // at least 1
 	brief   string
 	outputs []field
@@ -18,17 +18,17 @@ type step struct {
 	earlier []shown // the outputs of earlier steps
 }
 
-// field is an output that a step asks for.
+// field is an output that a step must return.
 type field struct {
 	name, kind string
 	enum       []string
 }
 
-// shown is something that a step was shown, under the name that it had: what it says, and as it stood there.
+// shown is something that a step was shown: its name, its text, and its original form.
 type shown struct{ name, text, raw string }
 
-// parseStep reads the texts of a step; nil when no system message begins with NODE_BRIEF. What it cannot read
-// it passes over.
+// parseStep reads the texts of a step; nil when no system message begins with NODE_BRIEF. It ignores parts
+// that it cannot read.
 func parseStep(systems []string) *step {
 	var found *step
 	for _, text := range systems {
@@ -69,8 +69,8 @@ func (s *step) readDirective(text string) {
 
 var outputLine = regexp.MustCompile(`^- ([A-Za-z0-9_]+) \(([a-z]+)`)
 
-// readBrief takes the parts of the brief's message apart. The titles of the parts that stand last count, so
-// that a brief may have such lines of its own.
+// readBrief splits the brief's message into parts. The last occurrence of each part's title counts, so that a
+// brief may contain such lines.
 func (s *step) readBrief(text string) {
 	brief, outputs := cutLast(text, "OUTPUTS")
 	s.brief, _ = cutLast(brief, "SUCCESS_CRITERIA")
@@ -110,7 +110,7 @@ func enumIn(text string) []string {
 	}
 }
 
-// items reads the list below a title. A string stands there as what it says, another value as its JSON.
+// items reads the list below a title. A string is listed as its text, another value as its JSON.
 func items(text, title string) []shown {
 	var list []shown
 	inside := false
@@ -128,7 +128,7 @@ func items(text, title string) []shown {
 	return list
 }
 
-// plain is a JSON value as text: of a string what it says, of a list or an object the first string in it.
+// plain returns a JSON value as text: a string's text, the first string in a list or an object.
 func plain(value string) string {
 	var decoded any
 	if json.Unmarshal([]byte(value), &decoded) != nil {

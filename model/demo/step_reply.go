@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// replyStep carries out a step of a workflow.
+// replyStep answers for a step of a workflow.
 func (r *request) replyStep() (text string, calls []call) {
 	if rest := r.rest(); rest != "" {
 		return rest, nil
@@ -39,11 +39,11 @@ func (r *request) replyStep() (text string, calls []call) {
 	return r.step.mark() + strings.Join(said, " ") + r.step.block(r.step.visit+tried.refused, sources), nil
 }
 
-// brokenOff stands behind what came of an answer that broke off.
+// brokenOff follows the text of an interrupted answer.
 const brokenOff = "\n\nLLM_ERROR"
 
-// rest is what is left to say of the answer that broke off last: what the same request, without that answer, is
-// answered with. It is empty where none broke off, and where it cannot be gone on with.
+// rest is the rest of the last interrupted answer: that of the answer to the same request without it. It is
+// empty without an interrupted answer, or if the answer cannot be continued.
 func (r *request) rest() string {
 	last := len(r.messages) - 1
 	for last >= 0 && r.messages[last].role == "user" {
@@ -66,20 +66,21 @@ func (r *request) rest() string {
 	return rest
 }
 
-// mark is what the answers in one visit of the step begin with, so that the model knows its own again.
+// mark is the beginning of all answers in one visit of the step, by which the model recognises its own
+// answers.
 func (s *step) mark() string {
 	return fmt.Sprintf("Step %s, visit %d, of %s: ", s.name, s.visit, s.run)
 }
 
-// tried is what the model has done before in a visit.
+// tried is what the model did earlier in a visit.
 type tried struct {
 	results []message
 	names   []string // of the tools, one for each result
-	refused int      // answers that were whole and not what was asked for
+	refused int      // complete answers that were refused
 }
 
-// tried finds what the history has of this visit. Calls without words behind those of the model were made again by
-// the program. What the request ends with counts, whoever made the calls.
+// tried reads this visit's part of the history. Calls without text that follow the model's own were repeated
+// by the program. Results at the end of the request count, whichever made the calls.
 func (r *request) tried() tried {
 	var found tried
 	asked, goesOn := map[string]string{}, false
@@ -115,8 +116,8 @@ func namesShown(list []shown) string {
 	return strings.Join(all, ", ")
 }
 
-// sources are what outputs can be made of, at least one: results, the newest first, inputs that an earlier step
-// gave, the outputs of earlier steps, the newest first, the other inputs, the brief.
+// sources lists what outputs can be derived from, at least one: results, the newest first, inputs that an
+// earlier step gave, the outputs of earlier steps, the newest first, the other inputs, the brief.
 func (s *step) sources(tried tried) []shown {
 	var list, others []shown
 	for i, result := range tried.results {
@@ -131,23 +132,24 @@ func (s *step) sources(tried tried) []shown {
 		}
 	}
 	for _, earlier := range slices.Backward(s.earlier) {
-		if id, _, _ := strings.Cut(s.name, " "); earlier.name != id { // not what the step itself said in an earlier visit
+		if id, _, _ := strings.Cut(s.name, " "); earlier.name != id { // not of the step's own earlier visits
 			list = append(list, earlier)
 		}
 	}
 	return append(append(list, others...), shown{name: "the brief", text: s.brief})
 }
 
-// isGiven reports whether an input says what an output of an earlier step says.
+// isGiven reports whether an input repeats an output of an earlier step.
 func (s *step) isGiven(input shown) bool {
 	text := string(rawjson.MustMarshal(input.text))
 	return strings.Contains(input.raw, text) && slices.ContainsFunc(s.earlier, func(earlier shown) bool { return strings.Contains(earlier.raw, text) })
 }
 
-// made stands in the sentences that are made up for outputs, between a name and a quotation.
+// made separates a name and a quotation in the sentences that are made up for outputs.
 const made = ", made up by the demo model of "
 
-// quote repeats the value. Of a sentence that was made up before it repeats the quotation only, so that they do not nest.
+// quote repeats the value. Of a made-up sentence it repeats only the quotation, so that sentences do not
+// nest.
 func (s shown) quote() string {
 	text := s.text
 	if _, rest, ok := strings.Cut(text, made); ok {
@@ -158,7 +160,7 @@ func (s shown) quote() string {
 	return quote(strings.ReplaceAll(text, "`", "'"), maxQuote)
 }
 
-// block writes the outputs as the fenced object that a step's answer ends with; empty when none are asked for.
+// block writes the outputs as the fenced object that ends a step's answer; empty when none are requested.
 func (s *step) block(count int, sources []shown) string {
 	if len(s.outputs) == 0 {
 		return ""
@@ -170,7 +172,7 @@ func (s *step) block(count int, sources []shown) string {
 	return "\n\n```json\n{\n" + strings.Join(lines, ",\n") + "\n}\n```"
 }
 
-// value makes a value up. Count is the visit, and one more for each answer of it that was refused.
+// value makes up a value. Count is the number of the visit, plus one for each refused answer in it.
 func (f field) value(count int, sources []shown) any {
 	sentence := func(i int) string { return f.name + made + sources[i].name + ": " + sources[i].quote() }
 	switch f.kind {
@@ -180,7 +182,7 @@ func (f field) value(count int, sources []shown) any {
 		return count > 1
 	case "array":
 		list := []string{sentence(0)}
-		if len(sources) > 2 { // there is more than the brief and one other
+		if len(sources) > 2 { // more sources than the brief and one other
 			list = append(list, sentence(1))
 		}
 		return list
@@ -197,7 +199,7 @@ func (f field) value(count int, sources []shown) any {
 	}
 }
 
-// firstString finds the first text in a decoded JSON value, of an object by the order of its keys.
+// firstString finds the first string in a decoded JSON value, in an object by the order of its keys.
 func firstString(value any) string {
 	switch value := value.(type) {
 	case string:

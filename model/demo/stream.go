@@ -14,8 +14,8 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Stream answers the body; see [model.Model]. A body that is no chat completions request fails as an
-// upstream would refuse it, with the status 400.
+// Stream answers the body; see [model.Model]. A body that is not a chat completions request fails with status
+// 400, as with an upstream.
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		if err := model.ContextError(ctx); err != nil {
@@ -41,10 +41,10 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// wait lets the time for a word pass.
+// wait waits for the delay of a word.
 func (m *Model) wait(ctx context.Context, delta model.Delta) error {
 	if m.options.WordDelay > 0 && (delta.Text != "" || delta.ToolCall != nil) {
-		_ = backoff.Wait(ctx, m.options.WordDelay) // what follows says why it ended
+		_ = backoff.Wait(ctx, m.options.WordDelay) // the code after it reports why it ended
 	}
 	if err := model.ContextError(ctx); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *Model) wait(ctx context.Context, delta model.Delta) error {
 	return nil
 }
 
-// deltas is the whole answer in pieces.
+// deltas splits the whole answer into pieces.
 func (m *Model) deltas(request *request, body []byte) []model.Delta {
 	text, calls := request.reply()
 	deltas := []model.Delta{{Model: m.options.Name}}
@@ -72,16 +72,16 @@ func (m *Model) deltas(request *request, body []byte) []model.Delta {
 	return append(deltas, model.Delta{Finish: finish}, model.Delta{Usage: usage})
 }
 
-// tokens is a rough count.
+// tokens estimates a token count.
 func tokens(chars int) int { return (chars + 3) / 4 }
 
 // call is a call that the model makes.
 type call struct{ name, arguments string }
 
-// pieceBytes is how much of a call's arguments one delta carries.
+// pieceBytes is how many bytes of a call's arguments one delta carries.
 const pieceBytes = 24
 
-// deltas is the call in pieces. Its id is made of the request, so that it is new in each round.
+// deltas splits the call into pieces. Its id is derived from the request, so that it is new in each round.
 func (c call) deltas(index int, body []byte) []model.Delta {
 	sum := sha256.Sum256(body)
 	id := fmt.Sprintf("call_%s_%d", hex.EncodeToString(sum[:8]), index)

@@ -1,10 +1,10 @@
-// Package limit gives up a model's answer that does not begin, or does not go on, in time.
+// Package limit puts timeouts on a model's answer: it must begin, and continue, in time.
 //
-// Two limits stand on one request: until the first piece that a reader could see, and between any two
-// pieces after it. Only the time in which the model is waited for counts, not what the consumer takes.
-// The limit on a connection is the client's that makes it; the limit on a whole turn is the context's.
+// A request has two limits: until the first visible piece, and between any two pieces after it. Only the time
+// spent waiting for the model counts, not the consumer's. The client limits the time to connect; the context
+// limits a whole turn.
 //
-// Pitfalls: a retry waits between requests, so this wrapper belongs inside of it, around one request.
+// Pitfalls: a retry waits between requests, so the retry wraps this wrapper, which covers one request.
 package limit
 
 import (
@@ -21,11 +21,11 @@ import (
 
 // Options sets the limits.
 type Options struct {
-	// FirstToken is how long it may take until the first text, reasoning or call. Default 5 min.
+	// FirstToken bounds the time until the first text, reasoning or call. Default 5 min.
 	FirstToken time.Duration
-	// Idle is how long the model may send nothing once it has begun. Default 2 min.
+	// Idle bounds how long the model may send nothing once it has begun. Default 2 min.
 	Idle time.Duration
-	// FirstTokenSetting and IdleSetting name the settings of the two, for messages. Default none.
+	// FirstTokenSetting and IdleSetting are the names of the two settings in messages. Default none.
 	FirstTokenSetting, IdleSetting string
 }
 
@@ -47,8 +47,8 @@ var (
 	errIdle       = errors.New("idle")
 )
 
-// Stream sends body and yields the answer; see [model.Model]. Past a limit the error has the reason
-// timeout and names the limit.
+// Stream sends body and yields the answer; see [model.Model]. When a limit is exceeded, the error has the
+// reason timeout and names the limit.
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		ctx, cancel := context.WithCancelCause(caller)
@@ -78,7 +78,7 @@ func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delt
 	}
 }
 
-// explained names the limit that ended a request, if it was one.
+// explained adds the name of the limit that ended a request, if one did.
 func (m *Model) explained(caller, ctx context.Context, err error) error {
 	if caller.Err() != nil {
 		return err
@@ -95,7 +95,7 @@ func (m *Model) explained(caller, ctx context.Context, err error) error {
 	return timeout
 }
 
-// inBrackets is a note behind a text; nothing for "".
+// inBrackets returns a note in brackets to append to a text; "" for "".
 func inBrackets(note string) string {
 	if note == "" {
 		return ""

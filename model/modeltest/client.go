@@ -31,7 +31,7 @@ func (c *countingClient) RoundTrip(request *http.Request) (*http.Response, error
 	return response, nil
 }
 
-// check fails the test when an answer was left open, or another request was made than the one.
+// check fails the test when an answer was left open, or when not exactly one request was made.
 func (c *countingClient) check(t *testing.T) {
 	t.Helper()
 	if opened, closed := c.opened.Load(), c.closed.Load(); opened != closed || opened > 1 {

@@ -1,23 +1,23 @@
-// Package modeltest is the suite that every model passes: [Run] for clients of an HTTP upstream,
-// [RunModel] for any model. Nothing leaves the machine and nothing waits for a clock.
+// Package modeltest is the suite that every model passes: [Run] for clients of an HTTP upstream, [RunModel]
+// for any model. Nothing leaves the machine and nothing waits for a clock.
 //
-// Run replays transcripts, one file each, in the txtar form: a description, then sections that begin
-// with a line "-- name --".
+// Run replays transcripts, one file each, in the txtar form: a description, then sections that begin with a
+// line "-- name --".
 //
 //	request   what must reach the upstream: method and path, headers that must be there, a blank
 //	          line, the body, which is what Stream is given
 //	response  status, headers, a blank line, the body, byte for byte
-//	wire      what happens to the body on its way, one word a line: "crlf" makes each LF a CRLF,
+//	wire      what happens to the body in transit, one instruction a line: "crlf" makes each LF a CRLF,
 //	          "cut N" takes the last N bytes off, "reset" breaks the connection at the end
-//	deltas    what must be told, one JSON object a line; adjacent ones are not joined
+//	deltas    the expected deltas, one JSON object a line; adjacent ones are not joined
 //	answer    what an Answer makes of it: finish, model, usage, error, and the entry
 //
-// The sections deltas and answer are written by the suite when Options.Update is set; reviewing their
-// diff is the test. In errors the upstream's address is written as UPSTREAM.
+// The sections deltas and answer are written by the suite when Options.Update is set; reviewing their diff is
+// the test. In errors the upstream's address is written as UPSTREAM.
 //
-// Beyond that, laws hold for each transcript: the bytes split anywhere tell the same; cut off anywhere,
-// the answer is either reported as failed or is the whole one; and whatever came of it is an entry that
-// the log accepts.
+// The suite also checks properties of each transcript: the result does not depend on how the bytes are split;
+// after a cut anywhere, the answer is either reported as failed or is complete; and the resulting entry is
+// one that the log accepts.
 package modeltest
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Options says what to test.
+// Options configures the tests.
 type Options struct {
 	// New makes the model under test: a client of the upstream at baseURL that sends key as its API key
 	// and makes its requests with client.

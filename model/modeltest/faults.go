@@ -17,7 +17,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// runFaults tests what is the same at every upstream: connections, statuses, secrets, limits.
+// runFaults tests faults that are the same for every upstream: connections, statuses, secrets, limits.
 func runFaults(t *testing.T, options Options, text *transcript) {
 	t.Run("any model", func(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeHead(w, text); _, _ = w.Write(text.body) }))
@@ -130,8 +130,8 @@ func retryAfter(t *testing.T, options Options) {
 	}
 }
 
-// secrets: an upstream that repeats the request's headers does not bring the key into the error, nor
-// does a message that is cut in the middle of it.
+// secrets: the key does not appear in the error, neither if the upstream repeats the request's headers nor if
+// a message is cut inside the key.
 func secrets(t *testing.T, options Options) {
 	for _, padding := range []int{0, 190, 1990} {
 		for _, status := range []int{http.StatusOK, http.StatusUnauthorized} {
@@ -171,7 +171,7 @@ func nobodyThere(t *testing.T, options Options) {
 	}
 }
 
-// endlessLine: an upstream that never ends its line is given up, whatever it sends.
+// endlessLine: the client gives up on an upstream that never ends a line.
 func endlessLine(t *testing.T, options Options, text *transcript) {
 	failure := ask(t, options, func(w http.ResponseWriter, _ *http.Request) {
 		writeHead(w, text)
@@ -188,7 +188,7 @@ func endlessLine(t *testing.T, options Options, text *transcript) {
 	}
 }
 
-// stop is a way in which a consumer ends a stream that would go on.
+// stop is a way in which a consumer ends a stream early.
 type stop struct {
 	name string
 	act  func(cancel context.CancelCauseFunc) (goOn bool)
@@ -203,8 +203,8 @@ func stops() []stop {
 	}
 }
 
-// stopped: when the consumer has enough, the upstream notices, and nothing stays behind. The upstream
-// sends about half of its answer and then waits to be left alone; the test hangs if it never is.
+// stopped: when the consumer stops, the upstream notices, and nothing stays open. The upstream sends about
+// half of its answer and then waits for the end of the request; the test hangs if it does not come.
 func stopped(t *testing.T, options Options, text *transcript, how stop) {
 	half := firstHalf(t, options, text)
 	left := make(chan struct{})
@@ -235,7 +235,7 @@ func stopped(t *testing.T, options Options, text *transcript, how stop) {
 	}
 }
 
-// firstHalf is about half of an answer's bytes, with some text in any case.
+// firstHalf returns about half of an answer's bytes, with some text in any case.
 func firstHalf(t *testing.T, options Options, text *transcript) []byte {
 	t.Helper()
 	for at := len(text.body) / 2; at < len(text.body); at++ {

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// Fuzz feeds a client with answers of any bytes, beginning with those of the transcripts. Whatever
-// comes, the stream ends, keeps the contract of model.Model, and leaves an entry that the log accepts.
+// Fuzz feeds a client with arbitrary answers, beginning with those of the transcripts. For any answer, the
+// stream ends, keeps the contract of model.Model, and leaves an entry that the log accepts.
 func Fuzz(f *testing.F, options Options) {
 	names, err := filepath.Glob(filepath.Join(options.Folder, "*.txtar"))
 	if err != nil || len(names) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// replay plays a transcript over a real connection and compares, or takes over, what it told. It
-// reports whether the transcript was changed.
+// replay plays a transcript over a real connection and compares the result with it, or updates it. It reports
+// whether the transcript was changed.
 func replay(t *testing.T, options Options, transcript *transcript) (changed bool) {
 	received := make(chan string, 1)
 	server := transcript.serve(received)
@@ -70,7 +70,7 @@ func play(t *testing.T, options Options, transcript *transcript, body func() io.
 	return got
 }
 
-// splitAnywhere: how the bytes are split makes no difference.
+// splitAnywhere: the result does not depend on how the bytes are split.
 func splitAnywhere(t *testing.T, options Options, transcript *transcript) {
 	whole := play(t, options, transcript, func() io.Reader { return bytes.NewReader(transcript.body) })
 	for name, split := range map[string]func(io.Reader) io.Reader{
@@ -83,11 +83,11 @@ func splitAnywhere(t *testing.T, options Options, transcript *transcript) {
 	}
 }
 
-// maxCuts bounds the places where one transcript is cut, unless CONTINUO_LONG is set: then it is cut
-// after every byte.
+// maxCuts bounds at how many positions one transcript is cut. With CONTINUO_LONG it is cut after every byte.
 const maxCuts = 120
 
-// cutAnywhere: a part of an answer never passes for the whole, whether the connection ends well or not.
+// cutAnywhere: a part of an answer is never reported as the whole, whether or not the connection ends
+// cleanly.
 func cutAnywhere(t *testing.T, options Options, transcript *transcript) {
 	whole := play(t, options, transcript, func() io.Reader { return bytes.NewReader(transcript.body) })
 	if whole.err != nil {
@@ -119,8 +119,8 @@ func cutAnywhere(t *testing.T, options Options, transcript *transcript) {
 	}
 }
 
-// sameAnswer compares what two entries say; usage and the like may be missing from a stream that lost
-// its last bytes.
+// sameAnswer compares the content of two entries; usage and similar data may be missing from a stream that
+// lost its last bytes.
 func sameAnswer(a, b *continuo.Entry) bool {
 	same := a.Content.String() == b.Content.String() && len(a.ToolCalls) == len(b.ToolCalls) && (a.Reasoning == nil) == (b.Reasoning == nil)
 	for i := range a.ToolCalls {
@@ -129,8 +129,8 @@ func sameAnswer(a, b *continuo.Entry) bool {
 	return same && (a.Reasoning == nil || *a.Reasoning == *b.Reasoning)
 }
 
-// RunModel tests what holds for any model: body must be a request that it answers without failing, in
-// at least two deltas.
+// RunModel runs the tests that apply to any model: body must be a request that the model answers
+// successfully, in at least two deltas.
 func RunModel(t *testing.T, m model.Model, body []byte) {
 	t.Run("whole", func(t *testing.T) {
 		for range 2 {

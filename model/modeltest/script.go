@@ -10,8 +10,8 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Script is a model that gives the next of its answers to each request, and an error when there is none
-// left. It is for tests of what stands around a model, and safe for concurrent use.
+// Script is a model that gives the next of its answers to each request, and an error when there is none left.
+// It is for tests of code that uses models, and safe for concurrent use.
 type Script struct {
 	Answers  [][]Step
 	requests atomic.Int64
@@ -24,21 +24,21 @@ type Step struct {
 	Err   *model.Error
 }
 
-// Text is a step that gives text.
+// Text is a step that yields text.
 func Text(text string) Step { return Step{Delta: model.Delta{Text: text}} }
 
-// Finish is a step that ends an answer well.
+// Finish is a step that ends an answer successfully.
 func Finish() Step { return Step{Delta: model.Delta{Finish: "stop"}} }
 
-// Fails is a step that fails with a reason that may pass.
+// Fails is a step that fails with a retryable error.
 func Fails(reason continuo.FailureReason) Step {
 	return Step{Err: &model.Error{Reason: reason, Retryable: true, Message: "it went wrong"}}
 }
 
-// Requests is how many were made.
+// Requests returns how many requests were made.
 func (s *Script) Requests() int { return int(s.requests.Load()) }
 
-// Info says that the model is a script.
+// Info describes the script as a model.
 func (s *Script) Info() model.Info {
 	return model.Info{Provider: "script", Name: "script", Protocol: model.ProtocolOpenAIChat}
 }
@@ -67,7 +67,7 @@ func (s *Script) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, er
 	}
 }
 
-// wait returns the error of a context that ends meanwhile, or has ended.
+// wait waits, and returns the error of the context if it ends first.
 func wait(ctx context.Context, length time.Duration) error {
 	if length > 0 {
 		timer := time.NewTimer(length)

@@ -13,14 +13,14 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// told is all that a stream yielded.
+// told is everything that a stream yielded.
 type told struct {
 	deltas []model.Delta
 	err    error
 	answer *model.Answer
 }
 
-// listen takes a whole answer and checks that its parts are in order.
+// listen reads a whole answer and checks that its parts are in order.
 func listen(ctx context.Context, m model.Model, body []byte) (*told, error) {
 	got := &told{answer: &model.Answer{Provider: m.Info().Provider}}
 	for delta, err := range m.Stream(ctx, body) {
@@ -37,7 +37,7 @@ func listen(ctx context.Context, m model.Model, body []byte) (*told, error) {
 	return got, got.check()
 }
 
-// check says how the deltas break the contract of model.Model.
+// check returns how the deltas violate the contract of model.Model.
 func (g *told) check() error {
 	var failure *model.Error
 	if g.err != nil && !errors.As(g.err, &failure) {
@@ -71,7 +71,8 @@ func (g *told) check() error {
 	return g.acceptable()
 }
 
-// acceptable reports whether the log would take the entry that came of it.
+// acceptable returns the reason for which the log would refuse the resulting entry, nil if it accepts the
+// entry.
 func (g *told) acceptable() error {
 	entry := g.answer.Entry(g.err)
 	if err := new(continuo.Group).Accept(&entry); err != nil {
@@ -143,7 +144,7 @@ func (g *told) answerText(host string) []byte {
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, rawjson.MustMarshal(answer), "", "  "); err != nil {
-		panic(err) // what was just written is JSON
+		panic(err) // the input was just written as JSON
 	}
 	out.WriteByte('\n')
 	if host == "" {

@@ -62,7 +62,7 @@ func parseMessage(data []byte) (first string, headers [][2]string, body []byte, 
 	return lines[0], headers, body, nil
 }
 
-// bend does to the body what a line of the section wire says.
+// bend applies a line of the section wire to the body.
 func (t *transcript) bend(words []string) error {
 	switch {
 	case len(words) == 0:
@@ -82,8 +82,8 @@ func (t *transcript) bend(words []string) error {
 	return nil
 }
 
-// serve starts an upstream that answers with the transcript. received gets each request's description
-// if it is not as expected, else an empty text.
+// serve starts an upstream that answers with the transcript. received gets a description of each unexpected
+// request, and an empty text for an expected one.
 func (t *transcript) serve(received chan<- string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		received <- t.check(r)

@@ -16,7 +16,7 @@ import (
 // answer turns the pieces of a message into deltas.
 type answer struct {
 	give    func(model.Delta) bool
-	stopped bool // the consumer wants no more
+	stopped bool // the consumer has stopped
 	model   string
 	finish  string
 	calls   calls
@@ -100,7 +100,7 @@ func contentText(content json.RawMessage) (text, thinking string) {
 	return text, thinking
 }
 
-// finishName gives a compatible server's finish reason OpenAI's name, if it has one.
+// finishName maps a compatible server's finish reason to OpenAI's name, if there is one.
 func finishName(reason string) string {
 	switch reason = strings.ToLower(reason); reason {
 	case "function_call", "tool_use", "tool_call":
@@ -115,7 +115,7 @@ func finishName(reason string) string {
 	return reason
 }
 
-// isFailure reports whether by its finish reason a server says that it could not finish.
+// isFailure reports whether a finish reason means that the server could not finish.
 func isFailure(finish string) bool {
 	switch finish {
 	case "error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error":
@@ -131,7 +131,7 @@ func (a *answer) addFinish(reason *string) {
 	a.finish = finishName(*reason)
 }
 
-// end gives what can only be told when all has come.
+// end yields what is known only at the end of the answer.
 func (a *answer) end(response *upstream.Response) error {
 	if isFailure(a.finish) {
 		return response.Failure(fmt.Sprintf("the model stopped with the reason %q", a.finish))

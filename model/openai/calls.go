@@ -9,28 +9,27 @@ import (
 	"github.com/continuo-log/continuo/model/internal/fragment"
 )
 
-// calls tells the calls of one message apart, also where a server gives them all the same index, or
-// none.
+// calls distinguishes the calls of one message, even if a server gives them all the same index, or none.
 type calls struct {
 	all []*call
 	ids model.CallIDs
 }
 
-// call is one call as far as it has come. It is given out once its name is known.
+// call is one call, possibly incomplete. It is yielded once its name is known.
 type call struct {
-	index     int // ours, from 0 without a gap
+	index     int // the delta's, from 0 without a gap
 	wireIndex int // the server's, -1 for none
 	wireID    string
 	id        string
 	kind      string
 	name      string
-	arguments []byte // as far as they came; given out as far as given
+	arguments []byte // received so far; given of them are already yielded
 	given     int
 	begun     bool
 	extra     fragment.Object
 }
 
-// add takes a piece of a call and returns what to tell about it, nil for nothing yet.
+// add adds a piece of a call and returns the delta to yield, nil for none yet.
 func (c *calls) add(piece openaichat.ToolCall) *model.ToolCallDelta {
 	name, arguments := "", ""
 	kind := "function"
@@ -65,7 +64,7 @@ func (c *calls) add(piece openaichat.ToolCall) *model.ToolCallDelta {
 	return delta
 }
 
-// find returns the call that a piece goes on with, nil when it begins one.
+// find returns the call that a piece continues, nil when it begins a new one.
 func (c *calls) find(piece openaichat.ToolCall, name, arguments string) *call {
 	var target *call
 	for _, call := range slices.Backward(c.all) {
@@ -83,9 +82,9 @@ func (c *calls) find(piece openaichat.ToolCall, name, arguments string) *call {
 	case target == nil:
 		return nil
 	case piece.ID != "" && target.wireID != "" && piece.ID != target.wireID:
-		return nil // the same index for every call, told apart by their ids
+		return nil // all calls have the same index and differ in their ids
 	case name != "" && arguments != "" && target.name != "" && piece.ID == "" && json.Valid(target.arguments):
-		return nil // the same index for every call, each one whole
+		return nil // all calls have the same index, and each is complete
 	}
 	return target
 }
@@ -100,7 +99,7 @@ func (c *calls) open(piece openaichat.ToolCall) *call {
 	return opened
 }
 
-// begin is the call's first delta, with all that has come.
+// begin returns the call's first delta, with everything received.
 func (c *call) begin() *model.ToolCallDelta {
 	c.begun = true
 	return &model.ToolCallDelta{

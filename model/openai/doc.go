@@ -1,12 +1,10 @@
-// Package openai is the client of everything that speaks OpenAI's chat completions: OpenAI itself and
-// the many servers that are compatible with it.
+// Package openai is the client of OpenAI's chat completions API and of the many compatible servers.
 //
-// It reads what they really send: streams with and without a last [DONE], a plain JSON answer where a
-// stream was asked for, usage in a chunk of its own or in none, calls whose id or index is missing,
-// thinking in reasoning_content or reasoning, errors of many shapes. What a server puts into a message
-// besides (reasoning_details, extra_content and the like) is joined and becomes the vendor data of the
-// answer: one JSON object of members for the assistant message; what it puts into a call stays with the
-// call. A refusal is text like any other.
+// It accepts what they send in practice: streams with and without a last [DONE], a plain JSON answer to a
+// streaming request, usage in a chunk of its own or in none, calls whose id or index is missing, thinking in
+// reasoning_content or reasoning, errors of many shapes. A message's additional members (reasoning_details,
+// extra_content and similar) are merged into the vendor data of the answer: one JSON object of members for
+// the assistant message; a call's additional members stay with the call. A refusal is ordinary text.
 package openai
 
 import (
@@ -22,30 +20,30 @@ import (
 // DefaultBaseURL is OpenAI's own address.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Options says which upstream to talk to. With the zero value it is OpenAI, without a key.
+// Options configures the upstream. With the zero value it is OpenAI, without a key.
 type Options struct {
-	// BaseURL is where the upstream is; "/chat/completions" is put behind its path, a query stays.
+	// BaseURL is the upstream's URL; "/chat/completions" is appended to its path, and a query is kept.
 	// Default DefaultBaseURL.
 	BaseURL string
 	// APIKey is sent as a bearer token. Default none.
 	APIKey string
-	// APIKeyFunc gives the key for each request, in place of APIKey. Default none.
+	// APIKeyFunc returns the key for each request; it replaces APIKey. Default none.
 	APIKeyFunc func(context.Context) (string, error)
-	// Name is the upstream's name for the model, as Info tells it; the request's body is not looked at.
+	// Name is the upstream's name of the model, returned by Info; the request's body is not inspected.
 	Name string
-	// Provider is who answers, the key of vendor data. Default "openai".
+	// Provider names the provider; it is the key of vendor data. Default "openai".
 	Provider string
-	// ContextWindow is the model's, in tokens. Default 0, not known.
+	// ContextWindow is the model's context window in tokens. Default 0, unknown.
 	ContextWindow int
 	// HTTPClient makes the requests; its CheckRedirect is not used, as redirects are refused. A Timeout of
 	// it would bound the whole answer. Default a client with the default transport and no timeout.
 	HTTPClient *http.Client
-	// Headers are sent with each request and win over the client's own. Default none.
+	// Headers are sent with each request and override the client's own. Default none.
 	Headers map[string]string
-	// IdleTimeout is how long the upstream may send nothing, not even a comment. Default 10 minutes.
+	// IdleTimeout bounds how long the upstream may send nothing, not even a comment. Default 10 minutes.
 	IdleTimeout time.Duration
-	// ConnectTimeout is how long it may take to have a connection: the name, TCP and TLS together. Default as
-	// HTTPClient does.
+	// ConnectTimeout bounds how long connecting may take: DNS, TCP and TLS together. Default as HTTPClient
+	// does.
 	ConnectTimeout time.Duration
 }
 
@@ -55,7 +53,7 @@ type Model struct {
 	client upstream.Client
 }
 
-// New makes a client. Whether the upstream can be reached is found out by the first request.
+// New returns a client. It does not connect before the first request.
 func New(options Options) *Model {
 	key := options.APIKeyFunc
 	if key == nil {
@@ -76,5 +74,5 @@ func New(options Options) *Model {
 
 func setBearer(header http.Header, key string) { header.Set("Authorization", "Bearer "+key) }
 
-// Info says what the model is.
+// Info describes the model.
 func (m *Model) Info() model.Info { return m.info }

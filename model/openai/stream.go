@@ -31,7 +31,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// read passes the upstream's answer on, in whichever form it comes.
+// read yields the upstream's answer, streamed or not.
 func read(response *upstream.Response, answer *answer) error {
 	isJSON, err := response.IsJSON()
 	if err != nil {
@@ -43,8 +43,8 @@ func read(response *upstream.Response, answer *answer) error {
 	return readEvents(response, answer)
 }
 
-// readEvents reads a stream up to its end. Once there is a finish reason the answer is whole, and what
-// breaks afterwards does not matter.
+// readEvents reads a stream up to its end. After a finish reason the answer is complete, and later errors are
+// ignored.
 func readEvents(response *upstream.Response, answer *answer) error {
 	events := response.Events()
 	for !answer.stopped {
@@ -102,7 +102,7 @@ func readEvent(response *upstream.Response, answer *answer, event sse.Event) err
 	return nil
 }
 
-// readJSON reads an answer that did not stream.
+// readJSON reads an answer that was not streamed.
 func readJSON(response *upstream.Response, answer *answer) error {
 	var whole openaichat.Response
 	data, err := response.JSON(&whole)
@@ -127,7 +127,7 @@ func readJSON(response *upstream.Response, answer *answer) error {
 			answer.addFinish(choice.FinishReason)
 		}
 	}
-	if answer.finish == "" { // the answer is whole all the same: its JSON is
+	if answer.finish == "" { // its JSON is complete, so the answer is too
 		answer.finish = "stop"
 	}
 	return answer.end(response)

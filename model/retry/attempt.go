@@ -6,20 +6,20 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// maxHeld bounds what is held back; an upstream that sends more of it before any text is taken as it is.
+// maxHeld bounds how many deltas are held back; after that many without any text the answer counts as begun.
 const maxHeld = 100
 
-// attempt is one request whose answer may still be thrown away.
+// attempt is one request whose answer may still be discarded.
 type attempt struct {
 	yield    func(model.Delta, error) bool
 	accepted func()        // called when the answer begins
 	held     []model.Delta // not yielded yet
 	began    bool
 	shown    bool // something was yielded
-	stopped  bool // the consumer wants no more
+	stopped  bool // the consumer has stopped
 }
 
-// run passes an answer on from its first visible piece. It returns nil at its end, and when the consumer
+// run yields an answer from its first visible piece on. It returns nil at its end, and when the consumer
 // stopped.
 func (a *attempt) run(answer iter.Seq2[model.Delta, error]) *model.Error {
 	for delta, err := range answer {
@@ -46,7 +46,7 @@ func (a *attempt) take(delta model.Delta) {
 	}
 }
 
-// show yields what was held back.
+// show yields the deltas that were held back.
 func (a *attempt) show() {
 	for _, delta := range a.held {
 		a.shown = true
@@ -57,7 +57,7 @@ func (a *attempt) show() {
 	a.held = a.held[:0]
 }
 
-// fail yields the error of the last attempt, after what was held back of it.
+// fail yields the error of the last attempt, after the deltas held back.
 func (a *attempt) fail(err *model.Error) {
 	a.show()
 	if !a.stopped {

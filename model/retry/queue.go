@@ -12,27 +12,27 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// queue is the line of the requests that wait because the upstream limits their rate.
+// queue is the queue of the requests that wait because the upstream limits their rate.
 //
-// It paces requests as TCP paces packets (slow start, then additive increase, multiplicative decrease). A refusal
-// closes the line for as long as the upstream asks. Then one request goes first; each accepted one widens the window
-// of requests that may be on their way at once, up to half of the window that was refused quickly, then by one per
-// window. A request is on its way until the upstream accepts it (its answer begins), refuses it, or has said nothing
-// for settleAfter: a limiter refuses at once, a model may think for minutes. A refused request goes back to its own
-// place in the line.
+// It paces requests as TCP paces packets (slow start, then additive increase, multiplicative decrease). A
+// refusal closes the queue for as long as the upstream asks. Then one request is sent; each accepted one
+// widens the window of requests in flight, quickly up to half of the refused window, then by one per window.
+// A request is in flight until the upstream accepts it (its answer begins), refuses it, or has sent nothing
+// for settleAfter: a limiter refuses at once, a model may think for minutes. A refused request goes back to
+// its position in the queue.
 type queue struct {
 	random  func() float64 // as Options.Random
 	onLimit func(wait time.Duration, waiting int)
-	setting string // of how long a request waits, for messages
+	setting string // name of the setting of the waiting time, in messages
 
 	mu        sync.Mutex
 	limited   bool
-	until     time.Time // nothing is sent before
-	window    float64   // of requests on their way, while the rate is limited
-	threshold float64   // up to here the window grows by one per accepted request
+	until     time.Time // nothing is sent before this time
+	window    float64   // of requests in flight, while the rate is limited
+	threshold float64   // below it the window grows by one per accepted request
 	flying    int
-	epoch     int // counts refusals of a window
-	refusals  int // windows in a row of which nothing was accepted
+	epoch     int // counts the windows that were refused
+	refusals  int // consecutive windows without an accepted request
 	arrived   int64
 	waiting   []*place // in the order of arrival
 	timer     *time.Timer
@@ -41,23 +41,23 @@ type queue struct {
 const (
 	// settleAfter is the time without a refusal after which a request counts as accepted.
 	settleAfter = time.Second
-	// calm is how long after a limit has passed the queue forgets it, when nobody waits.
+	// calm is how long after its end a limit is forgotten, when no request waits.
 	calm = 10 * time.Second
-	// openWait and openWaitMost are the first and the longest wait where the upstream does not say how long.
+	// openWait and openWaitMost are the first and the longest wait if the upstream does not state one.
 	openWait     = time.Second
 	openWaitMost = 30 * time.Second
 )
 
-// place is where one request stands in the line, for all of its attempts.
+// place is the position of one request in the queue, for all of its attempts.
 type place struct {
 	queue    *queue
 	number   int64
-	patience time.Duration // left for waiting
-	total    time.Duration // that it had
-	next     *pass         // what it waits for
+	patience time.Duration // waiting time left
+	total    time.Duration // the whole waiting time
+	next     *pass         // the pass that it waits for
 }
 
-// pass lets one attempt of a request through.
+// pass admits one attempt of a request.
 type pass struct {
 	queue  *queue
 	ready  chan struct{} // closed when the request may be sent
@@ -66,7 +66,7 @@ type pass struct {
 	settle *time.Timer
 }
 
-// arrive gives a request its place, in which it waits for at most patience.
+// arrive adds a request to the queue, where it waits for at most patience.
 func (q *queue) arrive(patience time.Duration) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,8 +74,9 @@ func (q *queue) arrive(patience time.Duration) *place {
 	return &place{queue: q, number: q.arrived, patience: patience, total: patience}
 }
 
-// enter returns when the request may be sent. It fails with a *model.Error when the request would wait longer than
-// it may, or when ctx ends. Refused is why the upstream refused the attempt before; nil for the first one.
+// enter returns when the request may be sent. It fails with a *model.Error when the request would exceed its
+// waiting time, or when ctx ends. Refused is the upstream's refusal of the previous attempt; nil for the
+// first one.
 func (p *place) enter(ctx context.Context, refused *model.Error) (*pass, error) {
 	q := p.queue
 	q.mu.Lock()
@@ -91,7 +92,7 @@ func (p *place) enter(ctx context.Context, refused *model.Error) (*pass, error) 
 	return p.wait(ctx, refused)
 }
 
-// tooLong reports whether a wait is longer than patience, or than ctx lives.
+// tooLong reports whether a wait is longer than patience, or exceeds the deadline of ctx.
 func tooLong(ctx context.Context, wait, patience time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return wait > patience || ok && wait > 0 && time.Until(deadline) <= wait
@@ -107,7 +108,7 @@ func (p *place) wait(ctx context.Context, refused *model.Error) (*pass, error) {
 	case <-p.next.ready:
 		return p.next, nil
 	case <-ctx.Done():
-		if !p.quit() { // its turn came in this moment
+		if !p.quit() { // it was admitted at the same moment
 			p.next.ended()
 		}
 		return nil, model.ContextError(ctx)
@@ -119,7 +120,7 @@ func (p *place) wait(ctx context.Context, refused *model.Error) (*pass, error) {
 	}
 }
 
-// quit takes a request out of the line; false for one whose turn has come.
+// quit removes a request from the queue; false if it is already admitted.
 func (p *place) quit() bool {
 	q := p.queue
 	q.mu.Lock()
@@ -131,14 +132,14 @@ func (p *place) quit() bool {
 	return at >= 0
 }
 
-// closedFor is how long nothing is sent, at least openWait.
+// closedFor returns how long nothing is sent, at least openWait.
 func (q *queue) closedFor() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return max(time.Until(q.until), openWait)
 }
 
-// givenUp is the error of a request that has waited, or would wait, for too long.
+// givenUp is the error of a request that has waited, or would wait, too long.
 func (p *place) givenUp(refused *model.Error, wait time.Duration) *model.Error {
 	failed := &model.Error{
 		Reason: continuo.ReasonRateLimit, Status: http.StatusTooManyRequests, Retryable: true, RetryAfter: wait,
@@ -154,7 +155,7 @@ func (p *place) givenUp(refused *model.Error, wait time.Duration) *model.Error {
 	return failed
 }
 
-// release lets the requests go whose turn it is. The caller holds mu.
+// release admits the requests that may be sent now. The caller holds mu.
 func (q *queue) release() {
 	now := time.Now()
 	if q.limited && q.flying == 0 && now.Sub(q.until) > calm {
@@ -170,7 +171,7 @@ func (q *queue) release() {
 	}
 }
 
-// send lets an attempt through. The caller holds mu.
+// send admits an attempt. The caller holds mu.
 func (q *queue) send(next *pass) {
 	q.flying++
 	next.flies, next.epoch = true, q.epoch
@@ -178,7 +179,7 @@ func (q *queue) send(next *pass) {
 	close(next.ready)
 }
 
-// releaseIn releases again after a wait. The caller holds mu.
+// releaseIn calls release after a wait. The caller holds mu.
 func (q *queue) releaseIn(wait time.Duration) {
 	if q.timer != nil {
 		q.timer.Stop()
@@ -190,7 +191,7 @@ func (q *queue) releaseIn(wait time.Duration) {
 	})
 }
 
-// lands takes an attempt out of those on their way; false where it was not. The caller holds mu.
+// lands removes an attempt from those in flight; false if it was not in flight. The caller holds mu.
 func (p *pass) lands() bool {
 	if !p.flies {
 		return false
@@ -201,7 +202,7 @@ func (p *pass) lands() bool {
 	return true
 }
 
-// accepted says that the upstream answers the request, or has not refused it for settleAfter.
+// accepted records that the upstream answers the request, or has not refused it for settleAfter.
 func (p *pass) accepted() {
 	q := p.queue
 	q.mu.Lock()
@@ -220,7 +221,7 @@ func (p *pass) accepted() {
 	q.release()
 }
 
-// ended says that the attempt is over for another reason than the rate.
+// ended records that the attempt ended for another reason than the rate.
 func (p *pass) ended() {
 	q := p.queue
 	q.mu.Lock()
@@ -230,14 +231,14 @@ func (p *pass) ended() {
 	}
 }
 
-// refused says that the upstream refused the attempt because of the rate, and for how long it asks to wait; 0 where
-// it does not say. It returns for how long nothing is sent.
+// refused records that the upstream refused the attempt because of the rate, and for how long it asks to
+// wait; 0 if it does not say. It returns how long nothing is sent.
 func (p *pass) refused(asked time.Duration) time.Duration {
 	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p.lands()
-	if p.epoch == q.epoch { // others that were sent before it are refused for the same reason
+	if p.epoch == q.epoch { // attempts sent before it are refused for the same reason
 		asked = q.shrink(asked)
 		q.onLimit(asked, len(q.waiting)+1)
 	}
@@ -264,5 +265,5 @@ func (q *queue) shrink(asked time.Duration) time.Duration {
 		wait *= 2
 	}
 	wait = min(wait, openWaitMost)
-	return wait/2 + time.Duration(q.random()*float64(wait/2)) // so that replicas do not come back together
+	return wait/2 + time.Duration(q.random()*float64(wait/2)) // so that replicas do not retry together
 }

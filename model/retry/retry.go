@@ -1,15 +1,15 @@
-// Package retry tries a model's request again when it failed for a passing reason and nothing of the
-// answer has been shown yet.
+// Package retry retries a model's request after a transient failure, if nothing of the answer has been shown
+// yet.
 //
-// What a reader could not see (usage, the model's exact name) is held back until the first visible piece
-// comes. From then on the attempt is the answer, whatever becomes of it: a reader never sees text twice.
-// Waits grow exponentially and are drawn from zero to the whole of it (full jitter), so that callers that
-// failed together do not come back together; what the provider asks for in Retry-After is the least.
+// Invisible deltas (usage, the model's exact name) are held back until the first visible piece. From then on
+// the attempt is final, even if it fails: a reader never sees text twice. Waits grow exponentially and are
+// random between zero and the maximum (full jitter), so that callers that failed together do not retry
+// together; the provider's Retry-After is the minimum.
 //
-// A rate limit is no failure: the requests of all callers wait in one line, in the order in which they came, until the
-// upstream takes them again (see queue). It counts as no attempt.
+// A rate limit is not a failure: the requests of all callers wait in one queue, in order of arrival, until
+// the upstream accepts them again (see queue). A rate-limited request does not count as an attempt.
 //
-// Pitfalls: each attempt is a request of its own, so limits on the time of one belong inside this wrapper.
+// Pitfalls: each attempt is a request of its own, so timeouts of a request belong inside this wrapper.
 package retry
 
 import (
@@ -27,30 +27,31 @@ import (
 
 // Options bounds the attempts.
 type Options struct {
-	// Attempts is how often a request is made at most, the first time included. Default 4.
+	// Attempts is the maximum number of requests, including the first. Default 4.
 	Attempts int
-	// FirstWait is the most that is waited after the first failure; it doubles with each one. Default 500 ms.
+	// FirstWait is the longest wait after the first failure; it doubles with each one. Default 500 ms.
 	FirstWait time.Duration
-	// MaxWait is the most that is waited at once. A provider that asks for more gets no further attempt.
-	// Default 30 s.
+	// MaxWait is the longest single wait. If a provider asks for more, there is no further attempt. Default
+	// 30 s.
 	MaxWait time.Duration
-	// MaxTotal is how long after the beginning of the first attempt a last one may begin. Default 2 min.
+	// MaxTotal is how long after the start of the first attempt a last one may begin. Default 2 min.
 	MaxTotal time.Duration
-	// QueueWait is how long a request waits in all while the upstream limits the rate of requests. Default 1 min.
+	// QueueWait bounds how long a request waits in total while the upstream limits the rate. Default 1 min.
 	QueueWait time.Duration
-	// QueueSetting is the name of the setting of QueueWait, for messages. Default none.
+	// QueueSetting is the name of QueueWait's setting in messages. Default none.
 	QueueSetting string
-	// OnLimit is told when the upstream begins to limit the rate, or limits it again after it had taken requests: for
-	// how long nothing is sent, and how many requests wait. It must be quick, and must not use the model. Default none.
+	// OnLimit is called when the upstream begins to limit the rate, or limits it again after it had accepted
+	// requests, with how long nothing is sent and how many requests wait. It must be quick, and must not use
+	// the model. Default none.
 	OnLimit func(wait time.Duration, waiting int)
-	// OnRetry is told of each failure that another attempt follows: the failed attempt, from 1, its error,
-	// and the wait until the next one. Default none. It must be safe for concurrent use.
+	// OnRetry is called before each retry, with the number of the failed attempt, from 1, its error, and the
+	// wait until the next one. Default none. It must be safe for concurrent use.
 	OnRetry func(attempt int, err error, wait time.Duration)
-	// Random gives numbers from 0 up to 1, 1 left out. Default rand.Float64. It must be safe for concurrent use.
+	// Random returns numbers in [0, 1). Default rand.Float64. It must be safe for concurrent use.
 	Random func() float64
 }
 
-// Model is a model whose requests are tried again. It is safe for concurrent use.
+// Model is a model whose requests are retried. It is safe for concurrent use.
 type Model struct {
 	model.Model
 	options Options
@@ -79,8 +80,8 @@ func New(inner model.Model, options Options) *Model {
 	}
 }
 
-// Stream sends body until an attempt shows something, and yields that attempt; see [model.Model]. The
-// error is the last attempt's, with how often it was tried in its message.
+// Stream sends body until an attempt yields visible output, and yields that attempt; see [model.Model]. The
+// error is the last attempt's, and its message contains the number of attempts.
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		r := request{m: m, ctx: ctx, body: body, yield: yield, place: m.queue.arrive(m.options.QueueWait), begin: time.Now()}
@@ -95,9 +96,9 @@ type request struct {
 	body    []byte
 	yield   func(model.Delta, error) bool
 	place   *place
-	begin   time.Time    // of the first attempt, without the time in the queue
-	refused *model.Error // why the newest attempt was refused, where it was because of the rate
-	tried   int          // attempts, without refused ones
+	begin   time.Time    // start of the first attempt, without the time in the queue
+	refused *model.Error // error of the newest attempt, if it was refused because of the rate
+	tried   int          // number of attempts, without refused ones
 }
 
 func (r *request) run() {
@@ -115,7 +116,7 @@ func (r *request) run() {
 	}
 }
 
-// attempt makes one attempt, and waits after one that another follows. It reports whether it was the last.
+// attempt makes one attempt, and waits if another follows. It reports whether it was the last.
 func (r *request) attempt(pass *pass) (last bool) {
 	a := attempt{yield: r.yield, accepted: pass.accepted}
 	failed := a.run(r.m.Model.Stream(r.ctx, r.body))
@@ -143,8 +144,8 @@ func (r *request) attempt(pass *pass) (last bool) {
 	return false
 }
 
-// next decides whether to try again after a failure, and when. The note says why not, where that is not
-// plain from the failure itself.
+// next decides whether to retry after a failure, and when. The note says why not, if the failure itself does
+// not show it.
 func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin time.Time) (wait time.Duration, note string, again bool) {
 	if failed.Costly {
 		return 0, "it is not asked again by itself, because the upstream was at work and another try costs as much", false
@@ -165,12 +166,12 @@ func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin 
 	return wait, "", true
 }
 
-// backoff draws the wait after a failed attempt.
+// backoff returns a random wait after a failed attempt.
 func (m *Model) backoff(tried int) time.Duration {
 	return time.Duration(m.options.Random() * float64(backoff.Doubled(m.options.FirstWait, m.options.MaxWait, tried)))
 }
 
-// explained is a failure with what was done about it in its message.
+// explained adds the number of attempts and the note to a failure's message.
 func explained(failed *model.Error, tried int, note string) *model.Error {
 	told := *failed
 	if tried > 1 {

@@ -1,11 +1,13 @@
-// Package thinktag takes inline thinking out of a model's text: what stands between <think> and </think> (or <thinking>
-// and </thinking>) at the very beginning of an answer becomes reasoning. Many local servers leave it in the text.
+// Package thinktag extracts inline thinking from a model's text: the text between <think> and </think> (or
+// <thinking> and </thinking>) at the very beginning of an answer becomes reasoning. Many local servers leave
+// it in the text.
 //
-// A tag may be split anywhere in the stream; no more of the text is held back than could be a tag. Tags further down
-// are part of the answer, which may speak of them.
+// A tag may be split anywhere in the stream; only text that could be a tag is held back. Later tags are part
+// of the answer, which may mention them.
 //
-// Pitfalls: an answer that ends by itself within its thinking never closed the tag. All of it was shown as reasoning by
-// then; it becomes the answer as well, because the answer would be empty otherwise. One that was cut off stays reasoning.
+// Pitfalls: an answer that ends normally within its thinking never closed the tag. All of it was already
+// shown as reasoning; it becomes the answer as well, because the answer would be empty otherwise. The text of
+// a truncated answer stays reasoning.
 package thinktag
 
 import (
@@ -16,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Model is a model whose inline thinking is reasoning. It is safe for concurrent use.
+// Model is a model whose inline thinking becomes reasoning. It is safe for concurrent use.
 type Model struct {
 	model.Model
 }
@@ -43,29 +45,29 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// place says where in an answer the text stands.
+// place is the splitter's position in an answer.
 type place int
 
 const (
-	beginning place = iota // nothing but spaces and whole thoughts so far
+	beginning place = iota // only spaces and complete thoughts so far
 	thinking
 	answering
 )
 
-// tags are the words of the tags that begin inline thinking.
+// tags are the names of the tags of inline thinking.
 var tags = []string{"think", "thinking"}
 
-// splitter tells thinking and answer apart.
+// splitter separates thinking from the answer.
 type splitter struct {
 	yield   func(model.Delta) bool
 	place   place
-	held    string // text of which the place is not known yet
-	tag     string // the word of the tag that is open
+	held    string // text that is not yet classified
+	tag     string // name of the open tag
 	thought strings.Builder
 	called  bool // the answer calls a tool
 }
 
-// take passes on what a delta adds.
+// take handles a delta and yields the result.
 func (s *splitter) take(delta model.Delta) bool {
 	text := delta.Text
 	delta.Text = ""
@@ -84,7 +86,7 @@ func (s *splitter) take(delta model.Delta) bool {
 	return s.yield(delta)
 }
 
-// text takes the next stretch of text.
+// text handles the next piece of text.
 func (s *splitter) text(text string) bool {
 	s.held += text
 	for {
@@ -123,7 +125,7 @@ func (s *splitter) begin() bool {
 	return true
 }
 
-// think passes thinking on up to the tag that ends it.
+// think yields thinking up to the closing tag.
 func (s *splitter) think() bool {
 	end := "</" + s.tag + ">"
 	at := indexFold(s.held, end)
@@ -144,7 +146,7 @@ func (s *splitter) reason(thought string) bool {
 	return thought == "" || s.yield(model.Delta{Reasoning: thought})
 }
 
-// rest passes on what was held back.
+// rest yields the text that was held back.
 func (s *splitter) rest() bool {
 	text := s.held
 	s.held = ""
@@ -152,7 +154,7 @@ func (s *splitter) rest() bool {
 		return s.reason(text)
 	}
 	if s.tag != "" && strings.TrimSpace(text) == "" && s.place == beginning {
-		return true // the spaces behind a thought
+		return true // the spaces after a thought
 	}
 	if s.tag != "" {
 		text, s.tag = strings.TrimLeft(text, " \t\r\n"), ""
@@ -163,7 +165,7 @@ func (s *splitter) rest() bool {
 	return text == "" || s.yield(model.Delta{Text: text})
 }
 
-// unclosed makes the answer of one that ends by itself within its thinking.
+// unclosed repeats the thinking as the answer, if the answer ended normally within its thinking.
 func (s *splitter) unclosed() bool {
 	said := strings.TrimSpace(s.thought.String())
 	if s.place != thinking || s.called || said == "" {
@@ -172,12 +174,12 @@ func (s *splitter) unclosed() bool {
 	return s.yield(model.Delta{Text: said})
 }
 
-// isEmpty reports whether a delta says nothing.
+// isEmpty reports whether a delta has no content.
 func isEmpty(d model.Delta) bool {
 	return d.Text == "" && d.Reasoning == "" && d.Signature == "" && d.ToolCall == nil && d.Finish == "" && d.Usage == nil && d.Model == "" && d.Vendor == nil
 }
 
-// indexFold is strings.Index for a needle in ASCII, whatever the case.
+// indexFold is strings.Index for an ASCII needle, ignoring case.
 func indexFold(text, needle string) int {
 	for at := 0; at+len(needle) <= len(text); at++ {
 		next := strings.IndexByte(text[at:], needle[0])
@@ -192,7 +194,7 @@ func indexFold(text, needle string) int {
 	return -1
 }
 
-// partOf is how many bytes at a text's end may be the beginning of a tag.
+// partOf returns how many bytes at a text's end may begin a tag.
 func partOf(text, tag string) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if strings.EqualFold(text[len(text)-n:], tag[:n]) {

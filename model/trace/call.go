@@ -21,17 +21,17 @@ type call struct {
 	span  oteltrace.Span
 	begin time.Time
 
-	started bool // a first piece came
-	over    bool // the answer ended by itself
+	started bool // the first piece was received
+	over    bool // the answer ended normally
 	usage   *continuo.Usage
 	err     *model.Error
 
-	text   bool // the answer is kept for the span
-	kept   int  // bytes of it, about
+	text   bool // record the answer in the span
+	kept   int  // approximate bytes recorded
 	answer *model.Answer
 }
 
-// took takes a piece of the answer.
+// took handles a piece of the answer.
 func (c *call) took(delta model.Delta) {
 	if !c.started {
 		c.started = true
@@ -53,7 +53,7 @@ func (c *call) took(delta model.Delta) {
 	}
 }
 
-// keep adds to the answer until there is more than a span holds.
+// keep adds to the recorded answer until the span's limit is reached.
 func (c *call) keep(delta model.Delta) {
 	if c.kept > span.MaxText && delta.Finish == "" {
 		return
@@ -71,7 +71,7 @@ func (c *call) failed(err error) {
 	c.span.SetAttributes(failure(c.err)...)
 }
 
-// end ends the span. It is called once, also when the consumer stopped or something panicked.
+// end ends the span. It is called once, even if the consumer stopped or panicked.
 func (c *call) end() {
 	if !c.over {
 		c.span.SetAttributes(attribute.Bool(span.Abandoned, true))
@@ -121,7 +121,7 @@ type part struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// messages is the answer so far, as JSON.
+// messages returns the answer so far, as JSON.
 func (c *call) messages() string {
 	var failed error
 	said := message{Role: "assistant", FinishReason: c.answer.Finish(), Parts: []part{}}
@@ -141,7 +141,7 @@ func (c *call) messages() string {
 	return string(rawjson.MustMarshal([]message{said}))
 }
 
-// arguments are JSON, or a string of what is none.
+// arguments returns the arguments if they are JSON, otherwise a JSON string of them.
 func arguments(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

@@ -13,8 +13,8 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// meters are the metrics of one model's requests. They are told apart by the names in the settings only:
-// what an upstream calls the model that answers is the upstream's to choose, and could be anything.
+// meters are the metrics of one model's requests. Their attributes are the names in the settings only: an
+// upstream could send any number of names of the model that answers.
 type meters struct {
 	duration, chunk metric.Float64Histogram
 	tokens          metric.Int64Histogram
@@ -23,7 +23,8 @@ type meters struct {
 	attributes               []attribute.KeyValue
 }
 
-// newMeters makes the instruments. Their names and units never fail; with meter nil they do nothing.
+// newMeters creates the instruments. Their constant names and units never fail; with meter nil they do
+// nothing.
 func newMeters(meter metric.Meter, info model.Info) *meters {
 	if meter == nil {
 		meter = noop.Meter{}

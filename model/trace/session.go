@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// sessions is a model whose agent has sessions, which are traced as their requests are.
+// sessions is a model with sessions, which are traced like their requests.
 type sessions struct {
 	*Model
 	agent model.Sessions
@@ -22,8 +22,8 @@ type sessions struct {
 // openSession is the operation of opening a session. The conventions have no name for it.
 const openSession = "open_session"
 
-// Open opens a session under a span; see [model.Sessions]. The span is from the start of the agent's program until the
-// session is there, new or loaded.
+// Open opens a session under a span; see [model.Sessions]. The span lasts from the start of the agent's
+// program until the session is open, new or loaded.
 func (s *sessions) Open(ctx context.Context, id string) (model.Session, error) {
 	info, begin := s.Info(), time.Now()
 	attributes := []attribute.KeyValue{

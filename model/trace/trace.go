@@ -1,13 +1,13 @@
-// Package trace tells OpenTelemetry of a model's requests: one span each, and the metrics of the GenAI
+// Package trace reports a model's requests to OpenTelemetry: one span each, and the metrics of the GenAI
 // conventions.
 //
-// [New] belongs around everything else that deals with one model, so that its span is the whole request
-// with its retries, as the conventions have it; [Attempts] belongs inside of the retries and tells that
-// span of each attempt that failed. Without a tracer or a meter nothing is done.
+// [New] must be the outermost wrapper of a model, so that its span covers the whole request with its retries,
+// as the conventions require; [Attempts] belongs inside the retries and records each failed attempt in that
+// span. Without a tracer or a meter nothing is recorded.
 //
-// Pitfalls: a span holds no text that people or models wrote unless Options.MessageText is set, and then
-// only the first of it. The provider's error messages count as such text, since they may repeat the
-// request; a span names the reason instead.
+// Pitfalls: a span holds no text that people or models wrote unless Options.MessageText is set, and then only
+// up to a limit. The provider's error messages count as such text, since they may repeat the request; a span
+// has the reason instead.
 package trace
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Options says where to.
+// Options says where to report.
 type Options struct {
 	// Tracer makes the spans. Default: none are made.
 	Tracer oteltrace.Tracer
@@ -41,7 +41,7 @@ type Model struct {
 	meters  *meters
 }
 
-// New wraps a model. One whose agent has sessions has them still.
+// New wraps a model. The result is a [model.Sessions] if the model is one.
 func New(inner model.Model, options Options) model.Model {
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
@@ -92,7 +92,7 @@ func (m *Model) begin(ctx context.Context, body []byte) (context.Context, *call)
 	return ctx, c
 }
 
-// Attempts is a model that tells the span around it of requests that failed, which a retry may hide.
+// Attempts is a model that records failed requests in the current span, since a retry may hide them.
 type Attempts struct{ model.Model }
 
 // Stream sends body and yields the answer; see [model.Model].
@@ -111,7 +111,7 @@ func (a Attempts) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta
 	}
 }
 
-// failure is what may be told of an error.
+// failure returns the attributes of an error that may be reported.
 func failure(err *model.Error) []attribute.KeyValue {
 	attributes := []attribute.KeyValue{attribute.String(span.ErrorType, string(err.Reason))}
 	if err.Status != 0 {

@@ -13,31 +13,31 @@ import (
 // maxCalls bounds the calls of one answer.
 const maxCalls = 128
 
-// answer turns the deltas of a text with events into those of the answer that it means.
+// answer converts the deltas of a text with events into those of the answer that the events describe.
 type answer struct {
 	give    func(model.Delta) bool
-	stopped bool // the consumer wants no more
-	vendor  bool // the upstream's data on the whole answer is passed on
+	stopped bool // the consumer has stopped
+	vendor  bool // the upstream's data on the whole answer are passed on
 
 	reader   render.EventReader
-	call     *callText // the call under way, nil when it was given
-	begun    bool      // the event under way has given text
+	call     *callText // the call under way, nil when it was yielded
+	begun    bool      // the current event has yielded text
 	thought  bool      // there has been reasoning
 	said     bool      // there has been text
 	native   bool      // the newest reasoning is the upstream's own
-	called   bool      // a call of the text was given
-	calls    int       // given so far, the upstream's own too
+	called   bool      // a call of the text was yielded
+	calls    int       // number yielded so far, the upstream's own included
 	ids      model.CallIDs
 	idPrefix string      // of the calls of the text
-	upstream map[int]int // index of the upstream's own calls, by theirs
+	upstream map[int]int // by the index of the upstream's own calls: the yielded index
 
-	over     bool            // no more of the upstream counts
-	finished bool            // Finish was given
-	later    json.RawMessage // vendor data that waits for it
+	over     bool            // the rest of the upstream's answer is ignored
+	finished bool            // Finish was yielded
+	later    json.RawMessage // vendor data to yield after Finish
 }
 
-// newAnswer begins the answer to a request. The ids of its calls come of the request, so that they are the
-// same for the same answer, and others than those of the conversation's earlier calls.
+// newAnswer begins the answer to a request. The ids of its calls are derived from the request: they are the
+// same for the same request, and differ from those of the conversation's earlier calls.
 func newAnswer(body []byte, give func(model.Delta) bool) *answer {
 	return &answer{
 		give: give, ids: model.CallIDs{}, idPrefix: idPrefix(body), upstream: map[int]int{},
@@ -51,7 +51,7 @@ func idPrefix(body []byte) string {
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
 
-// add takes the upstream's next delta.
+// add handles the upstream's next delta.
 func (a *answer) add(delta model.Delta) {
 	if delta.Model != "" || delta.Usage != nil {
 		a.yield(model.Delta{Model: delta.Model, Usage: delta.Usage})
@@ -83,7 +83,7 @@ func (a *answer) addContent(delta model.Delta) {
 	}
 }
 
-// giveVendor passes on the upstream's data, once all content is given.
+// giveVendor yields the upstream's data, after all content.
 func (a *answer) giveVendor() {
 	if a.later != nil {
 		a.yield(model.Delta{Vendor: a.later})
@@ -91,7 +91,7 @@ func (a *answer) giveVendor() {
 	}
 }
 
-// addCall passes on a call of the upstream's own, under an index that none of the text has.
+// addCall yields one of the upstream's own calls, under an index that no call of the text has.
 func (a *answer) addCall(delta model.ToolCallDelta) {
 	index, known := a.upstream[delta.Index]
 	if !known {
@@ -104,7 +104,7 @@ func (a *answer) addCall(delta model.ToolCallDelta) {
 	a.yield(model.Delta{ToolCall: &delta})
 }
 
-// read takes what the reader found.
+// read handles the pieces of events that the reader found.
 func (a *answer) read(pieces []render.Piece) {
 	for _, piece := range pieces {
 		switch {
@@ -123,8 +123,8 @@ func (a *answer) read(pieces []render.Piece) {
 	}
 }
 
-// begin begins an event. What is not the model's to write ends the answer, and after a call so does
-// everything but another one.
+// begin begins an event. An event that a model must not write ends the answer; after a call, so does any
+// event except another call.
 func (a *answer) begin(kind render.EventKind) {
 	a.closeCall(render.CutNone)
 	a.begun = false
@@ -137,7 +137,7 @@ func (a *answer) begin(kind render.EventKind) {
 	}
 }
 
-// think gives reasoning; what begins apart from the reasoning before it gets an empty line between.
+// think yields reasoning; reasoning apart from that before it is separated by an empty line.
 func (a *answer) think(text string, apart bool) {
 	if apart && a.thought {
 		text = "\n\n" + text
@@ -154,7 +154,7 @@ func (a *answer) respond(text string) {
 	a.yield(model.Delta{Text: text})
 }
 
-// readCall adds to the call under way and gives it as soon as it is whole.
+// readCall adds to the current call and yields it as soon as it is complete.
 func (a *answer) readCall(text string) {
 	if a.call != nil {
 		if text = a.call.add(text); !a.call.over {
@@ -170,7 +170,7 @@ func (a *answer) readCall(text string) {
 	a.over = a.over || !isClosing(text)
 }
 
-// closeCall gives the call under way, if there is one.
+// closeCall yields the current call, if there is one.
 func (a *answer) closeCall(cut render.CallCut) {
 	if a.call == nil {
 		return
@@ -189,7 +189,7 @@ func (a *answer) giveCall(delta model.ToolCallDelta) {
 	a.yield(model.Delta{ToolCall: &delta})
 }
 
-// finish ends the answer for the upstream's reason.
+// finish ends the answer for the upstream's finish reason.
 func (a *answer) finish(reason string) {
 	if !a.over {
 		a.read(a.reader.End())
@@ -209,15 +209,15 @@ func (a *answer) finish(reason string) {
 	a.yield(model.Delta{Finish: reason})
 }
 
-// end ends the answer where the upstream did not, because it is over.
+// end ends the answer before the upstream does, because it is complete.
 func (a *answer) end() {
 	if !a.finished && !a.stopped {
 		a.finish("stop")
 	}
 }
 
-// fail gives what is left when the upstream failed. A call that was under way stays a part of one; what
-// was held back said nothing yet.
+// fail yields the rest after a failure of the upstream. A call under way becomes a partial call; text held
+// back is dropped.
 func (a *answer) fail() {
 	if a.stopped {
 		return

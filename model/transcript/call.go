@@ -7,32 +7,32 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// maxCall bounds the text of one call, in bytes, and keptOfLong is how much of a longer one is kept.
+// maxCall bounds the text of one call, in bytes, and keptOfLong is how many bytes of a longer one are kept.
 const (
 	maxCall    = 1 << 20
 	keptOfLong = 4 << 10
 )
 
-// callText is the text of one call as it comes, read as far as is needed to find its end.
+// callText is the text of one call as it arrives, parsed as far as needed to find its end.
 type callText struct {
 	text    strings.Builder
-	over    bool // all of it has come
+	over    bool // the text is complete
 	tooLong bool
 
-	begin    int // where the object begins in text; -1 when something else stands there
+	begin    int // offset of the object in text; -1 when there is something else
 	depth    int // of braces
 	inString bool
 	escaped  bool
-	newlines int // line ends in a row, where it is no object
+	newlines int // consecutive line ends, if it is no object
 }
 
-// The bytes that may stand before a call's object: white space, and the line that opens a code fence.
+// The bytes that may precede a call's object: white space, and the line that opens a code fence.
 const (
 	space     = " \t\r\n"
 	fenceMark = "```"
 )
 
-// add takes more of the event's text and returns what does not belong to the call.
+// add adds text of the event and returns the rest that does not belong to the call.
 func (c *callText) add(text string) (rest string) {
 	if c.text.Len() == 0 {
 		text = strings.TrimLeft(text, space)
@@ -65,7 +65,7 @@ func (c *callText) step(b byte) {
 	}
 }
 
-// maybeLead reports whether an object may still begin behind what has come: nothing but a fence's line.
+// maybeLead reports whether an object may still follow: there is only the line of a fence so far.
 func (c *callText) maybeLead() bool {
 	lead := c.text.String()
 	if len(lead) > 64 {
@@ -97,7 +97,7 @@ func (c *callText) stepObject(b byte) {
 	}
 }
 
-// stepOther looks for the empty line behind what is no object.
+// stepOther looks for the empty line after text that is no object.
 func (c *callText) stepOther(b byte) {
 	switch b {
 	case '\n':
@@ -125,7 +125,7 @@ func (c *callText) read(cut render.CallCut) (name, arguments string) {
 	return name, arguments
 }
 
-// readPart returns what has come of a call that was cut off. The name is empty while it is not known.
+// readPart returns the received part of an incomplete call. The name is empty while unknown.
 func (c *callText) readPart() (name, arguments string) {
 	text := c.text.String()
 	if c.depth == 0 {
@@ -147,11 +147,11 @@ func (c *callText) readPart() (name, arguments string) {
 			break
 		}
 		if key == "name" {
-			_ = json.Unmarshal(value, &name) // what is no text is no name
+			_ = json.Unmarshal(value, &name) // a name that is no string stays empty
 		}
 	}
 	return name, arguments
 }
 
-// isClosing reports whether text behind a call closes a fence, or is nothing.
+// isClosing reports whether the text after a call is empty or closes a fence.
 func isClosing(text string) bool { return strings.Trim(text, space+"`") == "" }

@@ -1,21 +1,21 @@
-// Package transcript lets a model without tool calls of its own think, call tools and answer: its answers,
-// which are text in events with § (docs in render/transcript.md), become the same deltas that a model with
-// tool calls gives. So the log holds ordinary entries, and the next round may be another model's.
+// Package transcript lets a model without native tool calls think, call tools and answer: it converts the
+// model's answers, which are text in events with § (see render/transcript.md), to the deltas that a model
+// with tool calls yields. So the log holds ordinary entries, and another model can answer the next round.
 //
 //	§think:   reasoning
-//	§respond: text; so is what stands before the first event
+//	§respond: text; text before the first event counts as this
 //	§call:    a call, given whole when its JSON is; several may follow each other
 //
-// After a call the answer is over, whatever else the upstream sends: a model that goes on there invents the
-// result. The upstream's request is then ended, and what it would have counted as usage is not known.
+// After a call the answer is over, even if the upstream sends more: a model that continues there invents the
+// result. The upstream's request is then ended, and its usage is unknown.
 //
-// A call that cannot be read becomes one of [render.MalformedCall], whose result explains the mistake. Only
-// where the upstream fails in the middle of a call is it a partial call, as of any model.
+// A call that cannot be parsed becomes a call of [render.MalformedCall], whose result explains the mistake.
+// Only if the upstream fails in the middle of a call is it a partial call, as with any model.
 //
-// Pitfalls: what the upstream says of its answer as a whole (an Anthropic answer's blocks, signatures of
-// thinking) is of the text with the events and is dropped, because the entry does not hold that text. In a
-// chain of wrappers this one stands outside of limits on the time between deltas, because a call is
-// held back until it is whole, and inside of retries.
+// Pitfalls: the upstream's data on its whole answer (an Anthropic answer's blocks, signatures of thinking)
+// describe the text with the events and are dropped, because the entry does not hold that text. In a chain of
+// wrappers this one belongs outside of limits on the time between deltas, because it holds a call back until
+// it is complete, and inside of retries.
 package transcript
 
 import (
@@ -32,20 +32,20 @@ type Model struct {
 	model.Model
 }
 
-// New wraps a model that takes the wire format of its Info; the wrapped one takes the transcript in it.
+// New wraps a model that accepts the wire format of its Info, and sends it transcripts in that format.
 func New(inner model.Model) *Model { return &Model{Model: inner} }
 
-// Info is the wrapped model's, with the protocol that has the transcript.
+// Info returns the wrapped model's, with the suffix of transcripts in its protocol.
 func (m *Model) Info() model.Info {
 	info := m.Model.Info()
 	info.Protocol += model.TranscriptSuffix
 	return info
 }
 
-// maxText bounds the text of one answer in bytes, read or held back.
+// maxText bounds the text of one answer in bytes, parsed or held back.
 const maxText = 16 << 20
 
-// Stream sends body and yields the answer that its events make; see [model.Model].
+// Stream sends body and yields the answer that its events describe; see [model.Model].
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		a := newAnswer(body, func(delta model.Delta) bool { return yield(delta, nil) })

@@ -11,9 +11,9 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Answer is a stream that run tells of, until it says why it finished or what went wrong. The context of run ends with
-// caller, and after the time that the program of that name has. When tell returns false, nobody listens any more:
-// what is told then is dropped, and run should end.
+// Answer returns a stream of the deltas that run passes to tell, until run returns a finish reason or an
+// error. The context of run ends with caller, and after the time limit of the program of that name. When tell
+// returns false, the consumer has stopped: further deltas are dropped, and run should return.
 func Answer(caller context.Context, name string, timeout time.Duration,
 	run func(ctx context.Context, tell func(model.Delta) bool) (finish string, err error),
 ) iter.Seq2[model.Delta, error] {
@@ -37,8 +37,8 @@ func Answer(caller context.Context, name string, timeout time.Duration,
 	}
 }
 
-// Within does what has a time, and says what went wrong, always as a *model.Error: who ended it early counts for more
-// than what came of that.
+// Within runs a function with a time limit, and returns its error, always as a *model.Error: if a context
+// ended the function early, that cause counts more than the function's own error.
 func Within(caller context.Context, name string, timeout time.Duration, run func(ctx context.Context) error) error {
 	if ended := model.ContextError(caller); ended != nil {
 		return ended
@@ -58,7 +58,7 @@ func Within(caller context.Context, name string, timeout time.Duration, run func
 	return asError(err)
 }
 
-// asError is what went wrong, as an upstream's fault where nobody said otherwise.
+// asError converts an error; one without a reason is the upstream's fault.
 func asError(err error) error {
 	var known *model.Error
 	switch {

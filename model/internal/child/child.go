@@ -10,17 +10,18 @@ import (
 	"github.com/continuo-log/continuo/internal/group"
 )
 
-// Options says what to start.
+// Options configures the program to start.
 type Options struct {
 	Command []string // the program and its arguments
-	Dir     string   // where it starts. Default: where this process did
-	// Env is NAME=value, besides PATH, HOME, LANG and TMPDIR, which are this process's own.
+	Dir     string   // the working directory. Default: that of this process
+	// Env is NAME=value, besides PATH, HOME, LANG and TMPDIR of this process.
 	Env []string
-	// Grace is how long the group may take to go when it is asked to, before it is killed. Default 2 s.
+	// Grace is how long the process group may take to exit after it is asked to, before it is killed. Default
+	// 2 s.
 	Grace time.Duration
 }
 
-// Process is a program that was started. Read is for one goroutine; the rest is safe for concurrent use.
+// Process is a started program. Read is for one goroutine; the other methods are safe for concurrent use.
 type Process struct {
 	name    string
 	grace   time.Duration
@@ -30,13 +31,13 @@ type Process struct {
 	said    tail
 
 	stop    chan struct{} // closed by Stop
-	gone    chan struct{} // closed when the group is gone, or cannot be ended
-	stuck   bool          // it cannot be ended; read it after gone
+	gone    chan struct{} // closed when the group has ended, or cannot be ended
+	stuck   bool          // the group cannot be ended; read it after gone
 	once    sync.Once
 	running sync.WaitGroup
 }
 
-// Start starts a program. The caller ends it.
+// Start starts a program. The caller must call End.
 func Start(options Options) (*Process, error) {
 	program, err := group.Start(group.Options{Command: options.Command, Dir: options.Dir, Env: options.Env, Bound: true})
 	if err != nil {
@@ -53,7 +54,7 @@ func Start(options Options) (*Process, error) {
 	return p, nil
 }
 
-// watch ends the group when the program has ended or is to end, and lets readers and writers go.
+// watch ends the group when the program has exited or Stop was called, and unblocks readers and writers.
 func (p *Process) watch() {
 	defer close(p.gone)
 	select {
@@ -66,11 +67,11 @@ func (p *Process) watch() {
 	select {
 	case <-p.program.Exited():
 	case <-limit.C:
-		p.stuck = true // it has other rights than this process, or hangs in the system
+		p.stuck = true // it has other privileges than this process, or hangs in the kernel
 	}
 	past := time.Unix(1, 0)
 	for _, file := range p.files() {
-		if file.SetDeadline(past) != nil { // where files have no deadlines
+		if file.SetDeadline(past) != nil { // for files without deadlines
 			_ = file.Close()
 		}
 	}
@@ -78,14 +79,14 @@ func (p *Process) watch() {
 
 func (p *Process) files() []*os.File { return []*os.File{p.program.In, p.program.Out, p.program.Err} }
 
-// Read reads what the program says on stdout. It ends with io.EOF: when the program has closed it, or when the
-// group is gone and all is read that was said until then.
+// Read reads the program's stdout. It returns io.EOF when the program has closed it, or when the group has
+// ended and its remaining output is read.
 func (p *Process) Read(buffer []byte) (int, error) { return p.out.Read(buffer) }
 
-// Write writes to the program's stdin. It is broken off when the program ends.
+// Write writes to the program's stdin. The write is aborted when the program ends.
 func (p *Process) Write(data []byte) (int, error) { return p.program.In.Write(data) }
 
-// LimitWrites bounds how long writes may take from now on, those that are under way too. 0 takes the bound away.
+// LimitWrites bounds the duration of writes from now on, including those under way. 0 removes the bound.
 func (p *Process) LimitWrites(limit time.Duration) {
 	if limit == 0 {
 		p.setWriteDeadline(time.Time{})
@@ -95,16 +96,16 @@ func (p *Process) LimitWrites(limit time.Duration) {
 }
 
 func (p *Process) setWriteDeadline(deadline time.Time) {
-	_ = p.program.In.SetWriteDeadline(deadline) // where there is none, the end of the program bounds writes
+	_ = p.program.In.SetWriteDeadline(deadline) // without deadlines, the end of the program bounds writes
 }
 
-// CloseInput tells the program that nothing more will come.
+// CloseInput closes the program's stdin.
 func (p *Process) CloseInput() { _ = p.program.In.Close() }
 
-// Stop has the group ended, and does not wait for it.
+// Stop starts to end the group, and does not wait for it.
 func (p *Process) Stop() { p.once.Do(func() { close(p.stop) }) }
 
-// Runs reports whether the program itself has not ended, nor been told to.
+// Runs reports whether the program is still running and Stop was not called.
 func (p *Process) Runs() bool {
 	select {
 	case <-p.program.Exited():
@@ -118,17 +119,17 @@ func (p *Process) Runs() bool {
 // Ended is closed when the program and its group are gone.
 func (p *Process) Ended() <-chan struct{} { return p.gone }
 
-// End has the group ended and returns when it is gone. It may be called twice.
+// End ends the group and returns when it is gone. It may be called twice.
 func (p *Process) End() {
 	p.Stop()
 	<-p.gone
-	p.running.Wait() // what stands in stderr is still read
+	p.running.Wait() // the rest of stderr is still read
 	for _, file := range p.files() {
-		_ = file.Close() // nothing is to be written that must arrive
+		_ = file.Close() // no pending write matters any more
 	}
 }
 
-// Failure says how an ended program failed, nil when it ended well. Call it after End.
+// Failure returns how an ended program failed, nil when it succeeded. Call it after End.
 func (p *Process) Failure() error {
 	switch {
 	case p.stuck:
@@ -139,5 +140,5 @@ func (p *Process) Failure() error {
 	return nil
 }
 
-// Words is what the program said last on stderr, behind words that lead to it, "" when it said nothing.
+// Words returns the end of the program's stderr, after introductory text, "" when stderr was empty.
 func (p *Process) Words() string { return p.said.words() }

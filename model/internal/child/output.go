@@ -6,18 +6,18 @@ import (
 	"os"
 )
 
-// output is our end of a pipe that the program writes to.
+// output is the read end of a pipe that the program writes to.
 type output struct {
 	*os.File
-	rest int // bytes that were read since the group is gone
+	rest int // bytes read since the group ended
 }
 
-// maxRest is the most that a pipe can hold, in bytes: what comes beyond it was written since, by somebody who left
-// the group and holds the other end.
+// maxRest is the largest capacity of a pipe, in bytes: further bytes were written after the group's end, by a
+// process that left the group and holds the other end.
 const maxRest = 1 << 20
 
-// Read reads until the pipe is closed, and once reads are broken off, because the group is gone, what stands in it.
-// Any end is io.EOF.
+// Read reads until the pipe is closed, and after the group's end, the bytes left in the pipe. Any end is
+// io.EOF.
 func (o *output) Read(buffer []byte) (int, error) {
 	n, err := o.File.Read(buffer)
 	switch {

@@ -7,28 +7,28 @@ import (
 	"unicode/utf8"
 )
 
-// Plain makes plain text of what a program prints for a terminal, given in pieces that may end anywhere:
-// escape sequences and control characters are taken out, line ends are "\n", a lone carriage return too, bytes
-// that are no UTF-8 become U+FFFD, and white space at the very end is left out. The zero value is ready.
+// Plain converts a program's terminal output, given in pieces that may end anywhere, to plain text: it
+// removes escape sequences and control characters, turns line ends and lone carriage returns into "\n" and
+// invalid UTF-8 into U+FFFD, and trims white space at the very end. The zero value is ready to use.
 type Plain struct {
 	state   plainState
-	ret     bool            // a carriage return came last
-	partial []byte          // the beginning of a character
-	space   strings.Builder // white space that is only told when something follows it
+	ret     bool            // the last byte was a carriage return
+	partial []byte          // the bytes of an incomplete character
+	space   strings.Builder // white space that is held back until other text follows
 }
 
-// plainState is where in an escape sequence the text stands; see ECMA-48.
+// plainState is the parser's position in an escape sequence; see ECMA-48.
 type plainState int
 
 const (
 	inText      plainState = iota
 	afterEsc               // ESC
 	inControl              // ESC [, up to a final byte
-	inString               // ESC ] and its like, up to BEL, ESC \ or the end of the line
+	inString               // ESC ] and similar, up to BEL, ESC \ or the end of the line
 	inStringEsc            // ESC within a string
 )
 
-// Text is what a piece adds to the text.
+// Text returns the text that a piece adds.
 func (p *Plain) Text(piece []byte) string {
 	clean := p.partial
 	p.partial = nil
@@ -42,14 +42,14 @@ func (p *Plain) Text(piece []byte) string {
 	return p.visible(clean)
 }
 
-// End is what is left when nothing more comes: a character that broke off.
+// End returns the rest at the end of the input: an incomplete character.
 func (p *Plain) End() string {
 	rest := p.partial
 	p.partial = nil
 	return p.visible(rest)
 }
 
-// add takes one byte. Sequences have ASCII bytes only, and no character that is longer has any.
+// add handles one byte. Sequences have ASCII bytes only, and no multi-byte character has any.
 func (p *Plain) add(clean []byte, b byte) []byte {
 	switch p.state {
 	case inStringEsc:
@@ -64,7 +64,7 @@ func (p *Plain) add(clean []byte, b byte) []byte {
 		switch {
 		case b == 0x1b:
 			p.state = afterEsc
-		case b < 0x20 || b > 0x7e: // a sequence that broke off
+		case b < 0x20 || b > 0x7e: // an incomplete sequence
 			p.state = inText
 			return p.text(clean, b)
 		case b >= 0x40:
@@ -86,7 +86,7 @@ func (p *Plain) add(clean []byte, b byte) []byte {
 	return p.text(clean, b)
 }
 
-// escaped takes the byte behind an ESC.
+// escaped handles the byte after an ESC.
 func (p *Plain) escaped(clean []byte, b byte) []byte {
 	switch {
 	case b == '[':
@@ -101,7 +101,7 @@ func (p *Plain) escaped(clean []byte, b byte) []byte {
 	return clean
 }
 
-// text takes a byte outside of sequences.
+// text handles a byte outside of sequences.
 func (p *Plain) text(clean []byte, b byte) []byte {
 	after := p.ret
 	p.ret = b == '\r'
@@ -117,7 +117,7 @@ func (p *Plain) text(clean []byte, b byte) []byte {
 	return append(clean, b)
 }
 
-// incomplete is how many bytes at the end begin a character that may be completed.
+// incomplete returns how many bytes at the end begin a character that may be completed.
 func incomplete(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if b := text[len(text)-n]; utf8.RuneStart(b) {
@@ -130,15 +130,14 @@ func incomplete(text []byte) int {
 	return 0
 }
 
-// visible is text without the control characters that are longer than a byte, its white space at the end held
-// back.
+// visible removes multi-byte control characters, and holds white space at the end back.
 func (p *Plain) visible(clean []byte) string {
 	text := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, string(clean)) // which makes U+FFFD of each byte that is no UTF-8
+	}, string(clean)) // turns each invalid byte into U+FFFD
 	said := strings.TrimRightFunc(text, unicode.IsSpace)
 	if said == "" {
 		p.space.WriteString(text)

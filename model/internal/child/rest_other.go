@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// readRest has nothing left where reads have no deadlines.
+// readRest returns no data on systems without read deadlines.
 func readRest(*os.File, []byte) (int, error) { return 0, io.EOF }

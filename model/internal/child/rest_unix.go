@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// readRest reads what stands in a pipe already, and io.EOF when nothing does.
+// readRest reads the data left in a pipe, and returns io.EOF when it is empty.
 func readRest(pipe *os.File, buffer []byte) (int, error) {
 	if err := pipe.SetReadDeadline(time.Time{}); err != nil {
 		return 0, io.EOF

@@ -8,12 +8,12 @@ import (
 	"github.com/continuo-log/continuo/internal/secret"
 )
 
-// maxTail is how much of the end of stderr is kept, in bytes.
+// maxTail is how many bytes of the end of stderr are kept.
 const maxTail = 2 << 10
 
-// tail keeps the end of what is read.
+// tail keeps the end of a stream.
 type tail struct {
-	// secrets are what the words must not repeat: values of the environment that the program was given.
+	// secrets are removed from the kept text: the values of the environment that the program was given.
 	secrets []string
 
 	mu   sync.Mutex
@@ -21,7 +21,7 @@ type tail struct {
 	cut  bool
 }
 
-// minSecret is from how many bytes on a value is taken for a secret; shorter ones are words of any text.
+// minSecret is the length in bytes from which a value counts as a secret; shorter ones occur in any text.
 const minSecret = 6
 
 // hide sets the secrets to the values of NAME=value.
@@ -33,7 +33,7 @@ func (t *tail) hide(env []string) {
 	}
 }
 
-// read reads until the end. It always reads on, so that the program never waits for it.
+// read reads until the end, without pauses, so that the program never waits for it.
 func (t *tail) read(from io.Reader) {
 	buffer := make([]byte, 16<<10)
 	for {
@@ -54,7 +54,7 @@ func (t *tail) add(data []byte) {
 	}
 }
 
-// words is the kept text, readable, behind words that lead to it.
+// words returns the kept text in readable form, after introductory text.
 func (t *tail) words() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +73,7 @@ func (t *tail) words() string {
 	return "; its stderr: " + text
 }
 
-// withoutHalf takes the rest of a secret off the beginning of a text, where the cut fell into it.
+// withoutHalf removes the rest of a secret from the beginning of a text that was cut inside the secret.
 func (t *tail) withoutHalf(text string) string {
 	for _, secret := range t.secrets {
 		for n := len(secret) - 1; n > 0; n-- {

@@ -1,5 +1,5 @@
-// Package failure is how the clients of upstreams say what went wrong, before package model gives it the
-// log's words. It stands below package model, so that what the clients share can use it.
+// Package failure has the errors of the clients of upstreams, which package model converts to its own. It is
+// imported by package model, so that the code that clients share can use it.
 package failure
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The reasons, which are those of the log (continuo.FailureReason).
+// The reasons, equal to those of the log (continuo.FailureReason).
 const (
 	Timeout       = "timeout"
 	Network       = "network"
@@ -35,8 +35,8 @@ func (f *Failure) Error() string { return f.Message }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// OfContext says that ctx ended a call: as timeout when its time ran out, or when whoever cancelled it
-// gave context.DeadlineExceeded as the cause, else as cancelled. It returns nil while ctx lives.
+// OfContext returns the failure of a call that ctx ended: timeout when its time ran out or its cause is
+// context.DeadlineExceeded, else cancelled. It returns nil while ctx is not done.
 func OfContext(ctx context.Context) *Failure {
 	err := ctx.Err()
 	if err == nil {

@@ -1,11 +1,12 @@
-// Package fragment joins JSON objects that arrive in pieces, as the members of a streamed message that
-// no protocol describes do: reasoning_details, extra_content and their like.
+// Package fragment merges JSON objects that arrive in pieces: the members of a streamed message that no
+// protocol describes, such as reasoning_details and extra_content.
 //
-// The rules: objects are joined member by member. Elements of a list are joined when they are objects
-// of the same integer "index" and the same "type"; without an index, the first element of a piece goes
-// on with the last of the list when both are of one type and have running text. Other elements are added
-// at the end, unless the list has their equal already. Strings under names that hold running text (text, summary, data and the like) are
-// joined end to end; any other value replaces the one before, but null and empty never replace anything.
+// The rules: objects are merged member by member. Elements of a list are merged when they are objects with
+// the same integer "index" and the same "type"; without an index, the first element of a piece continues the
+// last of the list when both have the same type and running text. Other elements are appended, unless the
+// list already has an equal one. Strings under names that hold running text (text, summary, data and similar)
+// are concatenated; any other value replaces the earlier one, except that null and empty values replace
+// nothing.
 package fragment
 
 import (
@@ -34,10 +35,10 @@ type value struct {
 	raw    json.RawMessage
 }
 
-// running are the names whose strings come in pieces.
+// running lists the names of strings that arrive in pieces.
 var running = []string{"text", "summary", "content", "thinking", "reasoning", "data", "transcript", "arguments", "refusal"}
 
-// Add joins members to the object. Members that are null or empty and not there yet are left out.
+// Add merges members into the object. Members that are null or empty and do not exist yet are left out.
 func (o *Object) Add(members rawjson.Object) {
 	for _, member := range members {
 		if isEmpty(member.Value) {
@@ -113,8 +114,7 @@ func (v *value) flows() bool {
 	return v.object != nil && slices.ContainsFunc(v.object.fields, func(f field) bool { return f.value.text != nil })
 }
 
-// place returns the "index" and the "type" of an object in a list, as JSON; index is empty when there
-// is none.
+// place returns the "index" and the "type" of an object in a list, as JSON; index is empty without one.
 func (v *value) place() (index, kind string) {
 	if v.object == nil {
 		return "", ""
@@ -133,7 +133,7 @@ func (v *value) place() (index, kind string) {
 	return index, kind
 }
 
-// maxDepth is how deep objects and lists are looked into; what is deeper stays as it came.
+// maxDepth is how deep objects and lists are merged; deeper values are kept unchanged.
 const maxDepth = 12
 
 func parse(key string, raw json.RawMessage, depth int) *value {

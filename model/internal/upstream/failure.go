@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/model/internal/failure"
 )
 
-// statusFailure explains a status that is not good.
+// statusFailure explains an error status.
 func (r *Response) statusFailure() *failure.Failure {
 	body, _ := io.ReadAll(io.LimitReader(r, maxErrorBody))
 	if failed := failure.OfContext(r.call.ctx); failed != nil {
@@ -38,8 +38,8 @@ func (r *Response) statusFailure() *failure.Failure {
 	return failed
 }
 
-// Failed explains an error that came in place of an answer although the status was good, or in the
-// middle of a stream. ok is false when data is no error.
+// Failed explains an error that was sent instead of an answer with a success status, or in the middle of a
+// stream. ok is false when data is no error.
 func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 	said := parseMessage(data)
 	if said.text == "" && len(said.words) == 0 && said.status == 0 {
@@ -52,8 +52,8 @@ func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 	return failed, true
 }
 
-// classify finds the reason for a failure from its status and what came with it, and whether to try again. A status
-// of 0 is an error inside a stream, where mostly the upstream broke.
+// classify derives the reason of a failure from its status and message, and whether to retry. A status of 0
+// is an error inside a stream, which mostly means that the upstream failed.
 func classify(status int, m message) (reason string, retryable bool) {
 	said := func(parts ...string) bool {
 		for _, word := range m.words {
@@ -85,8 +85,8 @@ func classify(status int, m message) (reason string, retryable bool) {
 }
 
 // retryAfter reads how long to wait: retry-after-ms, or Retry-After in seconds or as a date, which is
-// compared with the answer's own date where there is one; else how long it takes until a limit on requests or tokens
-// that is used up is reset, as OpenAI and others tell it.
+// compared with the answer's own date if there is one; otherwise the time until an exhausted limit on
+// requests or tokens is reset, as OpenAI and others send it.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return positive(time.Duration(ms * float64(time.Millisecond)))
@@ -106,7 +106,7 @@ func retryAfter(header http.Header) time.Duration {
 	return positive(at.Sub(now))
 }
 
-// untilReset reads x-ratelimit-reset-requests and -tokens, such as 6m0s, where none of them remain.
+// untilReset reads x-ratelimit-reset-requests and -tokens, such as 6m0s, if none of them remain.
 func untilReset(header http.Header) (wait time.Duration) {
 	for _, limited := range []string{"Requests", "Tokens"} {
 		if header.Get("X-Ratelimit-Remaining-"+limited) != "0" {
@@ -121,13 +121,13 @@ func untilReset(header http.Header) (wait time.Duration) {
 
 func positive(wait time.Duration) time.Duration { return max(wait, 0) }
 
-// clean takes the call's secrets out of a text, and only then shortens it to at most limit bytes and one
-// line: half a key is a secret too.
+// clean removes the call's secrets from a text, and then shortens it to at most limit bytes and one line.
+// This order matters: half a key is a secret too.
 func (c *call) clean(text string, limit int) string {
 	return shorten(secret.New(c.secrets...).Text(text), limit)
 }
 
-// shorten cuts a text at the end of a character.
+// shorten cuts a text at a character boundary.
 func shorten(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 2*limit)], "\uFFFD")), " ")
 	if len(text) <= limit {

@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// message is what an error's body says.
+// message is the content of an error's body.
 type message struct {
 	text   string
 	words  []string // types and codes
@@ -77,7 +77,7 @@ func parseInner(inner json.RawMessage, outer rawjson.Object) message {
 	return said
 }
 
-// addWords takes types and codes. A numeric code of an HTTP error is the status.
+// addWords adds types and codes. A numeric code of an HTTP error is the status.
 func (m *message) addWords(object rawjson.Object) {
 	for _, key := range []string{"type", "code", "status", "error_type"} {
 		value := object.Get(key)
@@ -90,7 +90,7 @@ func (m *message) addWords(object rawjson.Object) {
 	}
 }
 
-// addMetadata takes what OpenRouter says about the provider behind it.
+// addMetadata adds OpenRouter's information about the provider behind it.
 func (m *message) addMetadata(metadata rawjson.Object) {
 	if raw, ok := rawjson.String(metadata.Get("raw")); ok && !strings.Contains(m.text, raw) {
 		m.text += ": " + raw

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// overflowWords are the types and codes by which upstreams say that a request is larger than the model's window:
-// OpenAI and those that speak like it, Anthropic (413), llama.cpp.
+// overflowWords are the error types and codes of requests that are larger than the model's window: those of
+// OpenAI and compatible servers, Anthropic (413), llama.cpp.
 var overflowWords = []string{"context_length", "request_too_large", "exceed_context_size"}
 
-// overflowTexts are parts of messages of upstreams that say so in words only.
+// overflowTexts are parts of error messages with that meaning, of upstreams without a code for it.
 var overflowTexts = []string{
 	"maximum context length",               // OpenAI, vLLM, DeepSeek, OpenRouter, Mistral
 	"maximum prompt length",                // xAI
@@ -24,7 +24,7 @@ var overflowTexts = []string{
 	"max_new_tokens` must be",              // text-generation-inference
 }
 
-// isOverflow reports whether an upstream says that the request is larger than the model's window.
+// isOverflow reports whether an error means that the request is larger than the model's window.
 func (m message) isOverflow(status int) bool {
 	contains := func(text string, parts []string) bool {
 		for _, part := range parts {

@@ -59,7 +59,7 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream, application/json")
-	request.Header.Set("Accept-Encoding", "identity") // packed streams arrive in lumps
+	request.Header.Set("Accept-Encoding", "identity") // compressed streams arrive in large chunks
 	request.Header.Set("User-Agent", "continuo")
 	for name, value := range c.Standing {
 		request.Header.Set(name, value)
@@ -81,7 +81,7 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	return request, nil
 }
 
-// invalidError is a fault in how the client was set up.
+// invalidError is an error in the client's configuration.
 type invalidError struct{ message string }
 
 func (e invalidError) Error() string { return e.message }
@@ -95,7 +95,7 @@ type call struct {
 	watchdog
 }
 
-// end gives up whatever is still under way. It may be called twice.
+// end cancels everything still under way. It may be called twice.
 func (c *call) end() {
 	c.pause()
 	c.cancel(nil)

@@ -17,14 +17,14 @@ import (
 
 var errTooLong = errors.New("the answer is too long")
 
-// Response is an upstream's answer with a good status.
+// Response is an upstream's answer with a success status.
 type Response struct {
 	call *call
 	http *http.Response
-	peek []byte // read already, to see what it is
+	peek []byte // read already to detect the format
 }
 
-// Read reads the body and lets the watchdog run meanwhile.
+// Read reads the body while the watchdog runs.
 func (r *Response) Read(p []byte) (int, error) {
 	if len(r.peek) > 0 {
 		n := copy(p, r.peek)
@@ -42,20 +42,20 @@ func (r *Response) Close() {
 	_ = r.http.Body.Close()
 }
 
-// drainTime and drainBytes bound how long and how much is read after the end of an answer.
+// drainTime and drainBytes bound the time and the amount of reading after the end of an answer.
 const (
 	drainTime  = 100 * time.Millisecond
 	drainBytes = 4 << 10
 )
 
-// Drain reads what little comes after the end of an answer, so that the connection can be used again.
+// Drain reads the few bytes after the end of an answer, so that the connection can be reused.
 func (r *Response) Drain() {
 	r.call.limit = drainTime
 	_, _ = io.CopyN(io.Discard, r, drainBytes)
 }
 
-// IsJSON reports whether the answer is one JSON value rather than a stream of events. Where the
-// Content-Type says neither, the first byte decides.
+// IsJSON reports whether the answer is one JSON value rather than a stream of events. If the Content-Type is
+// neither, the first byte decides.
 func (r *Response) IsJSON() (bool, error) {
 	kind, _, _ := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
 	switch {
@@ -83,9 +83,9 @@ func (r *Response) IsJSON() (bool, error) {
 // Events reads the answer as a stream.
 func (r *Response) Events() *sse.Reader { return sse.NewReader(r, sse.DefaultMaxBytes) }
 
-// JSON reads the whole answer into value and returns its bytes. The error of an answer that is cut off
-// is the one of [Response.Unfinished]; of others that cannot be read, the one of [Response.Malformed]
-// or, when it is an error in place of an answer, of [Response.Failed].
+// JSON reads the whole answer into value and returns its bytes. A truncated answer gives the error of
+// [Response.Unfinished], an invalid one that of [Response.Malformed] or, if it is an error instead of an
+// answer, of [Response.Failed].
 func (r *Response) JSON(value any) ([]byte, error) {
 	data, err := r.all()
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Response) all() ([]byte, error) {
 	return data, nil
 }
 
-// Broken explains an error of reading the answer.
+// Broken explains an error while reading the answer.
 func (r *Response) Broken(err error) *failure.Failure { return r.call.failure("read the answer", err) }
 
 // Unfinished is the error of a stream that ended before the answer did.
@@ -127,12 +127,12 @@ func (r *Response) Unfinished() *failure.Failure {
 	}
 }
 
-// Malformed is the error of data that is not what the protocol says.
+// Malformed is the error of data that violate the protocol.
 func (r *Response) Malformed(data []byte, cause error) *failure.Failure {
 	return r.Failure(fmt.Sprintf("this cannot be read (%s): %s", r.call.clean(cause.Error(), maxQuote), r.quote(data)))
 }
 
-// Failure is the error of an answer that cannot be used, for the reason that message gives.
+// Failure is the error of an answer that cannot be used; message gives the reason.
 func (r *Response) Failure(message string) *failure.Failure {
 	return &failure.Failure{
 		Reason: failure.Upstream, Retryable: true,

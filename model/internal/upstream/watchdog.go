@@ -17,8 +17,8 @@ var (
 	errConnect = errors.New("there was no connection for too long")
 )
 
-// watchdog ends a request whose upstream is silent. It runs only while somebody waits for the upstream,
-// so that a slow reader of the answer is not held against it.
+// watchdog ends a request whose upstream is silent. It runs only while a read waits for the upstream, so that
+// a slow consumer of the answer does not count.
 type watchdog struct {
 	limit  time.Duration
 	timer  *time.Timer
@@ -27,7 +27,7 @@ type watchdog struct {
 	connectLimit time.Duration
 }
 
-// watch makes the request's context; the watchdog does not run yet.
+// watch creates the request's context; the watchdog does not run yet.
 func (c *call) watch(limit time.Duration) {
 	c.limit = limit
 	c.request, c.cancel = context.WithCancelCause(c.ctx)
@@ -36,8 +36,8 @@ func (c *call) watch(limit time.Duration) {
 	c.pause()
 }
 
-// connecting ends the request when there is no connection within limit, until stop is called. A limit of
-// 0 is none.
+// connecting ends the request when there is no connection within limit, until stop is called. A limit of 0
+// means no limit.
 func (c *call) connecting(limit time.Duration) (stop func()) {
 	if limit == 0 {
 		return func() {}
