@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Decode reads a call's arguments to a struct, strictly: a key that the tool does not know is a mistake that
-// the model can correct only when it is told. The error shows an example of how they should look.
+// Decode reads a call's arguments to a struct, strictly: an unknown key is an error, so that the model can
+// correct it. The error shows an example of valid arguments.
 func Decode(arguments, example string, into any) error {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	var object json.RawMessage

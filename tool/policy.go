@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// Decision says whether a call may run.
+// Decision is whether a call may run.
 type Decision string
 
-// The decisions, the more careful one later. An empty decision is Ask, an unknown one Deny.
+// The decisions, from the least to the most restrictive. An empty decision is Ask, an unknown one Deny.
 const (
 	Allow Decision = "allow" // it runs
-	Ask   Decision = "ask"   // it waits for a person
+	Ask   Decision = "ask"   // it waits for approval by a person
 	Deny  Decision = "deny"  // it does not run, and the tool is not offered
 )
 
-// Policy decides which tools may run. Its lists hold patterns: a tool's own name, in which "*" stands for
-// any run of characters, such as fs.read, github.* or *. Where patterns of several lists match a name,
-// the more careful list counts, whatever the order and however narrow the pattern. The zero value asks
-// about every call.
+// Policy decides which tools may run. Its lists hold patterns: a tool's own name, in which "*" stands for any
+// run of characters, such as fs.read, github.* or *. If patterns of several lists match a name, the most
+// restrictive list applies, regardless of order and specificity. The zero value asks about every call.
 type Policy struct {
 	Allow, Ask, Deny []string
-	// Otherwise is for names that no pattern matches. Default Ask.
+	// Otherwise is the decision for names that no pattern matches. Default Ask.
 	Otherwise Decision
 
-	// with are the policies that this one was merged with; each must agree.
+	// with are the policies merged into this one; the most restrictive decision of all applies.
 	with []Policy
 }
 
-// Decide says whether calls of the tool of a name may run.
+// Decide returns whether calls of a tool may run.
 func (p Policy) Decide(name string) Decision {
 	decision := p.alone(name)
 	for _, other := range p.with {
@@ -38,8 +37,8 @@ func (p Policy) Decide(name string) Decision {
 	return decision
 }
 
-// Merge returns the policy that decides each name as the stricter of both does. What leaves the choice to
-// the other one is Policy{Otherwise: Allow}, not the zero value.
+// Merge returns a policy that decides as the stricter of both does. A policy that leaves all decisions to the
+// other is Policy{Otherwise: Allow}, not the zero value.
 func (p Policy) Merge(other Policy) Policy {
 	p.with = append(slices.Clone(p.with), other)
 	return p
@@ -56,7 +55,7 @@ func (p Policy) Offered(set Set) Set {
 	return offered
 }
 
-// Check finds a pattern that no tool's name can match and a decision that there is not.
+// Check returns an error for a pattern that no tool's name can match, and for an unknown decision.
 func (p Policy) Check() error {
 	for _, list := range []struct {
 		name     string
@@ -79,7 +78,7 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// alone decides without the policies that this one was merged with.
+// alone decides without the merged policies.
 func (p Policy) alone(name string) Decision {
 	switch {
 	case matchesAny(p.Deny, name):
@@ -92,13 +91,13 @@ func (p Policy) alone(name string) Decision {
 	return stricter(Allow, p.Otherwise)
 }
 
-// byCare orders the decisions.
+// byCare lists the decisions in order of restrictiveness.
 var byCare = []Decision{Allow, Ask, Deny}
 
-// stricter returns the more careful of two decisions.
+// stricter returns the more restrictive of two decisions.
 func stricter(a, b Decision) Decision { return byCare[max(a.care(), b.care())] }
 
-// care is the place in byCare; what is not known is denied.
+// care returns the index in byCare; unknown decisions count as Deny.
 func (d Decision) care() int {
 	if d == "" {
 		d = Ask
@@ -113,7 +112,7 @@ func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
 }
 
-// matches reports whether a pattern is for a name.
+// matches reports whether a pattern matches a name.
 func matches(pattern, name string) bool {
 	before, after, wild := strings.Cut(pattern, "*")
 	if !wild {

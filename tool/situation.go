@@ -2,25 +2,25 @@ package tool
 
 import continuo "github.com/continuo-log/continuo"
 
-// Situation is what decides whether a tool can do anything for a request.
+// Situation is the part of a request that decides whether a tool is useful for it.
 type Situation struct {
 	Conversation continuo.Conversation
 	// Partial says that the request leaves out or shortens something of the conversation.
 	Partial bool
 }
 
-// Situational is a Tool that can do something in some situations only. A request offers it in those.
+// Situational is a Tool that is useful only in some situations. A request offers it only in those.
 type Situational interface {
 	Useful(Situation) bool
 }
 
-// IsUseful reports whether a tool can do anything in a situation. A tool that does not say can.
+// IsUseful reports whether a tool is useful in a situation. A tool that is not Situational always is.
 func IsUseful(t Tool, s Situation) bool {
 	situational, ok := t.(Situational)
 	return !ok || situational.Useful(s)
 }
 
-// Useful returns the tools that can do something in a situation, in their order.
+// Useful returns the tools that are useful in a situation, in their order.
 func (s Set) Useful(situation Situation) Set {
 	var useful Set
 	for _, tool := range s {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable replaces what is no UTF-8, what ends a line, and the control characters but tabs, so that one
-// line of an output stays one.
+// Printable replaces invalid UTF-8, line ends, and control characters except tabs, so that a line of output
+// stays one line.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029' {
@@ -17,7 +17,7 @@ func Printable(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// OneLine is the beginning of a text, at most so many characters, on one line.
+// OneLine returns the beginning of a text, at most limit characters, on one line.
 func OneLine(text string, limit int) string {
 	runes := []rune(Printable(strings.Join(strings.Fields(text), " ")))
 	if len(runes) > limit {

@@ -1,11 +1,11 @@
-// Package tool holds the words for what a model can call: a [Tool], a [Call] of it and its [Result], and
-// a [Set] of tools that finds them by the names that providers allow.
+// Package tool defines what a model can call: a [Tool], a [Call] of it and its [Result], and a [Set] of tools
+// that finds them by the names that providers allow.
 //
-// A tool's own name has dots, such as fs.read; providers allow letters, digits, "_" and "-" only, so
-// that a rendering names it fs_read and the log keeps what the protocol said.
+// A tool's own name has dots, such as fs.read; providers allow letters, digits, "_" and "-" only, so the
+// renderer names it fs_read, and the log keeps the name that the protocol used.
 //
-// Pitfalls: Run gets the arguments as the model wrote them, which may be no JSON at all. A tool that
-// fails says so in its result; only a program error panics.
+// Pitfalls: Run gets the arguments as the model wrote them, which may be invalid JSON. A tool reports failure
+// in its result; it panics only for programming errors.
 package tool
 
 import (
@@ -18,24 +18,24 @@ import (
 
 // Tool is something a model can call. It must be safe for concurrent use.
 type Tool interface {
-	// Spec tells a model about the tool, by its own name.
+	// Spec describes the tool to a model, with the tool's own name.
 	Spec() continuo.ToolSpec
-	// Run carries out a call. It returns when ctx is done.
+	// Run executes a call. It returns when ctx is done.
 	Run(ctx context.Context, call Call) Result
 }
 
-// Timed is a Tool that says by itself how long a call may take; 0 leaves it to the turn.
+// Timed is a Tool with a time limit of its own for a call; 0 means the turn's limit.
 type Timed interface {
 	Timeout() time.Duration
 }
 
-// Repeatable is a Tool that says whether a call may be made a second time: it changes nothing, or the second call
-// changes nothing more. One that does not say is not repeated.
+// Repeatable is a Tool that says whether a call may be repeated: the tool is read-only or idempotent. Calls
+// of tools without it are not repeated.
 type Repeatable interface {
 	Repeatable() bool
 }
 
-// IsRepeatable reports whether a tool says that its calls may be made a second time.
+// IsRepeatable reports whether a tool's calls may be repeated.
 func IsRepeatable(t Tool) bool {
 	repeatable, ok := t.(Repeatable)
 	return ok && repeatable.Repeatable()
@@ -46,34 +46,36 @@ type Call struct {
 	Conversation continuo.Conversation
 	ID           string
 	Arguments    string // as the model wrote them
-	// Since is the seq of the last entry that the caller must not see: a crew was reset there. 0: it may see all.
+	// Since is the seq of the last entry that the caller must not see, because a crew was reset there. 0: it
+	// may see all.
 	Since int64
 }
 
-// Result is what a call gave.
+// Result is the result of a call.
 type Result struct {
-	// Outcome is one line that says what was done, such as "Read config.yml"; it may be empty.
+	// Outcome is one line about what was done, such as "Read config.yml"; it may be empty.
 	Outcome string
 	// Content is the whole output. What a model is shown of it is for the window to decide.
 	Content string
 	// File is the alias path of a file of the conversation that the call wrote; the log keeps it as the result's
 	// OutputRef. Empty for every other call.
 	File string
-	// Failed says that the call did not do what it was asked to; Content says why.
+	// Failed says that the call failed; Content has the reason.
 	Failed bool
 }
 
-// Failure makes the result of a call that failed.
+// Failure returns the result of a failed call.
 func Failure(format string, args ...any) Result {
 	return Result{Content: "error: " + fmt.Sprintf(format, args...), Failed: true}
 }
 
-// Source gives the tools that there are at the moment, for one turn. It must be safe for concurrent use.
+// Source provides the tools currently available, for one turn. It must be safe for concurrent use.
 type Source interface {
 	Tools(ctx context.Context) Set
 }
 
-// Sources gives the tools of several sources, in their order. Of tools with one name the first counts.
+// Sources provides the tools of several sources, in their order. If tools have the same name, the first is
+// used.
 type Sources []Source
 
 // Tools is part of Source.
@@ -89,10 +91,10 @@ func (s Sources) Tools(ctx context.Context) Set {
 	return all
 }
 
-// Set is the tools of one turn, in the order in which a model is told of them.
+// Set is the tools of one turn, in the order in which a model is shown them.
 type Set []Tool
 
-// Tools makes a set a source that never changes.
+// Tools makes a set a constant Source.
 func (s Set) Tools(context.Context) Set { return s }
 
 // Specs returns the tools' specifications, in order.

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// cutAtMeaning returns where to end a text that goes on: after a declaration, or else between
-// paragraphs, or else after a line, or else after a character. The first two have to leave at least a
-// third, so that a long declaration does not hide most of what fits.
+// cutAtMeaning returns where to cut a text that continues: after a declaration, or else between paragraphs,
+// or else after a line, or else after a character. The first two must leave at least a third, so that a long
+// declaration does not exclude most of the text that fits.
 func cutAtMeaning(text []byte, extension string) int {
 	for _, ends := range []func(last, next []byte) bool{declarationEnd(extension), paragraphEnd} {
 		if end := lastLineEnd(text, ends); end*3 >= len(text) {
@@ -21,10 +21,9 @@ func cutAtMeaning(text []byte, extension string) int {
 	return wholeRunes(text, len(text))
 }
 
-// lastLineEnd returns the last end of a line between which and the next line the text may be cut; 0 when
-// there is none.
+// lastLineEnd returns the last end of a line after which the text may be cut; 0 when there is none.
 func lastLineEnd(text []byte, ends func(last, next []byte) bool) int {
-	next := []byte(nil) // the end of the text may be in the middle of a line, which says nothing
+	next := []byte(nil) // the text may end in the middle of a line, which decides nothing
 	for end := bytes.LastIndexByte(text, '\n') + 1; end > 0; {
 		begin := bytes.LastIndexByte(text[:end-1], '\n') + 1
 		line := bytes.TrimRight(text[begin:end], "\r\n")
@@ -63,7 +62,7 @@ func declarationEnd(extension string) func(last, next []byte) bool {
 	return func(_, _ []byte) bool { return false }
 }
 
-// paragraphEnd is an empty line before one that is not indented.
+// paragraphEnd reports an empty line before one that is not indented.
 func paragraphEnd(last, next []byte) bool {
 	return len(bytes.TrimSpace(last)) == 0 && outermost.Match(next)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// glob is a pattern for names: * and ? within a name, ** over folders, {a,b} for either. A pattern
-// without "/" is for the last name of a path. The zero value matches everything.
+// glob is a pattern for names: * and ? within a name, ** over folders, {a,b} for either. A pattern without
+// "/" applies to the last element of a path. The zero value matches everything.
 type glob struct {
 	whole    *regexp.Regexp
 	lastOnly bool
@@ -54,7 +54,7 @@ func newGlob(pattern string) (glob, error) {
 	return glob{whole: whole, lastOnly: !strings.Contains(pattern, "/")}, nil
 }
 
-// nextToken takes "**/", "**" or one character.
+// nextToken returns "**/", "**" or one character.
 func nextToken(pattern string) (token, rest string) {
 	for _, token := range []string{"**/", "**"} {
 		if rest, ok := strings.CutPrefix(pattern, token); ok {
@@ -69,7 +69,7 @@ func nextToken(pattern string) (token, rest string) {
 	return pattern, ""
 }
 
-// match reports whether a name is meant.
+// match reports whether the pattern matches a name.
 func (g glob) match(name string) bool {
 	if g.whole == nil {
 		return true

@@ -13,13 +13,13 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// hunt is one search under way: what is looked for, what was found and what was passed over.
+// hunt is one search under way: its query, its matches, and what it left out.
 type hunt struct {
 	alias        string
 	expression   *regexp.Regexp
 	include      glob
 	skip         int
-	lines, bytes int // the most
+	lines, bytes int // the limits of the output
 
 	reader  *bufio.Reader
 	text    strings.Builder
@@ -29,15 +29,15 @@ type hunt struct {
 	matched int // files with a match
 	files   int // that were searched
 	binary  int
-	closed  int // files and folders that could not be read
+	closed  int // number of files and folders that could not be read
 	last    string
-	stopped string // why it ended early
+	stopped string // the reason of an early end
 }
 
-// maxFound is how many matches are counted when no more are shown.
+// maxFound bounds how many matches are counted after the shown ones.
 const maxFound = 10_000
 
-// through searches a file or what is below a folder.
+// through searches a file, or all files below a folder.
 func (h *hunt) through(ctx context.Context, below files, name string) error {
 	for found, err := range below.walk(ctx, name, maxDepth, "") {
 		switch {
@@ -89,20 +89,20 @@ func (h *hunt) file(ctx context.Context, found item) {
 
 var errBinary = errors.New("a binary file")
 
-// maxPiece is the most of a line that is matched at once, in bytes. A longer line is matched in pieces
-// that share seam bytes; "^" and "$" then match at their ends too.
+// maxPiece is the largest part of a line that is matched at once, in bytes. A longer line is matched in
+// pieces that share seam bytes; "^" and "$" then match at their ends too.
 const (
 	maxPiece = 128 << 10
 	seam     = 1 << 10
 )
 
-// scan looks at each line of a file.
+// scan searches each line of a file.
 func (h *hunt) scan(ctx context.Context, f *file, name string) error {
 	reader := h.read(f)
 	if head, _ := reader.Peek(8000); !f.text && bytes.IndexByte(head, 0) >= 0 {
 		return errBinary
 	}
-	var carried, joined []byte // the end of the piece before, of the same line; it and the next one
+	var carried, joined []byte // end of the line's previous piece; it and the next piece
 	for number, hit := 1, false; ; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (h *hunt) scan(ctx context.Context, f *file, name string) error {
 	}
 }
 
-// read returns a reader of a file; it is the same one for every file, because its buffer is large.
+// read returns a reader of a file; it is reused for every file, because its buffer is large.
 func (h *hunt) read(f *file) *bufio.Reader {
 	content := io.NewSectionReader(f, 0, f.size)
 	if h.reader == nil {
@@ -161,14 +161,14 @@ func (h *hunt) line(line []byte, name string, number int) bool {
 	return true
 }
 
-// maxExcerpt is how much of a line is shown, in characters, and beforeMatch how many of them stand before
-// the match in a longer line.
+// maxExcerpt is how much of a line is shown, in characters, and beforeMatch how many of them precede the
+// match in a longer line.
 const (
 	maxExcerpt  = 400
 	beforeMatch = 100
 )
 
-// excerpt is a line, or what is around the match where it is long.
+// excerpt returns a line, or the part around the match of a long line.
 func excerpt(line []byte, match int) string {
 	begin := max(0, match-4*beforeMatch)
 	window := line[begin:min(len(line), match+4*maxExcerpt)]
@@ -196,7 +196,7 @@ func visiblePath(path string) string {
 	return path
 }
 
-// content is the matches and, in square brackets, what was left out.
+// content returns the matches and, in square brackets, a note on what was left out.
 func (h *hunt) content() string {
 	var notes []string
 	left := h.found - min(h.skip, h.found) - h.shown

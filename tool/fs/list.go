@@ -18,14 +18,14 @@ var listDescription string
 // listParameters is the JSON Schema of fs.list's arguments.
 const listParameters = `{"type":"object","properties":{"path":{"type":"string","description":"A folder, such as @project/ or @state/logs/tool-results/"},"depth":{"type":"integer","minimum":1,"maximum":20,"description":"How many levels of folders to list. Default 1"},"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"The most lines. Default 200"},"after":{"type":"string","description":"Go on after this name of an earlier listing"}},"required":["path"],"additionalProperties":false}`
 
-// List is the tool fs.list. Its memory does not grow with the folder.
+// List is the tool fs.list. Its memory use does not depend on the size of the folder.
 type List struct {
 	Roots
-	// MaxBytes is the most that one call returns. Default 6 000, so that a result is shown whole.
+	// MaxBytes bounds the output of one call, in bytes. Default 6 000, so that a result is shown whole.
 	MaxBytes int
 }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (l List) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "fs.list", Description: l.describe(strings.TrimSpace(listDescription)), Parameters: json.RawMessage(listParameters)}
 }
@@ -78,18 +78,18 @@ func (l List) Run(ctx context.Context, call tool.Call) tool.Result {
 	return tool.Result{Outcome: fmt.Sprintf("Listed %s (%s)", arguments.Path, nameCount(listed.shown)), Content: listed.content()}
 }
 
-// maxCounted is how many names a listing counts beyond what it shows.
+// maxCounted bounds how many names a listing counts after the shown ones.
 const maxCounted = 10_000
 
 // listing collects the lines of a folder.
 type listing struct {
 	folder       string
-	lines, bytes int // the most
+	lines, bytes int // the limits of the output
 	text         strings.Builder
 	shown, left  int
 	full         bool
 	last         string // the last name shown
-	stopped      bool   // before everything was counted
+	stopped      bool   // it ended before everything was counted
 }
 
 func (l *listing) read(ctx context.Context, below files, a listArguments) error {
@@ -113,7 +113,7 @@ func (l *listing) read(ctx context.Context, below files, a listArguments) error 
 	return nil
 }
 
-// add shows an item while there is room, and counts it when there is none.
+// add adds an item's line while there is room, and otherwise counts the item.
 func (l *listing) add(found item, line string) {
 	if l.full || l.shown == l.lines {
 		l.full = true
@@ -159,7 +159,7 @@ func (l *listing) line(found item) string {
 	return line
 }
 
-// visible is a name as it is, or quoted where a path could not name it.
+// visible returns a name as it is, or quoted if a path cannot contain it.
 func visible(name string) string {
 	if _, _, err := splitPath(aliasProject + "/" + name); err != nil {
 		return strconv.Quote(name) + " (a name that no path can hold)"

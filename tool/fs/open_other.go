@@ -2,5 +2,5 @@
 
 package fs
 
-// withoutWaiting is nothing where named pipes are no files of a folder.
+// withoutWaiting is 0 on systems where named pipes are not files of a folder.
 const withoutWaiting = 0

@@ -11,14 +11,13 @@ import (
 const (
 	aliasProject = "@project"
 	aliasState   = "@state"
-	// maxPath bounds a path, in bytes; Linux allows no more either.
+	// maxPath bounds a path, in bytes; it is Linux's limit.
 	maxPath = 4096
 )
 
-// splitPath checks a path as text and splits it into its alias and the name below it, which is "" or
-// names with one "/" between them, none of them ".", "..", or empty. What a system would read in another
-// way than it looks is refused everywhere, also where this system would not: backslashes, drive
-// letters, names of dots and spaces only, control characters.
+// splitPath checks a path as text and splits it into its alias and the name below it, which is "" or names
+// with one "/" between them, none of them ".", "..", or empty. Names that some systems interpret differently
+// are refused on all systems: backslashes, drive letters, names of dots and spaces only, control characters.
 func splitPath(path string) (alias, name string, err error) {
 	switch {
 	case path == "":
@@ -40,7 +39,7 @@ func splitPath(path string) (alias, name string, err error) {
 	return alias, name, err
 }
 
-// cleanName checks what stands below an alias and drops "." and a "/" at the end.
+// cleanName checks the name below an alias and drops "." and a trailing "/".
 func cleanName(name string) (string, error) {
 	var parts []string
 	name = strings.TrimSuffix(name, "/")

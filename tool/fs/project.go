@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// project is the files of a folder. Whatever a name says and whatever changes meanwhile, the root opens
-// nothing outside of it.
+// project is the files of a folder. Whatever the name, and despite concurrent changes, the root opens nothing
+// outside of the folder.
 type project struct {
 	root    *os.Root
 	secrets Secrets
@@ -25,8 +25,8 @@ type project struct {
 
 func (p project) Close() error { return p.root.Close() }
 
-// open opens a regular file. It looks before it opens, because opening a device can do something, and
-// again afterwards, because the name may have come to mean another file.
+// open opens a regular file. It checks the file's type before it opens, because opening a device can have
+// side effects, and again afterwards, because the name may refer to another file by then.
 func (p project) open(ctx context.Context, name string) (*file, error) {
 	local, err := localName(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (p project) open(ctx context.Context, name string) (*file, error) {
 	return &file{ReaderAt: opened, Closer: opened, size: info.Size()}, nil
 }
 
-// missing is the reason of an error, with the name that was probably meant when there is no such one.
+// missing returns the reason of an error; for a missing file, with the name that was probably meant.
 func (p project) missing(ctx context.Context, name string, err error) error {
 	err = reason(err)
 	if !errors.Is(err, errNoFile) {
@@ -93,7 +93,7 @@ func mustBeRegular(info iofs.FileInfo) error {
 	return nil
 }
 
-// kindOf names what is neither a folder nor a regular file.
+// kindOf names a type of file other than a folder or a regular file.
 func kindOf(mode iofs.FileMode) string {
 	switch {
 	case mode&iofs.ModeSymlink != 0:
@@ -108,7 +108,7 @@ func kindOf(mode iofs.FileMode) string {
 	return "no regular file"
 }
 
-// localName is a name in this system's form; the alias itself is ".".
+// localName converts a name to this system's form; the alias itself is ".".
 func localName(name string) (string, error) {
 	if name == "" {
 		return ".", nil
@@ -120,8 +120,8 @@ func localName(name string) (string, error) {
 	return local, nil
 }
 
-// reason takes the system's part out of an error, which would name folders that a model has no business
-// with, and says the usual ones in words.
+// reason removes the system's part of an error, which would reveal names of folders to a model, and describes
+// the usual errors in words.
 func reason(err error) error {
 	var inPath *iofs.PathError
 	switch {
@@ -130,7 +130,7 @@ func reason(err error) error {
 	case errors.As(err, &inPath):
 		err = inPath.Err
 	}
-	if strings.Contains(err.Error(), "path escapes") { // os has no name for it
+	if strings.Contains(err.Error(), "path escapes") { // package os has no error value for it
 		return errors.New("it leads out of the project's folder through a link; only what is in the folder can be read")
 	}
 	return err
@@ -169,7 +169,7 @@ func splitName(name string) []string {
 	return strings.Split(strings.TrimSuffix(name, "/"), "/")
 }
 
-// item makes the item of a name that a walk met.
+// item returns the item of a name found by a walk.
 func (p project) item(name string, mode iofs.FileMode) item {
 	found := item{name: name, folder: mode.IsDir()}
 	switch {

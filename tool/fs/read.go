@@ -21,14 +21,15 @@ var readDescription string
 // readParameters is the JSON Schema of fs.read's arguments.
 const readParameters = `{"type":"object","properties":{"path":{"type":"string","description":"A path below @project/ or @state/"},"from_line":{"type":"integer","minimum":1,"description":"First line to read, counted from 1"},"to_line":{"type":"integer","minimum":1,"description":"Last line to read"},"from_byte":{"type":"integer","minimum":0,"description":"First byte to read, counted from 0; not together with lines"},"length":{"type":"integer","minimum":1,"description":"How many bytes to read"}},"required":["path"],"additionalProperties":false}`
 
-// Read is the tool fs.read. It holds no more of a file than it returns.
+// Read is the tool fs.read. It reads only the part of a file that it returns.
 type Read struct {
 	Roots
-	// MaxBytes is the most of a file that one call returns. Default 6 000, so that a result is shown whole.
+	// MaxBytes bounds the bytes of a file that one call returns. Default 6 000, so that a result is shown
+	// whole.
 	MaxBytes int
 }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (r Read) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "fs.read", Description: r.describe(strings.TrimSpace(readDescription)), Parameters: json.RawMessage(readParameters)}
 }
@@ -85,8 +86,8 @@ func orDefault(number, otherwise int) int {
 	return otherwise
 }
 
-// show returns the range that was asked for, at most limit bytes of it, with a line that tells how to go
-// on; and says in words what range it is.
+// show returns the requested range, at most limit bytes of it, with a line on how to read the rest; and a
+// description of the range.
 func (f *file) show(ctx context.Context, a readArguments, extension string, limit int) (shown, where string, err error) {
 	begin, line, err := f.begin(ctx, a)
 	if err != nil {
@@ -110,7 +111,7 @@ func (f *file) show(ctx context.Context, a readArguments, extension string, limi
 	return shown, fmt.Sprintf("bytes %d to %d of %d", begin, end, f.size), nil
 }
 
-// goOn is the line that tells how to read what follows.
+// goOn is the line on how to read the rest.
 func goOn(text []byte, line, end, size int64) string {
 	where := fmt.Sprintf("from_byte %d", end)
 	separator := "\n"
@@ -123,7 +124,7 @@ func goOn(text []byte, line, end, size int64) string {
 	return fmt.Sprintf("%s[%d of %d bytes are left; go on with %s]", separator, size-end, size, where)
 }
 
-// begin returns the first byte of the range and its line, 0 when that is not known.
+// begin returns the first byte of the range and its line, 0 when it is unknown.
 func (f *file) begin(ctx context.Context, a readArguments) (begin, line int64, err error) {
 	switch {
 	case a.FromByte > f.size:
@@ -184,8 +185,8 @@ func (f *file) part(begin int64, limit int) ([]byte, error) {
 	return text[:n], nil
 }
 
-// end returns where the range ends in the text that begins it: where the model said, or else, when there
-// is more, where meaning ends.
+// end returns where the range ends in the text that begins it: as requested, or, if the text continues, at a
+// meaningful cut.
 func (a readArguments) end(text []byte, more bool, extension string) int {
 	switch {
 	case a.ToLine > 0:

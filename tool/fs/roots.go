@@ -1,15 +1,16 @@
 // Package fs gives models files to read, list and search, under two aliases. @project is the project's
-// folder; @state is what Continuo keeps of the conversation that calls: a tool's whole output under
-// @state/logs/tool-results/, a call's whole arguments under @state/logs/tool-calls/, and the inputs and outputs
-// of runs under @state/runs/, and what fs.write wrote under @state/files/, all read from the log, so that there is no second copy that could differ.
+// folder; @state is what Continuo keeps of the calling conversation: a tool's whole output under
+// @state/logs/tool-results/, a call's whole arguments under @state/logs/tool-calls/, the inputs and outputs
+// of runs under @state/runs/, and the files that fs.write wrote under @state/files/. All are read from the
+// log, so that there is no second copy that could differ.
 //
-// A path is checked as text first (path.go) and then opened through an [os.Root], so that neither "..",
-// a link nor a race leaves the folder. Only regular files are opened. A tool cuts its own output where
-// meaning ends and says how to ask for the rest.
+// A path is checked as text first (path.go) and then opened through an [os.Root], so that neither "..", a
+// link nor a race escapes from the folder. Only regular files are opened. A tool cuts its own output at a
+// meaningful position and says how to request the rest.
 //
-// Pitfalls: links inside the project's folder are followed when a path names them, but never by a listing
-// or a search below it. Ranges count bytes from 0 and lines from 1. Paths are never decoded: %2e is
-// three characters of a name.
+// Pitfalls: links inside the project's folder are followed when a path names them, but never by a listing or
+// a search below it. Ranges count bytes from 0 and lines from 1. Paths are never decoded: %2e is three
+// characters of a name.
 package fs
 
 import (
@@ -24,37 +25,38 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// Roots says where paths lead. It is safe for concurrent use.
+// Roots configures what paths refer to. It is safe for concurrent use.
 type Roots struct {
 	// Log serves @state.
 	Log *continuo.Log
-	// ProjectDir is the folder that @project stands for. Default none: @project is refused.
+	// ProjectDir is the folder of @project. Default none: @project is refused.
 	ProjectDir string
-	// Project is whose folder that is: conversations of other projects have no @project. Default "": all have it.
+	// Project is the project that ProjectDir belongs to: conversations of other projects have no @project.
+	// Default "": all have it.
 	Project string
-	// Secrets are the files of ProjectDir that no tool reaches. Default: none.
+	// Secrets are the files of ProjectDir that no tool can access. Default: none.
 	Secrets Secrets
 }
 
-// files is what one alias stands for. Names are relative to it, checked, with "/" between folders; ""
-// is the alias itself.
+// files is the files below one alias. Names are relative to it, checked, with "/" between folders; "" is the
+// alias itself.
 type files interface {
 	// open opens a file.
 	open(ctx context.Context, name string) (*file, error)
-	// walk yields what is below a folder, depth levels deep, each folder before what is in it, and only
-	// what comes after the name after (relative to the folder; "" for all). Of a file it yields the file.
-	// An error ends it.
+	// walk yields the items below a folder, depth levels deep, each folder before its content, and only those
+	// after the name after (relative to the folder; "" for all). For a file it yields the file. An error ends
+	// it.
 	walk(ctx context.Context, name string, depth int, after string) iter.Seq2[item, error]
 	io.Closer
 }
 
-// item is what a walk meets.
+// item is a file or folder found by a walk.
 type item struct {
 	name   string // relative to the alias
 	folder bool
-	other  string // what it is when neither a folder nor a regular file, such as "link"
+	other  string // its type when neither a folder nor a regular file, such as "link"
 	note   string // for a listing; may be empty
-	// size in bytes and open are of files; size may cost a look at the disk.
+	// size in bytes and open are set for files; size may access the disk.
 	size    func() (int64, error)
 	open    func(context.Context) (*file, error)
 	problem error // why a folder below could not be read
@@ -68,11 +70,10 @@ type file struct {
 	text bool  // known to be text
 }
 
-// maxDepth bounds how deep a walk goes, so that folders that change meanwhile cannot hold it for ever.
+// maxDepth bounds how deep a walk goes, so that concurrent changes of folders cannot make it endless.
 const maxDepth = 64
 
-// of is where paths lead in a conversation: one of another project gets to know no more of the folder than
-// if there were none.
+// of returns what paths refer to in a conversation: for one of another project there is no project folder.
 func (r Roots) of(conversation continuo.Conversation) Roots {
 	if r.Project != "" && conversation.ProjectID != r.Project {
 		r.ProjectDir = ""
@@ -80,8 +81,8 @@ func (r Roots) of(conversation continuo.Conversation) Roots {
 	return r
 }
 
-// Useful is part of tool.Situational: without @project the tools can only show what a request leaves out or
-// shortens.
+// Useful is part of tool.Situational: without @project the tools can only show content that a request leaves
+// out or shortens.
 func (r Roots) Useful(s tool.Situation) bool {
 	return s.Partial || r.of(s.Conversation).ProjectDir != ""
 }
@@ -117,7 +118,7 @@ func (r Roots) open(ctx context.Context, call tool.Call, path string) (*file, st
 	return opened, name, err
 }
 
-// allowed says what paths there are.
+// allowed describes the allowed paths.
 func (r Roots) allowed() string {
 	if r.ProjectDir == "" {
 		return "paths begin with @state/, such as @state/logs/tool-results/"
@@ -125,7 +126,7 @@ func (r Roots) allowed() string {
 	return "paths begin with @project/, the project's folder, or @state/, what is kept of this conversation"
 }
 
-// describe adds to a tool's description what is so in this place.
+// describe adds the configuration's specifics to a tool's description.
 func (r Roots) describe(description string) string {
 	if r.ProjectDir == "" {
 		return description + " There is no @project here, only @state."

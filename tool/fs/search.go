@@ -20,16 +20,16 @@ var searchDescription string
 // searchParameters is the JSON Schema of fs.search's arguments.
 const searchParameters = `{"type":"object","properties":{"pattern":{"type":"string","minLength":1,"description":"A regular expression (RE2), or a text with literal"},"path":{"type":"string","description":"A folder or file. Default the whole project, or @state/ where there is none"},"literal":{"type":"boolean","description":"Take the pattern as it is written"},"ignore_case":{"type":"boolean","description":"Take small and capital letters as the same"},"include":{"type":"string","description":"Only files of such names: *.go, cmd/**/*.md, *.{js,ts}. A pattern with / is matched against the path below the alias"},"max_matches":{"type":"integer","minimum":1,"maximum":500,"description":"The most lines shown. Default 50"},"skip":{"type":"integer","minimum":0,"description":"Pass over so many matches that were shown before"}},"required":["pattern"],"additionalProperties":false}`
 
-// Search is the tool fs.search. Its memory does not grow with the files.
+// Search is the tool fs.search. Its memory use does not depend on the size of the files.
 type Search struct {
 	Roots
-	// MaxBytes is the most that one call returns. Default 6 000, so that a result is shown whole.
+	// MaxBytes bounds the output of one call, in bytes. Default 6 000, so that a result is shown whole.
 	MaxBytes int
-	// MaxTime is how long one call searches before it says what it covered. Default 20 s.
+	// MaxTime bounds the time of one call, which then reports what it searched. Default 20 s.
 	MaxTime time.Duration
 }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (s Search) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "fs.search", Description: s.describe(strings.TrimSpace(searchDescription)), Parameters: json.RawMessage(searchParameters)}
 }
@@ -109,7 +109,7 @@ func (s Search) maxTime() time.Duration {
 	return 20 * time.Second
 }
 
-// everything is where a search looks that names no path.
+// everything lists where a search without a path looks.
 func (r Roots) everything() string {
 	if r.ProjectDir == "" {
 		return aliasState + "/"

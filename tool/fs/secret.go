@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// Secrets says which files of @project no tool opens or writes. The zero value allows all.
+// Secrets are the files of @project that no tool may open or write. The zero value allows all.
 type Secrets struct {
 	patterns []secretPattern
 	folder   string   // the project's folder, without links
-	paths    []string // absolute and without links; what is below them is secret too
+	paths    []string // absolute and without links; everything below them is secret too
 	infos    []os.FileInfo
 }
 
-// secretPattern is a glob, or with allows an exception from those before it.
+// secretPattern is a glob; with allows, an exception to the patterns before it.
 type secretPattern struct {
 	glob
 	allows bool
 }
 
-// NewSecrets reads patterns (as the include of fs.search has them; the last one that matches a name counts, and one
-// that begins with "!" makes an exception) and paths of files and folders, which need not exist. A pattern that
-// matches a folder covers all that is in it. Names are compared without regard to case.
+// NewSecrets reads patterns (in the syntax of fs.search's include; the last one that matches a name counts,
+// and one that begins with "!" is an exception) and paths of files and folders, which need not exist. A
+// pattern that matches a folder covers everything in it. Case is ignored.
 func NewSecrets(projectDir string, patterns, paths []string) (Secrets, error) {
 	var s Secrets
 	for _, text := range patterns {
@@ -50,7 +50,7 @@ func NewSecrets(projectDir string, patterns, paths []string) (Secrets, error) {
 	return s, nil
 }
 
-// withoutLinks is an absolute path without links, as far as it exists.
+// withoutLinks returns an absolute path with the links of its existing part resolved.
 func withoutLinks(name string) string {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
@@ -68,10 +68,11 @@ func withoutLinks(name string) string {
 	}
 }
 
-// errSecret says that a file is not for models. It does not say why, because that would tell where the data are.
+// errSecret says that tools cannot access a file. It does not say why, because that would reveal where the
+// data are.
 var errSecret = errors.New("tools cannot reach this file: it may hold secrets (setting tools.deny_files), or it is one of Continuo's own")
 
-// Covers reports whether a name below the project's folder is secret. It does not look at the disk.
+// Covers reports whether a name below the project's folder is secret. It does not access the disk.
 func (s Secrets) Covers(name string) bool {
 	name = path.Clean(filepath.ToSlash(name))
 	if s.isBelow(filepath.Join(s.folder, filepath.FromSlash(name))) {
@@ -108,7 +109,7 @@ func (s Secrets) isBelow(absolute string) bool {
 	return false
 }
 
-// isOne reports whether a file is one of the secret paths under another name, such as a hard link.
+// isOne reports whether a file is the same as one of the secret paths, for example through a hard link.
 func (s Secrets) isOne(info iofs.FileInfo) bool {
 	for _, secret := range s.infos {
 		if os.SameFile(secret, info) {
@@ -118,8 +119,8 @@ func (s Secrets) isOne(info iofs.FileInfo) bool {
 	return false
 }
 
-// check refuses an open file that is secret under its name, under the name that links lead to, or under another
-// name of the same file. Local is the name in this system's form.
+// check refuses an open file that is secret by its name, by its name with links resolved, or by another name
+// of the same file. Local is the name in this system's form.
 func (s Secrets) check(name, local string, opened iofs.FileInfo) error {
 	if len(s.patterns) == 0 && len(s.paths) == 0 {
 		return nil
@@ -142,7 +143,7 @@ func (s Secrets) check(name, local string, opened iofs.FileInfo) error {
 	return s.checkFolders(real)
 }
 
-// checkFolders refuses a file in a folder that is one of the secret paths under another name.
+// checkFolders refuses a file below a folder that is the same as one of the secret paths.
 func (s Secrets) checkFolders(real string) error {
 	for at := filepath.Dir(real); len(at) >= len(s.folder); at = filepath.Dir(at) {
 		if info, err := os.Stat(at); err == nil && s.isOne(info) {

@@ -14,12 +14,12 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// state is what the log keeps of one conversation, as files. Everything is asked of the log with the
-// conversation that calls, so that no name leads to another one.
+// state presents the log of one conversation as files. All reads name the calling conversation, so that no
+// name leads to another conversation.
 type state struct {
 	log          *continuo.Log
 	conversation continuo.Conversation
-	since        int64 // the caller sees entries after it only
+	since        int64 // the caller sees only entries after it
 }
 
 const (
@@ -87,7 +87,7 @@ func (s state) call(ctx context.Context, match []string) (item, error) {
 	return item{}, errNotState
 }
 
-// callItems are the files of an entry's calls. What only people are shown has none.
+// callItems returns the files of an entry's calls. An entry that only people are shown has none.
 func callItems(entry *continuo.Entry) []item {
 	if entry.Hidden {
 		return nil
@@ -99,7 +99,7 @@ func callItems(entry *continuo.Entry) []item {
 	return items
 }
 
-// result is the file of a result. An output that is kept beside the log is read in pieces.
+// result returns the file of a result. An output that is stored beside the log is read in pieces.
 func (s state) result(entry *continuo.Entry) item {
 	note := entry.ToolName
 	if entry.Outcome != "" {
@@ -143,12 +143,12 @@ func (s state) walk(ctx context.Context, name string, depth int, after string) i
 	}
 }
 
-// stateWalk goes through the folders of a conversation.
+// stateWalk walks the folders of a conversation.
 type stateWalk struct {
 	state
 	ctx   context.Context
 	yield func(item, error) bool
-	after string // what was yielded last; "" when everything is wanted
+	after string // name of the last yielded item; "" for all items
 }
 
 func (w *stateWalk) folder(name string, depth int) bool {
@@ -163,7 +163,7 @@ func (w *stateWalk) folder(name string, depth int) bool {
 	return w.named(name, depth)
 }
 
-// child yields a folder, unless it was before, and what is in it.
+// child yields a folder, unless it was yielded before, and its content.
 func (w *stateWalk) child(name string, depth int) bool {
 	switch {
 	case w.after == name:
@@ -173,7 +173,7 @@ func (w *stateWalk) child(name string, depth int) bool {
 			return false
 		}
 	case !strings.HasPrefix(w.after, name+"/"):
-		return true // all of it was before
+		return true // all of it was yielded before
 	}
 	return depth <= 1 || w.folder(name, depth-1)
 }
@@ -204,7 +204,7 @@ func (w *stateWalk) entries(folder string) bool {
 	return true
 }
 
-// begin finds the entry that holds the file after which the walk goes on.
+// begin finds the entry of the file after which the walk continues.
 func (w *stateWalk) begin() (int64, bool) {
 	if w.after == "" {
 		return w.since + 1, true
@@ -221,7 +221,8 @@ func (w *stateWalk) begin() (int64, bool) {
 	return w.from(entry.Seq), true
 }
 
-// from is where a walk goes on behind a file of an entry: a file that the caller does not see hides none behind it.
+// from returns where a walk continues after a file of an entry: a file that the caller cannot see does not
+// hide later ones.
 func (w *stateWalk) from(seq int64) int64 {
 	if seq <= w.since {
 		w.after = ""

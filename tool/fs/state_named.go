@@ -14,18 +14,20 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Some entries have names of their own in @state: the inputs of a run and the outputs of its steps, and files that calls wrote. Of entries with one
-// name the newest counts.
+// Some entries have names in @state: the inputs of a run, the outputs of its steps, and files that calls
+// wrote. If several entries have the same name, the newest counts.
 
-// source is a conversation whose entries have names here.
+// source is a conversation whose entries have names in @state.
 type source struct {
 	conversation continuo.Conversation
 	from         int64 // only entries after it count
-	// joined is the seq of the caller's conversation at which all of them came; 0: they have seqs of their own.
+	// joined is the seq in the caller's conversation at which the source's entries became visible; 0: the
+	// entries keep their own seqs.
 	joined int64
 }
 
-// place is where an entry stands in the caller's conversation; ok is false for one that the caller does not see.
+// place returns an entry's position in the caller's conversation; ok is false for an entry that the caller
+// cannot see.
 func (s state) place(of source, entry *continuo.Entry) (at int64, ok bool) {
 	at = entry.Seq
 	if of.joined > 0 {
@@ -61,8 +63,9 @@ func (s state) findNamed(ctx context.Context, name string) (item, error) {
 	return item{name: name, folder: true}, err
 }
 
-// sources are the conversations that names are looked for in, the caller's own first: for runs those that it is a branch
-// of, because the events of a run stand in the run's own conversation, and for files the branches that have joined it.
+// sources returns the conversations in which names are searched, the caller's own first: for runs those that
+// it is a branch of, because a run's events are in the run's own conversation, and for files the branches
+// that have joined it.
 func (s state) sources(ctx context.Context, name string) ([]source, error) {
 	sources := []source{{conversation: s.conversation}}
 	if folder, _, _ := strings.Cut(name, "/"); folder == filesFolder {
@@ -82,7 +85,8 @@ func (s state) sources(ctx context.Context, name string) ([]source, error) {
 	return sources, nil
 }
 
-// names finds the files below a folder, at any depth. It holds their names and what is newest under each.
+// names finds the files below a folder, at any depth. It holds in memory their names and the newest entry of
+// each.
 func (s state) names(ctx context.Context, folder string) (map[string]item, error) {
 	sources, err := s.sources(ctx, folder)
 	if err != nil {
@@ -116,7 +120,8 @@ func (s state) namedItem(home continuo.Conversation, entry *continuo.Entry) item
 	return textItem(name, indented(values), "")
 }
 
-// written is the file that a call wrote: an argument of the call that the entry is the result of.
+// written returns the file that a call wrote: the content is an argument of the call whose result the entry
+// is.
 func (s state) written(home continuo.Conversation, name string, result continuo.Entry) item {
 	read := func(ctx context.Context) (string, error) {
 		for entry, err := range s.log.Read(ctx, home, continuo.Range{To: result.Seq, Backward: true}) {
@@ -152,7 +157,7 @@ func (s state) written(home continuo.Conversation, name string, result continuo.
 	}
 }
 
-// indented is a JSON value over several lines, so that parts of it can be read.
+// indented formats a JSON value over several lines, so that parts of it can be read.
 func indented(value json.RawMessage) string {
 	var text bytes.Buffer
 	if json.Indent(&text, value, "", "  ") != nil {
@@ -161,7 +166,7 @@ func indented(value json.RawMessage) string {
 	return text.String()
 }
 
-// named yields what is in a folder of names, sorted, folders before what is in them.
+// named yields the content of a folder of names, sorted, folders before their content.
 func (w *stateWalk) named(folder string, depth int) bool {
 	found, err := w.names(w.ctx, folder)
 	if err != nil {
@@ -194,7 +199,7 @@ func (w *stateWalk) named(folder string, depth int) bool {
 	return true
 }
 
-// comparePaths orders paths so that a folder stands before what is in it, and all of that before what follows.
+// comparePaths orders paths so that a folder precedes its content, which precedes all later names.
 func comparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }

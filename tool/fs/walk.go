@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// walkPage is how many names of a folder are held at a time. A larger folder is read again for each page,
-// so that memory does not grow with it.
+// walkPage bounds how many names of a folder are held at a time. A larger folder is read again for each page,
+// so that memory use is bounded.
 const walkPage = 4096
 
-// walker goes through a folder of a project in the order of names, each folder before what is in it.
+// walker walks a folder of a project in the order of names, each folder before its content.
 type walker struct {
 	project project
 	ctx     context.Context
 	yield   func(item, error) bool
 }
 
-// folder yields what is in a folder, from after on, and reports whether to go on.
+// folder yields a folder's content, from after on, and reports whether to continue.
 func (w *walker) folder(name string, depth int, after []string) bool {
 	from, again := "", true
 	if len(after) > 0 {
@@ -43,7 +43,7 @@ func (w *walker) folder(name string, depth int, after []string) bool {
 			if !w.entry(name, entry, depth, after) {
 				return false
 			}
-			from = entry.Name() + "\x00" // the least name after it
+			from = entry.Name() + "\x00" // the smallest name after it
 		}
 	}
 	return true
@@ -60,7 +60,7 @@ func (w *walker) entry(folder string, entry iofs.DirEntry, depth int, after []st
 	return !entry.IsDir() || depth <= 1 || w.project.secrets.Covers(name) || w.folder(name, depth-1, below)
 }
 
-// page returns the first names of a folder that are not before from, sorted, and whether there are more.
+// page returns the first names of a folder that are not less than from, sorted, and whether there are more.
 func (w *walker) page(folder, from string) (page []iofs.DirEntry, more bool, err error) {
 	local, err := localName(folder)
 	if err != nil {

@@ -27,17 +27,17 @@ const writeParameters = `{"type":"object","properties":{"path":{"type":"string",
 // maxWritten bounds the text of one file, in bytes.
 const maxWritten = 256 << 10
 
-// Write is the tool fs.write. A file of @state is no second copy: the call that wrote it is in the log, and the file's name
-// is the OutputRef of the call's result.
+// Write is the tool fs.write. A file of @state is not a second copy: its content is the call in the log, and
+// its name is the OutputRef of the call's result.
 type Write struct{ Roots }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (w Write) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "fs.write", Description: w.describe(strings.TrimSpace(writeDescription)), Parameters: json.RawMessage(writeParameters)}
 }
 
-// Useful is part of tool.Situational: a chat without a project folder has nothing to write for. Steps of runs are offered
-// all tools.
+// Useful is part of tool.Situational: a chat without a project folder has no use for files. Steps of runs are
+// offered all tools.
 func (w Write) Useful(s tool.Situation) bool { return w.of(s.Conversation).ProjectDir != "" }
 
 // Repeatable is part of tool.Repeatable: the second call writes the same text again.
@@ -89,10 +89,10 @@ func (w Write) write(call tool.Call, name, text string) (string, error) {
 	if !strings.HasPrefix(name, filesFolder+"/") {
 		return "", errors.New("in @state only files below @state/files/ can be written; the rest is what Continuo keeps")
 	}
-	return aliasState + "/" + name, nil // the call itself is what is kept
+	return aliasState + "/" + name, nil // the log keeps the call, which has the content
 }
 
-// write replaces a file by a new one, so that nobody reads half of it.
+// write replaces a file by a new one, so that no reader sees a partial file.
 func (p project) write(name, text string) error {
 	local, err := localName(name)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p project) write(name, text string) error {
 		return err
 	}
 	if err := p.fill(temporary, text, mode); err != nil {
-		_ = p.root.Remove(temporary) // the first error counts
+		_ = p.root.Remove(temporary) // the first error is returned
 		return reason(err)
 	}
 	if err := p.root.Rename(temporary, local); err != nil {
@@ -130,8 +130,8 @@ func (p project) fill(local, text string, mode iofs.FileMode) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// mayWrite refuses names that hold secrets or git's own files, under this name or where links lead, and what is no regular
-// file. It returns the mode of the file.
+// mayWrite refuses secret files and git's own files, by this name or with links resolved, and anything other
+// than a regular file. It returns the mode of the file.
 func (p project) mayWrite(name, local string) (iofs.FileMode, error) {
 	if ofGit(name) {
 		return 0, errGit
@@ -163,7 +163,7 @@ func (p project) mayWrite(name, local string) (iofs.FileMode, error) {
 	return mode, err
 }
 
-// checkFolder refuses a folder that is secret, of one that is to be made the one that it will be in.
+// checkFolder refuses a secret folder; for a folder that does not exist yet, it checks the parent.
 func (p project) checkFolder(folder string) error {
 	for ; ; folder = path.Dir(folder) {
 		local, err := localName(folder)
@@ -186,7 +186,7 @@ func ofGit(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
 }
 
-// notGit refuses a folder that links lead into git's own files.
+// notGit refuses a folder that, with links resolved, is among git's own files.
 func (p project) notGit(local string) error {
 	below, err := filepath.Rel(withoutLinks(p.root.Name()), withoutLinks(filepath.Join(p.root.Name(), local)))
 	if err != nil || ofGit(filepath.ToSlash(below)) {

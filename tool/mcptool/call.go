@@ -22,7 +22,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// defaultCallTimeout bounds a call where neither the options nor the caller's context does.
+// defaultCallTimeout bounds a call if neither the options nor the caller's context does.
 const defaultCallTimeout = 10 * time.Minute
 
 // remote is one tool of a server.
@@ -31,7 +31,7 @@ type remote struct {
 	listed listedTool
 }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (r remote) Spec() continuo.ToolSpec { return r.listed.spec }
 
 // Timeout is part of tool.Timed.
@@ -53,7 +53,7 @@ func (r remote) Run(ctx context.Context, call tool.Call) tool.Result {
 	return resultOf(result, r.listed.spec.Name)
 }
 
-// objectOf takes the arguments as a model wrote them; nothing means an object without keys.
+// objectOf checks the arguments that a model wrote; an empty text means an empty object.
 func objectOf(text string) (json.RawMessage, error) {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	if text == "" {
@@ -74,7 +74,7 @@ func objectOf(text string) (json.RawMessage, error) {
 	return object, nil
 }
 
-// properties lists what a schema's object may hold, for a model that got it wrong.
+// properties lists the properties of a schema, for the correction of a model's error.
 func properties(schema json.RawMessage) string {
 	var object struct {
 		Properties map[string]struct {
@@ -102,14 +102,13 @@ func properties(schema json.RawMessage) string {
 	return cut("its keys are "+strings.Join(keys, ", "), 2<<10)
 }
 
-// errNoAnswer is the cause of a call that took too long by this package's own limit.
+// errNoAnswer is the cause of a call that exceeded this package's own timeout.
 var errNoAnswer = errors.New("no answer in time")
 
-// maxTries bounds how often a call is made that did not get as far as the server.
+// maxTries bounds how often a call is made that did not reach the server.
 const maxTries = 3
 
-// call makes a call, and makes it again where that can do no harm: it was not carried out, or the tool
-// says that once more is no more than once.
+// call makes a call, and retries it if that is safe: the call was not executed, or the tool is idempotent.
 func (r remote) call(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	options := r.source.options
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(options.CallTimeout, defaultCallTimeout), errNoAnswer)
@@ -135,16 +134,16 @@ func (r remote) call(ctx context.Context, arguments json.RawMessage) (*mcp.CallT
 	}
 }
 
-// fate is what is known of a call that failed.
+// fate is what is known about a failed call.
 type fate int
 
 const (
-	final     fate = iota // there is nothing to try
-	untouched             // it was not carried out
-	uncertain             // it may have been carried out
+	final     fate = iota // a retry is useless
+	untouched             // it was not executed
+	uncertain             // it may have been executed
 )
 
-// call makes a call once, in this life of the server.
+// call makes a call once, in this session of the server.
 func (s *session) call(parent context.Context, name string, arguments json.RawMessage) (*mcp.CallToolResult, fate, error) {
 	var seen trace
 	ctx, cancel := context.WithCancel(context.WithValue(parent, traceKey{}, &seen))
@@ -175,8 +174,8 @@ func (s *session) call(parent context.Context, name string, arguments json.RawMe
 	return nil, uncertain, s.wire.explain(err)
 }
 
-// refusalOf finds the error that a server answered with. The SDK has an error of the same type for
-// requests that HTTP did not carry.
+// refusalOf finds the error with which a server answered. The SDK uses the same type for requests that failed
+// in HTTP.
 func refusalOf(err error) *jsonrpc.Error {
 	const rejected = -32005
 	var refusal *jsonrpc.Error
@@ -186,7 +185,7 @@ func refusalOf(err error) *jsonrpc.Error {
 	return refusal
 }
 
-// brokenOff says why the caller's context ended. The SDK has told the server.
+// brokenOff returns the reason for which the caller's context ended. The SDK has notified the server.
 func (s *session) brokenOff(ctx context.Context) error {
 	after := "; the server was told to stop, but may have carried it out"
 	switch cause := context.Cause(ctx); {
@@ -199,7 +198,7 @@ func (s *session) brokenOff(ctx context.Context) error {
 	}
 }
 
-// lost ends the session when a call could not even be sent.
+// lost ends the session when a call could not be sent.
 func (s *session) lost(err error) {
 	if s.ctx.Err() == nil {
 		s.awaitCause(err)
@@ -207,7 +206,7 @@ func (s *session) lost(err error) {
 	}
 }
 
-// awaitCause gives a session that is ending a moment to say why. Errors of HTTP need not end it.
+// awaitCause waits a moment for the cause of a session that is ending. Errors of HTTP need not end it.
 func (s *session) awaitCause(error) {
 	if _, ok := s.wire.(*child); !ok {
 		return
@@ -220,7 +219,7 @@ func (s *session) awaitCause(error) {
 	}
 }
 
-// ofStatus says what an HTTP status tells of a call: those that refuse have carried nothing out.
+// ofStatus derives the fate of a call from an HTTP status: after a refusal, nothing was executed.
 func ofStatus(status int) fate {
 	switch {
 	case status < 500 || status == http.StatusServiceUnavailable:
@@ -230,10 +229,10 @@ func ofStatus(status int) fate {
 	}
 }
 
-// trace is what the transport saw of one call; it travels in the call's context, as net/http/httptrace
-// does, because the SDK has no other way through.
+// trace records what the transport observed of one call; it is passed in the call's context, as with
+// net/http/httptrace, because the SDK offers no other way.
 type trace struct {
-	sent   atomic.Int32 // requests of it of which bytes may have arrived
+	sent   atomic.Int32 // requests of the call of which bytes may have arrived
 	status atomic.Int32 // HTTP status of a refusal, 0 for none
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/continuo-log/continuo/internal/group"
 )
 
-// child is a server that runs as a process of its own group and speaks over stdin and stdout.
+// child is a server that runs as a child process in a process group of its own, and communicates over stdin
+// and stdout.
 type child struct {
 	*session
 	program *group.Program // nil before it is started
@@ -24,13 +25,14 @@ type child struct {
 	running sync.WaitGroup
 }
 
-// spawnError is a program that could not be started.
+// spawnError means that a program could not be started.
 type spawnError struct{ err error }
 
 func (e *spawnError) Error() string { return e.err.Error() }
 func (e *spawnError) Unwrap() error { return e.err }
 
-// Connect starts the process. It is not bound to this one: a server that loses its stdin can still put things in order.
+// Connect starts the process. It does not end with this process: a server whose stdin is closed can still
+// clean up.
 func (c *child) Connect(context.Context) (mcp.Connection, error) {
 	program, err := group.Start(group.Options{Command: c.options.Command, Dir: c.options.Dir, Env: c.options.Env})
 	if err != nil {
@@ -48,14 +50,15 @@ func (c *child) Connect(context.Context) (mcp.Connection, error) {
 	return c.lines, nil
 }
 
-// wait notes the end of the process. What it wrote before can still be read for a moment; a grandchild
-// that holds its stdout open does not keep the session alive.
+// wait records the end of the process. Its remaining output can still be read for a moment; a grandchild that
+// holds its stdout open does not keep the session alive.
 func (c *child) wait() {
 	<-c.program.Exited()
 	c.lines.drain(time.Second)
 }
 
-// explain waits a moment for the process to end too, because its end says more than a broken pipe.
+// explain waits a moment for the end of the process, because the exit status explains more than a broken
+// pipe.
 func (c *child) explain(err error) error {
 	moment := time.NewTimer(time.Second)
 	defer moment.Stop()
@@ -84,14 +87,13 @@ func (c *child) explain(err error) error {
 	return fmt.Errorf("the process ended (%s)", what)
 }
 
-// changeArrived lets the next change of the list through.
+// changeArrived admits the next notification of a changed list.
 func (c *child) changeArrived() { c.lines.changeArrived() }
 
-// deaf is never so: what a process says arrives or ends the session.
+// deaf returns false: a process's notifications arrive or the session ends.
 func (c *child) deaf() bool { return false }
 
-// shut ends the process and its whole group: first it is asked by the end of its input, then by
-// SIGTERM, and then it is killed.
+// shut ends the process and its whole group: it closes stdin, then sends SIGTERM, and then kills the group.
 func (c *child) shut() {
 	if c.program == nil {
 		return
@@ -100,15 +102,15 @@ func (c *child) shut() {
 	c.waitExit(c.options.Grace)
 	c.program.End(c.options.Grace)
 	_ = c.lines.Close()
-	_ = c.program.Err.Close() // somebody who left the group may hold the other end
+	_ = c.program.Err.Close() // a process that left the group may hold the other end
 	if !c.waitExit(c.options.Grace) {
 		c.options.Logger.Error("the MCP server's process cannot be ended; it is left alone", "pid", c.program.PID())
-		return // it has other rights than this program, or hangs in the system
+		return // it has other privileges than this program, or hangs in the kernel
 	}
 	c.running.Wait()
 }
 
-// waitExit waits for the process to end, and says whether it has.
+// waitExit waits for the end of the process, and reports whether it has ended.
 func (c *child) waitExit(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -120,7 +122,7 @@ func (c *child) waitExit(limit time.Duration) bool {
 	}
 }
 
-// stderrLog passes the lines of a child's stderr on, bounded in length and in rate.
+// stderrLog logs the lines of a child's stderr, bounded in length and in rate.
 type stderrLog struct {
 	logger logger
 	now    func() time.Time
@@ -129,11 +131,11 @@ type stderrLog struct {
 	last string
 
 	second time.Time // when the current second of the rate began
-	passed int       // lines passed on in it
-	left   int       // lines left out since
+	passed int       // lines logged in it
+	left   int       // lines dropped since
 }
 
-// logger is what stderrLog needs of a slog.Logger.
+// logger is the part of a slog.Logger that stderrLog uses.
 type logger interface {
 	Debug(message string, args ...any)
 }
@@ -143,7 +145,7 @@ const (
 	maxStderrLines = 50      // per second
 )
 
-// read reads until the end. It always reads on, so that the child never waits for it.
+// read reads until the end, without pauses, so that the child never waits for it.
 func (l *stderrLog) read(from *os.File) {
 	buffer := make([]byte, 32<<10)
 	var line []byte

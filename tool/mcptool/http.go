@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// overHTTP is a server that speaks streamable HTTP. It stands between the SDK and the network: it adds
-// the headers, bounds what is read, breaks everything off at the end, and notices what the SDK lets pass.
+// overHTTP is the connection to a server over streamable HTTP. As the SDK's HTTP transport it adds the
+// headers, bounds response sizes, aborts everything at the end, and detects errors that the SDK ignores.
 type overHTTP struct {
 	*session
 	base      *http.Transport
@@ -37,7 +37,7 @@ func newHTTP(s *session) *overHTTP {
 	return h
 }
 
-// Connect makes a connection of the SDK's; the first request opens it.
+// Connect returns a connection of the SDK; the first request opens it.
 func (h *overHTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 	client := &http.Client{Transport: h, CheckRedirect: sameOrigin}
 	transport := &mcp.StreamableClientTransport{Endpoint: h.options.URL, HTTPClient: client, MaxEventSize: -1} // the body is bounded here
@@ -46,7 +46,7 @@ func (h *overHTTP) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, err
 }
 
-// sameOrigin refuses redirects that would carry the headers elsewhere.
+// sameOrigin refuses redirects that would send the headers to another host.
 func sameOrigin(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
@@ -60,7 +60,7 @@ func sameOrigin(next *http.Request, via []*http.Request) error {
 
 var errGone = errors.New("it has forgotten the session")
 
-// RoundTrip carries out one request of the SDK.
+// RoundTrip sends one request of the SDK.
 func (h *overHTTP) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !h.begin() {
 		return nil, errClosed
@@ -108,19 +108,19 @@ func (h *overHTTP) begin() bool {
 	return !h.closing
 }
 
-// notDialled reports whether there was no connection, so that nothing can have been carried out.
+// notDialled reports whether no connection was made, so that nothing can have been executed.
 func notDialled(err error) bool {
 	var at *net.OpError
 	return errors.As(err, &at) && at.Op == "dial"
 }
 
-// isListening reports whether a request opens the stream on which a server tells of changes.
+// isListening reports whether a request opens the stream on which a server notifies of changes.
 func isListening(request *http.Request) bool {
 	return request.Method == http.MethodGet || request.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
-// judge looks at a response's status. A server that has forgotten the session answers 404, and some 400
-// with a sentence about it.
+// judge handles a response's status. A server that has lost the session answers 404, and some answer 400 with
+// a sentence about it.
 func (h *overHTTP) judge(request *http.Request, response *http.Response) {
 	if response.StatusCode < 400 {
 		return
@@ -131,7 +131,7 @@ func (h *overHTTP) judge(request *http.Request, response *http.Response) {
 		case http.StatusNotFound:
 			gone = true
 		case http.StatusBadRequest:
-			head, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10)) // an error comes again when the rest is read
+			head, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10)) // an error recurs when the rest is read
 			response.Body = rejoined{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
 			gone = bytes.Contains(bytes.ToLower(head), []byte("session"))
 		}
@@ -144,20 +144,20 @@ func (h *overHTTP) judge(request *http.Request, response *http.Response) {
 	noteStatus(request.Context(), response.StatusCode)
 }
 
-// rejoined is a body whose beginning was read already.
+// rejoined is a body whose beginning was already read.
 type rejoined struct {
 	io.Reader
 	io.Closer
 }
 
-// deaf reports whether the server has no stream left to tell of changes on. The SDK opens the one of the
-// older protocol again by itself.
+// deaf reports whether the server has no stream left for notifications of changes. The SDK reopens that of
+// the older protocol itself.
 func (h *overHTTP) deaf() bool { return h.broken.Load() }
 
-// changeArrived has nothing to note: the network's own flow control bounds what a server can send.
+// changeArrived does nothing: the network's flow control bounds what a server can send.
 func (h *overHTTP) changeArrived() {}
 
-// explain finds the plain reason in an error of the SDK.
+// explain finds the cause in an error of the SDK.
 func (h *overHTTP) explain(err error) error {
 	if err == nil {
 		return errors.New("it closed the connection")
@@ -165,7 +165,7 @@ func (h *overHTTP) explain(err error) error {
 	return plain(err)
 }
 
-// plain takes the URL, which may hold a secret, out of an error of the HTTP client.
+// plain removes the URL, which may contain a secret, from an error of the HTTP client.
 func plain(err error) error {
 	var at *url.Error
 	switch {
@@ -179,11 +179,11 @@ func plain(err error) error {
 	return err
 }
 
-// shut tells the server that the session is over, breaks off what is left and waits for it.
+// shut notifies the server of the end of the session, aborts the remaining requests and waits for their end.
 func (h *overHTTP) shut() {
 	if h.conn != nil {
 		limit := time.AfterFunc(h.options.Grace, h.cancel)
-		_ = h.conn.Close() // the goodbye is a courtesy
+		_ = h.conn.Close() // the request that ends the session is optional
 		limit.Stop()
 	}
 	h.mu.Lock()
@@ -201,7 +201,7 @@ type boundedBody struct {
 	stream    bool
 	listening bool
 	count     int     // bytes of the message so far
-	tail      [3]byte // the last bytes before, for a gap between events that two reads share
+	tail      [3]byte // the last bytes before, to find a gap between events across reads
 	done      func()
 }
 
@@ -222,7 +222,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countEvents begins to count anew after the empty line that ends an event.
+// countEvents resets the count after the empty line that ends an event.
 func (b *boundedBody) countEvents(part []byte) {
 	seam := append(b.tail[:], part[:min(3, len(part))]...)
 	for _, gap := range []string{"\n\n", "\n\r\n", "\r\r"} {
@@ -237,7 +237,7 @@ func (b *boundedBody) countEvents(part []byte) {
 	}
 }
 
-// ended lets go of the exchange, whether the body is closed afterwards or not.
+// ended releases the exchange, even if the body is not closed afterwards.
 func (b *boundedBody) ended() {
 	if b.listening && b.stream {
 		b.wire.broken.Store(true)

@@ -18,15 +18,15 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// listedTool is a tool as its server told of it, checked and cut down.
+// listedTool is a tool in the server's list, checked and shortened.
 type listedTool struct {
 	spec continuo.ToolSpec
-	name string // the server's own
-	// repeatable says that a call may be made twice: it changes nothing, or the second changes nothing more.
+	name string // the server's own name of it
+	// repeatable says that a call may be made twice: the tool is read-only or idempotent.
 	repeatable bool
 }
 
-// Bounds of a list of tools, so that no server fills the memory or every request of a model.
+// Bounds of a list of tools, so that no server fills the memory or every request to a model.
 const (
 	maxPages       = 200
 	maxTools       = 1000
@@ -36,7 +36,7 @@ const (
 	maxListBytes   = 4 << 20  // of all descriptions and schemas together
 )
 
-// list reads the server's list of tools, within the time of a start.
+// list reads the server's list of tools, within the start timeout.
 func (s *session) list() error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.StartTimeout)
 	defer cancel()
@@ -55,7 +55,7 @@ func (s *session) list() error {
 	return nil
 }
 
-// toolless reports whether a server that refuses to list tools never said that it has any.
+// toolless reports whether a server that refuses to list tools never declared to have any.
 func (s *session) toolless(err error) bool {
 	about := s.client.InitializeResult()
 	return refusalOf(err) != nil && (about == nil || about.Capabilities == nil || about.Capabilities.Tools == nil)
@@ -83,8 +83,8 @@ func (s *session) pages(ctx context.Context) ([]*mcp.Tool, error) {
 	return told, nil
 }
 
-// choose makes the tools that are offered, sorted by name so that requests stay the same whatever order
-// a server tells them in.
+// choose makes the tools that are offered, sorted by name so that requests do not depend on the server's
+// order.
 func (s *session) choose(told []*mcp.Tool) []listedTool {
 	slices.SortStableFunc(told, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	var tools []listedTool
@@ -113,7 +113,7 @@ func (s *session) choose(told []*mcp.Tool) []listedTool {
 	return tools
 }
 
-// listed checks one tool and cuts it down.
+// listed checks and shortens one tool.
 func (s *session) listed(one *mcp.Tool) (listedTool, error) {
 	if err := checkName(one.Name); err != nil {
 		return listedTool{}, err
@@ -143,8 +143,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// schemaOf writes an input schema with sorted keys. Models need an object; a server that says nothing of
-// the arguments takes any.
+// schemaOf writes an input schema with sorted keys. Models need an object; without a schema, any arguments
+// are allowed.
 func schemaOf(given any) (json.RawMessage, error) {
 	if given == nil {
 		return json.RawMessage(`{"type":"object","properties":{}}`), nil
@@ -182,7 +182,7 @@ func marshal(value any, indent string) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// cut returns valid UTF-8 of at most limit bytes; a text that was longer ends with a mark.
+// cut returns valid UTF-8 of at most limit bytes; a longer text is cut and ends with a mark.
 func cut(text string, limit int) string {
 	const mark = " … (cut)"
 	long := len(text) > limit
@@ -202,7 +202,7 @@ func cut(text string, limit int) string {
 	return text
 }
 
-// cutInvalid cuts what replacing invalid bytes has made longer again.
+// cutInvalid cuts a text again that the replacement of invalid bytes has lengthened.
 func cutInvalid(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Options names a server and bounds what it may do. Name and exactly one of Command and URL must be set.
+// Options configures a server and its limits. Name and exactly one of Command and URL must be set.
 type Options struct {
-	// Name begins the names of the server's tools: a small letter, then at most 31 small letters, digits,
-	// "_" and "-".
+	// Name is the prefix of the names of the server's tools: a small letter, then at most 31 small letters,
+	// digits, "_" and "-".
 	Name string
 
-	// Command starts the server as a child process that speaks over stdin and stdout; the first item is
-	// the program, which is looked for in this process's PATH.
+	// Command starts the server as a child process that communicates over stdin and stdout; the first item is
+	// the program, which is looked up in this process's PATH.
 	Command []string
-	// Dir is the folder that the child starts in. Default this process's own.
+	// Dir is the child's working directory. Default that of this process.
 	Dir string
-	// Env is what the child gets as NAME=value besides PATH, HOME, LANG and TMPDIR, which it inherits
-	// where they are set. It gets nothing else of this process's environment.
+	// Env is the child's environment as NAME=value, besides PATH, HOME, LANG and TMPDIR, which it inherits if
+	// they are set. It inherits no other variable of this process.
 	Env []string
 
-	// URL is where the server speaks streamable HTTP.
+	// URL is the server's address for streamable HTTP.
 	URL string
-	// Headers go with every request to the server. They are never logged and never follow a redirect to
-	// another host.
+	// Headers are sent with every request to the server. They are never logged and never sent to another host
+	// after a redirect.
 	Headers map[string]string
 
 	// StartTimeout bounds a start: the process, the handshake, the list of tools. Default 20 s.
 	StartTimeout time.Duration
-	// CallTimeout bounds one call, in place of the limit that a turn has for tools. Default: the turn's limit,
-	// and 10 min for a caller without one.
+	// CallTimeout bounds one call, instead of the turn's limit for tools. Default: the turn's limit, and 10
+	// min for a caller without one.
 	CallTimeout time.Duration
 	// CallWait bounds how long a call waits for a server that is down. Default 15 s.
 	CallWait time.Duration
@@ -43,24 +43,24 @@ type Options struct {
 	// Grace is how long a child has to exit after its stdin was closed, and again after SIGTERM. Default 2 s.
 	Grace time.Duration
 
-	// RestartWait is the wait before a server that died or did not start is tried again; it doubles with
-	// each try up to RestartMaxWait, and begins anew once the server has been well for RestartWell.
-	// Defaults 500 ms, 30 s and 1 min.
+	// RestartWait is the wait before the restart of a server that died or did not start; it doubles with each
+	// attempt up to RestartMaxWait, and is reset once the server has run for RestartWell. Defaults 500 ms, 30
+	// s and 1 min.
 	RestartWait, RestartMaxWait, RestartWell time.Duration
 
-	// Logger is told of starts, deaths, tools that are left out (warn, info) and of the child's stderr
-	// (debug, because it may hold what was said in conversations). Default none.
+	// Logger logs starts, exits and omitted tools (warn, info), and the child's stderr (debug, because it may
+	// contain text of conversations). Default none.
 	Logger *slog.Logger
 	// Now and After are the clock of the restarts. Default the system's.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
-	// Version is how this program calls its version towards the server. Default "dev".
+	// Version is this program's version, sent to the server. Default "dev".
 	Version string
 }
 
 var serverName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// checked fills in the defaults, or says what cannot work.
+// checked fills in the defaults, or returns an error for options that cannot work.
 func (o Options) checked() (Options, error) {
 	switch {
 	case !serverName.MatchString(o.Name):
@@ -98,13 +98,14 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// backoff counts the waits between starts.
+// backoff computes the waits between starts.
 type backoff struct {
 	first, most, well time.Duration
 	next              time.Duration
 }
 
-// wait returns how long to wait after a server that had been up for a time, 0 for one that did not start.
+// wait returns how long to wait before the restart of a server that was up for a time, 0 for one that did not
+// start.
 func (b *backoff) wait(up time.Duration) time.Duration {
 	if up >= b.well || b.next == 0 {
 		b.next = b.first

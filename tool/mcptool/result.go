@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// resultOf writes a server's result as text: texts as they are, everything else as a line that names it.
+// resultOf writes a server's result as text: texts unchanged, other content as a line that names it.
 func resultOf(given *mcp.CallToolResult, name string) tool.Result {
 	var parts []string
 	texts := 0
@@ -41,8 +41,7 @@ func resultOf(given *mcp.CallToolResult, name string) tool.Result {
 	return result
 }
 
-// contentText writes one piece of content, and says whether it is text to read rather than the name of
-// something.
+// contentText writes one piece of content, and reports whether it is text rather than the name of something.
 func contentText(content mcp.Content) (text string, readable bool) {
 	switch c := content.(type) {
 	case *mcp.TextContent:
@@ -97,7 +96,7 @@ func linkLine(link *mcp.ResourceLink) string {
 	return text
 }
 
-// line makes foreign text stay on one line.
+// line replaces line ends in foreign text, so that it stays on one line.
 func line(text string) string {
 	return cut(strings.Join(strings.Fields(text), " "), 1<<10)
 }

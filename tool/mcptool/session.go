@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// session is one life of a server: from a start to whatever ends it.
+// session is one session of a server: from its start to its end for any reason.
 type session struct {
 	options Options
 	ctx     context.Context // ends when the session does; its cause says why
@@ -20,27 +20,27 @@ type session struct {
 	ends    sync.WaitGroup
 	ended   sync.Once
 
-	tools   []listedTool // belongs to Source.run
+	tools   []listedTool // owned by Source.run
 	changes chan struct{}
 
 	mu    sync.Mutex
-	fresh chan struct{} // closed when a changed list has been read; nil while none is awaited
+	fresh chan struct{} // closed when a changed list was read; nil while none is awaited
 }
 
 // wire is a transport that a session owns: a child process or HTTP.
 type wire interface {
 	mcp.Transport
-	// deaf reports whether the server can no longer tell of changes.
+	// deaf reports whether notifications of changes can no longer arrive.
 	deaf() bool
-	// changeArrived says that the SDK has dealt with a change of the list.
+	// changeArrived reports that the SDK has handled a change of the list.
 	changeArrived()
-	// explain says in plain words why a connection broke; it may wait a moment to find out.
+	// explain returns the cause of a broken connection in plain words; it may wait a moment for it.
 	explain(err error) error
 	// shut ends everything that belongs to the transport and returns when its goroutines are gone.
 	shut()
 }
 
-// handshakeError is a server that was reached but did not agree to a session.
+// handshakeError means that a server was reached but refused a session.
 type handshakeError struct{ err error }
 
 func (e *handshakeError) Error() string { return e.err.Error() }
@@ -106,7 +106,7 @@ func (s *session) connect(legacy bool) error {
 	return nil
 }
 
-// why prefers the session's own cause to what the SDK made of it.
+// why returns the session's own cause if there is one, rather than the SDK's error.
 func (s *session) why(err error) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
@@ -114,20 +114,20 @@ func (s *session) why(err error) error {
 	return s.wire.explain(err)
 }
 
-// end ends the session and all that belongs to it.
+// end ends the session and everything that belongs to it.
 func (s *session) end() {
 	s.ended.Do(func() {
 		s.fail(errClosed)
 		s.wire.shut()
 		if s.client != nil {
-			_ = s.client.Close() // the transport is shut already
+			_ = s.client.Close() // the transport is already shut
 		}
 		s.ends.Wait()
 		s.settled()
 	})
 }
 
-// listChanged notes that the list of tools has to be read again. It never blocks.
+// listChanged records that the list of tools has to be read again. It never blocks.
 func (s *session) listChanged() {
 	s.settling()
 	select {
@@ -136,7 +136,7 @@ func (s *session) listChanged() {
 	}
 }
 
-// settling begins a time in which Tools waits for a new list.
+// settling begins a period in which Tools waits for a new list.
 func (s *session) settling() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *session) settled() {
 func (s *session) settle(ctx context.Context) {
 	if s.wire.deaf() {
 		select {
-		case s.changes <- struct{}{}: // the source's pause keeps this from being often
+		case s.changes <- struct{}{}: // the source's pause bounds how often
 		default:
 		}
 	}

@@ -1,16 +1,16 @@
-// Package mcptool makes the tools of an MCP server callable: a [Source] keeps one server running, over
-// stdio or streamable HTTP, and offers its tools as tool.Tool, named <server>.<tool>.
+// Package mcptool makes the tools of an MCP server callable: a [Source] keeps one server running, over stdio
+// or streamable HTTP, and offers its tools as tool.Tool, named <server>.<tool>.
 //
-// One goroutine (run) owns the server: it starts a [session], lists the tools, follows changes of the
-// list, and starts the server again with growing waits when the session ends. Everybody else only reads
-// the state that it leaves behind a mutex. A session is one life of the server and is never repaired:
-// whatever is wrong ends it with a cause, and the next one begins from nothing.
+// One goroutine (run) owns the server: it starts a [session], lists the tools, follows changes of the list,
+// and restarts the server with growing waits when the session ends. All other goroutines only read its state
+// under a mutex. A session is one life of the server and is never repaired: any fault ends it with a cause,
+// and the next one starts from scratch.
 //
 // Pitfalls: the server is not trusted. All that it sends is bounded (message, list, description, schema,
-// stderr), and every wait for it ends. A call whose server died may have been carried out, so that it is
-// repeated only when the tool says that this does no harm. The SDK blocks in a write to a server that
-// does not read, forgets a listening stream that broke, and keeps a session that a server has forgotten
-// when the refusal has a JSON body; stdio.go and http.go mend that.
+// stderr), and every wait for it ends. A call whose server died may have been executed, so it is repeated
+// only if the tool is idempotent. The SDK blocks in a write to a server that does not read, does not reopen a
+// broken notification stream, and keeps a session that the server has lost if the refusal has a JSON body;
+// stdio.go and http.go work around that.
 package mcptool
 
 import (
@@ -28,12 +28,12 @@ type Source struct {
 	options Options
 	ctx     context.Context // ends with Close
 	close   context.CancelCauseFunc
-	done    chan struct{} // closed when the last goroutine is gone
+	done    chan struct{} // closed when the last goroutine has ended
 
 	mu      sync.Mutex
 	tools   tool.Set
 	current *session // nil while the server is down
-	err     error    // why it is down
+	err     error    // the reason for which the server is down
 	changed chan struct{}
 }
 
@@ -42,9 +42,9 @@ var (
 	errClosed   = errors.New("the program is closing it")
 )
 
-// Connect begins to keep a server running. It returns once the first start has succeeded or failed, or
-// ctx is done. A server that does not start is no error: the source then has no tools, Err says why, and
-// the start is tried again until Close. The error is about options that cannot work.
+// Connect starts a server and keeps it running. It returns once the first start has succeeded or failed, or
+// ctx is done. A server that does not start is not an error: the source then has no tools, Err returns the
+// reason, and the start is retried until Close. An error is returned only for invalid options.
 func Connect(ctx context.Context, options Options) (*Source, error) {
 	options, err := options.checked()
 	if err != nil {
@@ -64,9 +64,9 @@ func Connect(ctx context.Context, options Options) (*Source, error) {
 // Name returns the server's name.
 func (s *Source) Name() string { return s.options.Name }
 
-// Tools returns the server's tools, sorted by name. After the server said that they have changed it
-// waits for the new list, for a few seconds at most. While a server that once was up is down, they are
-// those that it had: a call waits for the restart.
+// Tools returns the server's tools, sorted by name. After a notification of changes it waits for the new
+// list, for a few seconds at most. While a server that was up before is down, it returns the last list: a
+// call waits for the restart.
 func (s *Source) Tools(ctx context.Context) tool.Set {
 	if current, _ := s.state(); current != nil {
 		current.settle(ctx)
@@ -76,15 +76,15 @@ func (s *Source) Tools(ctx context.Context) tool.Set {
 	return s.tools
 }
 
-// Err says why the server cannot be called at the moment, nil when it can.
+// Err returns the reason for which the server cannot be called at the moment, nil when it can.
 func (s *Source) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Close ends the server, with its whole process group, and returns when the last goroutine is gone. It
-// is idempotent. Calls in flight fail.
+// Close ends the server with its whole process group, and returns when the last goroutine has ended. It is
+// idempotent. Calls in flight fail.
 func (s *Source) Close() error {
 	s.close(errClosed)
 	<-s.done
@@ -112,8 +112,8 @@ func (s *Source) run() {
 	s.set(nil, errClosed)
 }
 
-// live is one life of the server: how long it was up, and why it ended. A server that fails the
-// handshake is asked with the older one the next time, and the other way round.
+// live runs one session of the server; it returns how long the server was up, and why the session ended.
+// After a failed handshake, the next one uses the other protocol version.
 func (s *Source) live(legacy *bool) (up time.Duration, err error) {
 	life, err := start(s.ctx, s.options, *legacy)
 	if err != nil {
@@ -136,8 +136,8 @@ func (s *Source) live(legacy *bool) (up time.Duration, err error) {
 	return s.options.Now().Sub(began), err
 }
 
-// follow reads the list of tools again whenever it changes, until the session ends. Between two reads
-// it waits, so that a server cannot keep it busy.
+// follow reads the list of tools again whenever it changes, until the session ends. It pauses between two
+// reads, so that a server cannot keep it busy.
 func (s *Source) follow(life *session) {
 	var last time.Time
 	for {
@@ -169,7 +169,7 @@ func (s *Source) follow(life *session) {
 	}
 }
 
-// offer makes the tools that a session has listed the source's.
+// offer sets the source's tools to those that a session has listed.
 func (s *Source) offer(life *session) {
 	tools := make(tool.Set, len(life.tools))
 	for i, listed := range life.tools {

@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// lineConn is a connection of JSON lines over a child's pipes. Besides what the SDK's own does, it obeys
-// the context of a write, passes over lines that are no messages (many servers print to stdout), and
-// bounds what a server can make the client queue.
+// lineConn is a connection of JSON lines over a child's pipes. Unlike the SDK's own, it obeys the context of
+// a write, ignores invalid lines (many servers print to stdout), and bounds what a server can make the client
+// queue.
 type lineConn struct {
 	session *session
 	out     *os.File // the child's stdout
@@ -27,13 +27,12 @@ type lineConn struct {
 	writing chan struct{}     // holds one token while a write runs
 
 	mu       sync.Mutex
-	asked    int  // requests of the server that have no answer yet
+	asked    int  // requests of the server that are not answered yet
 	changing bool // a list_changed is on its way to the SDK
-	noise    int  // lines that were no messages
+	noise    int  // number of invalid lines
 }
 
-// maxAsked bounds the requests of a server that wait for an answer. A client that offers nothing is
-// asked nothing but pings.
+// maxAsked bounds the unanswered requests of a server. A client without capabilities is sent only pings.
 const maxAsked = 64
 
 func newLineConn(out, in *os.File, s *session) *lineConn {
@@ -43,7 +42,7 @@ func newLineConn(out, in *os.File, s *session) *lineConn {
 // SessionID is empty: a process is its session.
 func (c *lineConn) SessionID() string { return "" }
 
-// Read returns the next message that the client has a use for.
+// Read returns the next relevant message.
 func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		for len(c.queue) > 0 {
@@ -93,7 +92,7 @@ func tooLarge(limit int) error {
 	return fmt.Errorf("it sent a message of more than %d bytes, which is all that is accepted of one", limit)
 }
 
-// decode makes messages of a line: one, several of a batch, or none when the line is something else.
+// decode parses a line: one message, several of a batch, or none for an invalid line.
 func (c *lineConn) decode(line []byte) []jsonrpc.Message {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -117,7 +116,7 @@ func (c *lineConn) decode(line []byte) []jsonrpc.Message {
 	return messages
 }
 
-// skipped tells of lines that are no messages, the first and then ever fewer.
+// skipped logs invalid lines, the first and then ever fewer.
 func (c *lineConn) skipped(line []byte) {
 	c.noise++
 	if c.noise&(c.noise-1) == 0 {
@@ -156,15 +155,15 @@ func (c *lineConn) admit(message jsonrpc.Message) (bool, error) {
 	return request.Method == listenAck, nil
 }
 
-// changeArrived says that the SDK has dealt with a list_changed.
+// changeArrived reports that the SDK has handled a list_changed.
 func (c *lineConn) changeArrived() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changing = false
 }
 
-// Write writes one message. A write that ctx breaks off in the middle ends the session, because nobody
-// could tell where the next message begins.
+// Write writes one message. A write that ctx interrupts ends the session, because the server could not find
+// the beginning of the next message.
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -188,7 +187,7 @@ func (c *lineConn) write(ctx context.Context, data []byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	_ = c.in.SetWriteDeadline(time.Time{}) // where files have no deadlines, Close breaks the write off
+	_ = c.in.SetWriteDeadline(time.Time{}) // without deadlines, Close aborts the write
 	broken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(broken)
@@ -214,15 +213,15 @@ func (c *lineConn) write(ctx context.Context, data []byte) error {
 	return fmt.Errorf("write to the server: %w", err)
 }
 
-// drain ends reading after a while, by when what was written has arrived.
+// drain ends reading after a delay, within which the remaining output arrives.
 func (c *lineConn) drain(after time.Duration) {
-	_ = c.out.SetReadDeadline(time.Now().Add(after)) // where files have no deadlines, Close ends it
+	_ = c.out.SetReadDeadline(time.Now().Add(after)) // without deadlines, Close ends it
 }
 
-// closeInput tells the child that nothing more will come. A write that hangs is broken off.
+// closeInput closes the child's stdin. A blocked write is aborted.
 func (c *lineConn) closeInput() { _ = c.in.Close() }
 
-// Close breaks off reads and writes. It is idempotent.
+// Close aborts reads and writes. It is idempotent.
 func (c *lineConn) Close() error {
 	_ = c.in.Close()
 	_ = c.out.Close()

@@ -10,15 +10,15 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// patience is for how long a search by words brings the index up to the conversation first; what the index lacks
-// then is read from the log.
+// patience bounds how long a search by words first updates the index of the conversation; entries that the
+// index lacks then are read from the log.
 const patience = 2 * time.Second
 
-// candidates yields the entries of the query's stretch that may match, newest first: those that the index finds for
-// words, and all of them for an expression.
+// candidates yields the entries of the query's range that may match, newest first: for words those that the
+// index finds, for an expression all of them.
 func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter.Seq2[index.Candidate, error] {
 	if query.expression == nil {
-		_ = index.CatchUp(ctx, t.Log, call.Conversation, patience) // without it more is read
+		_ = index.CatchUp(ctx, t.Log, call.Conversation, patience) // on failure more entries are read from the log
 		return index.Candidates(ctx, t.Log, call.Conversation, query.words, query.from, query.to)
 	}
 	return func(yield func(index.Candidate, error) bool) {
@@ -34,8 +34,8 @@ func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter
 // maxLarge bounds how many large outputs are counted.
 const maxLarge = 1000
 
-// countLarge counts the outputs that the index knows by a preview only and that the page does not show, as far as
-// the search came.
+// countLarge counts the outputs of which the index has only a preview and that the page does not show, as far
+// as the search went.
 func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page *page) {
 	if query.expression != nil || !query.takes(continuo.Tool) {
 		return
@@ -51,7 +51,7 @@ func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page
 	}
 	for seq, err := range index.LargeOutputs(ctx, t.Log, call.Conversation, from, query.to) {
 		if err != nil || page.inPart == maxLarge {
-			return // the note is a hint
+			return // the note is optional
 		}
 		if !page.found[seq] {
 			page.inPart++
@@ -59,8 +59,8 @@ func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page
 	}
 }
 
-// ownGroup returns the seq of the answer that made the call, or the one after the newest entry when the
-// call does not come from the conversation's newest group.
+// ownGroup returns the seq of the answer that made the call, or the seq after the newest entry when the call
+// is not from the conversation's newest group.
 func (t Tool) ownGroup(ctx context.Context, call tool.Call) (int64, error) {
 	for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{Backward: true}) {
 		if err != nil {

@@ -17,24 +17,24 @@ import (
 type match struct {
 	entry  *continuo.Entry
 	fields []field
-	hits   []hit // at least one, at most maxHits, in order, each on a line of its own
+	hits   []hit // at least one, at most maxHits, in order, each on a separate line
 	more   bool  // more lines match
 }
 
-// maxHits is how many lines of one entry are shown as matching.
+// maxHits bounds how many matching lines of one entry are shown.
 const maxHits = 5
 
-// field is one text of an entry. Its label stands before its first line; it may be empty.
+// field is one text of an entry. Its label, which may be empty, precedes its first line.
 type field struct{ label, text string }
 
-// hit is a line with a match, or where a match over several lines begins. Offsets are in bytes.
+// hit is a line with a match, or with the beginning of a match over several lines. Offsets are in bytes.
 type hit struct {
 	field      int
 	begin, end int // of the line, without its end
 	at         int // of the match, from the line's begin
 }
 
-// match looks for the query in an entry; nil when it does not match. An error is that of ctx.
+// match matches an entry with the query; nil when it does not match. Its only error is that of ctx.
 func (q *query) match(ctx context.Context, candidate *index.Candidate) (*match, error) {
 	texts := candidate.Texts()
 	if !q.takes(candidate.Entry.Role) || len(texts) == 0 {
@@ -68,11 +68,11 @@ func inOrder(a, b hit) int { return cmp.Or(a.field-b.field, a.begin-b.begin) }
 
 func (h hit) sameLine(other hit) bool { return h.field == other.field && h.begin == other.begin }
 
-// origin is where a text of fulltext.TextsOf stands in the fields.
+// origin is the position of a text of fulltext.TextsOf in the fields.
 type origin struct{ field, offset int }
 
-// fieldsOf are an entry's texts as they are shown, with labels, and a call's arguments below its name. The texts
-// are those of fulltext.TextsOf.
+// fieldsOf returns an entry's texts as they are shown, with labels, and a call's arguments below its name.
+// The texts are those of fulltext.TextsOf.
 func fieldsOf(entry *continuo.Entry, texts []string) (fields []field, origins []origin) {
 	add := func(label string) {
 		origins = append(origins, origin{len(fields), 0})
@@ -113,8 +113,8 @@ func fieldsOf(entry *continuo.Entry, texts []string) (fields []field, origins []
 	return fields, origins
 }
 
-// eachFormFirst puts the first hit of each word, in each form that it has, before all others, so that each is
-// shown as far as there is room.
+// eachFormFirst moves the first hit of each word, in each of its forms, before all others, so that each is
+// shown if there is room.
 func eachFormFirst(hits []fulltext.Hit, texts []string) []fulltext.Hit {
 	var first, others []fulltext.Hit
 	seen := map[string]bool{}
@@ -132,7 +132,7 @@ func eachFormFirst(hits []fulltext.Hit, texts []string) []fulltext.Hit {
 	return append(first, others...)
 }
 
-// linesOf are the lines that hits in texts are on, or begin on.
+// linesOf returns the lines on which hits in texts begin.
 func (m *match) linesOf(found []fulltext.Hit, origins []origin) []hit {
 	lines := make([]hit, len(found))
 	for i, f := range found {
@@ -143,7 +143,7 @@ func (m *match) linesOf(found []fulltext.Hit, origins []origin) []hit {
 	return lines
 }
 
-// hitsOf finds the lines on which a term matches, at most one more than are shown.
+// hitsOf finds the lines with matches of a term, at most one more than are shown.
 func hitsOf(ctx context.Context, term *regexp.Regexp, fields []field) ([]hit, error) {
 	var hits []hit
 	for number, field := range fields {
@@ -162,21 +162,21 @@ func hitsOf(ctx context.Context, term *regexp.Regexp, fields []field) ([]hit, er
 	return hits, nil
 }
 
-// maxPiece is the most of a text that is matched at once, in bytes, so that a search ends when its time is
-// up. Pieces share at most seam bytes.
+// maxPiece is the largest part of a text that is matched at once, in bytes, so that a search can stop at its
+// time limit. Pieces share at most seam bytes.
 const (
 	maxPiece = 16 << 10
 	seam     = 1 << 10
 )
 
-// scan goes through the lines of a text on which an expression matches. Each step is at a line's begin,
-// or in a longer line, at a piece's.
+// scan iterates over the lines of a text that an expression matches. Each step begins at a line, or in a long
+// line, at a piece.
 type scan struct {
 	text  string
 	place int
 }
 
-// next returns the bounds of the next line with a match and where the match begins, -1 when there is none.
+// next returns the bounds of the next line with a match and the offset of the match, -1 when there is none.
 func (s *scan) next(ctx context.Context, term *regexp.Regexp) (begin, end, at int, err error) {
 	for s.place < len(s.text) {
 		if err := ctx.Err(); err != nil {
@@ -199,7 +199,8 @@ func (s *scan) next(ctx context.Context, term *regexp.Regexp) (begin, end, at in
 	return 0, 0, -1, nil
 }
 
-// pieceEnd is where to end a piece at the begin of a text: after a line if there is one in its second half.
+// pieceEnd returns where to end a piece at the beginning of a text: after a line if a line ends in its second
+// half.
 func pieceEnd(text string) int {
 	if len(text) <= maxPiece {
 		return len(text)
@@ -210,7 +211,7 @@ func pieceEnd(text string) int {
 	return runeBegin(text, maxPiece)
 }
 
-// seamBegin is where the next piece begins: with the last line of this one, if that is short enough.
+// seamBegin returns where the next piece begins: at the last line of this one, if that is short enough.
 func seamBegin(piece string) int {
 	begin := len(piece) - seam
 	if end := strings.IndexByte(piece[begin:len(piece)-1], '\n'); end >= 0 {
@@ -219,7 +220,7 @@ func seamBegin(piece string) int {
 	return runeBegin(piece, begin)
 }
 
-// lineAround returns the bounds of the line that a place is in, without its end.
+// lineAround returns the bounds of the line that contains an offset, without its end.
 func lineAround(text string, place int) (begin, end int) {
 	begin = strings.LastIndexByte(text[:place], '\n') + 1
 	if end = strings.IndexByte(text[place:], '\n'); end < 0 {
@@ -228,7 +229,7 @@ func lineAround(text string, place int) (begin, end int) {
 	return begin, place + end
 }
 
-// runeBegin returns the begin of the character that a place is in.
+// runeBegin returns the beginning of the character that contains an offset.
 func runeBegin(text string, place int) int {
 	for place > 0 && place < len(text) && !utf8.RuneStart(text[place]) {
 		place--

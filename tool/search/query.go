@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// arguments is what a model asks for.
+// arguments are the arguments of a call.
 type arguments struct {
 	Query  string        `json:"query"`
 	Regex  bool          `json:"regex"`
@@ -22,7 +22,7 @@ type arguments struct {
 	Limit  int           `json:"limit"`
 }
 
-// query is what is looked for, checked: words, or an expression in their place.
+// query is a checked query: words, or an expression instead.
 type query struct {
 	words      fulltext.Query
 	expression *regexp.Regexp
@@ -30,10 +30,10 @@ type query struct {
 	stretch
 }
 
-// takes reports whether the query is about entries of a role.
+// takes reports whether the query includes entries of a role.
 func (q *query) takes(role continuo.Role) bool { return q.role == "" || q.role == role }
 
-// stretch is a part of the log, both ends included.
+// stretch is a range of seqs, both ends included.
 type stretch struct{ from, to int64 }
 
 // The bounds of a query.
@@ -41,7 +41,7 @@ const (
 	defaultLimit = 10
 	maxLimit     = 50
 	maxQuery     = 1000 // bytes of an expression
-	maxSteps     = 2000 // of a compiled expression; matching a text costs its length times them at worst
+	maxSteps     = 2000 // of a compiled expression; matching costs at worst the text's length times the steps
 )
 
 // decode reads a call's arguments.
@@ -58,7 +58,7 @@ func (a arguments) limit() int {
 	return a.Limit
 }
 
-// query checks the arguments for a conversation of so many entries.
+// query checks the arguments for a conversation with a number of entries.
 func (a arguments) query(last int64) (*query, error) {
 	if err := a.checkNumbers(last); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (a arguments) checkNumbers(last int64) error {
 	return nil
 }
 
-// read reads what is looked for.
+// read parses the words or the expression.
 func (q *query) read(text string, regex bool) (err error) {
 	if regex {
 		q.expression, err = expression(text)
@@ -118,7 +118,7 @@ func expression(text string) (*regexp.Regexp, error) {
 	case len(text) > maxQuery:
 		return nil, fmt.Errorf("query has %d bytes, more than the limit of %d", len(text), maxQuery)
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl) // alone: a ")" must not close the group below
+	parsed, err := syntax.Parse(text, syntax.Perl) // parsed separately: a ")" must not close the group below
 	if err != nil {
 		return nil, fmt.Errorf("query is no regular expression of RE2 syntax: %w; correct it, or leave regex out to look for the words", err)
 	}

@@ -1,15 +1,15 @@
-// Package search gives models the tool conversation.search, which looks for words in the log of the
-// conversation that calls, from its newest entry back to its first one, through a fork's lineage.
+// Package search gives models the tool conversation.search, which searches the log of the calling
+// conversation for words, from its newest entry back to its first one, through a fork's lineage.
 //
-// A query (query.go) is words, as package fulltext reads them, or one regular expression. Which entries are looked
-// at is decided in find.go: for words those that the full-text index finds, and what it does not have yet; for an
-// expression all of them, read in pages, as far as there is time. Each is matched by its texts (match.go), and what
-// is found is written as a text (show.go) in which no line of an entry can stand where a line of the tool does.
+// A query (query.go) is words, as package fulltext reads them, or one regular expression. find.go selects the
+// entries to read: for words those that the full-text index finds, and those that are not indexed yet; for an
+// expression all of them, in pages, within a time limit. match.go matches the texts of each. show.go writes
+// the matches as a text, in which no line of an entry can be mistaken for a line of the tool.
 //
-// Pitfalls: what a word is, and which entries match, package fulltext says; the index finds no more and no less. For
-// an expression, a line of more than 16 KiB is matched in pieces that share 1 KiB. Hidden and redacted entries,
-// reasoning and the group of the call itself are never found. Of an output that is kept beside the log only its
-// preview is looked at; the last lines then say that fs.search looks at all of it.
+// Pitfalls: package fulltext defines words and matches; the index finds exactly those. For an expression, a
+// line of more than 16 KiB is matched in pieces that overlap by 1 KiB. Hidden and redacted entries, reasoning
+// and the group of the call itself are never found. For an output that is stored beside the log only its
+// preview is searched; the last lines then say that fs.search searches all of it.
 package search
 
 import (
@@ -32,14 +32,14 @@ const parameters = `{"type":"object","properties":{"query":{"type":"string","min
 // Tool is the tool conversation.search. Its memory is bounded by a page of entries.
 type Tool struct {
 	Log *continuo.Log
-	// MaxChars is the most that one call returns, in characters (Unicode); one match, of at most some 3 000,
-	// is always shown. Default 8 000, so that a result is shown whole.
+	// MaxChars bounds the output of one call, in Unicode characters; one match, of at most about 3 000, is
+	// always shown. Default 8 000, so that a result is shown whole.
 	MaxChars int
-	// MaxTime is how long one call searches before it says what it covered. Default 20 s.
+	// MaxTime bounds the time of one call, which then reports what it searched. Default 20 s.
 	MaxTime time.Duration
 }
 
-// Spec tells a model about the tool.
+// Spec describes the tool to a model.
 func (t Tool) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "conversation.search", Description: strings.TrimSpace(description), Parameters: json.RawMessage(parameters)}
 }
@@ -71,8 +71,8 @@ func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	return tool.Result{Outcome: page.outcome(asked.Query), Content: page.content()}
 }
 
-// fill looks at entries until the page has no room. An error may be that of ctx: then the page shows how
-// far the search came.
+// fill reads entries until the page is full. An error may be that of ctx: the page then shows how far the
+// search went.
 func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page) error {
 	own, err := t.ownGroup(ctx, call)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// page is the matches that one call shows, and how far it came.
+// page is the matches that one call shows, and how far the search went.
 type page struct {
-	limit   int // the most matches
-	chars   int // the most characters of the whole
+	limit   int // maximum number of matches
+	chars   int // maximum number of characters in total
 	stretch stretch
 
 	blocks   []string
 	used     int            // characters of the blocks and the lines between them
 	found    map[int64]bool // the seqs of the matches that are shown
 	last     int64          // the seq of the last of them
-	searched int64          // the seq of the last entry that was looked at; 0 when none was
-	inPart   int            // entries without a match of whose output only a preview was looked at
-	full     bool           // there are more matches than room
-	done     bool           // all of the stretch was looked at
+	searched int64          // seq of the last entry read; 0 for none
+	inPart   int            // entries without a match of whose output only a preview was searched
+	full     bool           // not all matches fit
+	done     bool           // the whole range was searched
 }
 
-// forNote is the room that is kept for the last lines, in characters.
+// forNote is the space reserved for the last lines, in characters.
 const forNote = 350
 
 // add shows a match; false when there is no room for it.
@@ -43,7 +43,7 @@ func (p *page) add(m *match) bool {
 	return true
 }
 
-// outcome says in one line what was found.
+// outcome returns one line that says what was found.
 func (p *page) outcome(query string) string {
 	number := fmt.Sprintf("%d matches", len(p.blocks))
 	if len(p.blocks) == 1 {
@@ -55,7 +55,7 @@ func (p *page) outcome(query string) string {
 	return fmt.Sprintf(`Found %s for "%s"`, number, tool.OneLine(query, 60))
 }
 
-// content is the matches, the newest first, and a line that says what was not looked at.
+// content returns the matches, the newest first, and a line about entries that were not searched.
 func (p *page) content() string {
 	notes := "[" + p.note() + "]"
 	if p.inPart > 0 {
@@ -64,7 +64,7 @@ func (p *page) content() string {
 	return strings.Join(append(p.blocks, notes), "\n\n")
 }
 
-// partNote says which tool looks at what this one does not.
+// partNote names the tool that searches what this one does not.
 func (p *page) partNote() string {
 	outputs := "1 large tool output was"
 	if p.inPart > 1 {
@@ -91,8 +91,8 @@ func (p *page) note() string {
 	return none + "the beginning of the conversation was reached"
 }
 
-// String is the match for a model: a line about the entry, then lines of it, of which those that match
-// begin with ">". No line of the entry begins at the left edge.
+// String writes the match for a model: a line about the entry, then lines of it, the matching ones marked
+// with ">". All lines of the entry are indented.
 func (m *match) String() string {
 	var text strings.Builder
 	text.WriteString(header(m.entry))
@@ -130,13 +130,14 @@ func header(entry *continuo.Entry) string {
 	return strings.Join(words, " ")
 }
 
-// line is one line that is shown, a hit or one beside it; at is what it is shortened around.
+// line is one shown line, a hit or a neighbour of one; at is the offset around which it is shortened.
 type line struct {
 	hit
 	matches bool
 }
 
-// lines are the hits and one line on each side of each, in order and each once. Empty ones are left out.
+// lines returns the hits and one line on each side of each, in order and without duplicates. Empty lines are
+// left out.
 func (m *match) lines() []line {
 	var lines []line
 	for i, h := range m.hits {
@@ -160,7 +161,7 @@ func (m *match) lines() []line {
 	return lines
 }
 
-// with appends a line that says something.
+// with appends a line unless it is empty.
 func (m *match) with(lines []line, l line) []line {
 	if strings.TrimSpace(m.fields[l.field].text[l.begin:l.end]) == "" {
 		return lines
@@ -168,12 +169,12 @@ func (m *match) with(lines []line, l line) []line {
 	return append(lines, l)
 }
 
-// between reports whether something stands between two lines of one field.
+// between reports whether there is text between two lines of one field.
 func (m *match) between(a, b line) bool {
 	return a.field == b.field && strings.TrimSpace(m.fields[a.field].text[a.end:b.begin]) != ""
 }
 
-// The most characters that are shown of a line, and how many of them stand before the match.
+// The maximum number of characters shown of a line, and how many of them precede the match.
 const (
 	maxHitLine   = 240
 	maxOtherLine = 120
@@ -193,7 +194,7 @@ func (m *match) shown(l line) string {
 	return text
 }
 
-// shorten is a line, or what is around a place in it where it is longer than most characters.
+// shorten returns a line, or the part around an offset if it is longer than most characters.
 func shorten(line string, at, most int) string {
 	line = strings.TrimRight(line, " \t\r")
 	at = min(at, len(line))

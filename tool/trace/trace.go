@@ -1,8 +1,8 @@
-// Package trace tells OpenTelemetry of each call of a tool by a span, as the GenAI conventions have it.
+// Package trace reports each call of a tool to OpenTelemetry as a span, following the GenAI conventions.
 //
-// Pitfalls: a span holds neither arguments nor results unless Options.MessageText is set, and then only
-// the first of them; a failed call says by one word what became of it. A tool that is wrapped shows the
-// methods of [tool.Tool] only; Unwrap returns what is inside.
+// Pitfalls: a span holds neither arguments nor results unless Options.MessageText is set, and then only up to
+// a limit; a failed call has an error type of one word. A wrapped tool has only the methods of package tool's
+// interfaces; Unwrap returns the inner tool.
 package trace
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// Options says where to.
+// Options says where to report.
 type Options struct {
 	// Tracer makes the spans. Default: none are made.
 	Tracer oteltrace.Tracer
@@ -75,13 +75,13 @@ func (s Source) Tools(ctx context.Context) tool.Set {
 	return traced
 }
 
-// Unwrap returns the tool inside.
+// Unwrap returns the inner tool.
 func (t Tool) Unwrap() tool.Tool { return t.Tool }
 
-// executeTool is the operation that the conventions name.
+// executeTool is the operation's name in the conventions.
 const executeTool = "execute_tool"
 
-// Run carries out a call under a span; see [tool.Tool].
+// Run executes a call under a span; see [tool.Tool].
 func (t Tool) Run(ctx context.Context, call tool.Call) (result tool.Result) {
 	name := t.Spec().Name
 	ctx, under := span.Start(ctx, t.options.Tracer, executeTool+" "+name, oteltrace.SpanKindInternal,
@@ -110,7 +110,7 @@ func (t Tool) Run(ctx context.Context, call tool.Call) (result tool.Result) {
 	return result
 }
 
-// outcome is the word for what went wrong, "" for nothing.
+// outcome returns the error type, "" for success.
 func outcome(ctx context.Context, result tool.Result, returned bool) string {
 	switch {
 	case !returned:
