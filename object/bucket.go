@@ -14,11 +14,11 @@ import (
 
 // Options configure Open; the zero value works.
 type Options struct {
-	// Timeout ends a removal, a page of a list, or the beginning of a read. Sending and receiving an object
-	// may take any time, as long as no such time passes without a byte. It is not for folders,
-	// where nothing waits for a network. Default 30 s.
+	// Timeout bounds a removal, a page of a list, and the beginning of a read. Sending and receiving an
+	// object may take any time, as long as no pause between bytes exceeds Timeout. It does not apply to
+	// folders. Default 30 s.
 	Timeout time.Duration
-	// Now is the clock, for the age of what a crash left behind. Default time.Now.
+	// Now is the clock, used for the age of files that a crash left behind. Default time.Now.
 	Now func() time.Time
 }
 
@@ -28,29 +28,29 @@ type Bucket struct {
 
 	mu     sync.Mutex
 	closed bool
-	bound  map[*context.CancelCauseFunc]struct{} // ends what is under way
-	calls  sync.WaitGroup                        // grows under mu, and only while not closed
+	bound  map[*context.CancelCauseFunc]struct{} // ends the operations under way
+	calls  sync.WaitGroup                        // incremented under mu, and only while not closed
 }
 
 var _ continuo.ObjectStore = (*Bucket)(nil)
 
-// engine keeps objects whose names have been checked.
+// engine stores objects whose names were checked.
 type engine interface {
-	// put keeps nothing if data fails.
+	// put stores nothing if data fails.
 	put(ctx context.Context, name string, data io.Reader) error
-	// read is given an offset of 0 or more; ctx is for all of the reading.
+	// read is called with an offset of 0 or more; ctx applies to the whole reading.
 	read(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
 	remove(ctx context.Context, name string) error
 	list(ctx context.Context, prefix string) iter.Seq2[continuo.ObjectInfo, error]
 	close() error
 }
 
-// Open opens what location names: the path of a folder, which is made when it is missing, file:///FOLDER, or
-// s3://BUCKET?endpoint=URL&region=NAME&prefix=TEXT. There, region and endpoint may be missing where the AWS
-// settings of this user or machine name them, as they name the credentials; an endpoint is addressed by path
-// and may be http. It fails with continuo.ErrInvalid where the location
-// cannot be understood, ErrReadOnly or ErrFull where the folder cannot be written, and ErrUnavailable where
-// the bucket cannot be reached, is missing, or is not for these credentials.
+// Open opens a location: the path of a folder, which is created when it is missing, file:///FOLDER, or
+// s3://BUCKET?endpoint=URL&region=NAME&prefix=TEXT. Region and endpoint may be omitted if the AWS settings of
+// this user or machine have them; the credentials are always read from there. An endpoint uses path-style
+// addresses and may be http. It fails with continuo.ErrInvalid for an invalid location, ErrReadOnly or
+// ErrFull if the folder cannot be written, and ErrUnavailable if the bucket cannot be reached, does not
+// exist, or refuses the credentials.
 func Open(ctx context.Context, location string, options Options) (*Bucket, error) {
 	if options.Timeout <= 0 {
 		options.Timeout = 30 * time.Second
@@ -69,7 +69,7 @@ func Open(ctx context.Context, location string, options Options) (*Bucket, error
 	return &Bucket{engine: engine, bound: map[*context.CancelCauseFunc]struct{}{}}, nil
 }
 
-// PutObject implements continuo.ObjectStore. An error of data is returned as it is, wrapped.
+// PutObject implements continuo.ObjectStore. An error of data is returned wrapped.
 func (b *Bucket) PutObject(ctx context.Context, name string, data io.Reader) error {
 	ctx, done, err := b.begin(ctx, name)
 	if err != nil {
@@ -121,8 +121,8 @@ func (b *Bucket) DeleteObject(ctx context.Context, name string) error {
 	return nil
 }
 
-// Objects implements continuo.ObjectStore. Objects that are put or deleted meanwhile may be listed or not. What
-// lies there under a name that no object can have is left out.
+// Objects implements continuo.ObjectStore. Objects that are put or deleted meanwhile may be listed or not.
+// Files and keys with a name that no object can have are left out.
 func (b *Bucket) Objects(ctx context.Context, prefix string) iter.Seq2[continuo.ObjectInfo, error] {
 	return func(yield func(continuo.ObjectInfo, error) bool) {
 		fail := func(err error) { yield(continuo.ObjectInfo{}, fmt.Errorf("list objects %q: %w", prefix, err)) }
@@ -151,8 +151,8 @@ func (b *Bucket) Objects(ctx context.Context, prefix string) iter.Seq2[continuo.
 	}
 }
 
-// Close ends what is under way, and waits for puts and removals; a put that waits for its data is waited
-// for as long. What is called later fails with continuo.ErrClosed.
+// Close ends the operations under way, and waits for puts and removals, for a put that waits for its data as
+// long as that takes. Later calls fail with continuo.ErrClosed.
 func (b *Bucket) Close() error {
 	b.mu.Lock()
 	closed := b.closed
@@ -186,7 +186,7 @@ func (b *Bucket) begin(ctx context.Context, name string) (context.Context, func(
 	return ctx, func() { end(); b.calls.Done() }, nil
 }
 
-// bind makes a context that ends with Close, too.
+// bind returns a context that Close also ends.
 func (b *Bucket) bind(ctx context.Context) (context.Context, func(), error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +207,7 @@ func (b *Bucket) bindLocked(ctx context.Context) (context.Context, func(), error
 	}, nil
 }
 
-// ending puts the reason why a context ended in the place of an error that came of it.
+// ending replaces an error caused by the end of a context by the cause of that end.
 func ending(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return cause

@@ -18,23 +18,24 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// folder keeps each object in a file. Everything goes through an os.Root, so that no name and no link
-// leads out of it.
+// folder stores each object in a file. All access is through an os.Root, so that no name and no link leads
+// out of the folder.
 type folder struct {
 	root *os.Root
 	// sync makes a file or a folder durable.
 	sync func(*os.File) error
-	// placing is held for reading while an object is given its name, and for writing while an empty folder
-	// is removed: os.Root.Remove would also remove a file that took the folder's place.
+	// placing is read-locked while an object is given its name, and write-locked while an empty folder is
+	// removed: os.Root.Remove would also remove a file that replaced the folder.
 	placing sync.RWMutex
 }
 
 const (
-	newFolder = "~new" // holds what is being written
+	newFolder = "~new" // holds objects while they are written
 	leftAfter = 24 * time.Hour
 )
 
-// openFolder makes what is missing, removes what a crash left, and makes sure that the folder can be written.
+// openFolder creates missing folders, removes files that a crash left, and checks that the folder can be
+// written.
 func openFolder(name string, options Options) (*folder, error) {
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -54,7 +55,7 @@ func openFolder(name string, options Options) (*folder, error) {
 	return f, nil
 }
 
-// makeFolder makes a folder and those above it, durably.
+// makeFolder creates a folder and its parents, durably.
 func makeFolder(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return fmt.Errorf("%w: it is a file, and objects are kept in a folder", continuo.ErrInvalid)
@@ -72,7 +73,7 @@ func makeFolder(name string) error {
 	}
 	dir, err := os.Open(above)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // a folder that may be entered but not read; it is not ours to make durable
+		return nil // the folder can be entered but not read; it belongs to another user
 	}
 	if err != nil {
 		return err
@@ -109,12 +110,12 @@ func (f *folder) put(_ context.Context, name string, data io.Reader) error {
 		err = f.place(temporary, name)
 	}
 	if err != nil && temporary != "" {
-		_ = f.root.Remove(temporary) // what stays is removed by an Open
+		_ = f.root.Remove(temporary) // a later Open removes what remains
 	}
 	return translateFile(err)
 }
 
-// write puts all of data into a new file and onto the disk.
+// write writes all of data to a new file and syncs it.
 func (f *folder) write(data io.Reader) (name string, err error) {
 	name, file, err := f.temporary()
 	if err != nil {
@@ -133,10 +134,10 @@ func (f *folder) temporary() (name string, file *os.File, err error) {
 	return name, file, err
 }
 
-// place gives a file its name, durably.
+// place renames a file to its final name, durably.
 func (f *folder) place(temporary, name string) error {
 	err := f.rename(temporary, name)
-	for range 10 { // another process may remove the folder, which is empty, before the file is in it
+	for range 10 { // another process may remove the empty folder before the file is in it
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -157,7 +158,7 @@ func (f *folder) rename(temporary, name string) error {
 	return f.root.Rename(temporary, name)
 }
 
-// explainPlace tells when a name is in the way of another.
+// explainPlace explains an error caused by an object whose name conflicts with this one.
 func (f *folder) explainPlace(name string, err error) error {
 	if info, statErr := f.root.Lstat(name); statErr == nil && info.IsDir() {
 		return fmt.Errorf("%w: the names of other objects begin with %s/, and a folder cannot hold both", continuo.ErrInvalid, name)
@@ -171,10 +172,10 @@ func (f *folder) explainPlace(name string, err error) error {
 }
 
 // syncUp makes the names in a folder durable, and those of the folders above it: another call may have
-// made them and not have come to it yet.
+// created them and not yet synced them.
 func (f *folder) syncUp(dir string) error {
 	for {
-		if err := f.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
+		if err := f.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			return err
 		}
 		if dir == "." {
@@ -192,7 +193,7 @@ func (f *folder) syncFolder(dir string) error {
 	return errors.Join(f.sync(file), file.Close())
 }
 
-// syncFile makes a file durable. Windows has no such thing for folders, which are durable there by the journal.
+// syncFile makes a file durable. On Windows folders cannot be synced; the journal makes them durable.
 func syncFile(file *os.File) error {
 	if runtime.GOOS == "windows" {
 		if info, err := file.Stat(); err != nil || info.IsDir() {
@@ -223,7 +224,7 @@ func (f *folder) read(_ context.Context, name string, offset, length int64) (io.
 	return section{io.LimitReader(file, length), file}, nil
 }
 
-// section is a part of what its closer closes.
+// section is a part of a file; closing it closes the file.
 type section struct {
 	io.Reader
 	io.Closer
@@ -244,7 +245,7 @@ func (f *folder) remove(_ context.Context, name string) error {
 	return translateFile(f.syncUp(path.Dir(name)))
 }
 
-// prune removes the folders that are empty now.
+// prune removes the folders that are now empty.
 func (f *folder) prune(dir string) {
 	f.placing.Lock()
 	defer f.placing.Unlock()
@@ -257,7 +258,7 @@ func (f *folder) prune(dir string) {
 
 func (f *folder) close() error { return f.root.Close() }
 
-// translateFile gives an error of the file system the root's word for it.
+// translateFile maps an error of the file system to the root package's error.
 func translateFile(err error) error {
 	switch {
 	case err == nil:

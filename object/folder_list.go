@@ -14,14 +14,14 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// list reads one folder at a time, those only whose names fit.
+// list reads one folder at a time, only folders that match the prefix.
 func (f *folder) list(ctx context.Context, prefix string) iter.Seq2[continuo.ObjectInfo, error] {
 	return func(yield func(continuo.ObjectInfo, error) bool) {
 		f.walk(ctx, path.Dir(prefix+"x"), prefix, yield)
 	}
 }
 
-// walk yields the objects below dir in the order of their names, and reports whether to go on.
+// walk yields the objects below dir in the order of their names, and reports whether to continue.
 func (f *folder) walk(ctx context.Context, dir, prefix string, yield func(continuo.ObjectInfo, error) bool) bool {
 	entries, err := f.entries(dir)
 	if err == nil {
@@ -55,8 +55,8 @@ func (f *folder) walk(ctx context.Context, dir, prefix string, yield func(contin
 	return true
 }
 
-// entries are those of a folder in the order of the names of the objects that they hold: that of a/b comes
-// after a-c, for a slash comes after a hyphen.
+// entries returns a folder's entries in the order of the names of their objects: a/b comes after a-c, because
+// a slash sorts after a hyphen.
 func (f *folder) entries(dir string) ([]fs.DirEntry, error) {
 	file, err := f.root.Open(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *folder) entries(dir string) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, file.Close())
 }
 
-// key is the name of an object, or what the names of those in a folder begin with.
+// key returns an object's name, or for a folder the prefix of its objects' names.
 func key(name string, entry fs.DirEntry) string {
 	if entry.IsDir() {
 		return name + "/"
@@ -75,7 +75,7 @@ func key(name string, entry fs.DirEntry) string {
 	return name
 }
 
-// gone reports whether an error says that something was removed, which may be done at any time.
+// gone reports whether an error means that something was removed, which may happen at any time.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

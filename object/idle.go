@@ -12,8 +12,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// idleTransport ends a request when no byte of it or of its answer has moved for the limit. Time in which
-// nobody reads the answer does not count.
+// idleTransport ends a request when no byte of it or of its response was transferred for the limit. Time in
+// which the caller does not read the response does not count.
 type idleTransport struct {
 	next  http.RoundTripper
 	limit time.Duration
@@ -38,7 +38,7 @@ func (t *idleTransport) RoundTrip(request *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-// idleError says Timeout, so that the SDK makes the request again.
+// idleError implements Timeout, so that the SDK retries the request.
 type idleError struct{ after time.Duration }
 
 func (e *idleError) Error() string {
@@ -47,14 +47,14 @@ func (e *idleError) Error() string {
 func (e *idleError) Timeout() bool { return true }
 func (e *idleError) Unwrap() error { return continuo.ErrUnavailable }
 
-// watch runs while bytes are waited for.
+// watch runs while the transport waits for bytes.
 type watch struct {
 	limit  time.Duration
 	idle   *idleError
 	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
-	sent bool // the answer has begun: what is still read of the request does not count
+	sent bool // the response has begun: later reads of the request do not count
 	// timer is reset and stopped under mu.
 	timer *time.Timer
 }
@@ -74,7 +74,7 @@ func (w *watch) answered() {
 	w.timer.Stop()
 }
 
-// reason tells why a request failed.
+// reason returns why a request failed.
 func (w *watch) reason(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), w.idle) {
 		return w.idle

@@ -12,14 +12,14 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// location is where objects are kept.
+// location is where objects are stored.
 type location struct {
 	kind   string // folder, s3
 	folder string
 	s3     s3Location
 }
 
-// s3Location is a bucket and the part of it that is ours.
+// s3Location is a bucket and the prefix used in it.
 type s3Location struct {
 	bucket   string
 	endpoint string // empty: Amazon's
@@ -27,7 +27,7 @@ type s3Location struct {
 	prefix   string // ends with a slash, or is empty
 }
 
-// String names the location without what could be secret.
+// String names the location without parts that could be secret.
 func (l location) String() string {
 	if l.kind == "s3" {
 		return "s3://" + l.s3.bucket
@@ -64,7 +64,7 @@ func parseFile(text string) (location, error) {
 	}
 	path := u.Path
 	if runtime.GOOS == "windows" {
-		path = strings.TrimPrefix(path, "/") // before a drive's letter
+		path = strings.TrimPrefix(path, "/") // before a drive letter
 	}
 	return location{kind: "folder", folder: filepath.FromSlash(path)}, nil
 }
@@ -75,7 +75,7 @@ func parseS3(text string) (location, error) {
 	l := location{kind: "s3"}
 	u, err := url.Parse(text)
 	if err != nil {
-		return l, fmt.Errorf("%w: the location is no URL", continuo.ErrInvalid) // the error would repeat it, and secrets in it
+		return l, fmt.Errorf("%w: the location is no URL", continuo.ErrInvalid) // its error would repeat it, and secrets in it
 	}
 	l.s3.bucket = u.Host
 	query, err := url.ParseQuery(u.RawQuery)

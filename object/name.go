@@ -9,10 +9,10 @@ import (
 
 const (
 	maxName = 512 // bytes; with a prefix as long, it is within the 1024 of S3
-	maxPart = 200 // bytes; file systems take 255
+	maxPart = 200 // bytes; file systems allow 255
 )
 
-// checkName refuses names that could lead out of a folder, or that some place cannot keep.
+// checkName refuses names that could lead out of a folder, or that some store cannot keep.
 func checkName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("%w: the name of an object has at most %d bytes, this one %d", continuo.ErrInvalid, maxName, len(name))
@@ -32,7 +32,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkPrefix refuses what no name can begin with.
+// checkPrefix refuses prefixes that no name can begin with.
 func checkPrefix(prefix string) error {
 	whole, last := "", prefix
 	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {

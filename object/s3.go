@@ -18,15 +18,15 @@ import (
 )
 
 // An object of partBytes or more is sent in parts, partsAtOnce at a time, each of them held in memory. S3
-// takes 10,000 parts: objects up to 78 GiB.
+// allows 10,000 parts: objects up to 78 GiB.
 const (
 	partBytes   = 8 << 20
 	partsAtOnce = 2
 	listPage    = 1000 // the most that S3 returns at once
 )
 
-// s3Engine keeps objects in a bucket of an S3-compatible service. The SDK makes a failed request up to three
-// times, and waits at most 20 s between two attempts.
+// s3Engine keeps objects in a bucket of an S3-compatible service. The SDK makes up to three attempts for a
+// request, and waits at most 20 s between two attempts.
 type s3Engine struct {
 	client  *s3.Client
 	uploads *transfermanager.Client
@@ -44,9 +44,9 @@ func openS3(ctx context.Context, at s3Location, options Options) (engine, error)
 	e := &s3Engine{client: client, bucket: at.bucket, prefix: at.prefix, timeout: options.Timeout}
 	e.uploads = transfermanager.New(client, func(o *transfermanager.Options) {
 		o.PartSizeBytes, o.MultipartUploadThreshold, o.Concurrency = partBytes, partBytes, partsAtOnce
-		// The manager does not take it from the client.
+		// The manager does not inherit this from the client.
 		o.RequestChecksumCalculation = client.Options().RequestChecksumCalculation
-		// Parts are removed also when the upload's context has ended: a service keeps, and charges for, the
+		// Parts are removed even if the upload's context has ended: a service keeps, and charges for, the
 		// parts of an upload that was neither completed nor aborted.
 		o.FailTimeout = options.Timeout
 	})
@@ -158,7 +158,7 @@ func (e *s3Engine) briefly(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeoutCause(ctx, e.timeout, slow(e.timeout))
 }
 
-func (e *s3Engine) close() error { return nil } // the client holds nothing but idle connections
+func (e *s3Engine) close() error { return nil } // the client holds only idle connections
 
 func slow(timeout time.Duration) error {
 	return fmt.Errorf("%w: no answer within %s", continuo.ErrUnavailable, timeout)

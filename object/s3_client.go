@@ -35,10 +35,10 @@ func s3Client(ctx context.Context, at s3Location, timeout time.Duration) (*s3.Cl
 	return s3.NewFromConfig(settings, func(o *s3.Options) { o.UsePathStyle = at.endpoint != "" }), nil
 }
 
-// s3Options adds a location to what the AWS settings say.
+// s3Options combines a location with the AWS settings.
 func s3Options(at s3Location, timeout time.Duration) []func(*config.LoadOptions) error {
 	load := []func(*config.LoadOptions) error{
-		// For credentials. The SDK adds the certificates of AWS_CA_BUNDLE to no other kind of client.
+		// For credentials. The SDK adds the certificates of AWS_CA_BUNDLE only to this kind of client.
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(timeout)),
 		config.WithLogger(logging.Nop{}),
 	}
@@ -49,16 +49,17 @@ func s3Options(at s3Location, timeout time.Duration) []func(*config.LoadOptions)
 		load = append(load,
 			config.WithBaseEndpoint(at.endpoint),
 			config.WithDefaultRegion("us-east-1"), // such services ignore it, and it has to be signed
-			// Not all of them know the newer checksums.
+			// Not all of them support the newer checksums.
 			config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 			config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
-			// Credentials of an Amazon machine are not for them, and looking for them takes seconds elsewhere.
+			// Credentials of an Amazon machine are not valid for them, and outside of Amazon the look-up
+			// takes seconds.
 			config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	return load
 }
 
-// s3HTTP bounds each request by the time in which no byte moves. Loaded is the client of the AWS settings.
+// s3HTTP bounds each request by the time in which no byte moves. Loaded is the client from the AWS settings.
 func s3HTTP(loaded aws.HTTPClient, timeout time.Duration) *http.Client {
 	client, ok := loaded.(*awshttp.BuildableClient)
 	if !ok {
@@ -66,7 +67,7 @@ func s3HTTP(loaded aws.HTTPClient, timeout time.Duration) *http.Client {
 	}
 	return &http.Client{
 		Transport: &idleTransport{next: client.GetTransport(), limit: timeout},
-		// The SDK reads what a redirect says, which is that the region is wrong.
+		// The SDK handles redirects itself: they mean that the region is wrong.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

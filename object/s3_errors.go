@@ -9,7 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// errBeyond says that a range begins where the object has ended.
+// errBeyond means that a range begins at or after the object's end.
 var errBeyond = errors.New("the object ends before")
 
 // translateS3 returns the root's error for one of the SDK's, by the code that the service sent. An error without
@@ -56,7 +56,7 @@ func isBusy(code string) bool {
 	return false
 }
 
-// innermost leaves out what the SDK puts around an error of the network.
+// innermost removes the SDK's wrapping from a network error.
 func innermost(err error) error {
 	var network *url.Error
 	if errors.As(err, &network) {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// source is what an engine reads an object from. Its failure is never taken for the end: what reads in
-// blocks may take io.ErrUnexpectedEOF for a last, short block, and keep half of an object.
+// source is the data of an object that an engine stores. Its failure is never taken for the end: a block
+// reader may take io.ErrUnexpectedEOF for a last, short block, and store half of an object.
 type source struct {
 	ctx  context.Context
 	data io.Reader
-	err  error // why data could not be read to its end
+	err  error // the error that ended data early
 }
 
 var errUnfinished = errors.New("the data could not be read to its end")
@@ -29,7 +29,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reader is what ReadObject returns.
+// reader is the result of ReadObject.
 type reader struct {
 	ctx  context.Context
 	name string

@@ -46,7 +46,7 @@ func testEndedContext(t *testing.T, store continuo.ObjectStore) {
 	for _, size := range []int64{0, 1, 20 << 20} {
 		for _, name := range []string{"a/old", "a/new"} {
 			ctx, end := context.WithCancel(t.Context())
-			// The context ends, and the data goes on as if nothing had happened.
+			// The context ends while the data continue.
 			data := io.MultiReader(io.LimitReader(pattern(1), size), readerFunc(func([]byte) (int, error) { end(); return 0, io.EOF }), strings.NewReader("more"))
 			if err := store.PutObject(ctx, name, data); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s after %d bytes: %v, want context.Canceled", name, size, err)
@@ -100,7 +100,7 @@ func testConcurrentPuts(t *testing.T, store continuo.ObjectStore) {
 	expectNames(t, store, "", "a/b")
 }
 
-// testConcurrentCalls puts and deletes neighbours, so that what they share comes and goes.
+// testConcurrentCalls puts and deletes neighbours, so that the folder they share is created and removed.
 func testConcurrentCalls(t *testing.T, store continuo.ObjectStore) {
 	var writers sync.WaitGroup
 	for i := range 8 {

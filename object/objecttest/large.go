@@ -15,15 +15,15 @@ import (
 
 const largeBytes = 64 << 20
 
-// pattern yields bytes that follow from a seed, and never ends.
+// pattern yields an endless sequence of bytes derived from a seed.
 func pattern(seed byte) io.Reader { return rand.NewChaCha8([32]byte{seed}) }
 
 func testLarge(t *testing.T, store continuo.ObjectStore) { passLarge(t, store) }
 
 // Bounded checks that 64 MiB go in and out in less memory than limit bytes above what is used before. It is
-// for stores that do not keep their objects in the memory of the process.
+// for stores that do not hold their objects in the process's memory.
 func Bounded(t *testing.T, store continuo.ObjectStore, limit uint64) {
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that what is free is not counted
+	defer debug.SetGCPercent(debug.SetGCPercent(10)) // so that free memory is not counted
 	runtime.GC()
 	before := heapBytes()
 	if peak := passLarge(t, store); peak > before+limit {
@@ -33,7 +33,7 @@ func Bounded(t *testing.T, store continuo.ObjectStore, limit uint64) {
 	}
 }
 
-// passLarge puts 64 MiB and reads them again, and returns the most memory that it saw in use.
+// passLarge puts 64 MiB and reads them again, and returns the highest memory use that it observed.
 func passLarge(t *testing.T, store continuo.ObjectStore) (peak uint64) {
 	t.Helper()
 	sent, received := sha256.New(), sha256.New()

@@ -119,12 +119,12 @@ func testFidelity(t *testing.T, store continuo.ObjectStore) {
 		put(t, store, name, text)
 		expect(t, store, name, text)
 	}
-	// What reads in small bites keeps the same, and no more is read than there is.
+	// A reader with small reads is stored unchanged, and no more is read than there is.
 	noError(t, store.PutObject(t.Context(), "conv_1/bites", io.LimitReader(&bites{text: "abc"}, 10_000)))
 	expect(t, store, "conv_1/bites", strings.Repeat("abc", 3334)[:10_000])
 }
 
-// bites yields its text again and again, one byte at a time, and nothing at every other.
+// bites yields its text repeatedly, one byte at a time, and nothing at every other read.
 type bites struct {
 	text string
 	at   int
@@ -278,7 +278,7 @@ func testShortList(t *testing.T, store continuo.ObjectStore) {
 	list := store.Objects(t.Context(), "")
 	for info, err := range list {
 		noError(t, err)
-		noError(t, store.DeleteObject(t.Context(), info.Name)) // as whoever sweeps does
+		noError(t, store.DeleteObject(t.Context(), info.Name)) // as a cleanup does
 		break
 	}
 	expectNames(t, store, "", "a/2", "b/1")
