@@ -9,11 +9,11 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// TextsOf are the texts of an entry that a search looks at: what a tool did, the content, the names and arguments
-// of the calls, and why the answer broke off. What is hidden from models is not searched, nor is their reasoning.
+// TextsOf returns the searchable texts of an entry: a tool's outcome, the content, the names and arguments of
+// the calls, and the error of an incomplete answer. Hidden entries and reasoning are not searched.
 //
-// The escapes of JSON are read, in arguments and in content that is a JSON document, so that the words of a string
-// with \n or \u00e9 in it are words.
+// JSON escapes are decoded in arguments and in content that is a JSON document, so that a string with \n or
+// \u00e9 is split into the right words.
 func TextsOf(entry *continuo.Entry) []string {
 	if entry.Hidden {
 		return nil
@@ -36,7 +36,8 @@ func TextsOf(entry *continuo.Entry) []string {
 	return texts
 }
 
-// readableContent reads the escapes of a JSON document, and of nothing else: a path of Windows has none.
+// readableContent decodes the escapes of a JSON document, and leaves other text unchanged: a Windows path has
+// none.
 func readableContent(text string) string {
 	if first := strings.TrimLeft(text, " \t\r\n"); first == "" || first[0] != '{' && first[0] != '[' && first[0] != '"' {
 		return text
@@ -47,7 +48,7 @@ func readableContent(text string) string {
 	return readable(text)
 }
 
-// readable replaces the escapes of JSON by what they stand for, and leaves all else as it is.
+// readable decodes JSON escapes, and leaves all other text unchanged.
 func readable(text string) string {
 	at := strings.IndexByte(text, '\\')
 	if at < 0 {
@@ -65,7 +66,8 @@ func readable(text string) string {
 	return out.String()
 }
 
-// unescape reads the escape at the begin of a text and returns its length; what is none, is a backslash.
+// unescape decodes the escape at the beginning of a text and returns its length; an invalid one is a
+// backslash.
 func unescape(text string) (rune, int) {
 	if len(text) < 2 {
 		return '\\', 1
@@ -92,7 +94,7 @@ func unescape(text string) (rune, int) {
 	return '\\', 1
 }
 
-// unit reads one \uXXXX.
+// unit decodes one \uXXXX.
 func unit(text string) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -7,28 +7,28 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxMarks is how many marks in a row count; more are ornament.
+// maxMarks is how many consecutive marks count; more are ornament.
 const maxMarks = 8
 
-// folder folds one word: compatibility forms are taken apart, diacritics dropped, letters made small, and what is
-// left put together again.
+// folder folds one word: it decomposes compatibility forms, drops diacritics, lower-cases letters, and
+// composes the result.
 type folder struct {
 	out     []byte
 	spare   []byte
 	runes   int
-	marks   int  // in a row
-	compose bool // there is something to put together
+	marks   int  // consecutive ones
+	compose bool // the word needs composition
 }
 
 func (f *folder) begin() { f.out, f.runes, f.marks, f.compose = f.out[:0], 0, 0, false }
 
-// add takes the next character of the word. Three may become one when they are put together, not more.
+// add adds the next character of the word. Composition joins at most three characters.
 func (f *folder) add(char string) {
 	if f.runes >= 3*MaxWord {
 		return
 	}
 	r, _ := utf8.DecodeRuneInString(char)
-	switch { // the many that are simple
+	switch { // frequent simple cases
 	case 'а' <= r && r <= 'я' && r != 'й', 0xAC00 <= r && r <= 0xD7A3:
 		f.marks = 0
 		f.put(r)
@@ -50,11 +50,11 @@ func (f *folder) add(char string) {
 	}
 }
 
-// addWide takes a character that is a token of its own. It stays whole when it would become several.
+// addWide adds a character that is a separate token. It is not decomposed into several characters.
 func (f *folder) addWide(char string) {
 	r, _ := utf8.DecodeRuneInString(char)
 	if 0x4E00 <= r && r <= 0x9FFF || 0x3041 <= r && r <= 0x3096 || 0x30A1 <= r && r <= 0x30FA || r == 'ー' {
-		f.put(r) // the many that are simple
+		f.put(r) // frequent simple cases
 		return
 	}
 	forms := norm.NFKD.PropertiesString(char).Decomposition()
@@ -121,7 +121,7 @@ func (f *folder) addLetter(r rune) {
 		r = 'ه'
 	case 'ک':
 		r = 'ك'
-	case 'ـ', '\u115F', '\u1160': // a stretch of the line; fillers
+	case 'ـ', '\u115F', '\u1160': // kashida; fillers
 		return
 	}
 	f.compose = f.compose || 0x1100 <= r && r <= 0x11FF
@@ -133,7 +133,7 @@ func (f *folder) put(r rune) {
 	f.runes++
 }
 
-// word is what has been folded, until begin.
+// word returns the folded word, valid until the next begin.
 func (f *folder) word() []byte {
 	if f.compose && !norm.NFC.IsNormal(f.out) {
 		f.spare = norm.NFC.Append(f.spare[:0], f.out...)
@@ -154,8 +154,8 @@ func firstRunes(text []byte, runes int) []byte {
 	return text[:end]
 }
 
-// isDiacritic reports whether a mark may be left out without making another word: accents, the vowel signs of
-// Arabic and Hebrew, the dot below of Devanagari, selectors of variants. The vowel signs of India and of South-East
+// isDiacritic reports whether dropping a mark leaves the same word: accents, the vowel signs of Arabic and
+// Hebrew, the dot below of Devanagari, selectors of variants. The vowel signs of India and of South-East
 // Asia, and the voicing of kana, are letters to their readers.
 func isDiacritic(r rune) bool {
 	switch {
@@ -167,7 +167,7 @@ func isDiacritic(r rune) bool {
 	return unicode.In(r, unicode.Inherited, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Me)
 }
 
-// digit is the ASCII form of a decimal digit. Unicode has the ten digits of a script in a row.
+// digit is the ASCII form of a decimal digit. The ten digits of a script are consecutive in Unicode.
 func digit(r rune) rune {
 	for _, stretch := range unicode.Nd.R16 {
 		if rune(stretch.Lo) <= r && r <= rune(stretch.Hi) {

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// kind is what a character is to a word.
+// kind is the role of a character in a word.
 type kind uint8
 
 const (
 	parting kind = iota // ends a word
-	letter              // of a word: letters, digits, and numbers such as ² that stand for digits
-	wide                // a token of its own
-	mark                // belongs to what it stands on; nothing without
+	letter              // of a word: letters, digits, and numbers such as ² that represent digits
+	wide                // a separate token
+	mark                // belongs to its base character; ignored without one
 	joiner              // invisible within a word, such as the soft hyphen
 )
 
@@ -31,7 +31,8 @@ var asciiFolds = func() (folds [utf8.RuneSelf]byte) {
 	return folds
 }()
 
-// spaceless are the scripts that are written without spaces between words. Tibetan is none: it parts its syllables.
+// spaceless lists the scripts that are written without spaces between words. Tibetan is not one: it separates
+// its syllables.
 var spaceless = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Thai, unicode.Lao, unicode.Khmer,
 	unicode.Myanmar, unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet, unicode.Javanese,
@@ -68,7 +69,8 @@ func kindOf(r rune) kind {
 	return parting
 }
 
-// isJoiner reports whether a character is invisible within a word. The zero-width space is not: it parts words.
+// isJoiner reports whether a character is invisible within a word. The zero-width space is not: it separates
+// words.
 func isJoiner(r rune) bool {
 	switch r {
 	case '\u00AD', '\u180E', '\u200C', '\u200D', '\u2060', '\uFEFF':
@@ -87,7 +89,7 @@ func isWide(r rune) bool {
 	return unicode.In(r, spaceless...)
 }
 
-// standsForDigits reports whether a number is another form of digits, as ² is, and not of a fraction.
+// standsForDigits reports whether a number is another form of digits, such as ², and not of a fraction.
 func standsForDigits(r rune) bool {
 	forms := norm.NFKD.PropertiesString(string(r)).Decomposition()
 	for _, b := range forms {

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Match says where and how well an entry matches a query.
+// Match says where an entry matches a query, and with which score.
 type Match struct {
 	// Score orders matches: the higher, the better; always positive. It depends on the query and the texts alone,
 	// and is the same on every machine.
 	Score int64
-	// Hits are where the query's words and phrases stand, in the order of the texts: of each one the first few, and
-	// those that stand closest together. They may overlap.
+	// Hits are the positions of the query's words and phrases, in the order of the texts: the first few of
+	// each, and those closest together. They may overlap.
 	Hits []Hit
 
 	query Query
-	best  []Hit // one of each phrase, those that stand together first
+	best  []Hit // one of each phrase, those closest together first
 }
 
 // Hit is a word or phrase of the query in one of an entry's texts.
@@ -25,11 +25,11 @@ type Hit struct {
 	Start, End int // in bytes
 }
 
-// keptHits is about how many hits a match keeps, besides those that stand closest together.
+// keptHits is about how many hits a match keeps, besides those closest together.
 const keptHits = 64
 
-// Match decides whether an entry with these texts matches. Each word may stand in another text; a phrase does not
-// reach over the end of one.
+// Match decides whether an entry with these texts matches. Words may be in different texts; a phrase must be
+// within one.
 func (q Query) Match(texts ...string) (Match, bool) {
 	if q.wanted == 0 {
 		return Match{}, false
@@ -55,7 +55,7 @@ func inOrder(a, b Hit) int {
 	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
 }
 
-// tally is what is known of an entry while its texts are read.
+// tally is the state of matching an entry while its texts are read.
 type tally struct {
 	query  Query
 	tokens int
@@ -63,24 +63,24 @@ type tally struct {
 	near   []last  // by phrase
 	hits   []Hit
 
-	closeness int64 // the best of all places
-	closest   []Hit // there, the nearest first
+	closeness int64 // the best of all positions
+	closest   []Hit // the hits at that position, the nearest first
 }
 
-// count is how often a phrase occurs, as it stands and with a last word that goes on.
+// count is how often a phrase occurs, exactly and with a longer last word.
 type count struct {
 	whole, longer int
 	first         Hit
 }
 
-// last is where a phrase was seen last in the text.
+// last is the last position of a phrase in the text.
 type last struct {
 	hit         Hit
 	first, last int // tokens
 	seen        bool
 }
 
-// text reads one text; false means that something excluded is in it.
+// text reads one text; false means that it contains an excluded phrase.
 func (t *tally) text(field int, text string) bool {
 	clear(t.near)
 	allowed := true
@@ -115,13 +115,13 @@ func (t *tally) found(f found, hit Hit) {
 	}
 }
 
-// A phrase that stands beside another one is worth sideBySide; one that follows from afar, less by the distance.
+// A phrase next to another one scores sideBySide; one that follows at a distance, less.
 const (
 	sideBySide = 1024
-	halfAt     = 8 // tokens between them that halve it
+	halfAt     = 8 // number of tokens between them that halves the score
 )
 
-// closer keeps the place where a phrase was found, if the others were seen closest before it.
+// closer records the position of a found phrase, if the others were closest before it.
 func (t *tally) closer(f found) {
 	var sum int64
 	for other, near := range t.near {
@@ -146,7 +146,7 @@ func (t *tally) closer(f found) {
 	}
 }
 
-// closeness says how near a phrase stands before another one; less when the query has them the other way round.
+// closeness scores how near a phrase is before another one; less in the other order than in the query.
 func closeness(before last, f found, inOrder bool) int64 {
 	between := int64(max(0, f.first-before.last-1))
 	worth := sideBySide * halfAt / (halfAt + between)
@@ -156,7 +156,7 @@ func closeness(before last, f found, inOrder bool) int64 {
 	return worth
 }
 
-// bestOfEach are those that stand closest together, and the first of every other phrase.
+// bestOfEach returns the hits closest together, and the first of every other phrase.
 func (t *tally) bestOfEach() []Hit {
 	best := slices.Clone(t.closest)
 	for _, count := range t.counts {
@@ -167,9 +167,9 @@ func (t *tally) bestOfEach() []Hit {
 	return best
 }
 
-// score adds up the phrases, as BM25 does: more occurrences count ever less, and the less the longer the entry is
-// compared to usual ones. How rare a word is, is not known; its length stands for it. Up to as much again is added
-// for phrases that stand near each other.
+// score sums the phrases' scores as in BM25: further occurrences count ever less, and less in longer entries.
+// The rarity of a word is unknown; its length is used instead. Nearness of phrases can up to double the
+// score.
 func (t *tally) score() int64 {
 	var sum int64
 	for number, count := range t.counts {
@@ -181,11 +181,11 @@ func (t *tally) score() int64 {
 	return max(1, sum)
 }
 
-// usualTokens is the length of an entry that is neither long nor short.
+// usualTokens is the length of an average entry.
 const usualTokens = 150
 
-// saturated is BM25's share of a phrase, with k1 = 1.2 and b = 0.75, times 10 000. A phrase that occurs as it
-// stands counts as four whose last word goes on, and one that never does is worth half.
+// saturated is BM25's share of a phrase, with k1 = 1.2 and b = 0.75, times 10 000. An exact occurrence counts
+// as four with a longer last word, and a phrase without exact occurrences scores half.
 func (t *tally) saturated(c count) int64 {
 	units := 100 * (4*int64(c.whole) + int64(c.longer))
 	length := min(int64(t.tokens), 1_000*usualTokens)
@@ -196,7 +196,7 @@ func (t *tally) saturated(c count) int64 {
 	return share
 }
 
-// weight is how telling a phrase is, by its length.
+// weight estimates the specificity of a phrase by its length.
 func (p phrase) weight() int64 {
 	chars := 0
 	for _, w := range p.words {

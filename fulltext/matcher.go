@@ -6,11 +6,11 @@ type matcher struct {
 	lists   [][]int32        // the phrases' words
 	endWith [][]int          // by id: the phrases whose last word it is
 	longer  []longer
-	begins  [256]bool // the first bytes of longer
-	ring    int       // how many tokens to remember; a power of two
+	begins  [256]bool // first bytes of longer
+	ring    int       // number of tokens kept; a power of two
 }
 
-// longer is a phrase whose last word may go on.
+// longer is a phrase whose last word may be longer in the text.
 type longer struct {
 	text   string
 	phrase int
@@ -20,7 +20,7 @@ type longer struct {
 type found struct {
 	phrase      int
 	start, end  int // in bytes
-	first, last int // tokens, counted from the text's begin
+	first, last int // tokens, counted from the beginning of the text
 	whole       bool
 }
 
@@ -55,17 +55,17 @@ func (m *matcher) id(text string) int32 {
 	return id
 }
 
-// seen is a token that a phrase may have begun with.
+// seen is a token that may begin a phrase.
 type seen struct {
 	id    int32 // -1 for words of no phrase
 	start int
 }
 
-// fewWords is how many words most phrases have at most. A power of two.
+// fewWords is an upper bound of the words in most phrases. A power of two.
 const fewWords = 8
 
-// scan calls each for each occurrence of a phrase, in the order of their ends, until it returns false. It returns
-// how many tokens it went through.
+// scan calls each for each occurrence of a phrase, in the order of their ends, until it returns false. It
+// returns the number of tokens read.
 func (m *matcher) scan(text string, each func(found) bool) (tokens int) {
 	s := newScanner(text)
 	ring := make([]seen, fewWords)
@@ -107,7 +107,7 @@ func (m *matcher) scan(text string, each func(found) bool) (tokens int) {
 	return tokens
 }
 
-// endsAt reports whether the words before a phrase's last one stand before the token.
+// endsAt reports whether the words before a phrase's last one precede the token.
 func (m *matcher) endsAt(phrase, token int, ring []seen) (found, bool) {
 	list := m.lists[phrase]
 	first := token - len(list) + 1

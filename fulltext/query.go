@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// ErrQuery is what every error of ParseQuery wraps.
+// ErrQuery is wrapped by every error of ParseQuery.
 var ErrQuery = errors.New("search query")
 
-// Query is what to look for. It is not changed after it is parsed; the zero value finds nothing.
+// Query is a parsed query. It is immutable; the zero value finds nothing.
 type Query struct {
 	phrases []phrase
-	wanted  int // the first so many phrases have to occur, the others must not
+	wanted  int // this many leading phrases must occur, the others must not
 	*matcher
 }
 
 // phrase is one or more tokens side by side.
 type phrase struct {
 	words  []word
-	prefix bool // the last one may go on
+	prefix bool // the last word may be longer in the text
 }
 
 type word struct {
@@ -30,19 +30,19 @@ type word struct {
 	wide bool
 }
 
-// longEnough is how many characters a word has that is also found at the beginning of others.
+// longEnough is the length in characters from which a word also matches longer words that begin with it.
 const longEnough = 4
 
-// ParseQuery reads what a person writes to look for something:
+// ParseQuery parses a query as users write it:
 //
 //	refund status     both words, anywhere in the entry and in any order
 //	"refund status"   side by side, as they stand; quotes of other languages do as well
 //	refu*             words that begin so; also at the end of a quotation
 //	-status           entries without it; also -"refund status"
 //
-// A word of 4 or more characters, and a Korean one of any length, also finds words that begin with it, unless it is
-// in quotes. A word with punctuation in it, such as file_read, and a stretch of characters of a script without
-// spaces are looked for side by side. Whatever has no letter or digit in it is passed over, and -- at the beginning
+// A word of 4 or more characters, and a Korean one of any length, also finds words that begin with it, unless
+// it is in quotes. A word with punctuation in it, such as file_read, and a sequence of characters of a script
+// without spaces are searched as phrases. Text without letters and digits is ignored, and -- at the beginning
 // of a word excludes nothing: it is an option's name.
 func ParseQuery(text string) (Query, error) {
 	if n := utf8.RuneCountInString(text); n > MaxQueryChars {
@@ -79,7 +79,7 @@ type part struct {
 	excluded bool
 }
 
-// partsOf splits a query at spaces and quotes. A quotation that is not closed goes on to the end.
+// partsOf splits a query at spaces and quotes. An unclosed quotation extends to the end.
 func partsOf(text string) []part {
 	var parts []part
 	for {
@@ -105,7 +105,7 @@ func partsOf(text string) []part {
 	}
 }
 
-// cutMinus takes the minus from a word that is to be excluded.
+// cutMinus removes the minus from a word to exclude.
 func cutMinus(text string) (excluded bool, rest string) {
 	r, size := utf8.DecodeRuneInString(text)
 	if !isMinus(r) {
@@ -121,7 +121,7 @@ func isQuote(r rune) bool {
 	return strings.ContainsRune("\"“”„‟«»「」『』＂〝〞〟", r)
 }
 
-// phrase folds what was written.
+// phrase folds the written text.
 func (p part) phrase() phrase {
 	var folded phrase
 	end := 0
@@ -138,8 +138,8 @@ func (p part) phrase() phrase {
 	return folded
 }
 
-// findsLonger reports whether a word also finds those that begin with it without being told to. Korean ones do from
-// the first syllable on, because their particles follow without a space.
+// findsLonger reports whether a word also matches longer words without a star. Korean ones do from the first
+// syllable on, because particles follow them without a space.
 func findsLonger(text string) bool {
 	first, _ := utf8.DecodeRuneInString(text)
 	return isHangul(first) || utf8.RuneCountInString(text) >= longEnough
@@ -160,9 +160,9 @@ type IndexTerm struct {
 	Prefix bool
 }
 
-// Terms are what an index looks up: every entry that matches has all of them, as far as Terms could keep its words.
-// Not every entry that has them matches; what is excluded is not among them. They come the most telling first, at
-// least one and at most MaxQueryWords.
+// Terms returns the terms to look up in an index: every matching entry has all of them, within the limits of
+// the entry's terms. Not every entry that has them matches, since they contain no excluded words. The most
+// selective terms come first, at least one and at most MaxQueryWords.
 func (q Query) Terms() []IndexTerm {
 	var terms []IndexTerm
 	for _, phrase := range q.phrases[:q.wanted] {
@@ -173,7 +173,7 @@ func (q Query) Terms() []IndexTerm {
 	return terms[:min(len(terms), MaxQueryWords)]
 }
 
-// terms appends what an entry with the phrase has in the index.
+// terms appends the terms that an entry with the phrase has in the index.
 func (p phrase) terms(terms []IndexTerm) []IndexTerm {
 	for i, w := range p.words {
 		last := i == len(p.words)-1
@@ -189,7 +189,7 @@ func (p phrase) terms(terms []IndexTerm) []IndexTerm {
 	return terms
 }
 
-// mostTelling orders whole terms before beginnings, and long ones before short ones.
+// mostTelling orders whole terms before prefixes, and long ones before short ones.
 func mostTelling(a, b IndexTerm) int {
 	switch {
 	case a.Prefix != b.Prefix && b.Prefix:

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Snippet is what to show of a match: stretches of the texts on one line, joined by " … ", which also stands where
-// the text goes on before and after them.
+// Snippet is the excerpt of a match: parts of the texts on one line, joined by " … ", which also marks
+// omitted text before and after them.
 type Snippet struct {
 	Text string `json:"text"`
 	// Highlights are the query's words and phrases in Text, in order, without overlaps.
@@ -23,17 +23,17 @@ type Span struct {
 
 const (
 	defaultSnippet = 160
-	stretchLimit   = 80 // a snippet has one stretch for each so many characters, and one more
+	stretchLimit   = 80 // one per this many characters of a snippet, plus one
 	maxStretches   = 4
-	smallest       = 24 // characters; a stretch of fewer stands alone and without dots
+	smallest       = 24 // characters; a shorter stretch is shown alone and without dots
 	dots           = "… "
 	dotsChars      = 2
 )
 
-// Snippet shows the best places of the match in at most so many characters (0: 160), cut between words where that
-// is possible and never within a character and its marks. The texts are those that were matched. White space
-// becomes one space; control characters are replaced; those that turn the direction of writing and
-// the colours of terminals are left out.
+// Snippet shows the best parts of the match in at most limit characters (0: 160), cut between words if
+// possible and never between a character and its marks. The texts are those that were matched. White space
+// becomes one space; control characters are replaced; those that change the writing direction and terminal
+// colour codes are left out.
 func (m Match) Snippet(texts []string, limit int) Snippet {
 	if limit <= 0 {
 		limit = defaultSnippet
@@ -63,7 +63,7 @@ func (m Match) Snippet(texts []string, limit int) Snippet {
 	return Snippet{Text: out.text.String(), Highlights: out.spans}
 }
 
-// stretches are the places to show, the best first.
+// stretches returns the parts to show, the best first.
 func (m Match) stretches(texts []string, limit int) []stretch {
 	var found []stretch
 	most := min(maxStretches, 1+limit/stretchLimit)
@@ -83,7 +83,7 @@ func (m Match) stretches(texts []string, limit int) []stretch {
 	return found
 }
 
-// spans are the hits in a stretch: those that the match kept, and whatever else the query finds there.
+// spans returns the hits in a stretch: those that the match kept, and all others of the query there.
 func (m Match) spans(s stretch) []Span {
 	var spans []Span
 	for _, hit := range m.Hits {
@@ -117,7 +117,7 @@ func withoutOverlaps(spans []Span) []Span {
 	return merged
 }
 
-// inTextOrder sorts stretches and makes one of those that have grown together.
+// inTextOrder sorts stretches and merges overlapping ones.
 func inTextOrder(stretches []stretch) []stretch {
 	slices.SortFunc(stretches, func(a, b stretch) int {
 		return inOrder(Hit{a.field, a.begin, a.end}, Hit{b.field, b.begin, b.end})
@@ -133,7 +133,7 @@ func inTextOrder(stretches []stretch) []stretch {
 	return merged
 }
 
-// line is a snippet as it is written.
+// line is a snippet while it is written.
 type line struct {
 	text  strings.Builder
 	spans []Span
@@ -146,7 +146,7 @@ func (l *line) dots() {
 	l.blank = true
 }
 
-// space writes a space that is due, or, at the begin of dots, one after other text.
+// space writes a pending space, or, before dots, one after other text.
 func (l *line) space() {
 	if l.text.Len() > 0 {
 		l.text.WriteByte(' ')
@@ -154,9 +154,9 @@ func (l *line) space() {
 	l.blank = false
 }
 
-// write writes a stretch on one line, and where its spans have come to.
+// write writes a stretch on one line, and returns the new positions of its spans.
 func (l *line) write(s stretch, spans []Span) {
-	open := -1 // where the first of spans begins in the line
+	open := -1 // position of the first of spans in the line
 	shown := s.begin
 	for i, r := range s.text[s.begin:s.end] {
 		at := s.begin + i
@@ -169,7 +169,7 @@ func (l *line) write(s stretch, spans []Span) {
 			open, spans = -1, spans[1:]
 		}
 		for open < 0 && len(spans) > 0 && at >= spans[0].End {
-			spans = spans[1:] // nothing of it can be seen
+			spans = spans[1:] // nothing of it is visible
 		}
 		switch {
 		case unicode.IsSpace(r):
@@ -194,7 +194,7 @@ func (l *line) write(s stretch, spans []Span) {
 	l.blank = false
 }
 
-// turnsDirection reports whether a character makes others be shown in another order.
+// turnsDirection reports whether a character changes the display order of others.
 func turnsDirection(r rune) bool {
 	return '\u202A' <= r && r <= '\u202E' || '\u2066' <= r && r <= '\u2069'
 }

@@ -13,7 +13,7 @@ type stretch struct {
 	begin, end int // in bytes
 }
 
-// joins reports whether both can be shown as one stretch of at most so many characters.
+// joins reports whether both fit into one stretch of at most so many characters.
 func (s stretch) joins(other stretch, limit int) bool {
 	begin, end := min(s.begin, other.begin), max(s.end, other.end)
 	return s.field == other.field && forward(s.text, begin, end, limit) == end
@@ -22,7 +22,7 @@ func (s stretch) joins(other stretch, limit int) bool {
 func (s stretch) hasBefore() bool { return strings.TrimSpace(s.text[:s.begin]) != "" }
 func (s stretch) hasAfter() bool  { return strings.TrimSpace(s.text[s.end:]) != "" }
 
-// grow widens a stretch to at most so many characters, or cuts it to them.
+// grow extends a stretch to at most so many characters, or cuts it.
 func (s *stretch) grow(limit int) {
 	size := width(s.text[s.begin:s.end], limit)
 	if end := forward(s.text, s.begin, s.end, limit); end < s.end {
@@ -53,7 +53,7 @@ func width(text string, limit int) int {
 	return n
 }
 
-// forward returns the place up to so many characters after another one, not beyond the limit.
+// forward returns the offset up to so many characters after another one, not beyond the limit.
 func forward(text string, from, limit, chars int) int {
 	blank := false
 	for i, r := range text[from:limit] {
@@ -69,7 +69,7 @@ func forward(text string, from, limit, chars int) int {
 	return limit
 }
 
-// backward returns the place up to so many characters before another one.
+// backward returns the offset up to so many characters before another one.
 func backward(text string, from, chars int) int {
 	blank := false
 	for from > 0 {
@@ -87,11 +87,11 @@ func backward(text string, from, chars int) int {
 	return from
 }
 
-// reach is how many characters a stretch is made shorter to end between words.
+// reach is by how many characters a stretch is shortened at most to end between words.
 const reach = 24
 
-// borderAfter returns the first border between words at or after a place and not behind the limit; where there is
-// none near, one between characters.
+// borderAfter returns the first word boundary at or after an offset and not beyond the limit; if there is
+// none near, a character boundary.
 func borderAfter(text string, from, limit int) int {
 	place := from
 	for range reach {
@@ -125,8 +125,8 @@ func borderBefore(text string, from, limit int) int {
 	return from
 }
 
-// clusterBefore returns the last place between characters at or before another one, and after the limit if there
-// is one.
+// clusterBefore returns the last character boundary at or before an offset, and after the limit if there is
+// one.
 func clusterBefore(text string, limit, from int) int {
 	for place := from; place > limit; {
 		if partsClusters(text, place) {
@@ -138,7 +138,7 @@ func clusterBefore(text string, limit, from int) int {
 	return from
 }
 
-// isBorder reports whether a place is not within a word.
+// isBorder reports whether an offset is not within a word.
 func isBorder(text string, place int) bool {
 	if place == 0 || place == len(text) {
 		return true
@@ -161,8 +161,8 @@ func partsClusters(text string, place int) bool {
 	return partClusters(before, after)
 }
 
-// partClusters reports whether two characters may be parted without taking one that people see apart: marks,
-// joined emoji, flags, Korean syllables in pieces. It errs on the side of keeping together.
+// partClusters reports whether there is a boundary of a user-perceived character between two characters: not
+// within marks, joined emoji, flags, or decomposed Korean syllables. If in doubt, it returns false.
 func partClusters(before, after rune) bool {
 	const zeroWidthJoiner = '\u200D'
 	switch {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Terms are what an index keeps of an entry's texts: each word, and of a run of wide characters each pair of
-// neighbours and the last one alone, so that one character is found as the beginning of a pair and more as all of
-// their pairs. They are distinct, sorted by bytes, valid UTF-8 of letters, digits and marks only, at most 256 bytes
-// each; they may share the memory of the texts.
+// Terms returns the index terms of an entry's texts: each word, and for a run of wide characters each pair of
+// neighbours and the last one alone, so that one character is found as the prefix of a pair and more as all
+// of their pairs. They are distinct, sorted by bytes, valid UTF-8 of letters, digits and marks only, at most
+// 256 bytes each; they may share the memory of the texts.
 //
-// At most MaxTerms and MaxTermBytes of them: the first in the order of the texts. No text of up to 60 kB has more.
+// They are limited to MaxTerms and MaxTermBytes: the first in the order of the texts are kept. No text of up
+// to 60 kB exceeds that.
 func Terms(texts ...string) []string {
 	c := collector{terms: make([]string, 0, usualTerms(texts))}
 	for _, text := range texts {
@@ -20,7 +21,7 @@ func Terms(texts ...string) []string {
 	return c.terms
 }
 
-// usualTerms is about how many terms texts have.
+// usualTerms estimates the number of terms in texts.
 func usualTerms(texts []string) int {
 	size := 0
 	for _, text := range texts {
@@ -37,10 +38,10 @@ type collector struct {
 	pair  []byte
 }
 
-// text takes the terms of one text.
+// text adds the terms of one text.
 func (c *collector) text(text string) {
 	s := newScanner(text)
-	begin := -1 // of the wide character before, if there is one
+	begin := -1 // of the preceding wide character, if there is one
 	for !c.full && s.next() {
 		if begin >= 0 && s.wide {
 			c.pair = append(c.pair, s.folded...)
@@ -60,7 +61,7 @@ func (c *collector) text(text string) {
 	}
 }
 
-// add takes a term, from the text where it stands there as it is.
+// add adds a term; it shares the memory of the text if the text contains it unchanged.
 func (c *collector) add(term []byte, source string) {
 	at, known := c.set.find(c.terms, term)
 	if known || c.full {
@@ -78,18 +79,18 @@ func (c *collector) add(term []byte, source string) {
 	c.set.put(at, len(c.terms))
 }
 
-// set finds terms in a list. Unlike a map it has no pointers, which makes it cheap to fill and to drop.
+// set finds terms in a list. Unlike a map it has no pointers, so it is cheap to fill and to discard.
 type set struct {
 	seed  maphash.Seed
 	slots []slot // a power of two of them, at least half of them free
-	hash  uint32 // of what was looked for last
+	hash  uint32 // of the last look-up
 	used  int
 }
 
 // slot holds the number of a term in the list, from 1; 0 when it is free.
 type slot struct{ number, hash uint32 }
 
-// find returns the slot of a term, or the one to put it into.
+// find returns the slot of a term, or the free slot for it.
 func (s *set) find(terms []string, term []byte) (at int, known bool) {
 	if 2*s.used >= len(s.slots) {
 		s.grow()

@@ -12,7 +12,7 @@ type Token struct {
 	Wide       bool   // a character of a script without spaces
 }
 
-// Tokens are the words of a text in order. A token's Text is again one token, with the same Text.
+// Tokens returns the words of a text in order. A token's Text is again one token, with the same Text.
 func Tokens(text string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		s := newScanner(text)
@@ -24,14 +24,14 @@ func Tokens(text string) iter.Seq[Token] {
 	}
 }
 
-// scanner goes through the tokens of a text without allocating for each.
+// scanner iterates over the tokens of a text without allocating for each.
 type scanner struct {
 	text  string
 	place int
 
 	start, end int
 	wide       bool
-	folded     []byte // until the next step
+	folded     []byte // valid until the next step
 	fold       folder
 }
 
@@ -39,7 +39,7 @@ func newScanner(text string) scanner {
 	return scanner{text: text, fold: folder{out: make([]byte, 0, MaxWord)}}
 }
 
-// next steps to the next token, if there is one. A word that folds to nothing is none.
+// next steps to the next token, if there is one. A word that folds to nothing is skipped.
 func (s *scanner) next() bool {
 	for s.place < len(s.text) {
 		if b := s.text[s.place]; b < utf8.RuneSelf {
@@ -68,7 +68,7 @@ func (s *scanner) next() bool {
 	return false
 }
 
-// string is the folded token; it allocates only when the text has it in another form.
+// string returns the folded token; it allocates only when it differs from the text.
 func (s *scanner) string() string {
 	if source := s.text[s.start:s.end]; source == string(s.folded) {
 		return source
@@ -76,7 +76,7 @@ func (s *scanner) string() string {
 	return string(s.folded)
 }
 
-// word reads a word that begins in ASCII, and leaves the rest to longWord when it does not stay there.
+// word reads a word that begins in ASCII, and calls longWord for one with other characters.
 func (s *scanner) word() {
 	end := s.place
 	for end < len(s.text) && s.text[end] < utf8.RuneSelf && asciiFolds[s.text[end]] != 0 {
@@ -92,7 +92,7 @@ func (s *scanner) word() {
 	}
 }
 
-// longWord reads a word from s.start, of which all before a place is ASCII.
+// longWord reads a word from s.start, which is ASCII up to an offset.
 func (s *scanner) longWord(from int) {
 	s.fold.begin()
 	for i := s.start; i < min(from, s.start+MaxWord); i++ {
@@ -136,8 +136,8 @@ func (s *scanner) character(size int) {
 	s.folded = s.fold.word()
 }
 
-// colourLen is the length of the terminal's control sequence that a text begins with, such as ESC [ 31 m, or 0.
-// Its letters belong to no word.
+// colourLen returns the length of the terminal control sequence that a text begins with, such as ESC [ 31 m,
+// or 0. Its letters belong to no word.
 func colourLen(text string) int {
 	if text[0] != 0x1b || len(text) < 2 || text[1] != '[' {
 		return 0

@@ -14,13 +14,13 @@ import (
 
 // Candidate is an entry that may match a query, or the title of a conversation.
 type Candidate struct {
-	// Place is where it was found; Order is 0 where the log was read. Seq 0 is a title.
+	// Place is its position in the index; Order is 0 if it was read from the log. Seq 0 is a title.
 	Place        continuo.Place
-	Conversation continuo.Conversation // that is searched, or of a project, that it was found in
+	Conversation continuo.Conversation // the searched one, or the one in the project that contains it
 	Entry        continuo.Entry        // zero for a title
 }
 
-// Texts are what to match with the query.
+// Texts returns the texts to match with the query.
 func (c *Candidate) Texts() []string {
 	if c.Place.Seq == 0 {
 		return []string{c.Conversation.Title}
@@ -28,16 +28,16 @@ func (c *Candidate) Texts() []string {
 	return textsOf(&c.Entry)
 }
 
-// placesAtOnce is how many places are asked for at once.
+// placesAtOnce is how many places one query of the index requests.
 const placesAtOnce = ranked
 
-// Candidates yields the entries from to to of a conversation that may match, the newest first, through a fork's
-// lineage: those that the index finds, and all of those that it does not have. It reads no other entries.
+// Candidates yields the entries from to to of a conversation that may match, the newest first, through a
+// fork's lineage: those that the index finds, and all that are not indexed. It reads no other entries.
 func Candidates(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, query fulltext.Query, from, to int64) iter.Seq2[Candidate, error] {
 	return inConversation(ctx, log, conversation, query, from, to, continuo.Place{})
 }
 
-// inConversation is Candidates after a place.
+// inConversation yields Candidates that follow a place.
 func inConversation(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, query fulltext.Query, from, to int64, after continuo.Place) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		parts, err := partsOf(ctx, log, conversation, from, to)
@@ -106,7 +106,7 @@ func termsOf(query fulltext.Query) []continuo.IndexTerm {
 	return terms
 }
 
-// part yields the candidates of a part; false when nobody wants more.
+// part yields the candidates of a part; false when the consumer has stopped.
 func (s *source) part(p part, after continuo.Place, yield func(Candidate, error) bool) bool {
 	if !p.indexed {
 		for entry, err := range s.log.Read(s.ctx, s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
@@ -129,11 +129,11 @@ func (s *source) part(p part, after continuo.Place, yield func(Candidate, error)
 	return true
 }
 
-// maxRun is how many places are read together.
+// maxRun is how many places are read with one read of the log.
 const maxRun = 16
 
-// runs pages through what a query finds, without entries above a seq: they came after the conversation was looked
-// at. Places that stand close together in one conversation come together.
+// runs pages through the places of a query, without entries above a seq: they were appended after the
+// conversation was read. Adjacent places in one conversation are yielded together.
 func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.Place, error] {
 	return func(yield func([]continuo.Place, error) bool) {
 		for {
@@ -164,13 +164,13 @@ func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.
 	}
 }
 
-// joins reports whether a place goes on with a run: at most as many entries as are wanted stand between.
+// joins reports whether a place continues a run: at most as many other entries as wanted ones are in between.
 func joins(run []continuo.Place, place continuo.Place) bool {
 	last := run[len(run)-1]
 	return place.ConversationID == last.ConversationID && place.Seq > 0 && place.Seq < last.Seq && run[0].Seq-place.Seq <= 2*int64(len(run))
 }
 
-// give reads what stands at the places of a run; false when nobody wants more.
+// give reads the entries of a run; false when the consumer has stopped.
 func (s *source) give(run []continuo.Place, yield func(Candidate, error) bool) bool {
 	if run[0].Seq == 0 {
 		return yield(Candidate{Place: run[0], Conversation: s.conversation}, nil)
@@ -179,7 +179,7 @@ func (s *source) give(run []continuo.Place, yield func(Candidate, error) bool) b
 	for entry, err := range s.log.Read(s.ctx, s.conversation, stretch) {
 		switch {
 		case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
-			return true // it went away after it was found
+			return true // the conversation was removed after the search
 		case err != nil:
 			yield(Candidate{}, err)
 			return false

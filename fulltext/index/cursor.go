@@ -14,20 +14,20 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// ErrCursor is what errors about a Request.Cursor wrap.
+// ErrCursor is wrapped by all errors about a Request.Cursor.
 var ErrCursor = errors.New("cursor")
 
-// cursor is where the next page goes on: within a stretch of matches that were ranked together, or behind it.
+// cursor is where the next page begins: within a stretch of matches that were ranked together, or after it.
 type cursor struct {
 	Version int    `json:"v"`
-	Query   string `json:"q"` // of what search it is
+	Query   string `json:"q"` // identifies the search
 	// Start is the last candidate before the stretch; zero for the first stretch.
 	Start continuo.Place `json:"s,omitzero"`
-	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero where a stretch
-	// begins.
+	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero at the
+	// beginning of a stretch.
 	End   continuo.Place `json:"e,omitzero"`
 	Shown rank           `json:"a,omitzero"`
-	// Last says that no candidates come after End.
+	// Last says that no candidates follow End.
 	Last bool `json:"l,omitempty"`
 }
 
@@ -36,12 +36,12 @@ const (
 	maxCursor     = 2000 // bytes
 )
 
-// String is the cursor as clients get it.
+// String returns the cursor in the form that clients get.
 func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(c))
 }
 
-// parseCursor reads a cursor of a search, "" meaning the first page.
+// parseCursor parses the cursor of a search; "" means the first page.
 func parseCursor(text, query string) (cursor, error) {
 	c := cursor{Version: cursorVersion, Query: query}
 	if text == "" {
@@ -73,11 +73,11 @@ func parseCursor(text, query string) (cursor, error) {
 	return read, nil
 }
 
-// inside reports whether the stretch was begun to be shown.
+// inside reports whether some matches of the stretch were already shown.
 func (c cursor) inside() bool { return c.End != continuo.Place{} }
 
-// passes reports whether a place stands behind the stretch's end, which may be gone by now. Within a conversation
-// seqs tell that, where the index does not.
+// passes reports whether a place is after the stretch's end, which may no longer exist. Within a conversation
+// seqs decide if the index cannot.
 func (c cursor) passes(place continuo.Place, inConversation bool) bool {
 	same := place.ConversationID == c.End.ConversationID
 	switch {
@@ -89,7 +89,7 @@ func (c cursor) passes(place continuo.Place, inConversation bool) bool {
 	return place.Order < c.End.Order
 }
 
-// fingerprint tells searches apart.
+// fingerprint identifies a search.
 func (r Request) fingerprint() string {
 	conversation := ""
 	if r.Conversation != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-// searchTool is the tool whose results are of other entries: they would be found before what they found. In the
-// log an underscore stands for the dot, as protocols want it.
+// searchTool is the tool whose results repeat other entries: they would be found before the originals. In the
+// log an underscore replaces the dot, as protocols require.
 const searchTool = "conversation.search"
 
-// textsOf are the texts of an entry that are searched; none of one that was redacted.
+// textsOf returns the searchable texts of an entry; none for a redacted one.
 func textsOf(entry *continuo.Entry) []string {
 	if entry.Redacted != nil || entry.Role == continuo.Tool && strings.ReplaceAll(entry.ToolName, "_", ".") == searchTool {
 		return nil
@@ -20,18 +20,18 @@ func textsOf(entry *continuo.Entry) []string {
 	return fulltext.TextsOf(entry)
 }
 
-// batch gathers what one call of Index adds.
+// batch collects the documents of one call of Index.
 type batch struct {
 	continuo.IndexBatch
-	newest int64 // the latest time of the entries so far
-	bytes  int   // of the texts, whose memory the terms may share
+	newest int64 // latest time of the entries so far
+	bytes  int   // size of the texts, whose memory the terms may share
 }
 
 func newBatch(conversationID string, after, newest int64) batch {
 	return batch{IndexBatch: continuo.IndexBatch{ConversationID: conversationID, After: after, Through: after}, newest: newest}
 }
 
-// title takes the conversation's title.
+// title adds the conversation's title.
 func (b *batch) title(conversation continuo.Conversation) {
 	b.Title = &conversation.Title
 	if terms := fulltext.Terms(conversation.Title); len(terms) > 0 {
@@ -39,7 +39,7 @@ func (b *batch) title(conversation continuo.Conversation) {
 	}
 }
 
-// add takes the next entry.
+// add adds the next entry.
 func (b *batch) add(entry *continuo.Entry) {
 	b.Through = entry.Seq
 	b.newest = max(b.newest, nanoseconds(entry.CreatedAt))
@@ -57,10 +57,10 @@ func (b *batch) add(entry *continuo.Entry) {
 	b.Documents = append(b.Documents, continuo.Document{Seq: entry.Seq, Added: b.newest, Terms: terms})
 }
 
-// isEmpty reports whether there is nothing to tell the index.
+// isEmpty reports whether there is nothing to index.
 func (b *batch) isEmpty() bool { return b.Title == nil && b.Through == b.After }
 
-// nanoseconds is a time as documents have it; years that an int64 cannot hold are brought near.
+// nanoseconds converts a time for documents; years outside of the range of int64 are clamped.
 func nanoseconds(t time.Time) int64 {
 	switch year := t.UTC().Year(); {
 	case year < 1700:

@@ -1,24 +1,23 @@
 // Package index searches conversations by their words. Package fulltext decides what matches; the store's
-// continuo.IndexStore finds candidates fast; this package brings the index up to the log (Indexer), reads the
-// candidates, looks at each again, and ranks and cuts what is shown (Search).
+// continuo.IndexStore finds candidates fast; this package indexes the log (Indexer), reads and checks the
+// candidates, ranks the matches and makes snippets (Search).
 //
-// The index runs behind the log. Whoever searches has what is missing indexed first, for a bounded time; in one
-// conversation what is still missing then is read from the log instead, so that a search right after an append
-// finds it whatever waits. So are the entries of a parent that is deleted or archived, which the index has
-// not, but its forks still begin with.
+// The index lags behind the log. A search first indexes missing entries, for a bounded time. In one
+// conversation the search then reads the entries that are still not indexed from the log, so that it finds an
+// entry right after its append, however many entries wait. It also reads from the log the entries of a
+// deleted or archived parent, which are not indexed, but with which forks begin.
 //
-// A document has the terms of one entry, at the time when the entry was made, or that of an entry before it if that
-// is later: within a conversation documents stand in the order of seqs. Document 0 is the title. An entry whose
-// output is kept beside the log has the term largeOutput besides, which no text has.
+// A document has the terms of one entry, at the time when the entry was made, or at the time of an earlier
+// entry if that is later: within a conversation documents are in the order of seqs. Document 0 is the title.
+// An entry whose output is stored beside the log also has the term largeOutput, which no text has.
 //
-// Pitfalls. Several indexers may race: the store takes the batch of one, and the others see a
-// *continuo.ConflictError and look again. An index does not know by which fulltext.Version it was made: a release
-// that changes the version brings a migration of every store that empties the index (indexed_seq to fork_seq,
-// indexed_title to NULL, no documents); a test reminds of it.
+// Pitfalls. Several indexers may race: the store accepts the batch of one, and the others get a
+// *continuo.ConflictError and read again. An index does not store its fulltext.Version: a release that
+// changes the version needs a migration of every store that empties the index (indexed_seq to fork_seq,
+// indexed_title to NULL, no documents); a test checks this.
 package index
 
 import "strings"
 
-// largeOutput is a term of entries that have only a preview of what a tool returned. It is longer than a word may
-// be, so that it is none.
+// largeOutput is a term of entries that have only a preview of a tool's output. It is longer than any word.
 var largeOutput = "largeoutput" + strings.Repeat("0", 64)

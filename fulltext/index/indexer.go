@@ -9,26 +9,26 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Indexer brings the index up to the log. It holds one batch in memory, may be used concurrently, and may race with
-// others.
+// Indexer indexes the log. It holds one batch in memory, may be used concurrently, and may race with others.
 type Indexer struct {
 	Log *continuo.Log
-	// MaxDocuments and MaxBytes bound a batch: its documents, and the texts that they were made of, but for one
+	// MaxDocuments and MaxBytes bound a batch: its documents, and the bytes of their texts without the last
 	// entry. Default 256 and 1 MiB.
 	MaxDocuments, MaxBytes int
-	// Rest pauses after each batch for as long as it took, so that others can write. Default false.
+	// Rest makes the indexer pause after each batch for as long as the batch took, so that others can write.
+	// Default false.
 	Rest bool
-	// Indexed is told after each batch how many entries more the index has. Default nil.
+	// Indexed is called after each batch with the number of entries added. Default nil.
 	Indexed func(entries int64)
 }
 
-// Scope is one conversation, or those of a project, or, with neither, all.
+// Scope is one conversation, or those of a project, or, if both are empty, all.
 type Scope struct{ ConversationID, ProjectID string }
 
 const (
-	listed     = 64     // conversations that are listed at once, at first
-	maxRaces   = 100    // how often another indexer may be faster in a conversation before it is left to that one
-	maxPassed  = 100    // conversations that a run passes over before it gives up
+	listed     = 64     // conversations in the first page
+	maxRaces   = 100    // lost races in a conversation before it is left to the other indexer
+	maxPassed  = 100    // conversations that a run skips before it gives up
 	maxHandled = 10_000 // conversations that a run remembers
 )
 
@@ -36,17 +36,17 @@ const (
 type run struct {
 	Indexer
 	until   time.Time
-	handled map[string]bool // conversations that had all of what they had when it was their turn
-	passed  map[string]bool // conversations that cannot be indexed, or that others index
+	handled map[string]bool // conversations that were completely indexed at their turn
+	passed  map[string]bool // conversations that cannot be indexed, or that other indexers handle
 	races   map[string]int
-	err     error // the first of those that cannot
+	err     error // the first error of those that cannot be indexed
 }
 
 var errTimeUp = errors.New("the time is up")
 
-// Run indexes what waits in a scope until all has been that waited when it began, or until the time is over (zero:
-// never); it then ends with the batch under way. It reports whether it was all. A conversation that cannot be
-// indexed is passed over: the first such error is returned at the end.
+// Run indexes a scope until everything that waited at its start is indexed, or until the deadline (zero:
+// none), after which it finishes the current batch. It reports whether everything was indexed. A conversation
+// that cannot be indexed is skipped: the first such error is returned at the end.
 func (x Indexer) Run(ctx context.Context, scope Scope, until time.Time) (done bool, err error) {
 	r := run{Indexer: x, until: until, handled: map[string]bool{}, passed: map[string]bool{}, races: map[string]int{}}
 	query := continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: listed}
@@ -72,7 +72,7 @@ func (x Indexer) Run(ctx context.Context, scope Scope, until time.Time) (done bo
 		case len(waiting) < query.Limit:
 			return len(r.passed) == 0, r.err
 		default:
-			query.Limit *= 2 // those that have changed again hide others
+			query.Limit *= 2 // conversations that have changed again hide others
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (r *run) one(ctx context.Context, unindexed continuo.Unindexed) error {
 	return nil
 }
 
-// conversation indexes what a conversation has above what is indexed.
+// conversation indexes a conversation's entries that are not indexed yet.
 func (r *run) conversation(ctx context.Context, unindexed continuo.Unindexed) error {
 	conversation, next := unindexed.Conversation, unindexed.Indexed+1
 	newest, err := r.newestOf(ctx, conversation, unindexed.Indexed)
@@ -148,10 +148,10 @@ func (r *run) conversation(ctx context.Context, unindexed continuo.Unindexed) er
 	return r.commit(ctx, &b, began)
 }
 
-// lookBack is how many entries before a batch may have a later time than it.
+// lookBack is how many entries before a batch are searched for a later time.
 const lookBack = 8
 
-// newestOf is the latest time of the conversation's own newest entries up to a seq.
+// newestOf returns the latest time of the conversation's own newest entries up to a seq.
 func (r *run) newestOf(ctx context.Context, conversation continuo.Conversation, to int64) (newest int64, err error) {
 	newest = nanoseconds(time.Time{})
 	if to <= conversation.ForkSeq {
@@ -177,7 +177,7 @@ func (r *run) isFull(b *batch) bool {
 	return len(b.Documents) >= documents || b.bytes >= bytes || b.Through-b.After >= int64(8*documents)
 }
 
-// commit gives a batch to the index, and rests. errTimeUp says that it was the last one.
+// commit sends a batch to the index, and pauses. errTimeUp means that it was the last one.
 func (r *run) commit(ctx context.Context, b *batch, began time.Time) error {
 	if err := r.Log.Index().Index(ctx, b.IndexBatch); err != nil {
 		return err

@@ -8,16 +8,16 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// part is a stretch of a conversation, both ends included, and where to look for its words.
+// part is a range of a conversation, both ends included, and where to search it.
 type part struct {
 	id       string // of the conversation that the entries were written to
 	from, to int64
-	whole    bool // these are all of its own entries that the reader sees, up to the newest
-	indexed  bool // else the log is read
+	whole    bool // the range covers all of its own entries that the reader sees, up to the newest
+	indexed  bool // if false, the log is read
 }
 
-// partsOf are the parts of a conversation that cover the entries from to to, the newest first. It asks the store
-// once or twice for each conversation of the lineage.
+// partsOf returns the parts of a conversation that cover the entries from to to, the newest first. It queries
+// the store once or twice for each conversation of the lineage.
 func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from, to int64) ([]part, error) {
 	if !conversation.ArchivedAt.IsZero() {
 		return nil, fmt.Errorf("conversation %s: %w", conversation.ID, continuo.ErrArchived)
@@ -44,8 +44,8 @@ func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conve
 	return parts, nil
 }
 
-// indexedThrough says up to which seq a conversation is in the index: to, less when it lags behind, 0 when it is
-// gone or archived. An own conversation is known to be neither.
+// indexedThrough returns the seq up to which a conversation is indexed: at most to, less when the index lags,
+// 0 when it is gone or archived. An own conversation is known to be neither.
 func indexedThrough(ctx context.Context, log *continuo.Log, id string, to int64, own bool) (int64, error) {
 	if !own {
 		conversation, err := log.Conversation(ctx, id)
@@ -66,7 +66,7 @@ func indexedThrough(ctx context.Context, log *continuo.Log, id string, to int64,
 	return to, nil
 }
 
-// split parts what is in the index from what is not, which comes first.
+// split separates the indexed range from the range that is not, which comes first.
 func (p part) split(indexed int64) []part {
 	read, found := p, p
 	read.from, found.to, found.indexed = max(p.from, indexed+1), min(p.to, indexed), true
@@ -81,10 +81,10 @@ func (p part) split(indexed int64) []part {
 	return parts
 }
 
-// query finds the part's places that stand after a place, the newest first.
+// query returns the query of the part's places that follow a place, the newest first.
 func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.PlaceQuery {
 	q := continuo.PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: placesAtOnce}
-	if p.whole { // open ends cost an index less
+	if p.whole { // open ranges are cheaper for an index
 		q.From, q.To = 1, 0
 	}
 	if p.continues(after) {
@@ -93,8 +93,8 @@ func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.P
 	return q
 }
 
-// continues reports whether a place is one of the index in this part's conversation, so that the index itself knows
-// what comes after it.
+// continues reports whether a place is one of the index in this part's conversation, so that the index itself
+// can continue after it.
 func (p part) continues(after continuo.Place) bool {
 	return p.indexed && after.Order != 0 && after.ConversationID == p.id
 }

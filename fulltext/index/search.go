@@ -16,26 +16,26 @@ import (
 // Request is what to look for, and where.
 type Request struct {
 	ProjectID string
-	// UserID and Labels narrow the conversations of the project to a user's ("": anybody's), and to those whose
-	// metadata have the labels; see continuo.LabelsOf.
+	// UserID and Labels narrow the conversations of the project to those of a user ("": all users), and to
+	// those whose metadata have the labels; see continuo.LabelsOf.
 	UserID string
 	Labels map[string]string
-	// Conversation is the one to search, of the project. Default: all of the project.
+	// Conversation is the conversation to search. Default: all of the project.
 	Conversation *continuo.Conversation
-	// Kinds keeps conversations of some kinds, where Conversation names none; see KindsOf. Default: all.
+	// Kinds restricts a search without Conversation to conversations of some kinds; see KindsOf. Default:
+	// all.
 	Kinds []continuo.Kind
-	// Query is as fulltext.ParseQuery reads it.
+	// Query is in the syntax of fulltext.ParseQuery.
 	Query string
-	// Role keeps entries of one role. Default: all, and titles.
+	// Role restricts the search to entries of one role. Default: all, and titles.
 	Role continuo.Role
 	// From and To bound the seqs in one conversation. Default 0: no bound.
 	From, To int64
-	// Limit is how many matches to give at most, up to MaxLimit. Default 20.
+	// Limit is the maximum number of matches, up to MaxLimit. Default 20.
 	Limit int
-	// Cursor goes on after the page that gave it.
+	// Cursor continues after the page that returned it.
 	Cursor string
-	// Patience is for how long entries that the index does not have are indexed first; negative: not at all.
-	// Default 2 s.
+	// Patience bounds how long missing entries are indexed first; negative: not at all. Default 2 s.
 	Patience time.Duration
 }
 
@@ -44,27 +44,27 @@ const (
 	DefaultLimit = 20
 	MaxLimit     = 200
 
-	ranked   = 200  // so many matches are ranked together
-	examined = 2000 // so many candidates are read for a page at most
+	ranked   = 200  // matches that are ranked together
+	examined = 2000 // maximum number of candidates read for a page
 )
 
 // Result is a page of matches.
 type Result struct {
-	// Items are the matches, the best first. The newest 200 of a search are ranked together; when all of those have
-	// been shown, NextCursor goes on with the next 200. A page may have few or none although there are more: where
-	// many candidates do not match, a page is what 2 000 of them gave.
+	// Items are the matches, the best first. The newest 200 of a search are ranked together; when all of
+	// those were shown, NextCursor continues with the next 200. A page may have few matches or none although
+	// more follow: a page reads at most 2 000 candidates.
 	Items []Item `json:"data"`
 	// NextCursor is the Request.Cursor of the page after this one; "" on the last.
 	NextCursor string `json:"next_cursor,omitempty"`
-	// Incomplete says that the index did not have all of the project in time: there may be more matches, in Waiting
-	// conversations (counted up to 1 000). In one conversation nothing is missed.
+	// Incomplete says that not all of the project was indexed in time: there may be more matches, in Waiting
+	// conversations (counted up to 1 000). A search of one conversation is always complete.
 	Incomplete bool `json:"incomplete"`
 	Waiting    int  `json:"waiting,omitempty"`
-	// Problem is why the index could not be brought up to the log; nil when it was, or when the time was up.
+	// Problem is the error for which the index could not be updated; nil for none, or when the time was up.
 	Problem error `json:"-"`
 }
 
-// Item is an entry, or a conversation's title, that matches.
+// Item is a matching entry, or a matching conversation title.
 type Item struct {
 	ConversationID string           `json:"conversation_id"`
 	Key            string           `json:"key,omitempty"`
@@ -76,7 +76,7 @@ type Item struct {
 	Snippet        fulltext.Snippet `json:"snippet"`
 }
 
-// rank is what orders items.
+// rank is the sort key of items.
 type rank struct {
 	Score int64  `json:"s"`
 	At    int64  `json:"t"` // Unix nanoseconds
@@ -86,12 +86,12 @@ type rank struct {
 
 func (i *Item) rank() rank { return rank{i.Score, nanoseconds(i.CreatedAt), i.ConversationID, i.Seq} }
 
-// compare orders the better before the worse, then the newer before the older.
+// compare orders by falling score, then newer before older.
 func (r rank) compare(other rank) int {
 	return cmp.Or(cmp.Compare(other.Score, r.Score), cmp.Compare(other.At, r.At), cmp.Compare(r.ID, other.ID), cmp.Compare(other.Seq, r.Seq))
 }
 
-// Search finds entries. A request that cannot be is continuo.ErrInvalid, an archived conversation
+// Search finds entries. An invalid request is continuo.ErrInvalid, an archived conversation
 // continuo.ErrArchived. The same log and request give the same result in every store.
 func Search(ctx context.Context, log *continuo.Log, request Request) (Result, error) {
 	query, at, err := request.check()
@@ -111,7 +111,7 @@ func Search(ctx context.Context, log *continuo.Log, request Request) (Result, er
 	return result, nil
 }
 
-// check reads the query and the cursor, and fills in defaults.
+// check parses the query and the cursor, and fills in defaults.
 func (r *Request) check() (fulltext.Query, cursor, error) {
 	wrong := func(format string, args ...any) (fulltext.Query, cursor, error) {
 		return fulltext.Query{}, cursor{}, fmt.Errorf("search: %w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
@@ -146,10 +146,10 @@ func (r *Request) check() (fulltext.Query, cursor, error) {
 	return query, at, err
 }
 
-// maxWaiting bounds how many conversations are counted that the index does not have.
+// maxWaiting bounds how many unindexed conversations are counted.
 const maxWaiting = 1000
 
-// CatchUp brings the index up to a conversation and those that it was forked from, for so long at most.
+// CatchUp indexes a conversation and those that it was forked from, for at most a given time.
 func CatchUp(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, patience time.Duration) error {
 	until := time.Now().Add(patience)
 	scopes := []Scope{{ConversationID: conversation.ID}}
@@ -164,8 +164,8 @@ func CatchUp(ctx context.Context, log *continuo.Log, conversation continuo.Conve
 	return nil
 }
 
-// catchUp brings the index up to the log, as far as there is time. That it cannot is no error: what it has is
-// searched all the same.
+// catchUp indexes the log, within the time limit. A failure does not end the search: the existing index is
+// searched.
 func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request) error {
 	patience, done := request.Patience, false
 	if patience == 0 {
@@ -203,19 +203,18 @@ func (r *Request) candidates(ctx context.Context, log *continuo.Log, query fullt
 	return inConversation(ctx, log, *r.Conversation, query, max(r.From, 1), to, after)
 }
 
-// stretch is the matches that are ranked together, without those that were shown.
+// stretch is the matches that are ranked together, without those already shown.
 type stretch struct {
 	items []Item
-	end   continuo.Place // the last candidate
-	last  bool           // there are no more
+	end   continuo.Place // last candidate
+	last  bool           // no candidates follow
 }
 
-// collect matches candidates until the stretch is full, or comes to the end that it had when its first page was
-// shown.
+// collect matches candidates until the stretch is full, or reaches the end that it had for its first page.
 func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext.Query, at cursor) (stretch, error) {
 	s, seen, most := stretch{last: true}, 0, examined
 	if at.inside() {
-		most *= 10 // what was added meanwhile comes before the stretch
+		most *= 10 // entries added meanwhile precede the stretch
 	}
 	for candidate, err := range candidates {
 		if err != nil {
@@ -243,7 +242,7 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 	return s, nil
 }
 
-// match looks at a candidate again.
+// match checks a candidate.
 func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool) {
 	entry := &candidate.Entry
 	if r.Role != "" && entry.Role != r.Role || !r.isSearched(candidate.Conversation.Kind) {
@@ -268,13 +267,13 @@ func (r *Request) isSearched(kind continuo.Kind) bool {
 	return r.Conversation != nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
 }
 
-// KindNames are the names of kinds that people search in: their own conversations (the usual), tasks, the work of agents,
-// or all of them.
+// KindNames lists the names for kinds of conversations to search: users' own conversations (the default),
+// tasks, the work of agents, or all of them.
 func KindNames() []string {
 	return []string{"talk", string(continuo.KindTask), string(continuo.KindAgent), "all"}
 }
 
-// KindsOf are the Request.Kinds of one of KindNames; "" is the usual one.
+// KindsOf returns the Request.Kinds of one of KindNames; "" is the default.
 func KindsOf(name string) []continuo.Kind {
 	switch name {
 	case "all":
@@ -285,7 +284,7 @@ func KindsOf(name string) []continuo.Kind {
 	return []continuo.Kind{continuo.Kind(name)}
 }
 
-// page is the best of the stretch, and the cursor of the next page, "" when there is none.
+// page returns the best of the stretch, and the cursor of the next page, "" when there is none.
 func (s *stretch) page(at cursor, limit int) (items []Item, next string) {
 	items = s.items
 	goOn := cursor{Version: cursorVersion, Query: at.Query}
