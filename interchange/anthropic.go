@@ -9,14 +9,14 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// vendorKey is the name of Anthropic's own data in Entry.Vendor.
+// vendorKey is the key of Anthropic's own data in Entry.Vendor.
 const vendorKey = "anthropic"
 
-// anthropic is the form with content blocks. An assistant's message is one entry; of a user's message,
-// each tool_result is a tool entry, and the remaining blocks are one entry together.
+// anthropic is the form with content blocks. An assistant's message is one entry; in a user's message, each
+// tool_result becomes a tool entry, and the remaining blocks become one entry.
 type anthropic struct{}
 
-// joins says that results which stand together are one user message.
+// joins reports that adjacent results are one user message.
 func (anthropic) joins(before, next *continuo.Entry) bool {
 	return before.Role == continuo.Tool && next.Role == continuo.Tool
 }
@@ -63,7 +63,7 @@ func addExtra(e *continuo.Entry, more rawjson.Object) {
 	e.Extra = extra.Raw()
 }
 
-// block is one content block, taken apart.
+// block is a parsed content block.
 type block struct {
 	raw    json.RawMessage
 	object rawjson.Object
@@ -120,7 +120,7 @@ func decodeAssistant(d *draft, blocks []block, report *repairs) error {
 		switch b.of {
 		case "text":
 			if hasText && blocks[i-1].of != "text" {
-				said.WriteString("\n\n") // something stood between
+				said.WriteString("\n\n") // another block was in between
 			}
 			text, _ := rawjson.String(b.object.Get("text"))
 			said.WriteString(text)
@@ -181,7 +181,7 @@ func decodeUse(d *draft, i int, b block, report *repairs) error {
 	return nil
 }
 
-// decodeUser reads a user's or system message: results, and what else there is.
+// decodeUser reads a user's or system message: results and other blocks.
 func decodeUser(first *draft, blocks []block, report *repairs) ([]*draft, error) {
 	var drafts []*draft
 	var rest []block
@@ -213,7 +213,7 @@ func decodeUser(first *draft, blocks []block, report *repairs) ([]*draft, error)
 	return drafts, nil
 }
 
-// decodeResult reads a tool_result block as a tool entry. What says is_error goes to the unknown fields.
+// decodeResult reads a tool_result block as a tool entry. is_error is kept among the unknown fields.
 func decodeResult(i int, b block) (*draft, error) {
 	id, err := b.text(i, "tool_use_id")
 	if err != nil {
@@ -236,7 +236,7 @@ func resultText(content json.RawMessage) string {
 		return text
 	}
 	var parts []json.RawMessage
-	_ = json.Unmarshal(content, &parts) // what is no list has no text
+	_ = json.Unmarshal(content, &parts) // content that is no list has no text
 	var texts []string
 	for _, raw := range parts {
 		object, err := rawjson.ParseObject(raw)
@@ -249,8 +249,8 @@ func resultText(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// decodeRest makes parts of the blocks that are no results: text and images in the OpenAI form, others as
-// they are.
+// decodeRest makes parts of the blocks that are no results: text and images in the OpenAI form, others
+// unchanged.
 func decodeRest(d *draft, blocks []block) {
 	parts := make([]continuo.Part, len(blocks))
 	foreign := false

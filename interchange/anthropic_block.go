@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// partOf makes a part of a block; ok is false for a block that the OpenAI form has no part for.
+// partOf makes a part of a block; ok is false for a block without an equivalent in the OpenAI form.
 func partOf(b block) (part continuo.Part, ok bool) {
 	switch b.of {
 	case "text":
@@ -46,8 +46,8 @@ func imageURL(raw json.RawMessage) string {
 	return ""
 }
 
-// keepBlocks keeps the blocks as Anthropic's own data when the entry's fields alone would not give them
-// back, as they never do for thinking, or when always is set.
+// keepBlocks keeps the blocks as Anthropic's own data when the entry's fields alone cannot reproduce them,
+// which is always so for thinking, or when always is set.
 func (d *draft) keepBlocks(always bool) {
 	plain := plainBlocks(&d.entry)
 	if !always && slices.EqualFunc(plain, d.blocks, sameJSON) {
@@ -61,8 +61,8 @@ func (d *draft) keepBlocks(always bool) {
 	d.entry.Vendor = map[string]json.RawMessage{vendorKey: rawjson.MustMarshal(value)}
 }
 
-// forgetBlocks moves the blocks from where the provider would be given them into the record: a repair
-// gave the calls other ids.
+// forgetBlocks moves the blocks from the vendor data to the record, because a repair gave the calls other
+// ids.
 func (d *draft) forgetBlocks() {
 	if d.entry.Vendor[vendorKey] != nil {
 		delete(d.entry.Vendor, vendorKey)

@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// encode writes the message that entries make together.
+// encode writes the message that consists of some entries.
 func (anthropic) encode(parts []*draft) rawjson.Object {
 	e := &parts[0].entry
 	role := e.Role
@@ -30,7 +30,7 @@ func (anthropic) encode(parts []*draft) rawjson.Object {
 			continue
 		}
 		if d.isTool() {
-			extra = extra.Without("is_error") // the block's
+			extra = extra.Without("is_error") // it belongs to the block
 		}
 		for _, field := range extra {
 			message.Set(field.Key, field.Value)
@@ -39,7 +39,7 @@ func (anthropic) encode(parts []*draft) rawjson.Object {
 	return message
 }
 
-// writesString reports whether the content is a plain string: a user's text, or an assistant's that came so.
+// writesString reports whether the content is a plain string: a user's text, or an assistant's that was one.
 func writesString(d *draft) bool {
 	e := &d.entry
 	if e.Role == continuo.Tool || !e.Content.IsText() || e.HasCalls() || e.Vendor[vendorKey] != nil {
@@ -48,8 +48,8 @@ func writesString(d *draft) bool {
 	return e.Role != continuo.Assistant || d.record.String
 }
 
-// joinBlocks puts the blocks of several entries where they stood in the message; those whose place is not
-// known come last.
+// joinBlocks puts the blocks of several entries in their order in the message; those with an unknown position
+// come last.
 func joinBlocks(parts []*draft) []json.RawMessage {
 	type placed struct {
 		position int
@@ -73,7 +73,7 @@ func joinBlocks(parts []*draft) []json.RawMessage {
 	return blocks
 }
 
-// blocksOf returns the blocks of one entry, as they came when they are known.
+// blocksOf returns the blocks of one entry, in their original form if known.
 func blocksOf(d *draft) []json.RawMessage {
 	if d.record.Raw != nil {
 		return d.record.Raw
@@ -140,7 +140,7 @@ func assistantBlocks(e *continuo.Entry) []json.RawMessage {
 	return blocks
 }
 
-// inputOf returns a call's arguments as JSON. Arguments that are none stand in an object under "arguments".
+// inputOf returns a call's arguments as JSON. Invalid arguments are put into an object under "arguments".
 func inputOf(call continuo.ToolCall) json.RawMessage {
 	raw := json.RawMessage(call.Arguments)
 	switch {
@@ -152,7 +152,7 @@ func inputOf(call continuo.ToolCall) json.RawMessage {
 	return rawjson.MustMarshal(map[string]string{"arguments": call.Arguments})
 }
 
-// userBlocks makes blocks of content: text and images as Anthropic has them, other parts as they are.
+// userBlocks makes blocks of content: text and images in Anthropic's form, other parts unchanged.
 func userBlocks(content continuo.Content) []json.RawMessage {
 	if !content.IsParts() {
 		return []json.RawMessage{continuo.TextPart(content.String()).Raw}

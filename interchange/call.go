@@ -12,7 +12,7 @@ import (
 // unnamedFunction is the name of a call whose source has none.
 const unnamedFunction = "unknown"
 
-// readCalls reads the calls of an assistant message. Ids may still be missing or double.
+// readCalls reads the calls of an assistant message. Ids may still be missing or duplicate.
 func readCalls(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, error) {
 	raw := rest.Get("tool_calls")
 	if rawjson.IsNull(raw) {
@@ -47,7 +47,7 @@ func readCalls(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, 
 	return rest.Without("tool_calls"), nil
 }
 
-// readCall reads one call; problem says what had to be changed.
+// readCall reads one call; problem describes the necessary change.
 func readCall(raw json.RawMessage) (call continuo.ToolCall, problem string, err error) {
 	object, err := rawjson.ParseObject(raw)
 	if err != nil {
@@ -75,7 +75,7 @@ func readCall(raw json.RawMessage) (call continuo.ToolCall, problem string, err 
 	return storableCall(call), problem, err
 }
 
-// readFunction reads what a call calls.
+// readFunction reads the function of a call.
 func readFunction(raw json.RawMessage, field, empty string) (name, arguments, problem string, err error) {
 	var object rawjson.Object
 	if !rawjson.IsNull(raw) {
@@ -107,8 +107,7 @@ func readFunction(raw json.RawMessage, field, empty string) (name, arguments, pr
 	return name, arguments, strings.Join(problems, ", "), nil
 }
 
-// storableCall leaves out unknown fields that would be taken for known ones when the call is read from a
-// store; the record keeps them.
+// storableCall removes unknown fields whose names are known fields in a stored call; the record keeps them.
 func storableCall(call continuo.ToolCall) continuo.ToolCall {
 	if call.Extra == nil {
 		return call
@@ -122,7 +121,8 @@ func storableCall(call continuo.ToolCall) continuo.ToolCall {
 	return call
 }
 
-// readFunctionCall reads a call of the older form. An empty one, as some servers send it, is data.
+// readFunctionCall reads a call of the older form. An empty one, as some servers send it, is kept as an
+// unknown field.
 func readFunctionCall(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, error) {
 	object, err := rawjson.ParseObject(rest.Get("function_call"))
 	if err != nil || d.entry.Role != continuo.Assistant || len(d.entry.ToolCalls) > 0 {

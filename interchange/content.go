@@ -8,7 +8,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// readContent reads a message's content. What a list holds that is no part becomes one, with a repair.
+// readContent reads a message's content. An element of a list that is no part is converted to one, with a
+// repair.
 func readContent(raw json.RawMessage, d *draft, report *repairs) error {
 	if raw == nil {
 		return nil
@@ -59,7 +60,7 @@ func readPart(raw json.RawMessage) (part continuo.Part, ok bool, err error) {
 	return part, false, fmt.Errorf("cannot be read")
 }
 
-// onePart reads a part as the log will read it from its store.
+// onePart reads a part in the form in which the log reads it from its store.
 func onePart(raw json.RawMessage) (continuo.Part, bool) {
 	var content continuo.Content
 	list := append(append([]byte{'['}, raw...), ']')
@@ -77,7 +78,7 @@ func partText(raw json.RawMessage) (string, bool) {
 	return rawjson.String(raw)
 }
 
-// complete gives an entry the content that its role must have.
+// complete adds the content that the entry's role requires.
 func complete(d *draft, message rawjson.Object, report *repairs) {
 	e := &d.entry
 	switch {
@@ -89,7 +90,8 @@ func complete(d *draft, message rawjson.Object, report *repairs) {
 	}
 }
 
-// completeAssistant finds what an assistant message says that has no content: a refusal or speech.
+// completeAssistant finds the text of an assistant message without content: a refusal or a transcript of
+// speech.
 func completeAssistant(d *draft, message rawjson.Object, report *repairs) {
 	e := &d.entry
 	if refusal, _ := rawjson.String(message.Get("refusal")); refusal != "" && e.Content.IsEmpty() {

@@ -7,8 +7,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// detect recognises the protocol of a conversation: what it says of itself, the field that holds its
-// messages, then the first message with a mark of one protocol. Without any it is OpenAI chat.
+// detect recognises the protocol of a conversation: by its own statement, by the field that holds its
+// messages, then by the first message with a mark of one protocol. The default is OpenAI chat.
 func detect(s *source, messages []rawjson.Object) string {
 	if stated := s.text("protocol"); stated != FormatContinuo && slices.Contains(readable, stated) {
 		return stated
@@ -27,7 +27,7 @@ func detect(s *source, messages []rawjson.Object) string {
 // unifiedMarks are fields that only the unified log's predecessor has.
 var unifiedMarks = []string{"createdAt", "partType", "toolName", "isCollapsed", "includeInContext"}
 
-// markOf names the protocol that a message can only belong to, empty when there is none.
+// markOf names the only protocol that a message can belong to, empty when there is none.
 func markOf(message rawjson.Object) string {
 	role, _ := rawjson.String(message.Get("role"))
 	switch {

@@ -13,30 +13,31 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// recordKey is the name of the record in Entry.Vendor.
+// recordKey is the key of the record in Entry.Vendor.
 const recordKey = "interchange"
 
-// record says of an imported entry what its own fields cannot: enough to write the source's message again
-// exactly. It is stored in Entry.Vendor["interchange"].
+// record has the data of an imported entry that its own fields cannot represent: enough to reproduce the
+// source's message exactly. It is stored in Entry.Vendor["interchange"].
 type record struct {
 	Index int `json:"index"` // of the message in the source, from 0
-	// Added marks an entry that the source does not have: a result that stands in for a missing one.
+	// Added marks an entry that the source does not have: a substitute for a missing result.
 	Added bool `json:"added,omitempty"`
-	// Blocks are the positions of the content blocks that became this entry, when a message became several.
+	// Blocks are the positions of the content blocks that became this entry, when a message was split into
+	// several entries.
 	Blocks []int `json:"blocks,omitempty"`
-	// String says that Anthropic content of an assistant was a string.
+	// String says that an assistant's Anthropic content was a string.
 	String bool `json:"string,omitempty"`
 	// Legacy says that the call was a function_call, or the result a message of the role function.
 	Legacy bool `json:"legacy,omitempty"`
 	// Reasoning names the field that held the reasoning, when it was not reasoning_content.
 	Reasoning string `json:"reasoning,omitempty"`
-	// Repairs are those of an entry that is hidden by its source. They do not stand on the entry, because the
-	// log takes a hidden entry with repairs for one that cannot be part of a group.
+	// Repairs are those of an entry that is hidden by its source. They are not on the entry, because the log
+	// excludes a hidden entry with repairs from groups.
 	Repairs []string `json:"repairs,omitempty"`
-	// Raw are the Anthropic blocks as they came, when a repair changed their ids.
+	// Raw has the original Anthropic blocks, when a repair changed their ids.
 	Raw []json.RawMessage `json:"raw,omitempty"`
-	// Fields are fields of the message that the entry would write differently, as they came; Absent are
-	// fields that it would write and the message does not have. Both stand on a message's first entry.
+	// Fields are the original fields of the message that the entry would write differently; Absent are fields
+	// that it would write and the message does not have. Both are on a message's first entry.
 	Fields json.RawMessage `json:"fields,omitempty"`
 	Absent []string        `json:"absent,omitempty"`
 }
@@ -47,7 +48,7 @@ func recordOf(e *continuo.Entry) (r record, ok bool) {
 	return r, raw != nil && json.Unmarshal(raw, &r) == nil
 }
 
-// restore puts back what the entry could not say.
+// restore restores the parts of a message that the entry cannot represent.
 func (r record) restore(message rawjson.Object) rawjson.Object {
 	message = message.Without(r.Absent...)
 	fields, err := rawjson.ParseObject(r.Fields)
@@ -60,7 +61,7 @@ func (r record) restore(message rawjson.Object) rawjson.Object {
 	return message
 }
 
-// compare fills Fields and Absent with the difference between a message and what would be written for it.
+// compare fills Fields and Absent with the difference between a message and the entry's rendering.
 func (r *record) compare(source, written rawjson.Object) {
 	var fields rawjson.Object
 	for _, field := range source {
@@ -76,21 +77,21 @@ func (r *record) compare(source, written rawjson.Object) {
 	}
 }
 
-// draft is an entry on its way into a log.
+// draft is an entry during an import or export.
 type draft struct {
 	entry  continuo.Entry
 	record record
-	// sourceIDs are the ids of the entry's calls as they came, which its results name.
+	// sourceIDs are the original ids of the entry's calls, which its results name.
 	sourceIDs []string
-	// blocks are the Anthropic blocks that the entry's own fields would not give back as they came.
+	// blocks are the original Anthropic blocks that the entry's own fields cannot reproduce.
 	blocks []json.RawMessage
 	// imported says that the entry came from a source and has a record.
 	imported bool
-	taken    bool // a result that stands behind its call already
+	taken    bool // a result that is already placed after its call
 	hidden   bool // by a repair, not by the source
 }
 
-// mark notes on the entry that a rule made the import change it.
+// mark records on the entry that a rule made the import change it.
 func (d *draft) mark(rule continuo.Rule) {
 	if !slices.Contains(d.entry.Repairs, string(rule)) {
 		d.entry.Repairs = append(d.entry.Repairs, string(rule))
@@ -99,7 +100,7 @@ func (d *draft) mark(rule continuo.Rule) {
 
 func (d *draft) isTool() bool { return d.entry.Role == continuo.Tool }
 
-// hide keeps an entry that could not be shown where it stands.
+// hide hides an entry that cannot be shown at its position.
 func (r *repairs) hide(d *draft, rule continuo.Rule, why string) {
 	d.entry.Hidden, d.hidden = true, true
 	r.add(d, rule, "The message was kept, but hidden: %s.", why)
@@ -131,13 +132,13 @@ func settle(speech dialect, messages []rawjson.Object, drafts []*draft) []contin
 	return entries
 }
 
-// sorted puts the entries of one message into the order of their blocks.
+// sorted sorts the entries of one message in the order of their blocks.
 func sorted(parts []*draft) []*draft {
 	slices.SortStableFunc(parts, func(a, b *draft) int { return slices.Compare(a.record.Blocks, b.record.Blocks) })
 	return parts
 }
 
-// byIndex puts imported entries into the order of the source; those without a record come last.
+// byIndex sorts imported entries in the order of the source; those without a record come last.
 func byIndex(drafts []*draft) {
 	place := func(d *draft) int {
 		if !d.imported {
@@ -148,7 +149,7 @@ func byIndex(drafts []*draft) {
 	slices.SortStableFunc(drafts, func(a, b *draft) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// sameJSON compares values, not spellings; numbers are the same when they are written the same.
+// sameJSON compares values, not spellings; numbers are equal when they are written equally.
 func sameJSON(a, b json.RawMessage) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -172,8 +173,8 @@ func decodeJSON(raw json.RawMessage) (value any, err error) {
 	return value, err
 }
 
-// timeFields are the fields that may say when a message was made, and timeForms how: RFC 3339 and the
-// forms of ISO 8601 close to it. A time without a zone is taken as UTC.
+// timeFields are the fields that may have the time of a message, and timeForms its formats: RFC 3339 and
+// similar forms of ISO 8601. A time without a zone is UTC.
 var (
 	timeFields = []string{"ts", "timestamp", "createdAt", "created_at"}
 	timeForms  = []string{
@@ -182,10 +183,10 @@ var (
 	}
 )
 
-// createdAt reads when a message was made, zero when it does not say so in a form that is known.
+// createdAt reads the time of a message, zero when it has none in a known format.
 func createdAt(message rawjson.Object) time.Time { return timeIn(message, timeFields...) }
 
-// fillTimes gives messages without a time that of the one before, or the first that is known; where none is, none.
+// fillTimes gives messages without a time that of the one before, or the first known one; without any, none.
 func fillTimes(drafts []*draft) {
 	var last time.Time
 	for _, d := range drafts {
@@ -201,7 +202,7 @@ func fillTimes(drafts []*draft) {
 	}
 }
 
-// The least numbers that are taken for milliseconds, and for seconds, since 1970: both are in 1973.
+// The smallest numbers that count as milliseconds and as seconds since 1970: both are in 1973.
 const (
 	leastMillis  = 1e11
 	leastSeconds = 1e8
@@ -219,7 +220,7 @@ func timeOf(value json.RawMessage) (time.Time, bool) {
 	return time.UnixMilli(int64(math.Round(number))).UTC(), true
 }
 
-// timeIn reads the first of some fields that is a time.
+// timeIn reads the first of some fields that contains a time.
 func timeIn(message rawjson.Object, fields ...string) time.Time {
 	for _, field := range fields {
 		text, ok := rawjson.String(message.Get(field))

@@ -13,23 +13,22 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Export writes a conversation of a log, whole: what is kept as objects stands in its entries again, read as
-// it is written. One that is missing fails the export.
+// Export writes a complete conversation of a log: content that is stored as objects is put back into the
+// entries, and streamed. A missing object fails the export.
 //
-// FormatContinuo is lossless and can be imported again; only ids, and the tokens counted with another
-// tokenizer, are made anew. FormatOpenAI is one JSON list of messages that an API accepts, and
-// FormatOpenAIJSONL the same as one line {"id", "messages"}: entries that are not shown to models and
-// fields that the protocol does not have are left out. FormatSource, also the empty format, writes the
-// protocol that the conversation came in, message for message as it came, repairs undone and unknown
-// fields included, and what was appended since in the same protocol; a conversation that did not come
-// from elsewhere is written as OpenAI chat with its unknown fields. It holds one conversation in memory,
-// the others one entry, and all of them a stretch of an output, or one attachment.
+// FormatContinuo is lossless and can be imported again; only ids, and token counts of another tokenizer, are
+// replaced. FormatOpenAI is one JSON list of messages that an API accepts, and FormatOpenAIJSONL the same as
+// one line {"id", "messages"}: entries that are not shown to models and fields that the protocol does not
+// have are left out. FormatSource, also the empty format, writes the conversation's original protocol, with
+// the original messages, repairs undone and unknown fields included, and later entries in the same protocol;
+// a conversation that was not imported is written as OpenAI chat with its unknown fields. It holds one
+// conversation in memory, the others one entry, and all of them a part of an output, or one attachment.
 func Export(ctx context.Context, w io.Writer, format string, log *continuo.Log, conversation continuo.Conversation) error {
 	objects := newObjects(ctx, log)
 	return export(w, format, conversation, objects.standIn(log.Read(ctx, conversation, continuo.Range{})), objects)
 }
 
-// export writes entries, and objects where words stand in for them.
+// export writes entries, and objects in place of their placeholders.
 func export(w io.Writer, format string, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error], objects *objects) error {
 	buffered := bufio.NewWriter(w)
 	out := &objectWriter{Writer: buffered, objects: objects}
@@ -59,7 +58,7 @@ func export(w io.Writer, format string, conversation continuo.Conversation, entr
 	return nil
 }
 
-// exportOpenAI writes what a model may be sent.
+// exportOpenAI writes the messages that a model may be sent.
 func exportOpenAI(w io.Writer, begin, between, end string, entries iter.Seq2[continuo.Entry, error]) error {
 	if _, err := io.WriteString(w, begin); err != nil {
 		return err
@@ -88,7 +87,7 @@ func exportOpenAI(w io.Writer, begin, between, end string, entries iter.Seq2[con
 	return err
 }
 
-// strict makes a message of the fields that the protocol has.
+// strict returns a message with only the protocol's fields.
 func strict(e *continuo.Entry) rawjson.Object {
 	plain := continuo.Entry{Role: e.Role, Content: e.Content, Name: e.Name, ToolCallID: e.ToolCallID}
 	for _, call := range e.ToolCalls {
@@ -106,7 +105,7 @@ func strict(e *continuo.Entry) rawjson.Object {
 	return openAI{}.encode([]*draft{{entry: plain}})
 }
 
-// knownParts puts a line of text in the place of blocks that only Anthropic knows.
+// knownParts replaces blocks that only Anthropic supports by a line of text.
 func knownParts(content continuo.Content) continuo.Content {
 	parts := slices.Clone(content.Parts())
 	for i, part := range parts {
@@ -119,7 +118,7 @@ func knownParts(content continuo.Content) continuo.Content {
 	return continuo.Parts(parts...)
 }
 
-// exportSource writes the protocol that the conversation came in.
+// exportSource writes the conversation's original protocol.
 func exportSource(w io.Writer, conversation continuo.Conversation, entries iter.Seq2[continuo.Entry, error]) error {
 	from := originOf(conversation)
 	var drafts []*draft
@@ -152,7 +151,7 @@ func exportSource(w io.Writer, conversation continuo.Conversation, entries iter.
 	return err
 }
 
-// originOf reads where a conversation came from; OpenAI chat when it did not.
+// originOf reads the original format of a conversation; OpenAI chat when it was not imported.
 func originOf(conversation continuo.Conversation) origin {
 	var metadata struct {
 		Source origin `json:"source"`
@@ -163,7 +162,7 @@ func originOf(conversation continuo.Conversation) origin {
 	return metadata.Source
 }
 
-// sourceMessages writes the messages, imported ones in the order of the source and restored.
+// sourceMessages writes the messages, imported ones restored and in the order of the source.
 func sourceMessages(speech dialect, drafts []*draft) []rawjson.Object {
 	byIndex(drafts)
 	messages := []rawjson.Object{}

@@ -8,17 +8,17 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// field is one field of a message beyond the protocol that an entry has a place for. read reports false
-// for a value that the entry cannot hold: it then stays with the unknown fields. write returns nil for
-// the default.
+// field is a field of a message beyond the protocol that an entry can represent. read returns false for a
+// value that the entry cannot hold, which then stays with the unknown fields. write returns nil for the
+// default.
 type field struct {
 	name  string
 	read  func(*continuo.Entry, json.RawMessage) bool
 	write func(*continuo.Entry) json.RawMessage
 }
 
-// unifiedFields are those of the unified log's predecessor and of the log that it planned: camelCase,
-// the duration in milliseconds. Its id and createdAt stay with the unknown fields.
+// unifiedFields are those of the unified log's predecessor and of its planned successor: camelCase, the
+// duration in milliseconds. Its id and createdAt stay with the unknown fields.
 var unifiedFields = []field{
 	textField("partType", func(e *continuo.Entry) *string { return &e.PartType }),
 	textField("toolName", func(e *continuo.Entry) *string { return &e.ToolName }),
@@ -33,7 +33,7 @@ var unifiedFields = []field{
 	boolField("includeInContext", true, func(e *continuo.Entry) bool { return !e.Hidden || len(e.Repairs) > 0 }, func(e *continuo.Entry, v bool) { e.Hidden = !v }),
 }
 
-// pipelineFields say which member of a crew speaks.
+// pipelineFields name the member of a crew that speaks.
 var pipelineFields = []field{
 	authorField("agent_name", func(a *continuo.Author) *string { return &a.AgentName }),
 	authorField("role_name", func(a *continuo.Author) *string { return &a.RoleName }),

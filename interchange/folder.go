@@ -16,10 +16,10 @@ import (
 )
 
 // ReadFolder yields the conversations of a folder. With an index.json it is the store of the unified log's
-// predecessor: the index names the conversations, <id>/messages.json holds each, and folders that the
-// index does not name are read after those that it does. Without, every .json and .jsonl file (also with
-// .gz) in the folder itself is read by its name's order, such as the pipeline's chat_<id>.json. Nothing
-// outside the folder is read, whatever ids the index has.
+// predecessor: the index names the conversations, <id>/messages.json holds each, and folders that the index
+// does not name are read last. Without one, every .json and .jsonl file (also with .gz) in the folder itself
+// is read in the order of names, such as the pipeline's chat_<id>.json. Nothing outside the folder is read,
+// whatever ids the index has.
 func ReadFolder(path string, o Options) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		fail := func(err error) { yield(Document{Source: path}, fmt.Errorf("read folder %s: %w", path, err)) }
@@ -47,7 +47,7 @@ func ReadFolder(path string, o Options) iter.Seq2[Document, error] {
 	}
 }
 
-// eachFile reads the files of a folder one after the other.
+// eachFile reads the files of a folder sequentially.
 func eachFile(root *os.Root, path string, o Options, yield func(Document, error) bool) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -79,7 +79,7 @@ func eachFile(root *os.Root, path string, o Options, yield func(Document, error)
 	return nil
 }
 
-// eachIndexed reads the conversations of an index, and then those that it does not name.
+// eachIndexed reads the conversations of an index, and then the others.
 func eachIndexed(root *os.Root, path string, index []byte, o Options, yield func(Document, error) bool) error {
 	listed, err := readIndex(index)
 	if err != nil {
@@ -109,7 +109,7 @@ func eachIndexed(root *os.Root, path string, index []byte, o Options, yield func
 	return nil
 }
 
-// indexed is one conversation of an index and what the index says of it.
+// indexed is one conversation of an index with its data there.
 type indexed struct {
 	id     string
 	fields rawjson.Object

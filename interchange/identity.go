@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// idFields are the fields in which a source names its conversation, the most telling first.
+// idFields are the fields in which a source names its conversation, the most specific first.
 var idFields = []string{"session_id", "conversation_id", "id"}
 
 var (
@@ -23,8 +23,8 @@ var (
 	chatFile   = regexp.MustCompile(`^chat_(-?[0-9]+)\.json(\.gz)?$`)
 )
 
-// identify gives the conversation the key that its source names: the pipeline's chat goes on in the Telegram chat of its
-// file's name, any other source by its id. A source without an id gives no key.
+// identify derives the conversation's key from the source: the pipeline's chat continues in the Telegram chat
+// of its file's name, any other source has the key of its id. A source without an id gets no key.
 func (s *source) identify(format string) string {
 	if match := chatFile.FindStringSubmatch(filepath.Base(s.file)); match != nil && (format == FormatPipeline || s.id() == "") {
 		return "telegram:" + match[1]
@@ -32,7 +32,7 @@ func (s *source) identify(format string) string {
 	return keyFrom(s.id())
 }
 
-// id is what the source calls its conversation, "" for nothing.
+// id returns the source's id of its conversation, "" for none.
 func (s *source) id() string {
 	for _, name := range idFields {
 		value := s.fields.Get(name)
@@ -46,7 +46,8 @@ func (s *source) id() string {
 	return s.name
 }
 
-// keyFrom makes a key of an id. Two ids never give one key: what cannot stand in a key is replaced, and a hash added.
+// keyFrom makes a key of an id. Two ids never give the same key: characters that a key cannot have are
+// replaced, and a hash is added.
 func keyFrom(id string) string {
 	if id == "" || keyPattern.MatchString(id) && !strings.HasPrefix(id, "conv_") {
 		return id
@@ -60,8 +61,8 @@ func keyFrom(id string) string {
 	return key
 }
 
-// Origin says in a conversation's metadata which messages of its source it holds: so a later import of the same source
-// can tell that nothing changed, or that more came.
+// Origin records in a conversation's metadata which messages of its source were imported, so that a later
+// import of the same source detects new messages.
 type Origin struct {
 	Messages int    `json:"messages"`
 	SHA256   string `json:"sha256"`
@@ -71,7 +72,7 @@ type Origin struct {
 // originKey is the member of the metadata that holds an Origin.
 const originKey = "imported"
 
-// OriginOf reads what an import noted; ok is false for a conversation that was not imported.
+// OriginOf reads the Origin of a conversation; ok is false for one that was not imported.
 func OriginOf(metadata json.RawMessage) (o Origin, ok bool) {
 	object, err := rawjson.ParseObject(metadata)
 	if err != nil || object.Get(originKey) == nil {
@@ -80,17 +81,17 @@ func OriginOf(metadata json.RawMessage) (o Origin, ok bool) {
 	return o, json.Unmarshal(object.Get(originKey), &o) == nil && o.SHA256 != ""
 }
 
-// WithOrigin notes which messages a conversation holds.
+// WithOrigin adds an Origin to metadata.
 func WithOrigin(metadata json.RawMessage, o Origin) json.RawMessage {
 	object, _ := rawjson.ParseObject(metadata)
 	object.Set(originKey, rawjson.MustMarshal(o))
 	return object.Raw()
 }
 
-// Messages is how many messages the source has.
+// Messages returns the number of messages in the source.
 func (d *Document) Messages() int { return len(d.raw) }
 
-// Digest is the SHA-256 of the first messages of the source, white space aside.
+// Digest returns the SHA-256 of the first messages of the source, without white space.
 func (d *Document) Digest(messages int) string {
 	hash := sha256.New()
 	for _, raw := range d.raw[:messages] {
@@ -104,7 +105,7 @@ func (d *Document) Digest(messages int) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// After returns the entries of the messages from a place on, counted from 0.
+// After returns the entries of the messages from an index on, counted from 0.
 func (d *Document) After(messages int) []continuo.Entry {
 	for i := range d.Entries {
 		if record, ok := recordOf(&d.Entries[i]); d.Format != FormatContinuo && ok && record.Index >= messages {

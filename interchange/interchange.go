@@ -18,34 +18,34 @@ const (
 	FormatPipeline     = "pipeline"      // chat_<id>.json of the multi-role pipeline
 	FormatContinuo     = "continuo"      // Continuo's own lossless form
 	FormatOpenAIJSONL  = "openai-jsonl"  // OpenAI chat messages, one conversation a line
-	FormatSource       = "source"        // the protocol that the conversation came in
+	FormatSource       = "source"        // the conversation's original protocol
 )
 
 var readable = []string{FormatOpenAI, FormatOpenAILegacy, FormatAnthropic, FormatUnified, FormatPipeline, FormatContinuo}
 
-// Document is one conversation that was read, ready for continuo.Log.Import.
+// Document is one imported conversation, ready for continuo.Log.Import.
 type Document struct {
-	// Conversation has Title, ActiveMode, Metadata, UserID, and the Key that the source gives it: its id. Content never
-	// makes a key: two conversations that look alike are two.
+	// Conversation has Title, ActiveMode, Metadata, UserID, and the Key derived from the source's id. The key
+	// never depends on the content: two equal conversations are two.
 	Conversation continuo.Conversation
 	Entries      []continuo.Entry
 	Repairs      []Repair // by index
 	// Envelopes are the texts of the envelopes that rounds of the entries name by their SHA-256.
 	Envelopes []string
-	Source    string // where it stood, such as "a.jsonl, line 3"
+	Source    string // position in the source, such as "a.jsonl, line 3"
 	Format    string // one of the formats that are read
-	SourceID  string // what the source calls the conversation, where that is not the Key
-	File      string // its name as it was given; "" where there is none
-	Position  int    // in its file, from 1, broken ones counted; 0 where it came alone
+	SourceID  string // the source's id of the conversation, if it is not the Key
+	File      string // name of the file as it was given; "" for none
+	Position  int    // in its file, from 1, invalid ones counted; 0 for a single one
 
 	raw []json.RawMessage // the messages of the source
 }
 
-// Repair is one change that an import made because the log could not have taken the message as it was.
+// Repair is one change by an import, of a message that the log would have refused.
 type Repair struct {
 	Index  int           `json:"index"` // of the message in the source, from 0; -1 for the conversation's own fields
 	Rule   continuo.Rule `json:"rule"`
-	Action string        `json:"action"` // what was done, one sentence
+	Action string        `json:"action"` // the change, one sentence
 }
 
 // The rules of repairs that are not rules of the log.
@@ -61,12 +61,12 @@ const (
 	RuleSplitGroup         continuo.Rule = "split_group" // a call is shown to models and its result is not, or the reverse
 )
 
-// NoResult is what the tool entry says that stands in for a result the source does not have.
+// NoResult is the text of a tool entry that replaces a result missing in the source.
 const NoResult = "No result was recorded for this call."
 
-// Options says how to read. The zero value recognises the format.
+// Options configures reading. The zero value detects the format.
 type Options struct {
-	// Format forces one of the formats that are read. Default: recognised for each conversation.
+	// Format forces one of the formats that can be read. Default: detected for each conversation.
 	Format string
 	// MaxBytes bounds the source of one conversation. Default 256 MiB.
 	MaxBytes int
@@ -85,7 +85,7 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// Messages reads one list of messages. An empty format is recognised.
+// Messages reads one list of messages. An empty format is detected.
 func Messages(list json.RawMessage, format string) (Document, error) {
 	o, err := Options{Format: format, MaxBytes: len(list) + 1}.filled()
 	if err != nil {
@@ -113,7 +113,7 @@ func readMessages(list json.RawMessage, o Options) (Document, error) {
 	return source.document(o)
 }
 
-// invalid makes an error about what came in.
+// invalid returns an error about the input.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
 }

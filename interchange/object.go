@@ -17,17 +17,17 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// objects are the large outputs and attachments of an export, which no step of it holds: a short word stands
-// in for each text and for the data of each attachment, and becomes that when the finished JSON is written.
+// objects are the large outputs and attachments of an export, which is streamed: a short placeholder replaces
+// each text and the data of each attachment, and is replaced by them while the finished JSON is written.
 type objects struct {
 	ctx  context.Context
 	log  *continuo.Log
-	mark string // begins each word; nobody can have written it before
-	// known are what the words stand for.
+	mark string // random prefix of each placeholder, which no content can contain
+	// known maps placeholders to their content.
 	known map[string]stretch
 }
 
-// stretch is a text of an entry's output, or JSON of its attachment.
+// stretch is a text of an entry's output, or the JSON of its attachment.
 type stretch struct {
 	entry          *continuo.Entry
 	attachment     *continuo.Attachment // nil for a text of the output
@@ -38,7 +38,7 @@ func newObjects(ctx context.Context, log *continuo.Log) *objects {
 	return &objects{ctx: ctx, log: log, mark: "object-" + rand.Text() + "-", known: map[string]stretch{}}
 }
 
-// wordEnd ends each word.
+// wordEnd ends each placeholder.
 const wordEnd = "."
 
 func (o *objects) word(s stretch) string {
@@ -47,8 +47,8 @@ func (o *objects) word(s stretch) string {
 	return word
 }
 
-// standIn gives entries the content that was appended, with words in the place of what is kept as objects.
-// What was counted of a preview is left out.
+// standIn restores the appended content of entries, with placeholders for the parts stored as objects. Counts
+// that were made of a preview are removed.
 func (o *objects) standIn(entries iter.Seq2[continuo.Entry, error]) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
 		for entry, err := range entries {
@@ -95,11 +95,11 @@ func (o *objects) replaceAttachments(entry *continuo.Entry) error {
 	return nil
 }
 
-// smallData is up to how many bytes of data stand for themselves: no name that a protocol has is as long.
+// smallData is the size in bytes up to which data are not replaced: no name in a protocol is that long.
 const smallData = 1 << 10
 
-// longestData finds the longest stretch of JSON that is base64 and ends a string, so that it has no escapes
-// and every encoder writes it as it is. It is empty where there is none.
+// longestData finds the longest part of JSON that is base64 and ends a string; it contains no escapes, so
+// that every encoder writes it unchanged. It is empty if there is none.
 func longestData(raw []byte) (begin, end int) {
 	from := 0
 	for i, c := range raw {
@@ -111,7 +111,7 @@ func longestData(raw []byte) (begin, end int) {
 		}
 		from = i + 1
 		if c == '\\' {
-			from = i + len(`\u0000`) // behind the longest escape
+			from = i + len(`\u0000`) // after the longest escape
 		}
 	}
 	return begin, end
@@ -124,10 +124,10 @@ func isBase64(c byte) bool {
 // objectWriter writes finished JSON. A string must not be split between two calls of Write.
 type objectWriter struct {
 	io.Writer
-	*objects // nil when there are no words
+	*objects // nil without placeholders
 }
 
-// Write writes JSON with what the words stand for in their places.
+// Write writes JSON and replaces placeholders by their content.
 func (w *objectWriter) Write(data []byte) (int, error) {
 	if w.objects == nil {
 		return w.Writer.Write(data)
@@ -163,7 +163,7 @@ func (w *objectWriter) stretch(s stretch) error {
 	return err
 }
 
-// text writes a text between the quotes of a JSON string. One that is a whole output is checked.
+// text writes a text between the quotes of a JSON string. A whole output is verified.
 func (w *objectWriter) text(s stretch) error {
 	sum := sha256.New()
 	content := io.NewSectionReader(w.log.Output(w.ctx, s.entry), s.offset, s.length)
@@ -176,10 +176,10 @@ func (w *objectWriter) text(s stretch) error {
 	return nil
 }
 
-// writeText writes what stands between the quotes of a JSON string.
+// writeText writes the text between the quotes of a JSON string.
 func writeText(w io.Writer, text io.Reader) error {
 	buffer := make([]byte, 64<<10)
-	held := 0 // bytes of a character whose rest is still to be read
+	held := 0 // bytes of a character that is not complete yet
 	for {
 		n, err := io.ReadFull(text, buffer[held:])
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -198,7 +198,7 @@ func writeText(w io.Writer, text io.Reader) error {
 	}
 }
 
-// wholeCharacters is where a text ends whose last character may be cut.
+// wholeCharacters returns the length of a text without an incomplete last character.
 func wholeCharacters(text []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if at := len(text) - back; utf8.RuneStart(text[at]) {

@@ -13,7 +13,7 @@ import (
 type dialect interface {
 	// decode reads one message into at least one draft. Its error names the field.
 	decode(message rawjson.Object, report *repairs) ([]*draft, error)
-	// encode writes the message that entries make together; they are in the order of their blocks.
+	// encode writes the message that consists of some entries, in the order of their blocks.
 	encode(parts []*draft) rawjson.Object
 	// joins reports whether entries that were not imported share a message.
 	joins(before, next *continuo.Entry) bool
@@ -32,7 +32,7 @@ func dialectOf(format string) dialect {
 	}
 }
 
-// openAI is the chat form and the forms that are supersets of it.
+// openAI is the chat format and its supersets.
 type openAI struct {
 	fields []field // of the entry, beyond those of the protocol
 	agents bool    // the assistant's role is "agent"
@@ -68,13 +68,13 @@ func (o openAI) decode(message rawjson.Object, report *repairs) ([]*draft, error
 	return []*draft{d}, nil
 }
 
-// roles maps the names that other programs have for the four roles.
+// roles maps other programs' names of the four roles.
 var roles = map[string]continuo.Role{
 	"system": continuo.System, "user": continuo.User, "assistant": continuo.Assistant, "tool": continuo.Tool,
 	"developer": continuo.System, "function": continuo.Tool,
 }
 
-// foreignRoles are no roles of the protocol; any other becomes the user.
+// foreignRoles are not roles of the protocol; any other unknown role becomes the user.
 var foreignRoles = map[string]continuo.Role{
 	"model": continuo.Assistant, "ai": continuo.Assistant, "bot": continuo.Assistant, "agent": continuo.Assistant,
 	"human": continuo.User,
@@ -94,7 +94,7 @@ func (o openAI) role(d *draft, message rawjson.Object, report *repairs) error {
 	return nil
 }
 
-// setRole maps a role; one that the protocol does not have is a repair.
+// setRole maps a role; an unknown one is a repair.
 func setRole(d *draft, name string, message rawjson.Object, report *repairs) {
 	if role, ok := roles[name]; ok {
 		d.entry.Role = role
@@ -141,7 +141,8 @@ func readResultID(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, er
 	return rest.Without("tool_call_id"), nil
 }
 
-// reasoningFields are where providers put a model's thinking; the first is the one that is written.
+// reasoningFields are the fields in which providers send a model's thinking; the first is the one that is
+// written.
 var reasoningFields = []string{"reasoning_content", "reasoning"}
 
 func readReasoning(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, error) {
@@ -162,7 +163,7 @@ func readReasoning(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, e
 	return rest, nil
 }
 
-// encode writes an entry as a message: the protocol's fields, then those that Continuo does not know.
+// encode writes an entry as a message: the protocol's fields, then the unknown ones.
 func (o openAI) encode(parts []*draft) rawjson.Object {
 	d := parts[0]
 	e := &d.entry
@@ -189,7 +190,7 @@ func (o openAI) encode(parts []*draft) rawjson.Object {
 	return withExtra(message, e.Extra)
 }
 
-// encodeCalls writes an entry's calls, or which call it answers.
+// encodeCalls writes an entry's calls, or the id of the call that it answers.
 func encodeCalls(message *rawjson.Object, d *draft) {
 	e := &d.entry
 	switch {
@@ -207,8 +208,8 @@ func encodeCalls(message *rawjson.Object, d *draft) {
 	}
 }
 
-// markLegacy notes which entries that were not imported are written in the older form: calls that come
-// alone, and their results.
+// markLegacy marks the entries that were not imported but are written in the older form: single calls and
+// their results.
 func markLegacy(drafts []*draft) {
 	legacy := false
 	for _, d := range drafts {

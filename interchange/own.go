@@ -15,9 +15,9 @@ import (
 )
 
 // Continuo's own form is JSON lines: {"continuo": "conversation", "version": 1, "conversation": {…}}, then
-// one line per entry as the API serves it, then {"continuo": "end", "entries": N}. Before the first entry whose
-// request had an envelope stands {"continuo": "envelope", "sha256": "…", "text": "…"}, so that the request can be shown
-// again after an import. Several conversations may stand in one file.
+// one line per entry as the API serves it, then {"continuo": "end", "entries": N}. Before the first entry
+// whose request had an envelope is a line {"continuo": "envelope", "sha256": "…", "text": "…"}, so that the
+// request can be shown again after an import. A file may have several conversations.
 const (
 	ownKey      = "continuo"
 	ownBegin    = "conversation"
@@ -27,7 +27,7 @@ const (
 	importedKey = "imported_from"
 )
 
-// ownLine is a line that is no entry.
+// ownLine is a line other than an entry.
 type ownLine struct {
 	Line         string                 `json:"continuo"`
 	Version      int                    `json:"version,omitempty"`
@@ -59,7 +59,7 @@ func exportOwn(w io.Writer, conversation continuo.Conversation, entries iter.Seq
 	return writeLine(w, ownLine{Line: ownEnd, Entries: &count})
 }
 
-// writeEnvelope writes the envelope of an entry's request, unless it was written before or is not there any more.
+// writeEnvelope writes the envelope of an entry's request, unless it was already written or no longer exists.
 func writeEnvelope(w io.Writer, entry *continuo.Entry, objects *objects, written map[string]bool) error {
 	if objects == nil || entry.Round == nil || entry.Round.Envelope == "" || written[entry.Round.Envelope] {
 		return nil
@@ -85,13 +85,13 @@ func writeLine(w io.Writer, value any) error {
 	return err
 }
 
-// ownExport is an export in Continuo's own form, as far as it was read.
+// ownExport is a partly read export in Continuo's own form.
 type ownExport struct {
 	place string
 	head  ownLine
-	lines [][]byte // as they came, the header first, as long as they fit into the limit
+	lines [][]byte // the original lines, the header first, within the limit
 	size  int
-	// envelopes are the texts by their SHA-256.
+	// envelopes maps SHA-256 hashes to texts.
 	envelopes map[string]string
 }
 
@@ -101,7 +101,7 @@ func (o *ownExport) add(raw []byte, limit int) {
 	}
 }
 
-// addEnvelope checks an envelope and keeps it, as long as it fits into the limit.
+// addEnvelope verifies an envelope and keeps it, within the limit.
 func (o *ownExport) addEnvelope(line ownLine, size, limit int) error {
 	sum := sha256.Sum256([]byte(line.Text))
 	switch {
@@ -116,8 +116,8 @@ func (o *ownExport) addEnvelope(line ownLine, size, limit int) error {
 	return nil
 }
 
-// claimEnvelope keeps the envelope that an entry's request had, if the export brings it. A hash alone is dropped: it
-// may be that of another project's envelope.
+// claimEnvelope adds the envelope of an entry's request to the document, if the export has it. A hash alone
+// is dropped: it may be that of another project's envelope.
 func (o *ownExport) claimEnvelope(entry *continuo.Entry, document *Document) {
 	if entry.Round == nil || entry.Round.Envelope == "" {
 		return
@@ -132,7 +132,7 @@ func (o *ownExport) claimEnvelope(entry *continuo.Entry, document *Document) {
 	}
 }
 
-// ownLine reads a line that is no entry.
+// ownLine reads a line other than an entry.
 func (r *reader) ownLine(raw []byte, place string) bool {
 	var line ownLine
 	if err := json.Unmarshal(raw, &line); err != nil {
@@ -179,7 +179,7 @@ func (o *ownExport) named(err error) error {
 	return fmt.Errorf("conversation %q: %w", o.head.Conversation.ID, err)
 }
 
-// document checks an export by the log's rules. What breaks them was not written by Continuo.
+// document checks an export by the log's rules. An export that violates them was not written by Continuo.
 func (o *ownExport) document(end ownLine, maxBytes int) (Document, error) {
 	document := Document{Source: o.place, Format: FormatContinuo}
 	if o.size > maxBytes {
@@ -224,7 +224,7 @@ func readOwn(raw json.RawMessage, group *continuo.Group) (entry continuo.Entry, 
 	return entry, nil
 }
 
-// conversation makes the conversation's fields anew; its old id and key stand in the metadata.
+// conversation creates new values for the conversation's fields; its old id and key are kept in the metadata.
 func (o *ownExport) conversation(report *repairs) (continuo.Conversation, error) {
 	old := *o.head.Conversation
 	old.Metadata = report.clean(-1, old.Metadata)

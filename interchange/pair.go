@@ -8,12 +8,11 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// lookAhead bounds how many messages past the first that is no result a late result is looked for.
+// lookAhead bounds the search for a late result, in messages after the first message that is no result.
 const lookAhead = 1000
 
-// pair puts calls and results together: every call gets its result right behind it, and results that
-// answer nothing are hidden. It decides by the source's order alone, so that the same source always gives
-// the same entries.
+// pair matches calls and results: it moves every result right after its call, and hides results without a
+// call. It depends only on the source's order, so that the same source always gives the same entries.
 func pair(drafts []*draft, report *repairs) []*draft {
 	p := &pairing{report: report, drafts: drafts, seen: map[string]bool{}}
 	for _, d := range drafts {
@@ -41,19 +40,19 @@ type pairing struct {
 	report  *repairs
 	drafts  []*draft
 	out     []*draft
-	seen    map[string]bool // the ids of all calls so far, as they came
-	section *openGroup      // the group whose results may come, nil after any other message
+	seen    map[string]bool // the original ids of all calls so far
+	section *openGroup      // the group whose results may follow, nil after any other message
 }
 
-// openGroup is one assistant's message and which of its calls wait for a result.
+// openGroup is one assistant message with its calls that have no result yet.
 type openGroup struct {
 	of       *draft
 	answered []bool
 	open     int
-	named    map[string]bool // ids that the results right behind it name
+	named    map[string]bool // ids named by the results right after it
 }
 
-// giveIDs gives every call of an assistant's message an id of its own.
+// giveIDs gives every call of an assistant message a unique id.
 func giveIDs(d *draft, report *repairs) {
 	used := map[string]bool{}
 	for _, call := range d.entry.ToolCalls {
@@ -93,7 +92,7 @@ func freeID(id string, used map[string]bool) string {
 	return free
 }
 
-// answer puts the results of a message's calls behind it, and stand-ins for those that are missing.
+// answer puts the results of a message's calls after it, and substitutes for missing ones.
 func (p *pairing) answer(i int) {
 	d := p.drafts[i]
 	group := &openGroup{of: d, answered: make([]bool, len(d.entry.ToolCalls)), open: len(d.entry.ToolCalls)}
@@ -106,7 +105,7 @@ func (p *pairing) answer(i int) {
 	p.standIn(i, group)
 }
 
-// namedBehind lists the ids that the results right behind a message name.
+// namedBehind lists the ids named by the results right after a message.
 func (p *pairing) namedBehind(i int) map[string]bool {
 	named := map[string]bool{}
 	for _, d := range p.drafts[i+1:] {
@@ -118,9 +117,9 @@ func (p *pairing) namedBehind(i int) map[string]bool {
 	return named
 }
 
-// collect finds results behind the message at i. Besides those right behind it, it takes late ones, past
-// messages of people alone, or past assistant's messages that make calls themselves: a parallel group
-// that the source split.
+// collect finds the results of the message at i: those right after it, and late ones separated from it by
+// user messages only, or by assistant messages with calls of their own: a parallel group that the source
+// split.
 func (p *pairing) collect(i int, group *openGroup) {
 	people, calls := false, false
 	for j := i + 1; j < len(p.drafts) && group.open > 0; j++ {
@@ -151,7 +150,7 @@ func sharesID(a, b *draft) bool {
 	return slices.ContainsFunc(a.sourceIDs, func(id string) bool { return slices.Contains(b.sourceIDs, id) })
 }
 
-// match finds the open call that a result answers. Results without an id are paired by order.
+// match finds the open call that a result answers. Results without an id are matched by order.
 func (g *openGroup) match(d *draft, late bool) (call int, ok bool) {
 	find := func(fits func(i int) bool) bool {
 		for i := range g.answered {
@@ -175,7 +174,7 @@ func (g *openGroup) match(d *draft, late bool) (call int, ok bool) {
 		find(func(i int) bool { return !g.named[g.of.sourceIDs[i]] })
 }
 
-// take puts a result behind its call.
+// take puts a result after its call.
 func (p *pairing) take(d *draft, group *openGroup, call int, late bool) {
 	group.answered[call] = true
 	group.open--
@@ -206,7 +205,7 @@ func (p *pairing) take(d *draft, group *openGroup, call int, late bool) {
 	p.out = append(p.out, d)
 }
 
-// standIn adds a result for each call that has none.
+// standIn adds a result for each call without one.
 func (p *pairing) standIn(i int, group *openGroup) {
 	if group.open == 0 {
 		return
@@ -236,7 +235,7 @@ func (p *pairing) standIn(i int, group *openGroup) {
 	})
 }
 
-// endsBehind reports whether nothing but results follows the message at i.
+// endsBehind reports whether only results follow the message at i.
 func (p *pairing) endsBehind(i int) bool {
 	for _, d := range p.drafts[i+1:] {
 		if !d.isTool() {
@@ -246,7 +245,7 @@ func (p *pairing) endsBehind(i int) bool {
 	return true
 }
 
-// orphan hides a result that no call takes, and names what is wrong with it.
+// orphan hides a result without a call, and names the violated rule.
 func (p *pairing) orphan(d *draft) {
 	id := d.entry.ToolCallID
 	switch {

@@ -13,10 +13,10 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Read yields the conversations of a file, in order: JSON or JSON lines, gzip-packed or not. The name is
-// for messages only. An error about one conversation names it, comes with a Document that has only its
-// Source, and the next ones follow; an error of the reader itself ends the sequence. Memory is bounded by
-// one conversation.
+// Read yields the conversations of a file, in order: JSON or JSON lines, gzip-packed or not. The name is used
+// only in messages. An error of one conversation names it, is yielded with a Document that has only its
+// Source, and reading continues; an error of the reader itself ends the sequence. Memory is bounded by one
+// conversation.
 func Read(name string, in io.Reader, o Options) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		o, err := o.filled()
@@ -32,7 +32,7 @@ func Read(name string, in io.Reader, o Options) iter.Seq2[Document, error] {
 	}
 }
 
-// plain unpacks gzip, drops a byte order mark, and refuses UTF-16.
+// plain decompresses gzip, drops a byte order mark, and refuses UTF-16.
 func plain(in io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(in)
 	if head, _ := buffered.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
@@ -58,7 +58,7 @@ type reader struct {
 	options Options
 	split   *splitter
 	yield   func(Document, error) bool
-	own     *ownExport // the export in Continuo's own form that is being read, nil when none
+	own     *ownExport // the current export in Continuo's own form, nil for none
 	count   int        // of documents and errors
 }
 
@@ -99,7 +99,7 @@ func (r *reader) fail(place string, err error) bool { return r.give(Document{Sou
 
 func (r *reader) linePlace(line int) string { return fmt.Sprintf("%s, line %d", r.name, line) }
 
-// object reads one value that is no list: a conversation, or a line of Continuo's own form.
+// object reads one value that is not a list: a conversation, or a line of Continuo's own form.
 func (r *reader) object() bool {
 	raw, line, err := r.split.value(true)
 	place := r.linePlace(line)
@@ -138,7 +138,7 @@ func (r *reader) list() bool {
 	start := r.split.line
 	r.split.take()
 	place := r.linePlace(start)
-	whole := []byte("[") // a list of messages, put together again
+	whole := []byte("[") // a list of messages, reassembled
 	for n := 0; ; n++ {
 		raw, line, err := r.element()
 		if err != nil {
@@ -161,7 +161,7 @@ func (r *reader) list() bool {
 	return r.conversation(append(whole, ']'), place)
 }
 
-// conversations reads a list of conversations, the first of which is read already.
+// conversations reads a list of conversations, the first of which is already read.
 func (r *reader) conversations(start int, raw []byte, line int) bool {
 	for n := 0; raw != nil; n++ {
 		if !r.conversation(raw, fmt.Sprintf("%s, element %d (line %d)", r.name, n, line)) {
@@ -198,7 +198,7 @@ func (r *reader) element() ([]byte, int, error) {
 	}
 }
 
-// brokenList reports a list that cannot be read on. In JSON lines the next line is a new beginning.
+// brokenList reports a list that cannot be read further. In JSON lines, reading continues with the next line.
 func (r *reader) brokenList(place string, line int, err error) bool {
 	if !r.fail(place, err) || !r.split.lines || !canGoOn(err) {
 		return false

@@ -13,7 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// repairs collects what was repaired.
+// repairs collects the repairs of an import.
 type repairs struct {
 	list  []Repair
 	texts map[int][]continuo.Rule // repairs of a message's text, made before it was decoded
@@ -40,8 +40,8 @@ func (r *repairs) sorted() []Repair {
 	return r.list
 }
 
-// clean makes the text of a JSON value valid: bytes that are not UTF-8, and escapes of half a surrogate
-// pair, become U+FFFD each.
+// clean makes the text of a JSON value valid: bytes that are not UTF-8, and escapes of lone surrogates,
+// become U+FFFD each.
 func (r *repairs) clean(index int, raw json.RawMessage) json.RawMessage {
 	text := func(rule continuo.Rule, action string) {
 		if r.texts == nil {
@@ -75,7 +75,7 @@ func validUTF8(raw []byte) []byte {
 	return out
 }
 
-// wholeSurrogates replaces the escapes of half surrogate pairs in JSON.
+// wholeSurrogates replaces escapes of lone surrogates in JSON.
 func wholeSurrogates(raw []byte) (whole []byte, changed bool) {
 	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw, false

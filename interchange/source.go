@@ -12,11 +12,11 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// source is one conversation as it came.
+// source is one conversation in its original form.
 type source struct {
 	place    string
-	file     string         // its name; "" for none
-	name     string         // of the conversation where its fields do not say; "" for none
+	file     string         // name of the file; "" for none
+	name     string         // of the conversation, if its fields have none; "" for none
 	list     string         // the field that held the messages; empty for a bare list
 	fields   rawjson.Object // the conversation's other fields
 	messages []json.RawMessage
@@ -25,7 +25,7 @@ type source struct {
 // listNames are the fields that may hold a conversation's messages.
 var listNames = []string{"messages", "conversation"}
 
-// parseSource takes a conversation apart.
+// parseSource parses a conversation.
 func parseSource(raw []byte) (*source, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '[' {
 		return parseList(trimmed)
@@ -60,7 +60,7 @@ func parseList(raw []byte) (*source, error) {
 	return s, nil
 }
 
-// named says which conversation an error is about, when it has an id.
+// named adds the conversation's id to an error, if it has one.
 func (s *source) named(err error) error {
 	if id := s.text("id"); id != "" {
 		return fmt.Errorf("conversation %q: %w", id, err)
@@ -68,7 +68,7 @@ func (s *source) named(err error) error {
 	return err
 }
 
-// text returns a string field of the conversation, empty when there is none.
+// text returns a string field of the conversation, empty if there is none.
 func (s *source) text(field string) string {
 	text, _ := rawjson.String(s.fields.Get(field))
 	return text
@@ -105,7 +105,7 @@ func (s *source) document(o Options) (Document, error) {
 	return document, nil
 }
 
-// objects parses the messages, with text made valid.
+// objects parses the messages, with invalid text replaced.
 func (s *source) objects(report *repairs) ([]rawjson.Object, error) {
 	for i := range s.fields {
 		s.fields[i].Value = report.clean(-1, s.fields[i].Value)
@@ -147,14 +147,14 @@ func decode(speech dialect, messages []rawjson.Object, report *repairs) ([]*draf
 	return drafts, nil
 }
 
-// origin is what a conversation's metadata say of where it came from.
+// origin is a conversation's source as recorded in its metadata.
 type origin struct {
 	Format string          `json:"format"`
 	List   string          `json:"list,omitempty"`
 	Fields json.RawMessage `json:"fields,omitempty"`
 }
 
-// conversation makes the conversation's own fields.
+// conversation returns the conversation's own fields.
 func (s *source) conversation(format string) (continuo.Conversation, error) {
 	metadata, err := rawjson.Marshal(map[string]origin{"source": {Format: format, List: s.list, Fields: s.fields.Raw()}})
 	if err != nil {
@@ -181,7 +181,7 @@ func knownMode(mode continuo.Mode) bool {
 	return slices.Contains([]continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun}, mode)
 }
 
-// kind names a JSON value's type for messages.
+// kind names a JSON value's type in messages.
 func kind(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	if len(trimmed) == 0 {

@@ -8,18 +8,18 @@ import (
 	"io"
 )
 
-// maxDepth bounds how deeply a source's JSON may be nested, well below what encoding/json refuses: what
-// was read stands some levels deeper when it is stored.
+// maxDepth bounds how deeply a source's JSON may be nested, well below the limit of encoding/json: values are
+// stored some levels deeper.
 const maxDepth = 1000
 
-// splitter cuts a stream into JSON values without reading more than one into memory. It looks at
-// brackets and strings only; whether a value is valid is for the caller to ask.
+// splitter cuts a stream into JSON values without reading more than one into memory. It examines only
+// brackets and strings; the caller checks whether a value is valid.
 type splitter struct {
 	in    *bufio.Reader
 	limit int
 	line  int // of the next byte, from 1
-	// lines says that a whole value stood on one line: each line is then a value of its own, and a broken
-	// one ends where its line does.
+	// lines says that a complete value was on one line: each line is then a separate value, and an invalid
+	// one ends with its line.
 	lines bool
 }
 
@@ -27,7 +27,7 @@ func newSplitter(in io.Reader, limit int) *splitter {
 	return &splitter{in: bufio.NewReaderSize(in, 64<<10), limit: limit, line: 1}
 }
 
-// cutError says that a value is broken but the stream can be read on.
+// cutError means that a value is invalid but reading can continue.
 type cutError struct{ error }
 
 func (c cutError) Unwrap() error { return c.error }
@@ -39,7 +39,7 @@ func canGoOn(err error) bool {
 	return errors.As(err, &broken)
 }
 
-// peek skips white space and returns the next byte without taking it.
+// peek skips white space and returns the next byte without consuming it.
 func (s *splitter) peek() (byte, error) {
 	for {
 		b, err := s.in.ReadByte()
@@ -49,7 +49,7 @@ func (s *splitter) peek() (byte, error) {
 		switch b {
 		case '\n':
 			s.line++
-		case ' ', '\t', '\r', '\x1e': // the last begins the records of RFC 7464
+		case ' ', '\t', '\r', '\x1e': // the last one begins records of RFC 7464
 		default:
 			return b, s.in.UnreadByte()
 		}
@@ -98,7 +98,7 @@ func (v *valueScan) add(b byte) {
 	}
 }
 
-// word reads what is no object, list or string up to where it must end.
+// word reads a value other than an object, a list or a string, to its end.
 func (v *valueScan) word() error {
 	for {
 		b, err := v.in.ReadByte()
@@ -175,8 +175,8 @@ func (v *valueScan) text() error {
 	}
 }
 
-// cutHere reports whether a value that is not whole at a line's end is a broken line of JSON lines: no
-// JSON goes on with an object unless a comma, a colon or a list's begin comes before.
+// cutHere reports whether a value that is incomplete at a line's end is a truncated line of JSON lines: in
+// JSON, an object follows only a comma, a colon or the beginning of a list.
 func (v *valueScan) cutHere() bool {
 	if !v.top {
 		return false
@@ -205,7 +205,7 @@ func (v *valueScan) checkSize() error {
 	return nil
 }
 
-// skipLine goes to the next line.
+// skipLine skips to the next line.
 func (s *splitter) skipLine() error {
 	for {
 		b, err := s.in.ReadByte()
