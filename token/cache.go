@@ -2,7 +2,7 @@ package token
 
 import "sync"
 
-// cachedPiece is the length in bytes up to which the count of a piece is remembered: what makes an entry one
+// cachedPiece is the length in bytes up to which the count of a piece is cached: it makes an entry fill one
 // cache line.
 const cachedPiece = 62
 
@@ -11,8 +11,9 @@ const (
 	cacheEntries = 256 // of each shard, a power of two
 )
 
-// pieceCache remembers the token counts of pieces that are no single token. It is 1 MB and never grows: a piece
-// has one place, and a later one with the same place replaces it. It holds copies, never the caller's text.
+// pieceCache caches the token counts of pieces that are no single token. It is 1 MB and never grows: each
+// piece has one slot, and a later piece in the same slot replaces it. It holds copies, never the caller's
+// text.
 type pieceCache [cacheShards]cacheShard
 
 type cacheShard struct {
@@ -26,8 +27,8 @@ type cacheEntry struct {
 	piece [cachedPiece]byte
 }
 
-// get returns the count of piece if it is there. A shard that another goroutine holds counts as a miss: merging
-// a short piece again is cheaper than waiting.
+// get returns the count of piece if it is cached. A shard that another goroutine holds counts as a miss:
+// merging a short piece again is cheaper than waiting.
 func (c *pieceCache) get(hash uint64, piece string) (count int, ok bool) {
 	shard, entry := c.place(hash)
 	if !shard.mu.TryLock() {
@@ -40,7 +41,7 @@ func (c *pieceCache) get(hash uint64, piece string) (count int, ok bool) {
 	return count, ok
 }
 
-// put remembers the count of piece, which is 1 to cachedPiece bytes long, unless the shard is held.
+// put caches the count of piece, which is 1 to cachedPiece bytes long, unless the shard is locked.
 func (c *pieceCache) put(hash uint64, piece string, count int) {
 	shard, entry := c.place(hash)
 	if !shard.mu.TryLock() {

@@ -6,7 +6,7 @@ import (
 )
 
 // class says which sets of a split pattern a character belongs to. The sets overlap: a Chinese character may
-// stand in the run of capitals as well as in the run of small letters that follows it.
+// be in the run of capitals as well as in the run of small letters that follows it.
 type class uint8
 
 const (
@@ -61,8 +61,8 @@ func (t *classTable) set(c class, tables ...*unicode.RangeTable) {
 }
 
 // The characters that Unicode 15.1 and 16 added to 15.0, the version of Go's tables up to Go 1.26 (Unicode
-// Character Database, general category), and those of Unicode 17, which Go's tables will have one day and which
-// the reference does not know. Measured over all code points: npm tiktoken 1.0.22 goes by Unicode 16.
+// Character Database, general category), and those of Unicode 17, which later Go tables will have and the
+// reference does not. Measured over all code points: npm tiktoken 1.0.22 uses Unicode 16.
 var (
 	addedUpper = &unicode.RangeTable{
 		R16: []unicode.Range16{{0x1c89, 0x1c89, 1}, {0xa7cb, 0xa7cc, 1}, {0xa7da, 0xa7dc, 2}},

@@ -88,7 +88,7 @@ func (e *Encoding) Encode(text string) []int {
 	return ids
 }
 
-// Decode returns the bytes of the tokens. Ids outside the vocabulary, such as those of special tokens, stand for
+// Decode returns the bytes of the tokens. Ids outside the vocabulary, such as those of special tokens, have
 // no bytes and are left out. Ids that end in the middle of a character give bytes that are not valid UTF-8.
 func (e *Encoding) Decode(ids []int) []byte {
 	var text []byte
@@ -105,7 +105,7 @@ func (e *Encoding) scanner(text string) scanner {
 }
 
 // countPiece returns the number of tokens of the piece text[i:end]. Most pieces are one token; of the others,
-// short ones repeat often enough that remembering their count pays.
+// short ones repeat often enough that caching their count is worthwhile.
 func (e *Encoding) countPiece(text string, i, end int, m *merger) int {
 	rank, hash := e.vocab.find(text, i, end)
 	if rank != noRank {

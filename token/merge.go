@@ -3,7 +3,7 @@ package token
 import "math"
 
 // shortPiece is the length in bytes up to which a piece is merged by scanning an array. Above it a heap is
-// faster, and the only way to stay clear of quadratic time.
+// faster, and avoids quadratic time.
 const shortPiece = 128
 
 // merger merges the bytes of one piece after the other: of all neighbouring parts whose concatenation is a token
@@ -69,7 +69,7 @@ func (m *merger) merge(v *vocab, text string, i, end int) int {
 	}
 }
 
-// join joins a part with its right neighbour and renews the keys that this changes.
+// join joins a part with its right neighbour and updates the keys that this changes.
 func (m *merger) join(v *vocab, text string, i, n, part int) {
 	gone := int(m.right[part])
 	next := int(m.right[gone])
@@ -85,8 +85,8 @@ func (m *merger) join(v *vocab, text string, i, n, part int) {
 	m.steps += 2
 }
 
-// lowest returns the lowest of the first n keys. Two minima at once, because each comparison waits for the one
-// before.
+// lowest returns the lowest of the first n keys. It computes two minima in parallel, because each comparison
+// depends on the one before.
 func (m *merger) lowest(n int) uint32 {
 	a, b := uint32(noKey), uint32(noKey)
 	keys := m.key[:n]

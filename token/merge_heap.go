@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// heapMerger does for long pieces what [merger] does for short ones, in n log n: the pairs wait in a heap, and
-// one that a later join has changed is recognised by its rank when it comes up.
+// heapMerger does for long pieces what [merger] does for short ones, in n log n: the pairs are in a heap, and
+// a pair that a later join changed is recognised by its rank when it is popped.
 type heapMerger struct {
 	rank  []uint32 // by part: rank of the part joined with its right neighbour; noRank if none or gone
 	right []uint32 // the next part, or the length of the piece

@@ -2,13 +2,13 @@ package token
 
 import "strings"
 
-// ForModel returns the encoding of an OpenAI model and true, or, for a model whose tokenizer is not known, o200k
-// as an estimate and false.
+// ForModel returns the encoding of an OpenAI model and true, or, for a model whose tokenizer is not known,
+// o200k as an estimate and false.
 //
-// Provider prefixes ("openai/gpt-4o", "openrouter/openai/o3"), fine-tunes ("ft:gpt-4o-mini:org::id"), dated and
-// tagged names and Azure's spelling "gpt-35-turbo" are understood; upper and lower case are the same. The name
-// is all that is looked at: whoever serves another model as "gpt-4o" gets the count of gpt-4o.
-// Source of the families: openai/tiktoken, tiktoken/model.py.
+// Provider prefixes ("openai/gpt-4o", "openrouter/openai/o3"), fine-tunes ("ft:gpt-4o-mini:org::id"), dated
+// and tagged names and Azure's spelling "gpt-35-turbo" are understood; upper and lower case are the same.
+// Only the name counts: a server that offers another model as "gpt-4o" gets the count of gpt-4o. Source of
+// the families: openai/tiktoken, tiktoken/model.py.
 func ForModel(model string) (enc *Encoding, exact bool) {
 	name := strings.ToLower(strings.TrimSpace(model))
 	name = name[strings.LastIndexByte(name, '/')+1:]

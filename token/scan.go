@@ -16,7 +16,7 @@ type scanner struct {
 	text    string
 	pattern pattern
 	classes *classTable
-	steps   int // bytes looked at so far, those looked at twice counted twice; for tests of the growth
+	steps   int // bytes read so far, repeated reads included; for tests of the growth
 }
 
 // next returns the end of the piece that starts at i, which must be below len(text). It is always above i.

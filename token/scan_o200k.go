@@ -31,10 +31,10 @@ func (s *scanner) nextO200k(i int) int {
 	return s.whitespace(i)
 }
 
-// prefixedWord matches the two word alternatives, contraction aside, where a character of n bytes that is no
-// letter stands before the word. A mark may be that character or begin the word itself: the first alternative is
-// tried with it as prefix, then, since it always matches a word that begins with a mark, with it as the word.
-// It returns i when there is no word.
+// prefixedWord matches the two word alternatives, contraction aside, after a prefix character of n bytes that
+// is no letter. A mark may be that character or begin the word itself: the first alternative is tried with it
+// as prefix, then, since it always matches a word that begins with a mark, with it as the word. It returns i
+// when there is no word.
 func (s *scanner) prefixedWord(i, n int, c class) int {
 	end, small := s.word(i + n)
 	if !small && c&bothRuns != 0 {
@@ -47,13 +47,13 @@ func (s *scanner) prefixedWord(i, n int, c class) int {
 	return end
 }
 
-// word matches the first word alternative from i, without prefix and contraction, and reports true; where only
-// the second matches, it returns that end and false; where none does, i and false.
+// word matches the first word alternative from i, without prefix and contraction, and reports true; where
+// only the second matches, it returns that end and false; where none does, i and false.
 //
-// A run of capitals followed by a small letter goes on to the end of the small run. Otherwise the first
-// alternative gives back what it took until a character is left that counts as small too, so it ends after the
-// last such character of the run of capitals. Without any, the run holds only real capitals, no small letter
-// follows, and the second alternative takes all of it.
+// A run of capitals followed by a small letter continues to the end of the small run. Otherwise the first
+// alternative gives back what it took until a character is left that counts as small too, so it ends after
+// the last such character of the run of capitals. Without any, the run holds only real capitals, no small
+// letter follows, and the second alternative takes all of it.
 func (s *scanner) word(i int) (end int, small bool) {
 	end, afterBoth := i, i
 	var c class

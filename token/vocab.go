@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// noRank says that a string is no token. It is above every rank.
+// noRank means that a string is no token. It is above every rank.
 const noRank = math.MaxUint32
 
 // vocab maps tokens to ranks and back. Ranks are the numbers from 0 without gaps, and every single byte is a
 // token. It is immutable once built.
 //
-// Lookups of strings that are no tokens are the bulk of the merge, so they are cheap: pairs of bytes have a table
-// of their own, strings below 8 bytes are their own hash key and mostly ruled out by a bit set that stays in the
-// processor's cache, and of longer ones a tag is compared before the bytes are.
+// Lookups of strings that are no tokens are most of the merge, so they are cheap: pairs of bytes have a table
+// of their own, strings below 8 bytes are their own hash key and mostly ruled out by a bit set that stays in
+// the processor's cache, and of longer ones a tag is compared before the bytes are.
 type vocab struct {
 	text    string   // all tokens, in order of rank
 	starts  []uint32 // token r is text[starts[r]:starts[r+1]]
@@ -151,7 +151,7 @@ func (v *vocab) rank(text string, i, end int) uint32 {
 }
 
 // find returns the rank of text[i:end], or noRank, and a hash of it, which is zero above the longest token.
-// The surrounding text is asked for because eight bytes at once are read faster than fewer.
+// It takes the surrounding text because reading eight bytes at once is faster than reading fewer.
 func (v *vocab) find(text string, i, end int) (rank uint32, hash uint64) {
 	if end-i <= shortToken {
 		key := shortKey(text, i, end)
