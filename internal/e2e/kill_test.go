@@ -34,7 +34,7 @@ func killTest(t *testing.T) *rand.Rand {
 // begins and ends turns, and while it recovers from the kill before.
 func TestKilledPrograms(t *testing.T) {
 	random := killTest(t)
-	kills := 200
+	kills := 80
 	if os.Getenv("CONTINUO_LONG") != "" {
 		kills = 2000
 	}

@@ -16,11 +16,11 @@ import (
 // The figures of the tests that kill programs with runs. Several stages play side by side.
 const (
 	killStages             = 4
-	killsOfStage           = 25
+	killsOfStage           = 15
 	killsOfReplicas        = 20
 	conversationsOfStage   = 3
 	conversationsOfReplica = 4
-	longFactor             = 10
+	longFactor             = 20
 )
 
 func runKills(kills int) int {
