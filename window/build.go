@@ -9,8 +9,8 @@ import (
 )
 
 // Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user
-// message and the open group do not fit into the model's window; the view's limits apply only to the other
-// messages. The same input and log gives an equal plan.
+// message and the open group do not fit into the model's window; a limit of the view that they exceed applies
+// only to the other messages. The same input and log give an equal plan.
 func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
