@@ -36,7 +36,7 @@ const longEnough = 4
 // ParseQuery parses a query as users write it:
 //
 //	refund status     both words, anywhere in the entry and in any order
-//	"refund status"   side by side, as they stand; quotes of other languages do as well
+//	"refund status"   as a phrase, exactly; quotation marks of other languages work too
 //	refu*             words that begin so; also at the end of a quotation
 //	-status           entries without it; also -"refund status"
 //

@@ -15,8 +15,8 @@ const noAnswer = "(No answer followed.)"
 // Arrange puts rendered chat completions messages, the envelope's system messages among them, in an order of
 // roles that a model accepts. For [continuo.RolesStrict] (rule C12) one system message comes first and holds
 // those that the list begins with; later ones become user messages, in <system> tags; adjacent messages of
-// one role are merged; the first message is the user's, and an assistant message stands between tool results
-// and a user message. [continuo.RolesNoSystem] is the same, but the system message is prepended to the first
+// one role are merged; the first message is the user's, and an assistant message separates tool results
+// from a user message. [continuo.RolesNoSystem] is the same, but the system message is prepended to the first
 // user message. For any other value the messages are unchanged.
 //
 // Further messages only append bytes, except if the first of them is merged into the last message.

@@ -10,7 +10,7 @@
 //
 //   - Special tokens do not exist here: "<|endoftext|>" is ordinary text of several tokens, as a message that
 //     quotes it is for the API.
-//   - Counts are of text alone. What an API adds around messages, tools and images is not known here.
+//   - Counts are of text alone. Tokens that an API adds for messages, tools and images are not included.
 //   - Other vendors publish no tokenizer. [ForModel] returns o200k for them and reports that it is an estimate.
 //   - Bytes that are not valid UTF-8 are kept: see [Encoding.Count].
 //   - Which characters are letters is pinned to Unicode 16, as in the reference (OpenAI's tiktoken), where Go's

@@ -55,7 +55,7 @@ type Call struct {
 type Result struct {
 	// Outcome is one line about what was done, such as "Read config.yml"; it may be empty.
 	Outcome string
-	// Content is the whole output. What a model is shown of it is for the window to decide.
+	// Content is the whole output. The window decides which part of it a model is shown.
 	Content string
 	// File is the alias path of a file of the conversation that the call wrote; the log keeps it as the result's
 	// OutputRef. Empty for every other call.

@@ -1,7 +1,7 @@
 // Package demo is the built-in model: it needs no key and no network, says that it is not a real model, and
 // answers only from its request, so that a user can see what a model is shown.
 //
-// It reads a chat completions body and streams its answer word by word. What it does, in this order:
+// It reads a chat completions body and streams its answer word by word. It applies these rules in order:
 //
 //   - After tool results it repeats what each tool returned, shortened.
 //   - If the newest user message says "call NAME {json}" or "use NAME {json}", it makes that call, with

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Script is a model that gives the next of its answers to each request, and an error when there is none left.
+// Script is a model that answers each request with the next of its answers, and with an error after the last.
 // It is for tests of code that uses models, and safe for concurrent use.
 type Script struct {
 	Answers  [][]Step

@@ -12,7 +12,7 @@ const (
 	// The lock waits for forks that are being created, and makes later ones wait.
 	lockLiving = selectConversation + `WHERE id = $1 AND NOT deleted FOR UPDATE`
 
-	// What remains of a conversation while forks need its entries: nothing that a person wrote.
+	// The rest of a conversation while forks need its entries: no text that a person wrote.
 	buryConversation = `
 UPDATE continuo.conversations SET deleted = true, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = $1 AND NOT deleted`

@@ -10,7 +10,7 @@ import (
 
 // The only statements that remove anything from the log.
 const (
-	// What remains of a conversation while forks need its entries: nothing that a person wrote.
+	// The rest of a conversation while forks need its entries: no text that a person wrote.
 	buryConversation = `
 UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
 WHERE id = ? AND deleted = 0`

@@ -267,7 +267,7 @@ func testTerms(t *testing.T, opener Opener) {
 	}
 }
 
-// testPlacesGone removes documents in every way that there is.
+// testPlacesGone removes documents in every possible way.
 func testPlacesGone(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for i, id := range []string{"redacted", "archived", "deleted", "forgotten", "titled"} {

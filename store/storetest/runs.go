@@ -163,7 +163,7 @@ func testRunBeginsAgain(t *testing.T, opener Opener) {
 	expectRuns(t, "in one batch", store, "a", runOf("a", "r2", 7, 7, continuo.RunRunning), runOf("a", "r1", 1, 9, continuo.RunFailed))
 }
 
-// testBatchRuns has batches with runs refused for all the reasons that there are, and then accepted.
+// testBatchRuns has batches with runs refused for every possible reason, and then accepted.
 func testBatchRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)

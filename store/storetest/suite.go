@@ -43,7 +43,7 @@
 // a NUL character is ErrInvalid.
 //
 // Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
-// them, each once, is ErrInvalid; a document without terms is none. A title that was never indexed is
+// them, each once, is ErrInvalid; a document without terms is not added. A title that was never indexed is
 // missing, also an empty one. The document of an entry that was redacted meanwhile is left out: the indexer
 // may have read it before. With a ConversationID, a query's ProjectID is ignored by Places, and applied by
 // Unindexed. Documents that were added within a millisecond of each other may be found in any order, but
