@@ -204,7 +204,7 @@ func (p *problem) asksToWait() int {
 
 // fail answers with an error, and logs what the answer does not contain.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
+	if hasLeft(r, err) {
 		w.WriteHeader(statusClientGone)
 		return
 	}
@@ -225,9 +225,14 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // statusClientGone is the logged status of a request whose client disconnected before the answer; the number is nginx's.
 const statusClientGone = 499
 
-// logCause logs the cause of a problem whose message does not contain it.
+// hasLeft reports whether an error only says that the client of a request has disconnected.
+func hasLeft(r *http.Request, err error) bool {
+	return r.Context().Err() != nil && errors.Is(err, r.Context().Err())
+}
+
+// logCause logs the cause of a problem whose message does not contain it. A client that disconnected is no failure.
 func (s *server) logCause(w http.ResponseWriter, r *http.Request, p *problem) {
-	if p.cause != nil {
+	if p.cause != nil && !hasLeft(r, p.cause) {
 		s.options.Logger.ErrorContext(r.Context(), "request_failed", "request_id", requestID(w), "code", p.code, "error", p.cause.Error())
 	}
 }

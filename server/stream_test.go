@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -154,6 +155,30 @@ func TestStreamLeavesTheConnectionUsable(t *testing.T) {
 		if err != nil || !strings.Contains(string(body), "event: done") {
 			t.Fatalf("%v: %s", err, body)
 		}
+	}
+}
+
+// A client that disconnects is no failure of the server: the turn continues, and the log has its request only.
+func TestAClientThatDisconnectsIsNoError(t *testing.T) {
+	log, gate := &logged{}, newGate()
+	remote := httptest.NewServer(New(newEngine(t, withModel(gate.model())), Options{Logger: log.logger()}))
+	ctx, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "POST", remote.URL+"/chat", strings.NewReader(`{"message": "hello", "stream": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := remote.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	within(t, "the first word", gate.reached)
+	leave()
+	remote.Close() // when the handler has returned
+	close(gate.open)
+	log.line(t, "request")
+	if strings.Contains(log.String(), "request_failed") {
+		t.Errorf("logged\n%s", log)
 	}
 }
 
