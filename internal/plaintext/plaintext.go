@@ -35,7 +35,8 @@ func IsVisible(r rune) bool {
 func IsBidi(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // Clean returns a text without escape sequences (ECMA-48) and without the controls of text direction. Everything else
-// is unchanged.
+// is unchanged, but for bytes that are not UTF-8: where something is removed they become U+FFFD, because two of them that
+// come together could be a control character.
 func Clean(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r == esc || r == csi || isStringControl(r) || IsBidi(r) }) {
 		return text
@@ -48,7 +49,7 @@ func Clean(text string) string {
 		case length > 0:
 			width = length
 		case !IsBidi(r):
-			out.WriteString(text[:width])
+			out.WriteRune(r)
 		}
 		text = text[width:]
 	}

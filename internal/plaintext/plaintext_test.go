@@ -47,7 +47,7 @@ func TestTrimInvisible(t *testing.T) {
 }
 
 func FuzzClean(f *testing.F) {
-	for _, text := range []string{"plain", "a\x1b[1mb", "\x1b]0;t\x07x", "\x1b\x1b[", "\u202e\u009b", "\xff\x1b("} {
+	for _, text := range []string{"plain", "a\x1b[1mb", "\x1b]0;t\x07x", "\x1b\x1b[", "\u202e\u009b", "\xff\x1b(", "\xc2\u009b\x9b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
