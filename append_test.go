@@ -66,7 +66,7 @@ func TestAppendBesideAnotherProgram(t *testing.T) {
 	})
 }
 
-// Appends of three programs to one conversation at once: each gets the place that it was told.
+// Appends of three programs to one conversation at once: each entry has the seq that was acknowledged.
 func TestAppendsOfThreePrograms(t *testing.T) {
 	store := storetest.NewMemory()
 	var logs []*continuo.Log
@@ -78,9 +78,9 @@ func TestAppendsOfThreePrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var (
-		all  sync.WaitGroup
-		mu   sync.Mutex
-		told = map[string]int64{}
+		all   sync.WaitGroup
+		mu    sync.Mutex
+		acked = map[string]int64{}
 	)
 	for w := range 12 {
 		all.Go(func() {
@@ -92,7 +92,7 @@ func TestAppendsOfThreePrograms(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				told[text] = got[0].Seq
+				acked[text] = got[0].Seq
 				mu.Unlock()
 			}
 		})
@@ -105,17 +105,17 @@ func TestAppendsOfThreePrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := e.Content.String(); told[text] != e.Seq {
-			t.Errorf("%q is entry %d, and was acknowledged as %d", text, e.Seq, told[text])
+		if text := e.Content.String(); acked[text] != e.Seq {
+			t.Errorf("%q is entry %d, and was acknowledged as %d", text, e.Seq, acked[text])
 		}
-		delete(told, e.Content.String())
+		delete(acked, e.Content.String())
 	}
-	if len(told) > 0 {
-		t.Errorf("acknowledged and not in the log: %v", told)
+	if len(acked) > 0 {
+		t.Errorf("acknowledged and not in the log: %v", acked)
 	}
 }
 
-// overtaken is a store to which another program appends first, as often as it is told to.
+// overtaken is a store to which another program appends first, before the first races batches.
 type overtaken struct {
 	continuo.Store
 	races int
@@ -137,7 +137,7 @@ func (s *overtaken) Append(ctx context.Context, batch continuo.Batch) error {
 	return err
 }
 
-// A program that is always slower than others goes on trying: nobody asked for a certain place.
+// A program that is always slower than others goes on trying: no caller asked for a certain seq.
 func TestAnAppendLosesAsManyRacesAsThereAre(t *testing.T) {
 	store := &overtaken{Store: storetest.NewMemory()}
 	log := continuo.NewLog(store, continuo.LogOptions{})
