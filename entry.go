@@ -313,6 +313,23 @@ func Measure(content Content, calls []ToolCall, counter Counter) Size {
 	return size
 }
 
+// Size is the size of shown messages.
+type Size struct {
+	Messages int `json:"messages"`
+	Chars    int `json:"chars"`
+	Tokens   int `json:"tokens"`
+}
+
+// Add returns the sum of two sizes.
+func (s Size) Add(other Size) Size {
+	return Size{s.Messages + other.Messages, s.Chars + other.Chars, s.Tokens + other.Tokens}
+}
+
+// Less returns the difference of two sizes.
+func (s Size) Less(other Size) Size {
+	return Size{s.Messages - other.Messages, s.Chars - other.Chars, s.Tokens - other.Tokens}
+}
+
 // Counter counts the tokens of a text. It must be safe for concurrent use.
 type Counter interface {
 	Name() string

@@ -34,6 +34,27 @@ type Round struct {
 	FirstDeltaMS    int64  `json:"first_delta_ms,omitempty"`
 }
 
+// MissingPart names a part that a request left out.
+type MissingPart struct {
+	Seq     int64       `json:"seq"`
+	Part    int         `json:"part"`             // its index in the content, from 0
+	Object  string      `json:"object,omitempty"` // the id of an attachment that could not be read
+	Type    string      `json:"type,omitempty"`   // of a part that the format cannot represent
+	Problem PartProblem `json:"problem"`
+	Err     error       `json:"-"` // for the program's own log; nil in a replayed request
+}
+
+// PartProblem says why a part is missing from a request.
+type PartProblem string
+
+// The problems: the object is missing or truncated; its bytes do not match or it could not be read; the request's
+// format cannot represent the part.
+const (
+	PartGone        PartProblem = "gone"
+	PartUnreadable  PartProblem = "unreadable"
+	PartUnsupported PartProblem = "unsupported"
+)
+
 // Usage is the token usage that a provider reported.
 type Usage struct {
 	InputTokens      int `json:"input_tokens"`

@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/window"
 )
 
 // TestAContextShowsWhatAModelIsShownOfAttachments shows an image in all formats, and then one that is lost.
@@ -27,7 +28,7 @@ func TestAContextShowsWhatAModelIsShownOfAttachments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show := func(format engine.Format) (string, *continuo.Plan) {
+	show := func(format engine.Format) (string, *window.Plan) {
 		t.Helper()
 		shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{Format: format})
 		if err != nil {

@@ -59,7 +59,7 @@ type Context struct {
 	Format   Format            `json:"format"`
 	Messages []json.RawMessage `json:"messages,omitzero"`
 	Text     string            `json:"text,omitempty"`
-	Plan     *continuo.Plan    `json:"plan"`
+	Plan     *window.Plan      `json:"plan"`
 }
 
 // Context builds what a reader sees. It calls no model and changes nothing.
@@ -227,7 +227,7 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // plan builds the plan of a conversation's next request.
-func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*continuo.Plan, continuo.Envelope, error) {
+func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*window.Plan, continuo.Envelope, error) {
 	c.view = view
 	runner := e.runner(c)
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
@@ -264,17 +264,17 @@ func (c *Context) render(ctx context.Context, log *continuo.Log, envelope contin
 	return err
 }
 
-func systemMessages(texts []string) []continuo.Message {
-	var messages []continuo.Message
+func systemMessages(texts []string) []window.Message {
+	var messages []window.Message
 	for _, text := range texts {
-		messages = append(messages, continuo.Message{Role: continuo.System, Content: continuo.Text(text)})
+		messages = append(messages, window.Message{Role: continuo.System, Content: continuo.Text(text)})
 	}
 	return messages
 }
 
 // Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for the replay
 // view's default, 0 for all.
-func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *continuo.Plan, error) {
+func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *window.Plan, error) {
 	view, err := e.options.Views.View(window.Replay)
 	if err != nil {
 		return render.Transcript{}, nil, err

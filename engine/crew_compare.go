@@ -10,6 +10,7 @@ import (
 	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Sight selects what a role of a crew sees, or saw.
@@ -27,8 +28,8 @@ type Sighted struct {
 	At      int64  `json:"at"`
 	Request int64  `json:"request,omitempty"` // the seq of the answer; 0 for what it would see
 	// Text is the role's system messages and the text that it is shown, followed by the calls of its own open turn.
-	Text string         `json:"text"`
-	Plan *continuo.Plan `json:"plan"`
+	Text string       `json:"text"`
+	Plan *window.Plan `json:"plan"`
 	// Redacted are the seqs of entries that the request showed and that were redacted since: Text lacks their content.
 	Redacted []int64 `json:"redacted,omitempty"`
 }
@@ -141,7 +142,7 @@ func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversa
 }
 
 // textFor is what a role is shown as one text, without the parts of the protocol.
-func textFor(system []string, plan *continuo.Plan) string {
+func textFor(system []string, plan *window.Plan) string {
 	texts := slices.Clone(system)
 	if text := RoleText(plan); text != "" {
 		texts = append(texts, text)
@@ -150,13 +151,13 @@ func textFor(system []string, plan *continuo.Plan) string {
 }
 
 // RoleText is what a role is shown as one text, followed by the calls of its own open turn.
-func RoleText(plan *continuo.Plan) string {
+func RoleText(plan *window.Plan) string {
 	var texts []string
 	if text := crewview.Text(plan); text != "" {
 		texts = append(texts, text)
 	}
 	open := plan.Messages[plan.Role.Before:]
-	for _, event := range render.TranscriptOf(&continuo.Plan{Messages: open}).History {
+	for _, event := range render.TranscriptOf(&window.Plan{Messages: open}).History {
 		texts = append(texts, "["+string(event.Kind)+"] "+event.Text)
 	}
 	return strings.Join(texts, "\n\n")

@@ -12,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/window"
 )
 
 // kill ends all programs of agents.
@@ -279,8 +280,8 @@ func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
 }
 
 // isSummarized reports whether a summary that a plan shows stands for an entry.
-func isSummarized(plan *continuo.Plan, seq int64) bool {
-	return slices.ContainsFunc(plan.Items, func(item continuo.PlanItem) bool {
-		return item.Verdict == continuo.Summarized && item.Seq <= seq && seq <= max(item.Seq, item.Through)
+func isSummarized(plan *window.Plan, seq int64) bool {
+	return slices.ContainsFunc(plan.Items, func(item window.PlanItem) bool {
+		return item.Verdict == window.Summarized && item.Seq <= seq && seq <= max(item.Seq, item.Through)
 	})
 }

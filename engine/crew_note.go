@@ -11,6 +11,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // noteChars bounds notes, summaries and catch-ups of crews, in characters.
@@ -45,7 +46,7 @@ func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 
 // roleLack returns the summary that a role's next request needs, and how long it may be; nil for none. The summary
 // replaces the entries that a plan leaves out when it shows a summary of that length.
-func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*continuo.RoleLack, summarySize, error) {
+func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*window.RoleLack, summarySize, error) {
 	source := turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}
 	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq)
 	var overflow *continuo.OverflowError
@@ -104,7 +105,7 @@ const nothingToTell = "They have no words that a summary could repeat."
 
 // standIn makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
 // built-in summarizer makes it.
-func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack continuo.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
+func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack window.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
 	part, whose := kindOfStandIn(role.View.Kind, role.Name)
 	of := whose
 	if part == continuo.PartCatchUp {

@@ -10,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // errRoleDown says that a role's program cannot be asked now.
@@ -128,7 +129,7 @@ func (s *speech) end() {
 }
 
 // newsFor plans a role's request to find what is new to the role.
-func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*continuo.RolePlan, error) {
+func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*window.RolePlan, error) {
 	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err

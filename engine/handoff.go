@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/window"
 )
 
 // FormatHandoff is the section of a task's prompt that describes a conversation. Only the view handoff has it.
@@ -24,7 +25,7 @@ func (e *Engine) renderHandoff(ctx context.Context, conversation continuo.Conver
 }
 
 // handoffText renders a plan of the view handoff as the section of a task's prompt.
-func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) (string, error) {
+func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) (string, error) {
 	if plan.View != task.HandoffView {
 		return "", fmt.Errorf("the format %s: %w: only the view %s has it, not %s", FormatHandoff, continuo.ErrInvalid, task.HandoffView, plan.View)
 	}

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Metrics counts what an engine does, for Prometheus. No label has a conversation's id or any other value that
@@ -188,7 +189,7 @@ func (m *Metrics) BreakerState(upstream string, state int) {
 	m.breaker.WithLabelValues(upstream).Set(float64(state))
 }
 
-func (m *Metrics) planned(plan *continuo.Plan) {
+func (m *Metrics) planned(plan *window.Plan) {
 	if plan.Moved {
 		m.windowMoves.WithLabelValues(plan.View).Inc()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // meter records the engine's metrics, and a span for each build: the other stages have spans of their own.
@@ -97,7 +98,7 @@ func (e *Engine) failureForLog(round *continuo.Round, failure *continuo.TurnErro
 
 // logContext logs what a request shows, with the field names of the continuity service: entries that are not shown,
 // because they were dropped or replaced by a summary, count as truncated. Entries for people only are not counted.
-func logContext(ctx context.Context, logger *slog.Logger, plan *continuo.Plan) {
+func logContext(ctx context.Context, logger *slog.Logger, plan *window.Plan) {
 	logger.InfoContext(ctx, "conversation_context_loaded",
 		"view", plan.View,
 		"total_messages_in_db", plan.Totals.Entries-plan.Totals.Excluded,

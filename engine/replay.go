@@ -23,7 +23,7 @@ type Replayed struct {
 	// Redacted are the seqs of entries in the request that were redacted since: the request differs from the one sent.
 	Redacted []int64         `json:"redacted,omitempty"`
 	Round    *continuo.Round `json:"round"`
-	Plan     *continuo.Plan  `json:"plan"`
+	Plan     *window.Plan    `json:"plan"`
 }
 
 // Request rebuilds the request of an assistant entry.
@@ -90,7 +90,7 @@ func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversat
 
 // sharedBytes returns the length of the common prefix of a rendering, without system messages, and that of the view's
 // previous request; -1 where none is found within maxRoundsBack entries.
-func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan, now *Context, info model.Info) int64 {
+func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *window.Plan, now *Context, info model.Info) int64 {
 	if now.Format == FormatTranscript {
 		return -1
 	}
@@ -142,7 +142,7 @@ func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversa
 const maxMeasured = 4096
 
 // measureUnread fills in the sizes of a plan's ranges that the build did not read, for people who inspect a plan.
-func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *continuo.Plan) error {
+func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) error {
 	for i := range plan.Items {
 		item := &plan.Items[i]
 		last := max(item.Seq, item.Through)

@@ -182,7 +182,7 @@ func (s summarySize) cut(text string) string {
 }
 
 // planAhead plans a turn's first request before its input and other entries are appended.
-func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, runner *turn.Runner, input turn.Input, more ...continuo.Entry) (*continuo.Plan, error) {
+func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, runner *turn.Runner, input turn.Input, more ...continuo.Entry) (*window.Plan, error) {
 	switch {
 	case input.Cue != nil:
 		more = append(more, *input.Cue)

@@ -13,6 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // summarizer shortens messages with a model.
@@ -75,6 +76,6 @@ func (s summarizer) request(rules, text string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	message := continuo.Message{Seq: 1, Role: continuo.User, Content: continuo.Text(text)} // without a seq it would mark a gap
-	return turn.Render(envelope, &continuo.Plan{Messages: []continuo.Message{message}}, info)
+	message := window.Message{Seq: 1, Role: continuo.User, Content: continuo.Text(text)} // without a seq it would mark a gap
+	return turn.Render(envelope, &window.Plan{Messages: []window.Message{message}}, info)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Archive moves a conversation from the database into an archive; see upkeep.Archivist. It fails with a
@@ -29,7 +30,7 @@ func (e *Engine) Restore(ctx context.Context, conversation continuo.Conversation
 
 // redactedSince lists the seqs of entries in a request that were redacted after its answer was appended, so that the
 // request cannot be rebuilt as it was.
-func redactedSince(plan *continuo.Plan, answer *continuo.Entry) []int64 {
+func redactedSince(plan *window.Plan, answer *continuo.Entry) []int64 {
 	var seqs []int64
 	for i := range plan.Messages {
 		entry := plan.Messages[i].Entry

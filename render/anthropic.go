@@ -10,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Texts that replace an empty text where the API requires one.
@@ -24,7 +25,7 @@ const (
 // <system> tags. Messages of one role that follow each other are merged; in a merged user message the results
 // come first, in the order of the calls. A list that would begin with the assistant gets a short user message
 // in front of it.
-func Anthropic(messages []continuo.Message, o Options) (rendered []json.RawMessage, leadingSystem []string, err error) {
+func Anthropic(messages []window.Message, o Options) (rendered []json.RawMessage, leadingSystem []string, err error) {
 	w, err := writeAnthropic(messages, o)
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +64,7 @@ type anthropicWriter struct {
 	out     []blockMessage
 }
 
-func writeAnthropic(messages []continuo.Message, o Options) (*anthropicWriter, error) {
+func writeAnthropic(messages []window.Message, o Options) (*anthropicWriter, error) {
 	groups, err := groupsOf(messages)
 	if err != nil {
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
@@ -116,7 +117,7 @@ func (w *anthropicWriter) group(g group) error {
 	return nil
 }
 
-func (w *anthropicWriter) addSystem(m *continuo.Message) {
+func (w *anthropicWriter) addSystem(m *window.Message) {
 	text := m.Content.String()
 	switch {
 	case isBlank(text):

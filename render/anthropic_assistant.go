@@ -3,14 +3,14 @@ package render
 import (
 	"encoding/json"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/window"
 )
 
 // assistantBlocks writes an assistant message; ids are its calls' ids in the request. A message without text
 // and calls gives no blocks.
-func (w *anthropicWriter) assistantBlocks(m *continuo.Message, ids map[string]string) ([]json.RawMessage, error) {
+func (w *anthropicWriter) assistantBlocks(m *window.Message, ids map[string]string) ([]json.RawMessage, error) {
 	own := w.vendorBlocks(m)
 	if own != nil && shownWhole(m) && sameCalls(own, m) {
 		return withoutLastThinking(ownBlocks(own, m, ids)), nil
@@ -53,7 +53,7 @@ func withoutLastThinking(blocks []json.RawMessage) []json.RawMessage {
 }
 
 // sameCalls reports whether the tool_use blocks are the message's calls, in order.
-func sameCalls(blocks []rawjson.Object, m *continuo.Message) bool {
+func sameCalls(blocks []rawjson.Object, m *window.Message) bool {
 	n := 0
 	for _, block := range blocks {
 		if blockType(block) != "tool_use" {
@@ -70,7 +70,7 @@ func sameCalls(blocks []rawjson.Object, m *continuo.Message) bool {
 
 // ownBlocks writes the provider's own blocks. A call gets its id in the request, and the shortened arguments
 // if the plan cut them down.
-func ownBlocks(own []rawjson.Object, m *continuo.Message, ids map[string]string) []json.RawMessage {
+func ownBlocks(own []rawjson.Object, m *window.Message, ids map[string]string) []json.RawMessage {
 	var blocks, calls []json.RawMessage // calls are added at the end of their segment
 	n := 0
 	for _, block := range own {

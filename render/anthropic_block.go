@@ -7,9 +7,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/window"
 )
 
-func (w *anthropicWriter) userBlocks(m *continuo.Message) ([]json.RawMessage, error) {
+func (w *anthropicWriter) userBlocks(m *window.Message) ([]json.RawMessage, error) {
 	var blocks []json.RawMessage
 	if own := w.vendorBlocks(m); own != nil && shownWhole(m) {
 		for _, block := range own {
@@ -28,7 +29,7 @@ func (w *anthropicWriter) userBlocks(m *continuo.Message) ([]json.RawMessage, er
 
 // contentBlocks writes content of any protocol as blocks of a user message, an assistant message or a result.
 // Empty texts are left out.
-func contentBlocks(m *continuo.Message) []json.RawMessage {
+func contentBlocks(m *window.Message) []json.RawMessage {
 	if !m.Content.IsParts() {
 		if text := m.Content.String(); !isBlank(text) {
 			return []json.RawMessage{textBlock(text)}
@@ -115,7 +116,7 @@ func sourceBlock(kind, title, url string) json.RawMessage {
 }
 
 // resultBlock writes a tool result under the id that its call has in the request.
-func (w *anthropicWriter) resultBlock(m *continuo.Message, id string) (json.RawMessage, error) {
+func (w *anthropicWriter) resultBlock(m *window.Message, id string) (json.RawMessage, error) {
 	vendor := w.options.vendor(m)
 	own, err := rawjson.ParseObject(vendor.Get("block"))
 	if err != nil || blockType(own) != "tool_result" {
@@ -143,7 +144,7 @@ func (w *anthropicWriter) resultBlock(m *continuo.Message, id string) (json.RawM
 }
 
 // failed reports whether the tool reported a failure of its call.
-func failed(m *continuo.Message, vendor, own rawjson.Object) bool {
+func failed(m *window.Message, vendor, own rawjson.Object) bool {
 	if isTrue(vendor.Get("is_error")) || isTrue(own.Get("is_error")) {
 		return true
 	}
@@ -155,7 +156,7 @@ func failed(m *continuo.Message, vendor, own rawjson.Object) bool {
 }
 
 // vendorBlocks returns the provider's own blocks of a message, nil when it has none.
-func (w *anthropicWriter) vendorBlocks(m *continuo.Message) []rawjson.Object {
+func (w *anthropicWriter) vendorBlocks(m *window.Message) []rawjson.Object {
 	return cleanBlocks(w.options.vendor(m).Get("content"))
 }
 

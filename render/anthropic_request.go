@@ -8,6 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/window"
 )
 
 // DefaultMaxTokens is the limit of an Anthropic answer, in tokens, when the envelope gives none: the API
@@ -23,7 +24,7 @@ const DefaultMaxTokens = 4096
 // removes: the API does not compare marks, so its cache still hits, but two successive bodies are equal only
 // up to the end of the marked block. The API looks for cache entries 20 blocks back; when the newest messages
 // add more than that, a second mark is set at the position of the previous request's mark.
-func AnthropicRequest(env continuo.Envelope, messages []continuo.Message, o Options) ([]byte, error) {
+func AnthropicRequest(env continuo.Envelope, messages []window.Message, o Options) ([]byte, error) {
 	w, err := writeAnthropic(messages, o)
 	if err != nil {
 		return nil, err

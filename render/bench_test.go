@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // benchMessages are 80 messages with 120 000 characters, a quarter of them calls with results.
-func benchMessages() []continuo.Message {
+func benchMessages() []window.Message {
 	text := strings.Repeat("A line of text that says something.\n", 42)
-	var messages []continuo.Message
+	var messages []window.Message
 	for i := range 20 {
 		id := fmt.Sprint("call_", i)
 		messages = append(messages, user(text), assistant(text, call(id)), result(id, text), assistant(text))
@@ -45,7 +46,7 @@ func BenchmarkAnthropicRequest(b *testing.B) {
 }
 
 func BenchmarkTranscript(b *testing.B) {
-	plan := &continuo.Plan{Messages: benchMessages()}
+	plan := &window.Plan{Messages: benchMessages()}
 	for b.Loop() {
 		text := TranscriptOf(plan).String()
 		b.SetBytes(int64(len(text)))
@@ -53,7 +54,7 @@ func BenchmarkTranscript(b *testing.B) {
 }
 
 func BenchmarkReadTranscript(b *testing.B) {
-	text := TranscriptOf(&continuo.Plan{Messages: benchMessages()}).String()
+	text := TranscriptOf(&window.Plan{Messages: benchMessages()}).String()
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if _, err := ReadTranscript(text); err != nil {

@@ -8,16 +8,17 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/window"
 )
 
 // partsMessage is a shown message with the parts of a JSON list.
-func partsMessage(t *testing.T, role continuo.Role, parts string) continuo.Message {
+func partsMessage(t *testing.T, role continuo.Role, parts string) window.Message {
 	t.Helper()
 	var content continuo.Content
 	if err := json.Unmarshal([]byte(parts), &content); err != nil {
 		t.Fatal(err)
 	}
-	return continuo.Message{Seq: 7, Role: role, Content: content, Entry: &continuo.Entry{Seq: 7, Role: role, Content: content}}
+	return window.Message{Seq: 7, Role: role, Content: content, Entry: &continuo.Entry{Seq: 7, Role: role, Content: content}}
 }
 
 // Documents are sent in the way that a format has for them; what it has no place for is named.
@@ -82,7 +83,7 @@ func TestDocuments(t *testing.T) {
 			unsentAnthropic: "container_upload",
 		},
 	} {
-		messages := []continuo.Message{partsMessage(t, continuo.User, "["+test.part+"]")}
+		messages := []window.Message{partsMessage(t, continuo.User, "["+test.part+"]")}
 		chat, err := render.OpenAIChat(messages, render.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -118,10 +119,10 @@ func wantUnsent(t *testing.T, got []continuo.MissingPart, partType string) {
 
 // What a tool returned as a document follows the results, for tool messages hold text only.
 func TestDocumentOfTool(t *testing.T) {
-	call := continuo.Message{Seq: 6, Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "a", Name: "get", Arguments: "{}"}}}
+	call := window.Message{Seq: 6, Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "a", Name: "get", Arguments: "{}"}}}
 	result := partsMessage(t, continuo.Tool, `[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}]`)
 	result.ToolCallID = "a"
-	messages := []continuo.Message{call, result}
+	messages := []window.Message{call, result}
 	chat, err := render.OpenAIChat(messages, render.Options{})
 	if err != nil || len(chat) != 3 || !strings.Contains(string(chat[2]), `"file_data":"data:application/pdf;base64,JVBERi0="`) {
 		t.Errorf("%s, %v", chat, err)
@@ -139,11 +140,11 @@ func TestWithheld(t *testing.T) {
 		"anthropic":   json.RawMessage(`{"content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"server_tool_use","id":"u"},{"type":"text","text":"hi"}]}`),
 		"interchange": json.RawMessage(`{"format":"anthropic"}`),
 	}
-	want := []continuo.WithheldBlocks{{Seq: 7, Provider: "anthropic", Types: []string{"thinking", "server_tool_use"}}}
-	if got := render.Withheld([]continuo.Message{m}, render.Options{Provider: "gateway"}); !reflect.DeepEqual(got, want) {
+	want := []window.WithheldBlocks{{Seq: 7, Provider: "anthropic", Types: []string{"thinking", "server_tool_use"}}}
+	if got := render.Withheld([]window.Message{m}, render.Options{Provider: "gateway"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := render.Withheld([]continuo.Message{m}, render.Options{Provider: "anthropic"}); len(got) > 0 {
+	if got := render.Withheld([]window.Message{m}, render.Options{Provider: "anthropic"}); len(got) > 0 {
 		t.Errorf("nothing is held back from its own provider: %+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // genText draws texts that break things: blanks, structure of the transcript, separators, any runes.
@@ -183,7 +184,7 @@ func genLog() *rapid.Generator[[]continuo.Entry] {
 }
 
 // messagesOf shows entries as a plan would, some of them cut down.
-func messagesOf(t *rapid.T, entries []continuo.Entry) []continuo.Message {
+func messagesOf(t *rapid.T, entries []continuo.Entry) []window.Message {
 	messages := wholeMessages(entries)
 	for i := range messages {
 		if rapid.IntRange(0, 5).Draw(t, "cut") > 0 {
@@ -200,11 +201,11 @@ func messagesOf(t *rapid.T, entries []continuo.Entry) []continuo.Message {
 	return messages
 }
 
-func wholeMessages(entries []continuo.Entry) []continuo.Message {
-	var messages []continuo.Message
+func wholeMessages(entries []continuo.Entry) []window.Message {
+	var messages []window.Message
 	for i := range entries {
 		e := &entries[i]
-		messages = append(messages, continuo.Message{
+		messages = append(messages, window.Message{
 			Seq: e.Seq, Role: e.Role, Content: e.Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, Name: e.Name, Entry: e,
 		})
 	}
@@ -212,7 +213,7 @@ func wholeMessages(entries []continuo.Entry) []continuo.Message {
 }
 
 // boundaries returns the lengths at which messages can be cut without cutting a group.
-func boundaries(messages []continuo.Message) []int {
+func boundaries(messages []window.Message) []int {
 	var ends []int
 	for i := range messages {
 		if messages[i].Role != continuo.Tool {

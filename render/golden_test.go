@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected sections of testdata/*.txtar")
@@ -86,7 +87,7 @@ func renderGolden(t *testing.T, sections map[string]string) map[string]string {
 
 // transcriptRequests are the bodies for models without tool calls. The instruction's own words, which are
 // the same in every file, are left to TestInstruction.
-func transcriptRequests(t *testing.T, env continuo.Envelope, plan *continuo.Plan, o Options) map[string][]byte {
+func transcriptRequests(t *testing.T, env continuo.Envelope, plan *window.Plan, o Options) map[string][]byte {
 	t.Helper()
 	env.Instruction = "(the instruction)"
 	openai, err := OpenAIChatTranscript(env, plan, o)
@@ -101,14 +102,14 @@ func transcriptRequests(t *testing.T, env continuo.Envelope, plan *continuo.Plan
 }
 
 // goldenPlan makes the plan of a build that shows all entries.
-func goldenPlan(entries []continuo.Entry, settings goldenSettings) *continuo.Plan {
-	plan := &continuo.Plan{Messages: wholeMessages(entries), Cycle: settings.Cycle, At: settings.Dropped + int64(len(entries))}
+func goldenPlan(entries []continuo.Entry, settings goldenSettings) *window.Plan {
+	plan := &window.Plan{Messages: wholeMessages(entries), Cycle: settings.Cycle, At: settings.Dropped + int64(len(entries))}
 	plan.Window.Start = settings.Dropped + 1
 	if settings.Cycle > 0 {
 		plan.Cycle += settings.Dropped
 	}
 	if settings.Dropped > 0 {
-		plan.Items = []continuo.PlanItem{{Seq: 1, Through: settings.Dropped, Verdict: continuo.Dropped}}
+		plan.Items = []window.PlanItem{{Seq: 1, Through: settings.Dropped, Verdict: window.Dropped}}
 	}
 	if settings.Open {
 		var group continuo.Group
@@ -116,7 +117,7 @@ func goldenPlan(entries []continuo.Entry, settings goldenSettings) *continuo.Pla
 			group.Accept(&entries[i])
 		}
 		for _, id := range group.Open {
-			plan.Messages = append(plan.Messages, continuo.Message{Seq: plan.Messages[len(plan.Messages)-2].Seq, Role: continuo.Tool, ToolCallID: id, Content: continuo.Text("[No result: the call was still open.]")})
+			plan.Messages = append(plan.Messages, window.Message{Seq: plan.Messages[len(plan.Messages)-2].Seq, Role: continuo.Tool, ToolCallID: id, Content: continuo.Text("[No result: the call was still open.]")})
 		}
 	}
 	return plan

@@ -5,17 +5,18 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // group is a message with the results of its calls; most messages have none.
 type group struct {
-	head    *continuo.Message
-	results []*continuo.Message // in the order of the log
+	head    *window.Message
+	results []*window.Message // in the order of the log
 }
 
 // groupsOf splits messages into groups. A result that answers no open call of the message before it, and
 // a call without a result, are errors.
-func groupsOf(messages []continuo.Message) ([]group, error) {
+func groupsOf(messages []window.Message) ([]group, error) {
 	var groups []group
 	var open []string
 	for i := range messages {
@@ -54,17 +55,17 @@ func groupsOf(messages []continuo.Message) ([]group, error) {
 	return groups, nil
 }
 
-func misplaced(index int, m *continuo.Message, problem string) error {
+func misplaced(index int, m *window.Message, problem string) error {
 	return fmt.Errorf("%w: message %d (%s, seq %d): %s: render whole groups only", continuo.ErrInvalid, index, m.Role, m.Seq, problem)
 }
 
 // callOrder returns the results in the order of the calls.
-func (g group) callOrder() []*continuo.Message {
+func (g group) callOrder() []*window.Message {
 	position := make(map[string]int, len(g.head.ToolCalls))
 	for i, call := range g.head.ToolCalls {
 		position[call.ID] = i
 	}
-	ordered := make([]*continuo.Message, len(g.results))
+	ordered := make([]*window.Message, len(g.results))
 	for _, result := range g.results {
 		ordered[position[result.ToolCallID]] = result
 	}

@@ -7,12 +7,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/window"
 )
 
 // OpenAIChat writes messages as those of a chat completions request. An assistant message without content and
 // calls is left out. Images that a tool returned follow its group in a user message, since a tool message can
 // hold text only. Unknown fields that the log keeps are never sent.
-func OpenAIChat(messages []continuo.Message, o Options) ([]json.RawMessage, error) {
+func OpenAIChat(messages []window.Message, o Options) ([]json.RawMessage, error) {
 	groups, err := groupsOf(messages)
 	if err != nil {
 		return nil, fmt.Errorf("render for OpenAI chat: %w", err)
@@ -41,7 +42,7 @@ func ResponseFormat(name string, schema json.RawMessage) json.RawMessage {
 // The limit of the answer is sent as max_completion_tokens to the provider named "openai", whose reasoning
 // models refuse the older name, and as max_tokens to every other, because many compatible servers know no
 // other; without a limit neither is sent. A streaming request asks for the usage.
-func OpenAIChatRequest(env continuo.Envelope, messages []continuo.Message, o Options) ([]byte, error) {
+func OpenAIChatRequest(env continuo.Envelope, messages []window.Message, o Options) ([]byte, error) {
 	rendered, err := OpenAIChat(messages, o)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (w *openAIWriter) group(g group) error {
 }
 
 // said writes a message of any role but assistant, whose content must not be null.
-func (w *openAIWriter) said(m *continuo.Message, callID string, media *[]json.RawMessage) error {
+func (w *openAIWriter) said(m *window.Message, callID string, media *[]json.RawMessage) error {
 	content, err := openAIContent(m, media)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (w *openAIWriter) said(m *continuo.Message, callID string, media *[]json.Ra
 }
 
 // assistant writes an assistant message, unless it is empty, and returns the ids of its calls in the request.
-func (w *openAIWriter) assistant(m *continuo.Message) (map[string]string, error) {
+func (w *openAIWriter) assistant(m *window.Message) (map[string]string, error) {
 	extra := w.options.vendor(m).Without("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
 	content, err := openAIContent(m, nil)
 	if err != nil {
@@ -148,7 +149,7 @@ func (w *openAIWriter) assistant(m *continuo.Message) (map[string]string, error)
 }
 
 // callIDs returns the ids of a message's calls in the request.
-func (w *openAIWriter) callIDs(m *continuo.Message) map[string]string {
+func (w *openAIWriter) callIDs(m *window.Message) map[string]string {
 	ids := make(map[string]string, len(m.ToolCalls))
 	var given callIDs
 	for _, call := range m.ToolCalls {

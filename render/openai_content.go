@@ -8,12 +8,13 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/window"
 )
 
 // openAIContent writes content in the form that a message of its role allows: a string as a string, supported
 // parts unchanged, others as text that names them, null as null. Images of a tool result are added to media,
 // which is nil for the other roles.
-func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessage, error) {
+func openAIContent(m *window.Message, media *[]json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case m.Content.IsNull():
 		return json.RawMessage("null"), nil
@@ -38,7 +39,7 @@ func openAIContent(m *continuo.Message, media *[]json.RawMessage) (json.RawMessa
 
 // openAIPart writes one part, nil for thinking, which is left out. It returns not ok for a part that the
 // message cannot hold.
-func openAIPart(m *continuo.Message, part continuo.Part, media *[]json.RawMessage) (raw json.RawMessage, ok bool) {
+func openAIPart(m *window.Message, part continuo.Part, media *[]json.RawMessage) (raw json.RawMessage, ok bool) {
 	switch {
 	case part.Type == "text":
 		return part.Raw, true

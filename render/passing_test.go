@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // A role's requests to Anthropic: each message is a block of its own, and the mark stands before what the next request
 // has not, so that the request before is read from the cache.
 func TestCacheMarksStandOnBlocksThatStay(t *testing.T) {
-	user := func(text string, passing bool) continuo.Message {
-		return continuo.Message{Role: continuo.User, Content: continuo.Text(text), Passing: passing}
+	user := func(text string, passing bool) window.Message {
+		return window.Message{Role: continuo.User, Content: continuo.Text(text), Passing: passing}
 	}
 	env := continuo.Envelope{Model: "m", System: []string{"You plan."}}
-	request := func(messages ...continuo.Message) string {
+	request := func(messages ...window.Message) string {
 		t.Helper()
 		body, err := AnthropicRequest(env, messages, Options{Provider: "anthropic"})
 		if err != nil {
@@ -33,8 +34,8 @@ func TestCacheMarksStandOnBlocksThatStay(t *testing.T) {
 		return string(body)
 	}
 	const marked = `,"cache_control":{"type":"ephemeral"}}`
-	own := continuo.Message{Seq: 3, Role: continuo.Assistant, Content: continuo.Text("a plan")}
-	shared := []continuo.Message{user("User: Hello", false), user("Assistant (B): built", false)}
+	own := window.Message{Seq: 3, Role: continuo.Assistant, Content: continuo.Text("a plan")}
+	shared := []window.Message{user("User: Hello", false), user("Assistant (B): built", false)}
 	first := request(append(shared, user("[CURRENT REQUEST]", true))...)
 	if !strings.Contains(first, `"Assistant (B): built"`+marked) || strings.Contains(first, `"[CURRENT REQUEST]"`+marked) {
 		t.Errorf("the mark is elsewhere: %s", first)

@@ -7,6 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
+	"github.com/continuo-log/continuo/window"
 )
 
 // promptText explains how to read the transcript after it.
@@ -21,7 +22,7 @@ var promptText string
 // CURRENT begins with the newest user message, and HISTORY has the earlier messages that the plan shows. The
 // log's system entries follow the envelope's system messages. Tools are left out: the agent that answers has
 // its own.
-func Prompt(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
+func Prompt(env continuo.Envelope, plan *window.Plan) ([]byte, error) {
 	shown := unitsOf(plan)
 	shown = slices.DeleteFunc(shown, func(u transcriptUnit) bool { return len(u.events) == 0 })
 	if len(shown) == 0 {
@@ -39,7 +40,7 @@ func Prompt(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
 
 // withCycle returns a plan whose open cycle begins with the newest user message, even if nothing follows the
 // message yet.
-func withCycle(plan *continuo.Plan) *continuo.Plan {
+func withCycle(plan *window.Plan) *window.Plan {
 	cycle := *plan
 	cycle.Cycle = 0
 	for i := range plan.Messages {

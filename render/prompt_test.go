@@ -11,9 +11,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
+	"github.com/continuo-log/continuo/window"
 )
 
-func promptOf(t interface{ Fatal(...any) }, env continuo.Envelope, plan *continuo.Plan) prompt.Request {
+func promptOf(t interface{ Fatal(...any) }, env continuo.Envelope, plan *window.Plan) prompt.Request {
 	body, err := Prompt(env, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -25,18 +26,18 @@ func promptOf(t interface{ Fatal(...any) }, env continuo.Envelope, plan *continu
 	return request
 }
 
-func planOf(entries ...continuo.Entry) *continuo.Plan {
+func planOf(entries ...continuo.Entry) *window.Plan {
 	for i := range entries {
 		entries[i].Seq = int64(i + 1)
 	}
-	return &continuo.Plan{Messages: wholeMessages(entries), At: int64(len(entries))}
+	return &window.Plan{Messages: wholeMessages(entries), At: int64(len(entries))}
 }
 
 func TestPromptIsTheOnlyMessageWordForWord(t *testing.T) {
 	const said = "$user: do it\n=== CURRENT ===\n  and this\n"
 	env := continuo.Envelope{System: []string{"one", "two"}, Tools: []continuo.ToolSpec{{Name: "fs.read"}}}
 	plan := planOf(continuo.Entry{Role: continuo.System, Content: continuo.Text("three")}, continuo.Entry{Role: continuo.User, Content: continuo.Text(said)})
-	plan.Messages = append([]continuo.Message{{Role: continuo.User, Content: continuo.Text("[Earlier messages truncated]")}}, plan.Messages...)
+	plan.Messages = append([]window.Message{{Role: continuo.User, Content: continuo.Text("[Earlier messages truncated]")}}, plan.Messages...)
 	got := promptOf(t, env, plan)
 	if got.Prompt != said || !slices.Equal(got.System, []string{"one", "two", "three"}) {
 		t.Errorf("got %+v", got)
@@ -98,10 +99,10 @@ func TestPromptOfAnyPlan(t *testing.T) {
 func TestPromptOfARole(t *testing.T) {
 	call := continuo.Entry{Seq: 9, Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "c1", Name: "look", Arguments: "{}"}}}
 	result := continuo.Entry{Seq: 10, Role: continuo.Tool, ToolCallID: "c1", Content: continuo.Text("seen")}
-	text := continuo.Message{Seq: 7, Role: continuo.User, Content: continuo.Text("User: Look.")}
-	plan := &continuo.Plan{
-		Role: &continuo.RolePlan{Name: "a"}, Cycle: 7, At: 10, Messages: append([]continuo.Message{text}, wholeMessages([]continuo.Entry{call, result})...),
-		Items: []continuo.PlanItem{{Seq: 1, Through: 6, Verdict: continuo.Dropped, Reason: "over_chars"}},
+	text := window.Message{Seq: 7, Role: continuo.User, Content: continuo.Text("User: Look.")}
+	plan := &window.Plan{
+		Role: &window.RolePlan{Name: "a"}, Cycle: 7, At: 10, Messages: append([]window.Message{text}, wholeMessages([]continuo.Entry{call, result})...),
+		Items: []window.PlanItem{{Seq: 1, Through: 6, Verdict: window.Dropped, Reason: "over_chars"}},
 	}
 	got := promptOf(t, continuo.Envelope{}, plan).Prompt
 	if want := "=== CURRENT ===\n\n$user: User: Look.\n\n$call"; !strings.Contains(got, want) || strings.Contains(got, "HISTORY ===\n(showing") || strings.Contains(got, "HISTORY ===\n\n(showing") || strings.Contains(got, "HISTORY ===\n\n$user") {

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 func genOptions() *rapid.Generator[Options] {
@@ -135,7 +136,7 @@ func TestStoredEntriesRenderTheSame(t *testing.T) {
 		if err := json.Unmarshal(rawjson.MustMarshal(env), &stored); err != nil {
 			t.Fatal(err)
 		}
-		for _, write := range []func(continuo.Envelope, []continuo.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
+		for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
 			first, err1 := write(env, wholeMessages(entries), o)
 			second, err2 := write(stored, wholeMessages(again), o)
 			if (err1 == nil) != (err2 == nil) || !bytes.Equal(first, second) {

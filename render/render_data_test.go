@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // logOf brings a conversation of the data into the form of the log. What the log's rules refuse is left
@@ -113,7 +114,7 @@ func TestRecordedConversationsRender(t *testing.T) {
 		if found := refused(CheckAnthropic(anthropic)); len(found) > 0 {
 			t.Errorf("%s for Anthropic: %v", c.ID, found)
 		}
-		plan := &continuo.Plan{Messages: messages, Cycle: int64(len(messages)/2 + 1)}
+		plan := &window.Plan{Messages: messages, Cycle: int64(len(messages)/2 + 1)}
 		readsBack(t, c.ID, TranscriptOf(plan))
 	})
 	t.Logf("%d conversations", rendered)

@@ -9,24 +9,25 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
-func user(text string) continuo.Message {
-	return continuo.Message{Role: continuo.User, Content: continuo.Text(text)}
+func user(text string) window.Message {
+	return window.Message{Role: continuo.User, Content: continuo.Text(text)}
 }
 
-func assistant(text string, calls ...continuo.ToolCall) continuo.Message {
-	return continuo.Message{Role: continuo.Assistant, Content: continuo.Text(text), ToolCalls: calls}
+func assistant(text string, calls ...continuo.ToolCall) window.Message {
+	return window.Message{Role: continuo.Assistant, Content: continuo.Text(text), ToolCalls: calls}
 }
 
-func result(id, text string) continuo.Message {
-	return continuo.Message{Role: continuo.Tool, ToolCallID: id, Content: continuo.Text(text)}
+func result(id, text string) window.Message {
+	return window.Message{Role: continuo.Tool, ToolCallID: id, Content: continuo.Text(text)}
 }
 
 func call(id string) continuo.ToolCall { return continuo.FunctionCall(id, "f", "{}") }
 
 // openAI renders messages and returns them as text, one to a line.
-func openAI(t *testing.T, o Options, messages ...continuo.Message) string {
+func openAI(t *testing.T, o Options, messages ...window.Message) string {
 	t.Helper()
 	rendered, err := OpenAIChat(messages, o)
 	if err != nil {
@@ -35,7 +36,7 @@ func openAI(t *testing.T, o Options, messages ...continuo.Message) string {
 	return lines(rendered)
 }
 
-func anthropicText(t *testing.T, o Options, messages ...continuo.Message) string {
+func anthropicText(t *testing.T, o Options, messages ...window.Message) string {
 	t.Helper()
 	rendered, _, err := Anthropic(messages, o)
 	if err != nil {
@@ -62,7 +63,7 @@ func expect(t *testing.T, got string, want ...string) {
 
 // A cut group is refused, and the message named.
 func TestBrokenGroupsAreRefused(t *testing.T) {
-	for problem, messages := range map[string][]continuo.Message{
+	for problem, messages := range map[string][]window.Message{
 		`message 1 (tool, seq 0): it answers "x", which is no open call`:        {user("a"), result("x", "r")},
 		`message 2 (tool, seq 0): it answers "y", which is no open call`:        {user("a"), assistant("", call("x")), result("y", "r")},
 		`message 3 (tool, seq 0): it answers "x", which is no open call`:        {user("a"), assistant("", call("x")), result("x", "r"), result("x", "r")},
@@ -82,9 +83,9 @@ func TestBrokenGroupsAreRefused(t *testing.T) {
 }
 
 func TestNothingToSendIsRefused(t *testing.T) {
-	silent := continuo.Message{Role: continuo.Assistant, Content: continuo.Null()}
-	for _, write := range []func(continuo.Envelope, []continuo.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
-		if body, err := write(continuo.Envelope{System: []string{"s"}}, []continuo.Message{silent}, Options{}); !errors.Is(err, continuo.ErrInvalid) {
+	silent := window.Message{Role: continuo.Assistant, Content: continuo.Null()}
+	for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
+		if body, err := write(continuo.Envelope{System: []string{"s"}}, []window.Message{silent}, Options{}); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("got %s, %v; want an error", body, err)
 		}
 	}
@@ -92,8 +93,8 @@ func TestNothingToSendIsRefused(t *testing.T) {
 
 func TestToolsOfOneNameAreRefused(t *testing.T) {
 	env := continuo.Envelope{Tools: []continuo.ToolSpec{{Name: "fs.read"}, {Name: "fs_read"}}}
-	for _, write := range []func(continuo.Envelope, []continuo.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
-		if _, err := write(env, []continuo.Message{user("a")}, Options{}); err == nil || !strings.Contains(err.Error(), `"fs.read" and "fs_read" are both named fs_read`) {
+	for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
+		if _, err := write(env, []window.Message{user("a")}, Options{}); err == nil || !strings.Contains(err.Error(), `"fs.read" and "fs_read" are both named fs_read`) {
 			t.Errorf("got %v, want an error that names both", err)
 		}
 	}
@@ -125,7 +126,7 @@ func TestOpenAILimitOfTheAnswer(t *testing.T) {
 		{"ollama", 10, `"max_tokens":10`},
 		{"ollama", 0, ""},
 	} {
-		body, err := OpenAIChatRequest(continuo.Envelope{Model: "m", MaxOutputTokens: c.limit}, []continuo.Message{user("a")}, Options{Provider: c.provider})
+		body, err := OpenAIChatRequest(continuo.Envelope{Model: "m", MaxOutputTokens: c.limit}, []window.Message{user("a")}, Options{Provider: c.provider})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,12 +179,12 @@ func parts(t *testing.T, list string) continuo.Content {
 func TestOpenAIParts(t *testing.T) {
 	content := parts(t, `[{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}},
 		{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA"}},{"type":"document","source":{}},{"type":"video_url","video_url":{"url":"v"}}]`)
-	expect(t, openAI(t, Options{}, continuo.Message{Role: continuo.User, Content: content}),
+	expect(t, openAI(t, Options{}, window.Message{Role: continuo.User, Content: content}),
 		`{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}},`+
 			`{"type":"text","text":"[document: left out, because it cannot be sent here]"},{"type":"video_url","video_url":{"url":"v"}}]}`)
-	expect(t, openAI(t, Options{}, continuo.Message{Role: continuo.Assistant, Content: parts(t, `[{"type":"refusal","refusal":"no"}]`)}),
+	expect(t, openAI(t, Options{}, window.Message{Role: continuo.Assistant, Content: parts(t, `[{"type":"refusal","refusal":"no"}]`)}),
 		`{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`)
-	expect(t, openAI(t, Options{}, continuo.Message{Role: continuo.Assistant, Content: parts(t, `[{"type":"thinking"},{"type":"text","text":"b"},{"type":"refusal","refusal":"no"}]`)}),
+	expect(t, openAI(t, Options{}, window.Message{Role: continuo.Assistant, Content: parts(t, `[{"type":"thinking"},{"type":"text","text":"b"},{"type":"refusal","refusal":"no"}]`)}),
 		`{"role":"assistant","content":[{"type":"text","text":"b"},{"type":"text","text":"no"}]}`)
 }
 
@@ -196,24 +197,24 @@ func TestAnthropicBeginsWithTheUserAndEndsWithoutWhiteSpace(t *testing.T) {
 }
 
 func TestAnthropicLeadingSystem(t *testing.T) {
-	system := func(text string) continuo.Message {
-		return continuo.Message{Role: continuo.System, Content: continuo.Text(text)}
+	system := func(text string) window.Message {
+		return window.Message{Role: continuo.System, Content: continuo.Text(text)}
 	}
-	_, leading, err := Anthropic([]continuo.Message{system("a"), system(" "), system("b"), user("x"), system("c")}, Options{})
+	_, leading, err := Anthropic([]window.Message{system("a"), system(" "), system("b"), user("x"), system("c")}, Options{})
 	if err != nil || fmt.Sprint(leading) != "[a b]" {
 		t.Errorf("leading system %v, %v; want a and b", leading, err)
 	}
 }
 
 // ownMessage is an answer that Anthropic made.
-func ownMessage() (*continuo.Entry, continuo.Message) {
+func ownMessage() (*continuo.Entry, window.Message) {
 	entry := &continuo.Entry{
 		Role: continuo.Assistant, Content: continuo.Text("so"), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("toolu_1", "f", `{"n":1.50}`)},
 		Reasoning: &continuo.Reasoning{Text: "hm", Signature: "s"},
 		Vendor: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"content":[{"type":"thinking","thinking":"hm","signature":"s"},
 			{"type":"tool_use","id":"toolu_1","name":"f","input":{"n":1.50},"caller":{}},{"type":"text","text":"so","citations":[]}]}`)},
 	}
-	return entry, continuo.Message{Role: continuo.Assistant, Content: entry.Content, ToolCalls: entry.ToolCalls, Entry: entry}
+	return entry, window.Message{Role: continuo.Assistant, Content: entry.Content, ToolCalls: entry.ToolCalls, Entry: entry}
 }
 
 func TestAnthropicOwnBlocks(t *testing.T) {
@@ -239,7 +240,7 @@ func TestAnthropicOwnBlocks(t *testing.T) {
 
 // Thinking that nothing came of is left out: a message must not end with it.
 func TestAnthropicThinkingAloneIsLeftOut(t *testing.T) {
-	m := continuo.Message{Role: continuo.Assistant, Content: continuo.Null(), Entry: &continuo.Entry{
+	m := window.Message{Role: continuo.Assistant, Content: continuo.Null(), Entry: &continuo.Entry{
 		Reasoning: &continuo.Reasoning{Text: "hm", Signature: "s"}, Vendor: map[string]json.RawMessage{"p": json.RawMessage(`{}`)},
 	}}
 	expect(t, anthropicText(t, Options{Provider: "p"}, user("a"), m, user("b")),
@@ -252,7 +253,7 @@ func TestAnthropicThinkingAloneIsLeftOut(t *testing.T) {
 func TestAnthropicParts(t *testing.T) {
 	content := parts(t, `[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"url","url":"u"},"cache_control":{"type":"ephemeral"}},
 		{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AA"}},{"type":"file","file":{"file_data":"data:application/pdf;base64,AA"}},{"type":"hologram"}]`)
-	expect(t, anthropicText(t, Options{}, continuo.Message{Role: continuo.User, Content: content}),
+	expect(t, anthropicText(t, Options{}, window.Message{Role: continuo.User, Content: content}),
 		`{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"u"}},{"type":"text","text":"[image_url: left out, because it cannot be sent here]"},`+
 			`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA"}},{"type":"text","text":"[hologram: left out, because it cannot be sent here]"}]}`)
 }
@@ -260,7 +261,7 @@ func TestAnthropicParts(t *testing.T) {
 // The provider's own form of a message stands for it only while the plan shows all of its parts.
 func TestAnthropicOwnFormOfPartsThatWereCut(t *testing.T) {
 	stored, shown := parts(t, `[{"type":"text","text":"long"},{"type":"a"}]`), parts(t, `[{"type":"text","text":"cut"},{"type":"a"}]`)
-	m := continuo.Message{Role: continuo.User, Content: shown, Entry: &continuo.Entry{
+	m := window.Message{Role: continuo.User, Content: shown, Entry: &continuo.Entry{
 		Content: stored, Vendor: map[string]json.RawMessage{"p": json.RawMessage(`{"content":[{"type":"text","text":"own"}]}`)},
 	}}
 	if got := anthropicText(t, Options{Provider: "p"}, m); !strings.Contains(got, `"cut"`) || strings.Contains(got, "own") {
@@ -273,7 +274,7 @@ func TestAnthropicOwnFormOfPartsThatWereCut(t *testing.T) {
 }
 
 func TestOpenAIContentIsNeverNullButTheAssistants(t *testing.T) {
-	expect(t, openAI(t, Options{}, continuo.Message{Role: continuo.User, Content: continuo.Null()}), `{"role":"user","content":""}`)
+	expect(t, openAI(t, Options{}, window.Message{Role: continuo.User, Content: continuo.Null()}), `{"role":"user","content":""}`)
 }
 
 func TestAnthropicFailedResults(t *testing.T) {
@@ -295,7 +296,7 @@ func TestAnthropicFailedResults(t *testing.T) {
 func TestAnthropicMarksLongRounds(t *testing.T) {
 	for calls, want := range map[int]int{3: 1, 15: 2} {
 		round := assistant("x")
-		messages := []continuo.Message{user("first"), round}
+		messages := []window.Message{user("first"), round}
 		for i := range calls {
 			id := fmt.Sprint("c", i)
 			messages[1].ToolCalls = append(messages[1].ToolCalls, call(id))
@@ -313,7 +314,7 @@ func TestAnthropicMarksLongRounds(t *testing.T) {
 
 // Successive bodies are equal up to the cache mark of the first.
 func TestAnthropicBodiesShareAllButTheMark(t *testing.T) {
-	messages := []continuo.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five")}
+	messages := []window.Message{user("one"), assistant("two"), user("three"), assistant("four"), user("five")}
 	env := continuo.Envelope{Model: "m", System: []string{"s"}, Tools: []continuo.ToolSpec{{Name: "f"}}}
 	before, _ := AnthropicRequest(env, messages[:3], Options{})
 	after, _ := AnthropicRequest(env, messages, Options{})

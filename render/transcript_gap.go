@@ -4,24 +4,25 @@ import (
 	"strconv"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // gaps walks along the messages of a transcript and finds where entries are missing between them. An entry is
 // missing when the plan dropped it, read or unread; entries that are never shown to a model do not count.
 type gaps struct {
-	dropped []continuo.PlanItem
+	dropped []window.PlanItem
 	passed  int64 // newest seq examined so far
 	left    int64 // missing entries since the last event
 }
 
 // gapsOf returns the gaps of a plan, none for a crew's role, whose text states its own gaps.
-func gapsOf(plan *continuo.Plan) *gaps {
+func gapsOf(plan *window.Plan) *gaps {
 	g := &gaps{}
 	if plan.Role != nil {
 		return g
 	}
 	for _, item := range plan.Items {
-		if item.Verdict == continuo.Dropped && item.Role != continuo.System {
+		if item.Verdict == window.Dropped && item.Role != continuo.System {
 			item.Through = max(item.Seq, item.Through)
 			g.dropped = append(g.dropped, item)
 		}

@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Every gap of a transcript is marked where it is, and the count line is true.
 func TestTranscriptMarksGaps(t *testing.T) {
 	tests := []struct {
 		name    string
-		shown   []int64            // seqs of messages; even ones are answers
-		dropped [][2]int64         // ranges
-		cycle   int64              // where the current cycle begins
-		role    *continuo.RolePlan // of a crew's role
+		shown   []int64          // seqs of messages; even ones are answers
+		dropped [][2]int64       // ranges
+		cycle   int64            // where the current cycle begins
+		role    *window.RolePlan // of a crew's role
 		want    string
 	}{
 		{name: "nothing left out", shown: []int64{1, 2, 3}, want: "=== HISTORY ===\n\n$user: 1\n\n$respond: 2\n\n$user: 3\n"},
@@ -43,19 +44,19 @@ func TestTranscriptMarksGaps(t *testing.T) {
 			want: "=== HISTORY ===\n(showing 1 of 4 messages)\n\n(1 message left out)\n\n$respond: 2\n\n(2 messages left out)\n\n=== CURRENT ===\n\n$user: 5\n",
 		},
 		{
-			name: "a role states its own gaps", shown: []int64{3}, dropped: [][2]int64{{1, 2}}, role: &continuo.RolePlan{},
+			name: "a role states its own gaps", shown: []int64{3}, dropped: [][2]int64{{1, 2}}, role: &window.RolePlan{},
 			want: "=== HISTORY ===\n\n$user: 3\n",
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			plan := &continuo.Plan{At: 1, Cycle: test.cycle, Role: test.role}
+			plan := &window.Plan{At: 1, Cycle: test.cycle, Role: test.role}
 			for _, seq := range test.shown {
 				plan.Messages = append(plan.Messages, gapMessage(seq))
 				plan.At = max(plan.At, seq)
 			}
 			for _, gap := range test.dropped {
-				plan.Items = append(plan.Items, continuo.PlanItem{Seq: gap[0], Through: gap[1], Verdict: continuo.Dropped})
+				plan.Items = append(plan.Items, window.PlanItem{Seq: gap[0], Through: gap[1], Verdict: window.Dropped})
 				plan.At = max(plan.At, gap[1])
 			}
 			transcript := TranscriptOf(plan)
@@ -67,13 +68,13 @@ func TestTranscriptMarksGaps(t *testing.T) {
 	}
 }
 
-func gapMessage(seq int64) continuo.Message {
+func gapMessage(seq int64) window.Message {
 	role := continuo.User
 	if seq%2 == 0 {
 		role = continuo.Assistant
 	}
 	content := continuo.Text(fmt.Sprint(seq))
-	return continuo.Message{Seq: seq, Role: role, Content: content, Entry: &continuo.Entry{Seq: seq, Role: role, Content: content}}
+	return window.Message{Seq: seq, Role: role, Content: content, Entry: &continuo.Entry{Seq: seq, Role: role, Content: content}}
 }
 
 // Content that reads like a gap or like a count is escaped.

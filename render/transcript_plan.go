@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // noResult is the result of a call that has none.
@@ -17,7 +18,7 @@ const noResult = "[No result: the call never ended.]"
 // in the history too. Each call is followed by its own result. Each gap is marked at its position, unless the
 // history has only the one at its beginning, which the count line states. The count is of user, assistant and
 // tool messages in the history, shown and dropped. A crew role's text states its own gaps.
-func TranscriptOf(plan *continuo.Plan) Transcript {
+func TranscriptOf(plan *window.Plan) Transcript {
 	var t Transcript
 	g := gapsOf(plan)
 	events := &t.History
@@ -45,7 +46,7 @@ func TranscriptOf(plan *continuo.Plan) Transcript {
 }
 
 // historyEnd is the newest seq of the history.
-func historyEnd(plan *continuo.Plan) int64 {
+func historyEnd(plan *window.Plan) int64 {
 	if plan.Cycle > 0 {
 		return plan.Cycle - 1
 	}
@@ -62,14 +63,14 @@ func withoutLeadingGap(events []Event) []Event {
 
 // transcriptUnit is the part of a transcript for one message and the results of its calls.
 type transcriptUnit struct {
-	head    *continuo.Message
-	results []continuo.Message
+	head    *window.Message
+	results []window.Message
 	events  []Event
 	current bool // of the current cycle
 }
 
 // unitsOf splits a plan into the parts of its transcript.
-func unitsOf(plan *continuo.Plan) []transcriptUnit {
+func unitsOf(plan *window.Plan) []transcriptUnit {
 	var units []transcriptUnit
 	for at := 0; at < len(plan.Messages); {
 		u := transcriptUnit{head: &plan.Messages[at], results: resultsAfter(plan.Messages, at)}
@@ -85,10 +86,10 @@ func unitsOf(plan *continuo.Plan) []transcriptUnit {
 }
 
 // isMarker reports whether a message marks a gap.
-func isMarker(m *continuo.Message) bool { return m.Seq == 0 && m.Entry == nil }
+func isMarker(m *window.Message) bool { return m.Seq == 0 && m.Entry == nil }
 
 // resultsAfter returns the tool messages that follow an assistant message with calls.
-func resultsAfter(messages []continuo.Message, at int) []continuo.Message {
+func resultsAfter(messages []window.Message, at int) []window.Message {
 	if messages[at].Role != continuo.Assistant || len(messages[at].ToolCalls) == 0 {
 		return nil
 	}
@@ -100,7 +101,7 @@ func resultsAfter(messages []continuo.Message, at int) []continuo.Message {
 }
 
 // storedResults counts the results that are entries rather than made up by the plan.
-func storedResults(results []continuo.Message) int {
+func storedResults(results []window.Message) int {
 	n := 0
 	for _, result := range results {
 		if result.Entry != nil {
@@ -111,7 +112,7 @@ func storedResults(results []continuo.Message) int {
 }
 
 // eventsOf writes a message, and the results of its calls, as events.
-func eventsOf(m *continuo.Message, results []continuo.Message, thinking bool) []Event {
+func eventsOf(m *window.Message, results []window.Message, thinking bool) []Event {
 	switch m.Role {
 	case continuo.User:
 		return []Event{{EventUser, plainText(m.Content)}}
@@ -127,7 +128,7 @@ func eventsOf(m *continuo.Message, results []continuo.Message, thinking bool) []
 	}
 	for _, call := range m.ToolCalls {
 		result := noResult
-		at := slices.IndexFunc(results, func(r continuo.Message) bool { return r.ToolCallID == call.ID })
+		at := slices.IndexFunc(results, func(r window.Message) bool { return r.ToolCallID == call.ID })
 		if at >= 0 {
 			result = resultText(&results[at])
 		}
@@ -146,7 +147,7 @@ func callText(call continuo.ToolCall) string {
 }
 
 // resultText is a tool's outcome line and its content, separated by an empty line.
-func resultText(m *continuo.Message) string {
+func resultText(m *window.Message) string {
 	content := plainText(m.Content)
 	if m.Entry == nil || m.Entry.Outcome == "" {
 		return content

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // The requests to models without tool calls: the system messages, and the transcript as the one message of
@@ -50,22 +51,22 @@ func Instruction(tools []continuo.ToolSpec) (string, error) {
 }
 
 // OpenAIChatTranscript writes the body of a chat completions request that shows a plan as a transcript.
-func OpenAIChatTranscript(env continuo.Envelope, plan *continuo.Plan, o Options) ([]byte, error) {
+func OpenAIChatTranscript(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
 	blocks, _ := requestBlocks(plan)
 	if len(blocks) == 0 {
 		return nil, errNothingToShow()
 	}
 	env.System = transcriptSystem(env, plan)
 	env.Tools = nil
-	message := continuo.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}
-	return OpenAIChatRequest(env, []continuo.Message{message}, o)
+	message := window.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}
+	return OpenAIChatRequest(env, []window.Message{message}, o)
 }
 
 // AnthropicTranscript writes the body of a Messages API request that shows a plan as a transcript. The text
 // is split into blocks, one for each message of the log with its results, because the API can cache only up
 // to a block's end. Cache marks are on the last block and before the newest two user messages: the text
 // before a cycle does not change when the next one begins.
-func AnthropicTranscript(env continuo.Envelope, plan *continuo.Plan) ([]byte, error) {
+func AnthropicTranscript(env continuo.Envelope, plan *window.Plan) ([]byte, error) {
 	texts, marks := requestBlocks(plan)
 	if len(texts) == 0 {
 		return nil, errNothingToShow()
@@ -88,7 +89,7 @@ func errNothingToShow() error {
 }
 
 // transcriptSystem returns the envelope's system messages, the instruction, and the log's system entries.
-func transcriptSystem(env continuo.Envelope, plan *continuo.Plan) []string {
+func transcriptSystem(env continuo.Envelope, plan *window.Plan) []string {
 	system := slices.Clone(env.System)
 	if env.Instruction != "" {
 		system = append(system, env.Instruction)
@@ -109,7 +110,7 @@ const maxMarks = 3
 // requestBlocks splits the transcript of a request into parts, one for each message of the log with its
 // results; marks are the parts after which caching is useful. A part does not change while the window does
 // not move, except those of the newest cycle: the section CURRENT and its thinking are removed later.
-func requestBlocks(plan *continuo.Plan) (blocks []string, marks []int) {
+func requestBlocks(plan *window.Plan) (blocks []string, marks []int) {
 	inCurrent, leading, gaps := false, false, false
 	var cycles []int
 	g := gapsOf(plan)
@@ -155,7 +156,7 @@ var requestGap = "\n" + gapLine("") + "\n"
 
 // requestHead returns the beginning of a request's transcript. A gap at the beginning is marked if others
 // follow.
-func requestHead(plan *continuo.Plan, leading, gaps bool) string {
+func requestHead(plan *window.Plan, leading, gaps bool) string {
 	head := historyHeader + "\n"
 	if shown, total := requestCount(plan); shown < total {
 		head += countLine(shown, total, gaps) + "\n"
@@ -169,7 +170,7 @@ func requestHead(plan *continuo.Plan, leading, gaps bool) string {
 // requestCount returns the count of a request's transcript. It is the count of the epoch's first request,
 // because a new number would change the text from its second line on with every cycle: total-shown messages
 // are left out throughout the epoch, and later messages are not counted.
-func requestCount(plan *continuo.Plan) (shown, total int64) {
+func requestCount(plan *window.Plan) (shown, total int64) {
 	begun := plan.At
 	left := plan.Window.Start - 1
 	newestUser := int64(0)

@@ -12,13 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // genPlan draws the plan of a request over a log.
-func genPlan() *rapid.Generator[*continuo.Plan] {
-	return rapid.Custom(func(t *rapid.T) *continuo.Plan {
+func genPlan() *rapid.Generator[*window.Plan] {
+	return rapid.Custom(func(t *rapid.T) *window.Plan {
 		messages := messagesOf(t, genLog().Draw(t, "log"))
-		plan := &continuo.Plan{Messages: messages, At: int64(len(messages)), Cycle: rapid.Int64Range(0, int64(len(messages))).Draw(t, "cycle")}
+		plan := &window.Plan{Messages: messages, At: int64(len(messages)), Cycle: rapid.Int64Range(0, int64(len(messages))).Draw(t, "cycle")}
 		plan.Window.Start = rapid.Int64Range(1, 5).Draw(t, "start")
 		dropSome(plan, rapid.SliceOfN(rapid.Bool(), len(messages), len(messages)).Draw(t, "drop"))
 		return plan
@@ -26,15 +27,15 @@ func genPlan() *rapid.Generator[*continuo.Plan] {
 }
 
 // dropSome takes messages out of a plan that are no results and have none and says so in its items.
-func dropSome(plan *continuo.Plan, drop []bool) {
-	var kept []continuo.Message
+func dropSome(plan *window.Plan, drop []bool) {
+	var kept []window.Message
 	for i, m := range plan.Messages {
 		alone := m.Role != continuo.Tool && m.Role != continuo.System && len(m.ToolCalls) == 0
 		if !alone || !drop[i] || plan.Cycle > 0 && m.Seq >= plan.Cycle {
 			kept = append(kept, m)
 			continue
 		}
-		plan.Items = append(plan.Items, continuo.PlanItem{Seq: m.Seq, Role: m.Role, Verdict: continuo.Dropped})
+		plan.Items = append(plan.Items, window.PlanItem{Seq: m.Seq, Role: m.Role, Verdict: window.Dropped})
 	}
 	plan.Messages = kept
 }
@@ -110,8 +111,8 @@ func TestTranscriptRequestsAreValid(t *testing.T) {
 }
 
 // conversation is the plans of the requests of some cycles, as the turns of an epoch make them.
-func requestsOf(cycles, rounds int, start int64) []*continuo.Plan {
-	var plans []*continuo.Plan
+func requestsOf(cycles, rounds int, start int64) []*window.Plan {
+	var plans []*window.Plan
 	var entries []continuo.Entry
 	add := func(entry continuo.Entry) {
 		entry.Seq = start + int64(len(entries))
@@ -119,9 +120,9 @@ func requestsOf(cycles, rounds int, start int64) []*continuo.Plan {
 	}
 	ask := func(cycle int64) *continuo.Round {
 		at := start + int64(len(entries)) - 1
-		window := continuo.Window{Epoch: 2, Start: start}
-		plans = append(plans, &continuo.Plan{Messages: wholeMessages(slices.Clone(entries)), Cycle: cycle, At: at, ViewHash: "v", Window: window})
-		return &continuo.Round{At: at, ViewHash: "v", Window: window}
+		position := continuo.Window{Epoch: 2, Start: start}
+		plans = append(plans, &window.Plan{Messages: wholeMessages(slices.Clone(entries)), Cycle: cycle, At: at, ViewHash: "v", Window: position})
+		return &continuo.Round{At: at, ViewHash: "v", Window: position}
 	}
 	for range cycles {
 		add(continuo.Entry{Role: continuo.User, Content: continuo.Text("do it")})

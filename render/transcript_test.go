@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // lineEnds are the characters at which Python's str.splitlines ends a line.
@@ -83,7 +84,7 @@ func TestContentCannotForgeStructure(t *testing.T) {
 func TestTranscriptOfAnyPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := messagesOf(t, genLog().Draw(t, "log"))
-		plan := &continuo.Plan{Messages: messages, Cycle: rapid.Int64Range(0, int64(len(messages))).Draw(t, "cycle")}
+		plan := &window.Plan{Messages: messages, Cycle: rapid.Int64Range(0, int64(len(messages))).Draw(t, "cycle")}
 		transcript := TranscriptOf(plan)
 		read, err := ReadTranscript(transcript.String())
 		if err != nil || !equalTranscripts(read, transcript) {
@@ -136,14 +137,14 @@ func TestTranscriptCountsWhatWasLeftOut(t *testing.T) {
 		{Seq: 62, Role: continuo.Tool, ToolCallID: "c", Content: continuo.Text("r")},
 		{Seq: 63, Role: continuo.User, Content: continuo.Text("b")},
 	}
-	plan := &continuo.Plan{Messages: wholeMessages(entries), Cycle: 63, Items: []continuo.PlanItem{
-		{Seq: 1, Through: 55, Verdict: continuo.Dropped},
-		{Seq: 56, Verdict: continuo.Excluded},
-		{Seq: 57, Role: continuo.System, Verdict: continuo.Dropped},
-		{Seq: 58, Through: 59, Verdict: continuo.Dropped},
-		{Seq: 64, Through: 70, Verdict: continuo.Dropped}, // of the cycle, not of the history
+	plan := &window.Plan{Messages: wholeMessages(entries), Cycle: 63, Items: []window.PlanItem{
+		{Seq: 1, Through: 55, Verdict: window.Dropped},
+		{Seq: 56, Verdict: window.Excluded},
+		{Seq: 57, Role: continuo.System, Verdict: window.Dropped},
+		{Seq: 58, Through: 59, Verdict: window.Dropped},
+		{Seq: 64, Through: 70, Verdict: window.Dropped}, // of the cycle, not of the history
 	}}
-	plan.Messages = append([]continuo.Message{{Role: continuo.User, Content: continuo.Text("[marker]")}}, plan.Messages...)
+	plan.Messages = append([]window.Message{{Role: continuo.User, Content: continuo.Text("[marker]")}}, plan.Messages...)
 	transcript := TranscriptOf(plan)
 	if transcript.Shown != 3 || transcript.Total != 60 {
 		t.Errorf("showing %d of %d, want 3 of 60", transcript.Shown, transcript.Total)
@@ -160,7 +161,7 @@ func TestTranscriptCountsWhatWasLeftOut(t *testing.T) {
 // Results that came in another order than the calls stand by their own calls; a missing one is said to be.
 func TestTranscriptPairsParallelCalls(t *testing.T) {
 	call := func(id, arguments string) continuo.ToolCall { return continuo.FunctionCall(id, "f", arguments) }
-	messages := []continuo.Message{
+	messages := []window.Message{
 		{Seq: 1, Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{call("a", "{\"n\":\n1}"), call("b", ""), call("c", "1")}},
 		{Seq: 3, Role: continuo.Tool, ToolCallID: "c", Content: continuo.Text("of c")},
 		{Seq: 2, Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("of a")},
@@ -173,7 +174,7 @@ func TestTranscriptPairsParallelCalls(t *testing.T) {
 		{EventCall, `{"name": "f", "args": 1}`},
 		{EventResult, "of c"},
 	}
-	if got := TranscriptOf(&continuo.Plan{Messages: messages}).History; !slices.Equal(got, want) {
+	if got := TranscriptOf(&window.Plan{Messages: messages}).History; !slices.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }

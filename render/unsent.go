@@ -7,11 +7,12 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // UnsentOpenAIChat names the parts of messages that [OpenAIChat] cannot represent.
-func UnsentOpenAIChat(messages []continuo.Message) []continuo.MissingPart {
-	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
+func UnsentOpenAIChat(messages []window.Message) []continuo.MissingPart {
+	return unsent(messages, func(m *window.Message, part continuo.Part) bool {
 		var media *[]json.RawMessage
 		if m.Role == continuo.Tool {
 			media = new([]json.RawMessage)
@@ -22,9 +23,9 @@ func UnsentOpenAIChat(messages []continuo.Message) []continuo.MissingPart {
 }
 
 // UnsentAnthropic names the parts of messages that [Anthropic] cannot represent.
-func UnsentAnthropic(messages []continuo.Message, o Options) []continuo.MissingPart {
+func UnsentAnthropic(messages []window.Message, o Options) []continuo.MissingPart {
 	w := &anthropicWriter{options: o}
-	return unsent(messages, func(m *continuo.Message, part continuo.Part) bool {
+	return unsent(messages, func(m *window.Message, part continuo.Part) bool {
 		if shownWhole(m) && (w.vendorBlocks(m) != nil || m.Role == continuo.Tool && o.vendor(m).Get("block") != nil) {
 			return true // sent as the provider's own blocks
 		}
@@ -34,13 +35,13 @@ func UnsentAnthropic(messages []continuo.Message, o Options) []continuo.MissingP
 }
 
 // UnsentText names the parts of messages that a text, such as a transcript, only names.
-func UnsentText(messages []continuo.Message) []continuo.MissingPart {
-	return unsent(messages, func(_ *continuo.Message, part continuo.Part) bool {
+func UnsentText(messages []window.Message) []continuo.MissingPart {
+	return unsent(messages, func(_ *window.Message, part continuo.Part) bool {
 		return part.IsText() || isThinking(part.Type)
 	})
 }
 
-func unsent(messages []continuo.Message, sent func(*continuo.Message, continuo.Part) bool) []continuo.MissingPart {
+func unsent(messages []window.Message, sent func(*window.Message, continuo.Part) bool) []continuo.MissingPart {
 	var missing []continuo.MissingPart
 	for i := range messages {
 		m := &messages[i]
@@ -55,8 +56,8 @@ func unsent(messages []continuo.Message, sent func(*continuo.Message, continuo.P
 
 // Withheld names the blocks of other providers that a request to a provider omits, one item for each message
 // and provider. Blocks that the message's content and calls repeat are not included.
-func Withheld(messages []continuo.Message, o Options) []continuo.WithheldBlocks {
-	var withheld []continuo.WithheldBlocks
+func Withheld(messages []window.Message, o Options) []window.WithheldBlocks {
+	var withheld []window.WithheldBlocks
 	for i := range messages {
 		m := &messages[i]
 		if m.Entry == nil || m.Seq == 0 {
@@ -64,7 +65,7 @@ func Withheld(messages []continuo.Message, o Options) []continuo.WithheldBlocks 
 		}
 		for _, provider := range slices.Sorted(maps.Keys(m.Entry.Vendor)) {
 			if types := ownTypes(m.Entry.Vendor[provider]); provider != o.Provider && len(types) > 0 {
-				withheld = append(withheld, continuo.WithheldBlocks{Seq: m.Seq, Provider: provider, Types: types})
+				withheld = append(withheld, window.WithheldBlocks{Seq: m.Seq, Provider: provider, Types: types})
 			}
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Options says which provider a rendering is for.
@@ -16,7 +16,7 @@ type Options struct {
 }
 
 // vendor returns the provider's own data on a message, nil when there is none or it is not an object.
-func (o Options) vendor(m *continuo.Message) rawjson.Object {
+func (o Options) vendor(m *window.Message) rawjson.Object {
 	if o.Provider == "" || m.Entry == nil {
 		return nil
 	}
@@ -28,13 +28,13 @@ func (o Options) vendor(m *continuo.Message) rawjson.Object {
 }
 
 // owns reports whether the provider made the message, or has vendor data on it.
-func (o Options) owns(m *continuo.Message) bool {
+func (o Options) owns(m *window.Message) bool {
 	return o.Provider != "" && m.Entry != nil && m.Entry.Vendor[o.Provider] != nil
 }
 
 // shownWhole reports whether the plan shows an entry's content as it was stored, so that the vendor's own
 // form can replace it.
-func shownWhole(m *continuo.Message) bool {
+func shownWhole(m *window.Message) bool {
 	if m.Entry == nil {
 		return false
 	}

@@ -53,12 +53,12 @@ type chatContext struct {
 	View string `json:"view"`
 	// At is the newest seq that the request could see.
 	At int64 `json:"at"`
-	continuo.PlanTotals
+	window.PlanTotals
 	Epoch int64 `json:"epoch"`
 	Moved bool  `json:"moved"`
 }
 
-func contextOf(plan *continuo.Plan) *chatContext {
+func contextOf(plan *window.Plan) *chatContext {
 	if plan == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 // progress is the state of a turn so far.
 type progress struct {
 	ids    chatIDs
-	plan   *continuo.Plan  // of the newest request
+	plan   *window.Plan    // of the newest request
 	begun  bool            // the user's entry is in the log
 	text   strings.Builder // the newest round's text, for the case that it cannot be stored
 	last   *continuo.Entry // the final answer, complete or not

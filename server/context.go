@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
 
 func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
@@ -154,8 +155,8 @@ func (s *server) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	}
 	if accepts(r, "application/json") {
 		return writeJSON(w, http.StatusOK, struct {
-			Text string         `json:"text"`
-			Plan *continuo.Plan `json:"plan"`
+			Text string       `json:"text"`
+			Plan *window.Plan `json:"plan"`
 		}{transcript.String(), plan})
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -55,7 +55,7 @@ func (v View) CheckFits(window.Input, continuo.Content) error { return nil }
 
 // Build decides what the view shows of a log: the newest messages that fit. The newest user message and a group at the
 // end of the log are always shown.
-func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, error) {
+func (v View) Build(source window.Source, in window.Input) (*window.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ type handoffReader struct {
 // handoffMessage is a unit in the form that a hand-off shows.
 type handoffMessage struct {
 	unit  *window.Unit
-	shown continuo.Message
+	shown window.Message
 	cut   bool
 }
 
@@ -166,7 +166,7 @@ func (r *handoffReader) message(u *window.Unit) *handoffMessage {
 		return nil
 	}
 	shaped, e := history.Messages[0], u.Entries[0]
-	shown := continuo.Message{Seq: e.Seq, Role: continuo.Assistant, Content: continuo.Text(shaped.Content), Entry: plainEntry(e)}
+	shown := window.Message{Seq: e.Seq, Role: continuo.Assistant, Content: continuo.Text(shaped.Content), Entry: plainEntry(e)}
 	if shaped.Role == User {
 		shown.Role = continuo.User
 	}
@@ -242,8 +242,8 @@ func (r *handoffReader) fit() (shown handoffShown, err error) {
 }
 
 // plan records the decision. It has no open cycle: the agent that takes the work over begins one.
-func (r *handoffReader) plan(shown handoffShown) *continuo.Plan {
-	p := &continuo.Plan{View: r.view.Name, ViewHash: r.view.Hash(), At: r.in.At, Window: shown.window}
+func (r *handoffReader) plan(shown handoffShown) *window.Plan {
+	p := &window.Plan{View: r.view.Name, ViewHash: r.view.Hash(), At: r.in.At, Window: shown.window}
 	for _, m := range shown.messages {
 		p.Messages = append(p.Messages, m.shown)
 	}
@@ -255,19 +255,19 @@ func (r *handoffReader) plan(shown handoffShown) *continuo.Plan {
 }
 
 // items returns the verdicts on all entries that were read, by seq.
-func (r *handoffReader) items(shown handoffShown) []continuo.PlanItem {
-	var items []continuo.PlanItem
-	put := func(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) {
+func (r *handoffReader) items(shown handoffShown) []window.PlanItem {
+	var items []window.PlanItem
+	put := func(e *continuo.Entry, verdict window.Verdict, reason string, after *continuo.Size) {
 		items = append(items, window.NewItem(e, verdict, reason, after))
 	}
 	for _, e := range r.excluded {
-		put(e.Entry, continuo.Excluded, e.Reason, nil)
+		put(e.Entry, window.Excluded, e.Reason, nil)
 	}
 	for _, m := range shown.messages {
 		verdict, reason := r.verdict(m)
 		put(m.unit.Entries[0], verdict, reason, &m.shown.Size)
 		for _, result := range m.unit.Entries[1:] { // the line of their calls includes them
-			put(result, continuo.Truncated, reasonOneLine, &continuo.Size{})
+			put(result, window.Truncated, reasonOneLine, &continuo.Size{})
 		}
 	}
 	for _, m := range r.messages {
@@ -275,24 +275,24 @@ func (r *handoffReader) items(shown handoffShown) []continuo.PlanItem {
 			continue
 		}
 		for _, e := range m.unit.Entries {
-			put(e, continuo.Dropped, window.DropReason(shown.window.Limit), nil)
+			put(e, window.Dropped, window.DropReason(shown.window.Limit), nil)
 		}
 	}
-	slices.SortFunc(items, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
+	slices.SortFunc(items, func(x, y window.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
 	return items
 }
 
 // verdict returns how a message is shown, of a group its first entry, and why.
-func (r *handoffReader) verdict(m *handoffMessage) (continuo.Verdict, string) {
+func (r *handoffReader) verdict(m *handoffMessage) (window.Verdict, string) {
 	switch {
 	case m.cut:
-		return continuo.Truncated, ReasonMessageChars
+		return window.Truncated, ReasonMessageChars
 	case m.unit.Group:
-		return continuo.Truncated, reasonOneLine
+		return window.Truncated, reasonOneLine
 	case slices.ContainsFunc(m.unit.Entries[0].Content.Parts(), func(part continuo.Part) bool { return !part.IsText() }):
-		return continuo.Truncated, reasonTextOnly
+		return window.Truncated, reasonTextOnly
 	case m == r.user:
-		return continuo.Kept, window.ReasonLatestUser
+		return window.Kept, window.ReasonLatestUser
 	}
-	return continuo.Kept, window.ReasonInWindow
+	return window.Kept, window.ReasonInWindow
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // build builds a plan of a view.
-func (l *entries) build(t *testing.T, view task.View) *continuo.Plan {
+func (l *entries) build(t *testing.T, view task.View) *window.Plan {
 	t.Helper()
 	in := window.Input{At: int64(len(l.list)), Counter: chars{}}
 	plan, err := view.Build(l, in)
@@ -30,7 +30,7 @@ func (l *entries) build(t *testing.T, view task.View) *continuo.Plan {
 	return plan
 }
 
-func reasons(plan *continuo.Plan) []string {
+func reasons(plan *window.Plan) []string {
 	var reasons []string
 	for _, item := range plan.Items {
 		reasons = append(reasons, fmt.Sprintf("%d %s %s", max(item.Seq, item.Through), item.Verdict, item.Reason))

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // chars counts four characters as a token.
@@ -83,7 +84,7 @@ func (l *entries) call(outputs ...string) {
 	}
 }
 
-func shownTexts(plan *continuo.Plan) []string {
+func shownTexts(plan *window.Plan) []string {
 	var texts []string
 	for _, m := range plan.Messages {
 		texts = append(texts, m.Content.String())

@@ -9,18 +9,19 @@ import (
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Attach loads the attachments of a plan's messages into their positions, byte for byte, so that the plan renders as if
 // they had been stored in their entries. It reads only the objects of shown parts, all of which are then in memory. An
 // attachment that cannot be read is replaced by a text that says so and is listed in plan.Missing: a lost object
 // removes one part from the conversation but does not fail the request. Attach fails only when ctx is done.
-func Attach(ctx context.Context, log *continuo.Log, plan *continuo.Plan) error {
+func Attach(ctx context.Context, log *continuo.Log, plan *window.Plan) error {
 	return attach(ctx, log, plan, nil)
 }
 
 // attach is Attach for a replayed request: without names the attachments that the original request left out.
-func attach(ctx context.Context, log *continuo.Log, plan *continuo.Plan, without []continuo.MissingPart) error {
+func attach(ctx context.Context, log *continuo.Log, plan *window.Plan, without []continuo.MissingPart) error {
 	shown := shownAttachments(plan)
 	load(ctx, log, shown, without)
 	if err := ctx.Err(); err != nil && len(shown) > 0 {
@@ -38,14 +39,14 @@ func attach(ctx context.Context, log *continuo.Log, plan *continuo.Plan, without
 // attached is an attachment that a message shows.
 type attached struct {
 	continuo.Attachment
-	message *continuo.Message
+	message *window.Message
 	entry   *continuo.Entry       // with the placeholder
 	part    continuo.Part         // its replacement, once loaded
 	missing *continuo.MissingPart // set when the replacement is a text
 }
 
 // shownAttachments finds the attachments that messages of a plan show. A message that was cut down to text shows none.
-func shownAttachments(plan *continuo.Plan) []*attached {
+func shownAttachments(plan *window.Plan) []*attached {
 	var shown []*attached
 	for i := range plan.Messages {
 		m := &plan.Messages[i]
@@ -62,7 +63,7 @@ func shownAttachments(plan *continuo.Plan) []*attached {
 }
 
 // hasPlaceholder reports whether a message shows the part of its entry's content at the same index.
-func hasPlaceholder(m *continuo.Message, at int) bool {
+func hasPlaceholder(m *window.Message, at int) bool {
 	parts, stored := m.Content.Parts(), m.Entry.Content.Parts()
 	return at >= 0 && at < len(parts) && at < len(stored) && bytes.Equal(parts[at].Raw, stored[at].Raw)
 }

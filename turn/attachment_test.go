@@ -350,7 +350,7 @@ func TestWhatAPlanDoesNotShowStaysOut(t *testing.T) {
 		}
 		damaged := entry
 		damaged.Attachments = []continuo.Attachment{{Part: -1}, {Part: 2}}
-		plan := &continuo.Plan{Messages: []continuo.Message{
+		plan := &window.Plan{Messages: []window.Message{
 			{Content: content(t, "["+words+"]"), Entry: &entry},
 			{Content: continuo.Text("see"), Entry: &entry},
 			{Content: continuo.Parts(), Entry: &entry},

@@ -5,6 +5,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Kind is the kind of an event.
@@ -55,7 +56,7 @@ type Event struct {
 	Decision *Decision
 	// Plan is the plan of the round's request, without items and messages, and Round what is known of the request so
 	// far; of Planned. Finished and Failed have the Plan of the last round.
-	Plan  *continuo.Plan
+	Plan  *window.Plan
 	Round *continuo.Round
 	// Entry is the appended entry: the user's (Started), an answer (Answered, Finished, Failed) or a result (ToolDone).
 	// A turn that resumes another one may start without an entry.

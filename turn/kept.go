@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/window"
 )
 
 // kept is the stored form of an event. Entries are in the log, so only their seq is stored.
@@ -20,7 +21,7 @@ type kept struct {
 	Call      *continuo.ToolCall `json:"call,omitempty"`
 	Until     time.Time          `json:"until,omitzero"`
 	Decision  *Decision          `json:"decision,omitempty"`
-	Plan      *continuo.Plan     `json:"plan,omitempty"`
+	Plan      *window.Plan       `json:"plan,omitempty"`
 	Round     *continuo.Round    `json:"round,omitempty"`
 	Seq       int64              `json:"seq,omitempty"`
 	Attempt   *Attempt           `json:"attempt,omitempty"`
@@ -87,7 +88,7 @@ func withEntry(ctx context.Context, log *continuo.Log, conversation continuo.Con
 }
 
 // summary returns a plan without the fields that can be rebuilt from the log.
-func summary(plan *continuo.Plan) *continuo.Plan {
+func summary(plan *window.Plan) *window.Plan {
 	short := *plan
 	short.Items, short.Messages = nil, nil
 	return &short

@@ -17,11 +17,11 @@ type offer struct {
 
 // plan decides which messages of a source at seq at a model is shown, and which tools the request offers, which depends
 // on whether the plan shows the whole conversation. The returned envelope has the tools.
-func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, continuo.Envelope, error) {
+func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, continuo.Envelope, error) {
 	if err := noView(view); err != nil {
 		return nil, continuo.Envelope{}, err
 	}
-	return o.decide(conversation, view, func(tools tool.Set) (*continuo.Plan, continuo.Envelope, error) {
+	return o.decide(conversation, view, func(tools tool.Set) (*window.Plan, continuo.Envelope, error) {
 		offering := with(envelope, tools)
 		plan, err := view.Build(source, windowInput(at, offering, info))
 		return plan, offering, err
@@ -31,7 +31,7 @@ func (o offer) plan(conversation continuo.Conversation, source window.Source, at
 // decide plans with the tools for one situation, whole or partial, and again with the other tools where the plan turns
 // out to be for the other situation. A conversation with more entries than the view's MaxMessages is planned as partial
 // first.
-func (o offer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*continuo.Plan, continuo.Envelope, error)) (*continuo.Plan, continuo.Envelope, error) {
+func (o offer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*window.Plan, continuo.Envelope, error)) (*window.Plan, continuo.Envelope, error) {
 	partial := view.MaxMessages() > 0 && conversation.LastSeq > int64(view.MaxMessages())
 	expected, other := o.tools(conversation, partial), o.tools(conversation, !partial)
 	planned, envelope, err := plan(expected)

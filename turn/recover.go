@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/window"
 )
 
 // idLeap is added to the ids of a recovered turn's last events: readers may have received events that the killed
@@ -152,7 +153,7 @@ type partialTurn struct {
 	starts      int              // in how many processes
 	mode        continuo.Mode    // of the turn's entries
 	author      *continuo.Author // the role of a crew that speaks; nil for none
-	plan        *continuo.Plan   // of the newest round
+	plan        *window.Plan     // of the newest round
 	round       *continuo.Round  // of the request in progress; nil between rounds
 	answer      model.Answer     // the part of its answer that arrived
 	open        continuo.Group   // calls without a result

@@ -17,7 +17,7 @@ import (
 
 // Request is one model request, built from the log.
 type Request struct {
-	Plan     *continuo.Plan
+	Plan     *window.Plan
 	Envelope continuo.Envelope
 	Body     []byte // the sent bytes
 }
@@ -51,7 +51,7 @@ func build(source Source, at int64, view View, envelope continuo.Envelope, info 
 }
 
 // request renders a plan.
-func request(source Source, plan *continuo.Plan, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+func request(source Source, plan *window.Plan, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
 	envelope, err := instructed(envelope, info)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func request(source Source, plan *continuo.Plan, view View, envelope continuo.En
 
 // Plan returns the plan of a request for a conversation; at and conversation are as for [Build]. Its messages have
 // placeholders for attachments; see Attach.
-func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*continuo.Plan, error) {
+func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, error) {
 	if err := noView(view); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.S
 }
 
 // Render renders a request's body in the model's protocol. The plan must have its attachments loaded.
-func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([]byte, error) {
+func Render(envelope continuo.Envelope, plan *window.Plan, info model.Info) ([]byte, error) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
 	case model.ProtocolOpenAIChat:
@@ -145,7 +145,7 @@ func Render(envelope continuo.Envelope, plan *continuo.Plan, info model.Info) ([
 }
 
 // noteUnsent records in a plan which parts and blocks the request leaves out because of its provider or format.
-func noteUnsent(plan *continuo.Plan, info model.Info) {
+func noteUnsent(plan *window.Plan, info model.Info) {
 	options := render.Options{Provider: info.Provider}
 	switch info.Protocol {
 	case model.ProtocolOpenAIChat:

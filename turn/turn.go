@@ -210,8 +210,8 @@ type cycle struct {
 	conversation   continuo.Conversation // at the start of the turn
 	tools          tool.Set              // of this turn
 	usage          continuo.Usage
-	newestPlan     *continuo.Plan // of the newest round
-	places         chan struct{}  // slots of concurrent calls
+	newestPlan     *window.Plan  // of the newest round
+	places         chan struct{} // slots of concurrent calls
 	ctx            context.Context
 	clock          *clock // ends ctx
 }

@@ -14,7 +14,7 @@ import (
 // decodes it.
 type View interface {
 	// Build plans what the view shows of a log. The same input over the same log gives an equal plan.
-	Build(source window.Source, in window.Input) (*continuo.Plan, error)
+	Build(source window.Source, in window.Input) (*window.Plan, error)
 	// CheckFits returns the error of Build when a new user message cannot fit, whatever else is left out.
 	CheckFits(in window.Input, message continuo.Content) error
 	// MaxMessages is the maximum number of messages that the view shows; 0 for no limit.

@@ -10,7 +10,7 @@ import (
 )
 
 // fails appends what a turn appends whose model failed with so much of an answer.
-func (l *entries) fails(text string, plan *continuo.Plan) {
+func (l *entries) fails(text string, plan *window.Plan) {
 	failed := continuo.Entry{
 		Role: continuo.Assistant, Content: continuo.Text(text),
 		Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonUpstream, Retryable: true, Message: "127.0.0.1:21310 answered 401: Incorrect API key sk-123"},
@@ -83,7 +83,7 @@ func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
 }
 
 // reasonRanges writes a plan's reasons with the seqs that they are of.
-func reasonRanges(plan *continuo.Plan) string {
+func reasonRanges(plan *window.Plan) string {
 	type run struct {
 		reason   string
 		from, to int64
@@ -137,7 +137,7 @@ func TestFailedAttemptsKeepThePrefix(t *testing.T) {
 }
 
 // extends compares a request with the one before it, which may have been moved on from.
-func extends(t *testing.T, before []string, plan *continuo.Plan) []string {
+func extends(t *testing.T, before []string, plan *window.Plan) []string {
 	t.Helper()
 	now := texts(plan)
 	if !plan.Moved && (len(now) < len(before) || !slices.Equal(now[:len(before)], before)) {

@@ -32,7 +32,7 @@ func TestWhatAPersonJustSaidIsWholeInEveryViewAndBudget(t *testing.T) {
 			}
 			required := requiredOf(l, plan)
 			for seq := range required {
-				if !slices.ContainsFunc(plan.Messages, func(m continuo.Message) bool {
+				if !slices.ContainsFunc(plan.Messages, func(m window.Message) bool {
 					return m.Seq == seq && m.Content.String() == l.list[seq-1].Content.String()
 				}) {
 					t.Fatalf("%s within %+v: entry %d is not whole: %q", name, limits, seq, texts(plan))
@@ -62,7 +62,7 @@ func talk(random *rand.Rand) *entries {
 
 // requiredOf returns the seqs that a request must hold: of the newest user message, of the group that stands last, and
 // in the view replay of the whole cycle.
-func requiredOf(l *entries, plan *continuo.Plan) map[int64]bool {
+func requiredOf(l *entries, plan *window.Plan) map[int64]bool {
 	required := map[int64]bool{}
 	user, _ := l.LatestUser(plan.At)
 	from := plan.At + 1
@@ -82,7 +82,7 @@ func requiredOf(l *entries, plan *continuo.Plan) map[int64]bool {
 }
 
 // checkAround holds a plan to its limits: as a whole, or, where what is required is over a limit, in what is around it.
-func checkAround(t *testing.T, name string, limits window.Limits, plan *continuo.Plan, required map[int64]bool) {
+func checkAround(t *testing.T, name string, limits window.Limits, plan *window.Plan, required map[int64]bool) {
 	t.Helper()
 	var total, needed continuo.Size
 	for _, m := range plan.Messages {
@@ -235,7 +235,7 @@ func TestAShortenedFormIsNeverLarger(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, item := range plan.Items {
-			shortened := item.Verdict == continuo.Previewed || item.Verdict == continuo.Truncated
+			shortened := item.Verdict == window.Previewed || item.Verdict == window.Truncated
 			if shortened && (item.After.Tokens > item.Before.Tokens || item.After.Chars > item.Before.Chars) {
 				t.Errorf("entry %d, %s: %+v became %+v", item.Seq, item.Verdict, *item.Before, *item.After)
 			}

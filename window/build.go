@@ -11,7 +11,7 @@ import (
 // Build decides what the view shows of a log. It fails with a *continuo.OverflowError when the newest user
 // message and the open group do not fit into the model's window; a limit of the view that they exceed applies
 // only to the other messages. The same input and log give an equal plan.
-func (v View) Build(source Source, in Input) (*continuo.Plan, error) {
+func (v View) Build(source Source, in Input) (*Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (l *entries) call(outputs ...string) {
 	}
 }
 
-func (l *entries) build(t *testing.T, view window.View) *continuo.Plan {
+func (l *entries) build(t *testing.T, view window.View) *window.Plan {
 	t.Helper()
 	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 	if err != nil {
@@ -99,14 +99,14 @@ func (l *entries) build(t *testing.T, view window.View) *continuo.Plan {
 }
 
 // answer appends what a turn would: an assistant entry that records the plan's window.
-func (l *entries) answer(text string, plan *continuo.Plan) {
+func (l *entries) answer(text string, plan *window.Plan) {
 	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Round: &continuo.Round{
 		View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window,
 	}})
 }
 
 // check holds every plan to what holds for all.
-func check(t *testing.T, plan *continuo.Plan, view window.View) {
+func check(t *testing.T, plan *window.Plan, view window.View) {
 	t.Helper()
 	totals := plan.Totals
 	limits := view.Limits
@@ -153,7 +153,7 @@ func preset(t *testing.T, name string, limits window.Limits) window.View {
 	return view
 }
 
-func texts(plan *continuo.Plan) []string {
+func texts(plan *window.Plan) []string {
 	var texts []string
 	for _, m := range plan.Messages {
 		texts = append(texts, m.Content.String())
@@ -193,7 +193,7 @@ func TestContinuityKeepsTheFirstTheNewestAndAMarker(t *testing.T) {
 	if len(shown) < 25 {
 		t.Errorf("only %d messages shown of a budget of 50", len(shown))
 	}
-	if plan.Items[0].Reason != "opener" || plan.Items[1].Verdict != continuo.Dropped || plan.Items[1].Reason != "over_messages" {
+	if plan.Items[0].Reason != "opener" || plan.Items[1].Verdict != window.Dropped || plan.Items[1].Reason != "over_messages" {
 		t.Errorf("items: %+v", plan.Items[:3])
 	}
 }
@@ -301,15 +301,15 @@ func TestOutputsAreCutDownBeforeOldMessagesGo(t *testing.T) {
 		l.call(strings.Repeat("a line of output\n", 200)) // 3 400 characters
 	}
 	plan := l.build(t, preset(t, window.Codex, window.Limits{Chars: 20_000}))
-	verdicts := map[continuo.Verdict]int{}
+	verdicts := map[window.Verdict]int{}
 	for _, item := range plan.Items {
 		verdicts[item.Verdict]++
 	}
-	if verdicts[continuo.Dropped] > 0 || verdicts[continuo.Previewed] == 0 {
+	if verdicts[window.Dropped] > 0 || verdicts[window.Previewed] == 0 {
 		t.Errorf("verdicts: %v", verdicts)
 	}
 	last := plan.Items[len(plan.Items)-1]
-	if last.Verdict != continuo.Kept {
+	if last.Verdict != window.Kept {
 		t.Errorf("the newest result was cut: %+v", last)
 	}
 	plan = l.build(t, preset(t, window.Codex, window.Limits{Chars: 9_000}))
@@ -333,7 +333,7 @@ func TestALargeOutputIsPreviewedWithItsPath(t *testing.T) {
 	l = &entries{}
 	l.user("read it")
 	l.call(strings.Repeat("x", 8000))
-	if plan := l.build(t, preset(t, window.Codex, window.Limits{})); plan.Items[2].Verdict != continuo.Kept {
+	if plan := l.build(t, preset(t, window.Codex, window.Limits{})); plan.Items[2].Verdict != window.Kept {
 		t.Errorf("8 000 characters are within the limit: %+v", plan.Items[2])
 	}
 }
@@ -395,7 +395,7 @@ func TestCollapsedSystemEntriesAreShownWhereTheViewSaysSo(t *testing.T) {
 		view.ShowCollapsed = shown
 		for _, item := range l.build(t, view).Items {
 			isEvent := item.Seq == 2
-			if isEvent && item.Reason != want || !isEvent && item.Verdict != continuo.Kept {
+			if isEvent && item.Reason != want || !isEvent && item.Verdict != window.Kept {
 				t.Errorf("shown %t: entry %d is %s (%s)", shown, item.Seq, item.Verdict, item.Reason)
 			}
 		}
@@ -436,7 +436,7 @@ func TestReplayShowsTheOpenCycleWhole(t *testing.T) {
 		t.Errorf("%d messages shown, want 15 of history and the cycle's 61", got)
 	}
 	for _, item := range plan.Items[1:] {
-		if item.Verdict != continuo.Kept {
+		if item.Verdict != window.Kept {
 			t.Errorf("item %+v", item)
 		}
 	}
@@ -497,17 +497,17 @@ func TestAnOutputBesideTheLogIsPreviewedWithItsTrueSize(t *testing.T) {
 	for name, c := range map[string]struct {
 		view     string
 		limits   window.Limits
-		verdict  continuo.Verdict
+		verdict  window.Verdict
 		from, to int // characters
 	}{
-		"a preview as of any output": {window.Codex, window.Limits{}, continuo.Previewed, 1000, 1600},
-		"all that the entry has":     {window.Replay, window.Limits{}, continuo.Previewed, 5000, 5300},
-		"one line":                   {window.Codex, window.Limits{Chars: 400}, continuo.Truncated, 50, 200},
+		"a preview as of any output": {window.Codex, window.Limits{}, window.Previewed, 1000, 1600},
+		"all that the entry has":     {window.Replay, window.Limits{}, window.Previewed, 5000, 5300},
+		"one line":                   {window.Codex, window.Limits{Chars: 400}, window.Truncated, 50, 200},
 	} {
 		l := &entries{}
 		l.user("read it")
 		l.call("x")
-		if c.verdict == continuo.Truncated { // of the open group nothing is cut
+		if c.verdict == window.Truncated { // of the open group nothing is cut
 			l.assistant("done")
 			l.user("and now?")
 		}
@@ -525,7 +525,7 @@ func TestAnOutputBesideTheLogIsPreviewedWithItsTrueSize(t *testing.T) {
 		if !strings.Contains(shown, "900000 characters") || !strings.Contains(shown, "Full output: "+result.OutputRef) {
 			t.Errorf("%s: %s", name, shown)
 		}
-		if c.verdict == continuo.Previewed && !strings.Contains(shown, "1000000 bytes") || strings.Count(shown, "left out") != 1 {
+		if c.verdict == window.Previewed && !strings.Contains(shown, "1000000 bytes") || strings.Count(shown, "left out") != 1 {
 			t.Errorf("%s: %s", name, shown)
 		}
 	}

@@ -38,7 +38,7 @@ type piece struct {
 	summary  *continuo.Entry
 	leadIn   bool
 	level    Level
-	messages []continuo.Message
+	messages []Message
 }
 
 // layout lists what a window shows, in order. It returns false when a pin cannot be found.
@@ -86,10 +86,10 @@ func (b *build) withLeadIn(pieces []piece) []piece {
 	if first < 0 || pieces[first].messages[0].Role != continuo.Assistant {
 		return pieces
 	}
-	return slices.Insert(pieces, first, piece{leadIn: true, messages: []continuo.Message{b.leadIn()}})
+	return slices.Insert(pieces, first, piece{leadIn: true, messages: []Message{b.leadIn()}})
 }
 
-func (b *build) leadIn() continuo.Message { return b.madeUp(b.in.LeadIn) }
+func (b *build) leadIn() Message { return b.madeUp(b.in.LeadIn) }
 
 func levelIn(w continuo.Window, u *Unit) Level {
 	switch {
@@ -102,11 +102,11 @@ func levelIn(w continuo.Window, u *Unit) Level {
 	}
 }
 
-func (b *build) marker() continuo.Message { return b.madeUp(b.view.Marker) }
+func (b *build) marker() Message { return b.madeUp(b.view.Marker) }
 
 // madeUp is a user message that is not an entry of the log.
-func (b *build) madeUp(text string) continuo.Message {
-	message := continuo.Message{Role: continuo.User, Content: continuo.Text(text)}
+func (b *build) madeUp(text string) Message {
+	message := Message{Role: continuo.User, Content: continuo.Text(text)}
 	message.Size = b.shaper.size(&message, false)
 	return message
 }

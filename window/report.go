@@ -8,8 +8,8 @@ import (
 )
 
 // plan returns the decisions as a plan.
-func (b *build) plan() *continuo.Plan {
-	p := &continuo.Plan{
+func (b *build) plan() *Plan {
+	p := &Plan{
 		View: b.view.Name, ViewHash: b.hash, At: b.in.At,
 		Window: b.window, Moved: b.moved, Cycle: b.openCycle(),
 	}
@@ -28,8 +28,8 @@ func (b *build) plan() *continuo.Plan {
 }
 
 // verdicts returns an item for every entry that was read, by seq.
-func (b *build) verdicts(pieces []piece) []continuo.PlanItem {
-	var items []continuo.PlanItem
+func (b *build) verdicts(pieces []piece) []PlanItem {
+	var items []PlanItem
 	shown := map[*Unit]bool{}
 	for _, piece := range pieces {
 		if piece.unit != nil {
@@ -42,17 +42,17 @@ func (b *build) verdicts(pieces []piece) []continuo.PlanItem {
 			continue
 		}
 		for _, entry := range u.Entries {
-			items = append(items, NewItem(entry, continuo.Dropped, DropReason(b.window.Limit), nil))
+			items = append(items, NewItem(entry, Dropped, DropReason(b.window.Limit), nil))
 		}
 	}
 	for _, e := range b.excluded {
-		items = append(items, NewItem(e.Entry, continuo.Excluded, e.Reason, nil))
+		items = append(items, NewItem(e.Entry, Excluded, e.Reason, nil))
 	}
-	slices.SortFunc(items, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
+	slices.SortFunc(items, func(x, y PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
 	return items
 }
 
-func (b *build) shownItems(p piece) []continuo.PlanItem {
+func (b *build) shownItems(p piece) []PlanItem {
 	return b.Items(p.unit, p.level, b.shownReason(p), b.window.Limit)
 }
 
@@ -89,19 +89,19 @@ func DropReason(limit string) string {
 }
 
 // NewItem is a verdict on an entry. After is the size of what is shown of it; nil for nothing.
-func NewItem(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) continuo.PlanItem {
+func NewItem(e *continuo.Entry, verdict Verdict, reason string, after *continuo.Size) PlanItem {
 	before := continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens}
-	return continuo.PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
+	return PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
 }
 
 // Fold fills the gaps between items, up to a seq, with ranges that were dropped unread, for a reason, and
 // joins neighbours that have the same verdict and the same reason for not being shown.
-func Fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanItem {
-	folded := []continuo.PlanItem{}
-	add := func(item continuo.PlanItem) {
+func Fold(items []PlanItem, at int64, unread string) []PlanItem {
+	folded := []PlanItem{}
+	add := func(item PlanItem) {
 		if n := len(folded); n > 0 && joins(folded[n-1], item) {
 			last := &folded[n-1]
-			*last = continuo.PlanItem{
+			*last = PlanItem{
 				Seq: last.Seq, Through: max(item.Through, item.Seq), Verdict: item.Verdict, Reason: item.Reason,
 				Before: sum(last.Before, item.Before), After: sum(last.After, item.After),
 			}
@@ -110,7 +110,7 @@ func Fold(items []continuo.PlanItem, at int64, unread string) []continuo.PlanIte
 		folded = append(folded, item)
 	}
 	gap := func(from, to int64) {
-		item := continuo.PlanItem{Seq: from, Through: to, Verdict: continuo.Dropped, Reason: unread}
+		item := PlanItem{Seq: from, Through: to, Verdict: Dropped, Reason: unread}
 		if from == to {
 			item.Through = 0
 		}
@@ -137,33 +137,33 @@ func sum(a, b *continuo.Size) *continuo.Size {
 	return &total
 }
 
-func joins(before, item continuo.PlanItem) bool {
-	unshown := item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded
+func joins(before, item PlanItem) bool {
+	unshown := item.Verdict == Dropped || item.Verdict == Excluded
 	return unshown && before.Verdict == item.Verdict && before.Reason == item.Reason &&
 		max(before.Through, before.Seq)+1 == item.Seq
 }
 
 // Totals sums a plan's items and messages up.
-func Totals(p *continuo.Plan) continuo.PlanTotals {
-	totals := continuo.PlanTotals{Entries: p.At, SharedBytes: -1}
+func Totals(p *Plan) PlanTotals {
+	totals := PlanTotals{Entries: p.At, SharedBytes: -1}
 	for _, item := range p.Items {
 		count := int64(1)
 		if item.Through > 0 {
 			count = item.Through - item.Seq + 1
 		}
 		switch item.Verdict {
-		case continuo.Dropped:
+		case Dropped:
 			totals.Dropped += count
 			continue
-		case continuo.Excluded:
+		case Excluded:
 			totals.Excluded += count
 			continue
-		case continuo.Summarized:
+		case Summarized:
 			totals.Summarized += count
 			continue
-		case continuo.Previewed:
+		case Previewed:
 			totals.Previewed += count
-		case continuo.Truncated:
+		case Truncated:
 			totals.Truncated += count
 		}
 		totals.Kept += count

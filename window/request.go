@@ -126,25 +126,25 @@ func (r *Request) Shape(u *Unit, at Level) *Shape { return u.at(r.shaper, at) }
 
 // Measure measures a message. Unchanged says that the message has the content of its entry: the count made at
 // append is then used again.
-func (r *Request) Measure(m *continuo.Message, unchanged bool) continuo.Size {
+func (r *Request) Measure(m *Message, unchanged bool) continuo.Size {
 	return r.shaper.size(m, unchanged)
 }
 
 // Items gives the verdicts on the entries of a unit that is shown at a level. Kept is the reason for uncut
 // entries; limit names the limit because of which units are cut down ("" for none).
-func (r *Request) Items(u *Unit, at Level, kept, limit string) []continuo.PlanItem {
+func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 	shape := r.Shape(u, at)
-	items := make([]continuo.PlanItem, len(u.Entries))
+	items := make([]PlanItem, len(u.Entries))
 	for i, entry := range u.Entries {
 		verdict, reason := shape.verdicts[i], kept
 		switch {
 		case i == 0 && len(u.missing) > 0:
 			reason = reasonUnanswered
-		case verdict == continuo.Truncated && r.view.OmitToolResults:
+		case verdict == Truncated && r.view.OmitToolResults:
 			reason = "tool_results_off"
-		case verdict != continuo.Kept && at == Whole:
+		case verdict != Kept && at == Whole:
 			reason = "over_output_limit"
-		case verdict != continuo.Kept:
+		case verdict != Kept:
 			reason = DropReason(limit)
 		}
 		after := shape.Messages[i].Size

@@ -30,22 +30,22 @@ type shaper struct {
 }
 
 // message shapes one entry. The verdict is Kept when nothing was cut.
-func (s shaper) message(entry *continuo.Entry, at Level) (continuo.Message, continuo.Verdict) {
-	message := continuo.Message{
+func (s shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
+	message := Message{
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
 	}
 	if entry.IsCue() {
 		message.Role = continuo.User
 	}
-	whole, verdict := message, continuo.Kept
+	whole, verdict := message, Kept
 	switch entry.Role {
 	case continuo.Tool:
 		verdict = s.cutResult(&message, at)
 	case continuo.Assistant:
 		verdict = s.cutCalls(&message)
 	}
-	if verdict != continuo.Kept {
+	if verdict != Kept {
 		if size := s.size(&message, false); s.saves(size, &whole) {
 			message.Size = size
 		} else {
@@ -64,17 +64,17 @@ func (s shaper) message(entry *continuo.Entry, at Level) (continuo.Message, cont
 
 // asStored is the verdict on an entry that is shown with its content in the log, which is a preview if the
 // whole output is stored beside the log.
-func asStored(entry *continuo.Entry) continuo.Verdict {
+func asStored(entry *continuo.Entry) Verdict {
 	if _, ok := entry.Preview(); ok {
-		return continuo.Previewed
+		return Previewed
 	}
-	return continuo.Kept
+	return Kept
 }
 
 // saves reports whether a shortened form is worth using: it is not larger than the whole, neither in
 // characters (not compared if the whole has parts other than text) nor in tokens, the protocol's overhead
 // included.
-func (s shaper) saves(short continuo.Size, whole *continuo.Message) bool {
+func (s shaper) saves(short continuo.Size, whole *Message) bool {
 	full := s.size(whole, true)
 	return short.Tokens <= full.Tokens-MessageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
 }
@@ -87,7 +87,7 @@ const (
 )
 
 // size measures a message. It reuses the count made at append if nothing was changed.
-func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
+func (s shaper) size(m *Message, unchanged bool) continuo.Size {
 	size := continuo.Size{Messages: 1, Tokens: MessageOverhead + callOverhead*len(m.ToolCalls)}
 	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
 		size.Chars += m.Entry.Chars
@@ -106,7 +106,7 @@ func (s shaper) size(m *continuo.Message, unchanged bool) continuo.Size {
 	return size
 }
 
-func (s shaper) cutResult(m *continuo.Message, at Level) continuo.Verdict {
+func (s shaper) cutResult(m *Message, at Level) Verdict {
 	if kept, ok := m.Entry.Preview(); ok {
 		return s.cutPreview(m, kept, at)
 	}
@@ -116,25 +116,25 @@ func (s shaper) cutResult(m *continuo.Message, at Level) continuo.Verdict {
 	switch {
 	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(chars, m.Entry.OutputRef))
-		return continuo.Truncated
+		return Truncated
 	case (at == Preview || !fits) && chars > s.view.PreviewChars+previewSlack:
 		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars, m.Entry.OutputRef))
-		return continuo.Previewed
+		return Previewed
 	}
-	return continuo.Kept
+	return Kept
 }
 
 // cutPreview is cutResult for an output that is stored beside the log: at most the preview in its entry is
 // shown.
-func (s shaper) cutPreview(m *continuo.Message, kept continuo.Preview, at Level) continuo.Verdict {
+func (s shaper) cutPreview(m *Message, kept continuo.Preview, at Level) Verdict {
 	switch {
 	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(kept.Chars, kept.Full))
-		return continuo.Truncated
+		return Truncated
 	case at == Preview || s.view.ToolOutputChars > 0 && kept.Chars > s.view.ToolOutputChars:
 		m.Content = continuo.Text(shorter(kept, s.view.PreviewChars).String())
 	}
-	return continuo.Previewed
+	return Previewed
 }
 
 // leftOut is the one line that replaces a result.
@@ -155,16 +155,16 @@ func hasMedia(content continuo.Content) bool {
 }
 
 // cutCalls replaces arguments above the limit by a JSON object with their head.
-func (s shaper) cutCalls(m *continuo.Message) continuo.Verdict {
-	verdict := continuo.Kept
+func (s shaper) cutCalls(m *Message) Verdict {
+	verdict := Kept
 	limit := s.view.ToolOutputChars
 	for i, call := range m.ToolCalls {
 		if limit == 0 || len(call.Arguments) <= limit || utf8.RuneCountInString(call.Arguments) <= limit {
 			continue
 		}
-		if verdict == continuo.Kept {
+		if verdict == Kept {
 			m.ToolCalls = append([]continuo.ToolCall(nil), m.ToolCalls...)
-			verdict = continuo.Previewed
+			verdict = Previewed
 		}
 		m.ToolCalls[i].Arguments = string(rawjson.MustMarshal(struct {
 			Preview string `json:"arguments_preview"`
@@ -182,7 +182,7 @@ func CallRef(seq int64, call int) string {
 
 // addError adds an entry's error to the message, so that the model can continue from a partial answer. The
 // error's own message may name hosts and quote a provider: only the kind of failure is shown.
-func addError(m *continuo.Message) {
+func addError(m *Message) {
 	failure := m.Entry.Error
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s reason=%s retryable=%t", failure.Code, failure.Reason, failure.Retryable)

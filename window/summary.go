@@ -79,8 +79,8 @@ func (b *build) bestSummary() *continuo.Entry {
 }
 
 // summaryMessage is the message that shows a summary. Like a marker, it is not a message of the log.
-func (b *build) summaryMessage(summary *continuo.Entry) continuo.Message {
-	message := continuo.Message{Role: continuo.User, Content: continuo.Text(SummaryHeading + strings.TrimSpace(summary.Content.String())), Entry: summary}
+func (b *build) summaryMessage(summary *continuo.Entry) Message {
+	message := Message{Role: continuo.User, Content: continuo.Text(SummaryHeading + strings.TrimSpace(summary.Content.String())), Entry: summary}
 	message.Size = b.shaper.size(&message, false)
 	return message
 }
@@ -108,7 +108,7 @@ func (g *gaps) between(from, to int64) []piece {
 		return g.marked(before || behind)
 	}
 	g.told = true
-	pieces := append(g.marked(before), piece{summary: g.summary, messages: []continuo.Message{g.summaryMessage(g.summary)}})
+	pieces := append(g.marked(before), piece{summary: g.summary, messages: []Message{g.summaryMessage(g.summary)}})
 	return append(pieces, g.marked(behind && !before)...)
 }
 
@@ -127,7 +127,7 @@ func (g *gaps) marked(due bool) []piece {
 	if !due || !g.markers || g.view.Marker == "" {
 		return nil
 	}
-	return []piece{{messages: []continuo.Message{g.marker()}}}
+	return []piece{{messages: []Message{g.marker()}}}
 }
 
 // markersIn counts the markers that a window shows.
@@ -155,22 +155,22 @@ func shownSummary(pieces []piece) *continuo.Entry {
 const ReasonSummary = "summary"
 
 // summarized sets the verdict of dropped entries that a summary covers.
-func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.PlanItem {
+func summarized(items []PlanItem, shown *continuo.Entry) []PlanItem {
 	if shown == nil {
 		return items
 	}
 	first, final := covered(shown)
-	var told []continuo.PlanItem
+	var told []PlanItem
 	for _, item := range items {
 		last := max(item.Seq, item.Through)
 		from, through := max(item.Seq, first), min(last, final)
-		if item.Verdict != continuo.Dropped || from > through {
+		if item.Verdict != Dropped || from > through {
 			told = append(told, item)
 			continue
 		}
 		told = appendRun(told, item, item.Seq, from-1)
 		part := item
-		part.Verdict, part.Reason = continuo.Summarized, ReasonSummary
+		part.Verdict, part.Reason = Summarized, ReasonSummary
 		told = appendRun(told, part, from, through)
 		told = appendRun(told, item, through+1, last)
 	}
@@ -179,7 +179,7 @@ func summarized(items []continuo.PlanItem, shown *continuo.Entry) []continuo.Pla
 
 // appendRun adds the part of an item from one seq to another, if it is not empty. The size of a part of a
 // range is unknown.
-func appendRun(items []continuo.PlanItem, item continuo.PlanItem, from, to int64) []continuo.PlanItem {
+func appendRun(items []PlanItem, item PlanItem, from, to int64) []PlanItem {
 	if from > to {
 		return items
 	}

@@ -26,8 +26,8 @@ func summarizing(t *testing.T, name string, limits window.Limits) window.View {
 }
 
 // verdictsOf lists what a plan says of each entry, by seq.
-func verdictsOf(plan *continuo.Plan) map[int64]continuo.Verdict {
-	verdicts := map[int64]continuo.Verdict{}
+func verdictsOf(plan *window.Plan) map[int64]window.Verdict {
+	verdicts := map[int64]window.Verdict{}
 	for _, item := range plan.Items {
 		for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
 			verdicts[seq] = item.Verdict
@@ -54,12 +54,12 @@ func TestASummaryStandsInThePlaceOfTheMarker(t *testing.T) {
 	}
 	verdicts := verdictsOf(plan)
 	for seq := int64(1); seq < plan.Window.Start; seq++ {
-		if verdicts[seq] != continuo.Summarized {
+		if verdicts[seq] != window.Summarized {
 			t.Fatalf("entry %d is %s", seq, verdicts[seq])
 		}
 	}
 	for seq := plan.Window.Start; seq <= 100; seq++ {
-		if verdicts[seq] != continuo.Kept {
+		if verdicts[seq] != window.Kept {
 			t.Fatalf("entry %d is %s: what is shown is not said to be summarized", seq, verdicts[seq])
 		}
 	}
@@ -87,7 +87,7 @@ func TestWhatNoSummaryCoversIsMarkedBesideIt(t *testing.T) {
 				covered := test.from <= seq && seq <= test.through
 				switch {
 				case seq >= plan.Window.Start:
-				case covered && verdict != continuo.Summarized, !covered && verdict != continuo.Dropped:
+				case covered && verdict != window.Summarized, !covered && verdict != window.Dropped:
 					t.Errorf("entry %d is %s", seq, verdict)
 				}
 			}
@@ -275,7 +275,7 @@ func TestAForgedWindowShowsNoOtherEntryAsASummary(t *testing.T) {
 	} {
 		l := chat(40)
 		view := summarizing(t, window.Codex, window.Limits{Messages: 60})
-		l.answer("fine", &continuo.Plan{View: view.Name, ViewHash: view.Hash(), At: 40, Window: forged})
+		l.answer("fine", &window.Plan{View: view.Name, ViewHash: view.Hash(), At: 40, Window: forged})
 		l.user("go on")
 		plan := l.build(t, view)
 		if plan.Window.Summary != 0 || plan.Totals.Summarized != 0 {

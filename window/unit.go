@@ -17,9 +17,9 @@ type Unit struct {
 
 // Shape is a unit at one level: its messages, of which the first are those of its entries, in order.
 type Shape struct {
-	Messages []continuo.Message
+	Messages []Message
 	Size     continuo.Size
-	verdicts []continuo.Verdict // of entries
+	verdicts []Verdict // of entries
 	made     bool
 }
 
@@ -65,7 +65,7 @@ func (u *Unit) at(s shaper, l Level) *Shape {
 		result.verdicts = append(result.verdicts, verdict)
 	}
 	for _, id := range u.missing {
-		message := continuo.Message{Seq: u.First(), Role: continuo.Tool, Content: continuo.Text(noResult), ToolCallID: id}
+		message := Message{Seq: u.First(), Role: continuo.Tool, Content: continuo.Text(noResult), ToolCallID: id}
 		message.Size = s.size(&message, false)
 		result.Messages = append(result.Messages, message)
 	}

@@ -185,7 +185,7 @@ type answerJSON struct {
 type contextJSON struct {
 	View string `json:"view"`
 	At   int64  `json:"at"`
-	continuo.PlanTotals
+	window.PlanTotals
 	Epoch int64 `json:"epoch"`
 	Moved bool  `json:"moved"`
 }

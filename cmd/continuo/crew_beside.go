@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
 
 // besideWidth is the largest width of a table of two sights.
@@ -46,15 +47,15 @@ func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int)
 	t.add(plain(""), cell{names[0], l.paint.dim}, cell{names[1], l.paint.dim})
 	for _, measure := range []struct {
 		name string
-		of   func(*continuo.Plan) (used, limit int)
+		of   func(*window.Plan) (used, limit int)
 	}{
-		{"messages", func(p *continuo.Plan) (int, int) { return p.Totals.Messages, p.Limits.Messages }},
-		{"characters", func(p *continuo.Plan) (int, int) { return p.Totals.Chars, p.Limits.Chars }},
-		{"tokens", func(p *continuo.Plan) (int, int) { return p.Totals.Tokens, p.Limits.Tokens }},
-		{"besides, in tokens", func(p *continuo.Plan) (int, int) { return p.Totals.PromptSize.Tokens, 0 }},
+		{"messages", func(p *window.Plan) (int, int) { return p.Totals.Messages, p.Limits.Messages }},
+		{"characters", func(p *window.Plan) (int, int) { return p.Totals.Chars, p.Limits.Chars }},
+		{"tokens", func(p *window.Plan) (int, int) { return p.Totals.Tokens, p.Limits.Tokens }},
+		{"besides, in tokens", func(p *window.Plan) (int, int) { return p.Totals.PromptSize.Tokens, 0 }},
 	} {
 		row := []cell{{measure.name, l.paint.dim}}
-		for _, plan := range []*continuo.Plan{both.Left.Plan, both.Right.Plan} {
+		for _, plan := range []*window.Plan{both.Left.Plan, both.Right.Plan} {
 			used, limit := measure.of(plan)
 			words := number(used)
 			if limit > 0 {
@@ -72,13 +73,13 @@ func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int)
 // besidePart is a range of the log with the item of each of two plans; nil if the plan was made before it.
 type besidePart struct {
 	from, through int64
-	items         [2]*continuo.PlanItem
+	items         [2]*window.PlanItem
 }
 
 // besideParts yields the ranges of the log for which each of two plans has one verdict, in order.
-func besideParts(left, right *continuo.Plan) iter.Seq[besidePart] {
+func besideParts(left, right *window.Plan) iter.Seq[besidePart] {
 	return func(yield func(besidePart) bool) {
-		plans, at := [2]*continuo.Plan{left, right}, [2]int{}
+		plans, at := [2]*window.Plan{left, right}, [2]int{}
 		for next := int64(1); next <= max(left.At, right.At); {
 			part := besidePart{from: next, through: max(left.At, right.At)}
 			for side, plan := range plans {
@@ -103,13 +104,13 @@ func besideParts(left, right *continuo.Plan) iter.Seq[besidePart] {
 	}
 }
 
-func lastSeq(item continuo.PlanItem) int64 { return max(item.Seq, item.Through) }
+func lastSeq(item window.PlanItem) int64 { return max(item.Seq, item.Through) }
 
 // forNobody returns why no role of a crew ever sees the range: it is a record of the crew, or a role had nothing to
 // add. Otherwise it is "".
 func (p besidePart) forNobody() string {
 	for _, item := range p.items {
-		if item != nil && item.Verdict == continuo.Excluded && (item.Reason == uiOnly || item.Reason == "placeholder") {
+		if item != nil && item.Verdict == window.Excluded && (item.Reason == uiOnly || item.Reason == "placeholder") {
 			return item.Reason
 		}
 	}
@@ -121,36 +122,36 @@ func (p *besidePart) markOwnSummary() {
 	for side, item := range p.items {
 		other := p.items[1-side]
 		if isShown(item) && other != nil && !isShown(other) && slices.Contains([]string{"notes", "catch_up", "summary"}, item.Reason) {
-			p.items[1-side] = &continuo.PlanItem{Seq: p.from, Verdict: continuo.Excluded}
+			p.items[1-side] = &window.PlanItem{Seq: p.from, Verdict: window.Excluded}
 		}
 	}
 }
 
 // isShown reports whether a role sees an entry itself.
-func isShown(item *continuo.PlanItem) bool {
+func isShown(item *window.PlanItem) bool {
 	if item == nil {
 		return false
 	}
 	switch item.Verdict {
-	case continuo.Kept, continuo.Previewed, continuo.Truncated, continuo.Recalled:
+	case window.Kept, window.Previewed, window.Truncated, window.Recalled:
 		return true
 	}
 	return false
 }
 
 // seenWords describes what a role sees of an entry.
-func seenWords(item *continuo.PlanItem) string {
+func seenWords(item *window.PlanItem) string {
 	if item == nil {
 		return "not yet there"
 	}
 	switch item.Verdict {
-	case continuo.Kept:
+	case window.Kept:
 		return "whole"
-	case continuo.Previewed, continuo.Truncated:
+	case window.Previewed, window.Truncated:
 		return "shortened"
-	case continuo.Recalled:
+	case window.Recalled:
 		return "recalled"
-	case continuo.Summarized:
+	case window.Summarized:
 		if words, ok := map[string]string{"notes": "in its notes", "catch_up": "in a catch-up"}[item.Reason]; ok {
 			return words
 		}
@@ -190,7 +191,7 @@ func (r besideRow) isAlike(next besideRow) bool {
 type besideTable struct {
 	*crewLook
 	names    [2]string
-	plans    [2]*continuo.Plan
+	plans    [2]*window.Plan
 	rows     []besideRow
 	shown    [2]int         // how many entries only this side sees
 	both     int            // how many both see
@@ -200,7 +201,7 @@ type besideTable struct {
 
 func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
 	b := &besideTable{
-		crewLook: l, names: sightNames(both.Left, both.Right), plans: [2]*continuo.Plan{both.Left.Plan, both.Right.Plan},
+		crewLook: l, names: sightNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
 		nobody: map[string]int{}, messages: map[int64]*continuo.Entry{},
 	}
 	for _, plan := range b.plans {
@@ -373,9 +374,9 @@ func (b *besideTable) seenCell(row besideRow, side int) cell {
 	const most = 26
 	c := cell{fit(row.words[side], most), b.paint.yellow}
 	switch item := row.part.items[side]; {
-	case item != nil && item.Verdict == continuo.Kept:
+	case item != nil && item.Verdict == window.Kept:
 		c.paint = b.paint.green
-	case item == nil || item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded:
+	case item == nil || item.Verdict == window.Dropped || item.Verdict == window.Excluded:
 		c.paint = b.paint.dim
 	}
 	return c

@@ -9,24 +9,25 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/linediff"
+	"github.com/continuo-log/continuo/window"
 )
 
 // seesAs is the plan of a role with these verdicts.
-func seesAs(at int64, items ...continuo.PlanItem) *continuo.Plan {
-	return &continuo.Plan{At: at, Items: items, Role: &continuo.RolePlan{Name: "a", Kind: "full"}}
+func seesAs(at int64, items ...window.PlanItem) *window.Plan {
+	return &window.Plan{At: at, Items: items, Role: &window.RolePlan{Name: "a", Kind: "full"}}
 }
 
-func seen(seq, through int64, verdict continuo.Verdict, reason string) continuo.PlanItem {
-	return continuo.PlanItem{Seq: seq, Through: through, Verdict: verdict, Reason: reason}
+func seen(seq, through int64, verdict window.Verdict, reason string) window.PlanItem {
+	return window.PlanItem{Seq: seq, Through: through, Verdict: verdict, Reason: reason}
 }
 
 // The stretches of two plans follow each other without a gap, and each lies in one item of either plan.
 func TestBesideParts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	plan := func() *continuo.Plan {
-		p := &continuo.Plan{At: random.Int64N(40)}
+	plan := func() *window.Plan {
+		p := &window.Plan{At: random.Int64N(40)}
 		for next := int64(1); next <= p.At; {
-			item := continuo.PlanItem{Seq: next}
+			item := window.PlanItem{Seq: next}
 			if last := min(next+random.Int64N(6), p.At); last > next {
 				item.Through = last
 			}
@@ -36,7 +37,7 @@ func TestBesideParts(t *testing.T) {
 		return p
 	}
 	for range 500 {
-		plans, next := [2]*continuo.Plan{plan(), plan()}, int64(1)
+		plans, next := [2]*window.Plan{plan(), plan()}, int64(1)
 		for part := range besideParts(plans[0], plans[1]) {
 			if part.from != next || part.through < part.from {
 				t.Fatalf("behind %d comes %d–%d", next-1, part.from, part.through)
@@ -58,14 +59,14 @@ func TestBesideParts(t *testing.T) {
 }
 
 // besideText is the table of two plans; every entry that is named in it begins with its words.
-func besideText(t *testing.T, left, right *continuo.Plan, withPlan bool) string {
+func besideText(t *testing.T, left, right *window.Plan, withPlan bool) string {
 	t.Helper()
 	for seq := int64(1); seq <= right.At; seq++ {
 		entry := &continuo.Entry{
 			Seq: seq, Role: continuo.Assistant, Author: &continuo.Author{RoleName: "ann", DisplayName: "Ann"},
 			Content: continuo.Text("日本語の長い文章 " + number(seq) + strings.Repeat(" and more of it", 20)),
 		}
-		right.Messages = append(right.Messages, continuo.Message{Seq: seq, Entry: entry})
+		right.Messages = append(right.Messages, window.Message{Seq: seq, Entry: entry})
 	}
 	var out bytes.Buffer
 	l := &crewLook{app: &app{console: &console{out: &out}}, plan: withPlan}
@@ -86,22 +87,22 @@ func besideText(t *testing.T, left, right *continuo.Plan, withPlan bool) string 
 func TestBesideTable(t *testing.T) {
 	left := seesAs(
 		30,
-		seen(1, 0, continuo.Kept, "original_request"), seen(2, 12, continuo.Dropped, "over_messages"),
-		seen(13, 0, continuo.Kept, "seen"), seen(14, 0, continuo.Excluded, "ui_only"), seen(15, 0, continuo.Kept, "seen"),
-		seen(16, 0, continuo.Kept, "seen"), continuo.PlanItem{Seq: 17, Role: continuo.Tool, Verdict: continuo.Truncated, Reason: "seen"},
-		seen(18, 0, continuo.Kept, "seen"), seen(19, 0, continuo.Excluded, "placeholder"), seen(20, 0, continuo.Kept, "seen"),
-		seen(21, 0, continuo.Kept, "seen"), seen(22, 26, continuo.Excluded, "seen"), seen(27, 0, continuo.Excluded, "own_words"),
-		seen(28, 0, continuo.Kept, "new"), seen(29, 30, continuo.Dropped, "next_turn"),
+		seen(1, 0, window.Kept, "original_request"), seen(2, 12, window.Dropped, "over_messages"),
+		seen(13, 0, window.Kept, "seen"), seen(14, 0, window.Excluded, "ui_only"), seen(15, 0, window.Kept, "seen"),
+		seen(16, 0, window.Kept, "seen"), window.PlanItem{Seq: 17, Role: continuo.Tool, Verdict: window.Truncated, Reason: "seen"},
+		seen(18, 0, window.Kept, "seen"), seen(19, 0, window.Excluded, "placeholder"), seen(20, 0, window.Kept, "seen"),
+		seen(21, 0, window.Kept, "seen"), seen(22, 26, window.Excluded, "seen"), seen(27, 0, window.Excluded, "own_words"),
+		seen(28, 0, window.Kept, "new"), seen(29, 30, window.Dropped, "next_turn"),
 	)
 	right := seesAs(
 		28,
-		seen(1, 9, continuo.Summarized, "catch_up"), seen(10, 12, continuo.Summarized, "notes"), seen(13, 0, continuo.Kept, "seen"),
-		seen(14, 0, continuo.Excluded, "ui_only"), seen(15, 0, continuo.Kept, "seen"), seen(16, 0, continuo.Kept, "seen"),
-		continuo.PlanItem{Seq: 17, Role: continuo.Tool, Verdict: continuo.Truncated, Reason: "seen"}, seen(18, 0, continuo.Kept, "seen"),
-		seen(19, 0, continuo.Excluded, "placeholder"), seen(20, 0, continuo.Kept, "seen"), seen(21, 0, continuo.Kept, "seen"),
-		seen(22, 27, continuo.Dropped, "before_window"), seen(28, 0, continuo.Kept, "notes"),
+		seen(1, 9, window.Summarized, "catch_up"), seen(10, 12, window.Summarized, "notes"), seen(13, 0, window.Kept, "seen"),
+		seen(14, 0, window.Excluded, "ui_only"), seen(15, 0, window.Kept, "seen"), seen(16, 0, window.Kept, "seen"),
+		window.PlanItem{Seq: 17, Role: continuo.Tool, Verdict: window.Truncated, Reason: "seen"}, seen(18, 0, window.Kept, "seen"),
+		seen(19, 0, window.Excluded, "placeholder"), seen(20, 0, window.Kept, "seen"), seen(21, 0, window.Kept, "seen"),
+		seen(22, 27, window.Dropped, "before_window"), seen(28, 0, window.Kept, "notes"),
 	)
-	left.Messages = []continuo.Message{{Seq: 29, Entry: &continuo.Entry{Seq: 29, Role: continuo.User, Content: continuo.Text("And?")}}}
+	left.Messages = []window.Message{{Seq: 29, Entry: &continuo.Entry{Seq: 29, Role: continuo.User, Content: continuo.Text("And?")}}}
 	got := besideText(t, left, right, false)
 	want := `Both are shown 8 entries; ann alone 1; bob alone 0.
 
@@ -140,8 +141,8 @@ func linediffText(want, got string) string {
 
 // Where a role was made a summary that it is shown, another role never sees it.
 func TestBesideOwnSummary(t *testing.T) {
-	left := seesAs(1, seen(1, 0, continuo.Kept, "notes"))
-	right := seesAs(1, seen(1, 0, continuo.Excluded, "seen"))
+	left := seesAs(1, seen(1, 0, window.Kept, "notes"))
+	right := seesAs(1, seen(1, 0, window.Excluded, "seen"))
 	if got := besideText(t, left, right, false); !strings.Contains(got, "whole  <  left out") {
 		t.Errorf("the notes of one role are\n%s", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
 
 type crewContextCommand struct {
@@ -183,7 +184,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 }
 
 // print prints what a role sees.
-func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *continuo.Plan) error {
+func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *window.Plan) error {
 	text := engine.RoleText(plan)
 	if l.system {
 		both, err := l.engine.CompareRoles(ctx, l.session, sight, sight)
@@ -231,7 +232,7 @@ func (l *crewLook) line(line string) string {
 }
 
 // planWords summarizes what a role sees.
-func planWords(plan *continuo.Plan) string {
+func planWords(plan *window.Plan) string {
 	words := contextLine(plan)
 	if role := plan.Role; role != nil {
 		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, number(role.Cursor), number(role.Through), number(role.News))

@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
 )
 
 type crewStatusCommand struct {
@@ -50,8 +51,8 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
 }
 
 // newsOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
-func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*continuo.RolePlan {
-	news := map[string]*continuo.RolePlan{}
+func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*window.RolePlan {
+	news := map[string]*window.RolePlan{}
 	conversation, err := w.log.Conversation(ctx, status.ConversationID)
 	if err != nil {
 		return news
@@ -66,7 +67,7 @@ func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[st
 }
 
 // printCrewStatus prints the state of a crew.
-func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*continuo.RolePlan) {
+func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*window.RolePlan) {
 	a.print("%s  %s", a.paint.bold(status.Crew), oneLine(status.Name, 60))
 	facts := table{}
 	fact := func(name, words string) { facts.add(cell{name, a.paint.dim}, plain(words)) }
@@ -116,7 +117,7 @@ func turnFact(status *engine.CrewStatus) string {
 }
 
 // printRoles prints a table of the roles.
-func (a *app) printRoles(status *engine.CrewStatus, news map[string]*continuo.RolePlan) {
+func (a *app) printRoles(status *engine.CrewStatus, news map[string]*window.RolePlan) {
 	t := table{right: []bool{false, false, false, false, true, true, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
 	t.add(head("role"), head("name"), head("speaks for it"), head("view"), head("cursor"), head("new"), head("answers"), head("session"), head("state"))
@@ -153,7 +154,7 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 }
 
 // newsWords describes how much is unread for a role: what it would see, and what remains after that.
-func newsWords(role engine.RoleStatus, plan *continuo.RolePlan) string {
+func newsWords(role engine.RoleStatus, plan *window.RolePlan) string {
 	switch {
 	case plan == nil && role.HasNews:
 		return "yes"

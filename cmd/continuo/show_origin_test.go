@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // TestOrigins tells steps, agents and runs apart, and leaves no column where there are none.
@@ -35,11 +36,11 @@ func TestOrigins(t *testing.T) {
 
 // TestContextLine counts what a model could have been shown: the record of a run is neither a message nor left out.
 func TestContextLine(t *testing.T) {
-	plan := &continuo.Plan{Totals: continuo.PlanTotals{Entries: 10, Kept: 4, Dropped: 1, Excluded: 5}, Items: []continuo.PlanItem{
-		{Seq: 1, Verdict: continuo.Excluded, Reason: "system_prompt"},
-		{Seq: 2, Verdict: continuo.Dropped, Reason: "over_tokens"},
-		{Seq: 3, Through: 5, Verdict: continuo.Excluded, Reason: uiOnly},
-		{Seq: 6, Verdict: continuo.Excluded, Reason: uiOnly},
+	plan := &window.Plan{Totals: window.PlanTotals{Entries: 10, Kept: 4, Dropped: 1, Excluded: 5}, Items: []window.PlanItem{
+		{Seq: 1, Verdict: window.Excluded, Reason: "system_prompt"},
+		{Seq: 2, Verdict: window.Dropped, Reason: "over_tokens"},
+		{Seq: 3, Through: 5, Verdict: window.Excluded, Reason: uiOnly},
+		{Seq: 6, Verdict: window.Excluded, Reason: uiOnly},
 	}}
 	if got := contextLine(plan); !strings.HasPrefix(got, "4 of 6 messages · ") || !strings.Contains(got, " · 2 left out · ") {
 		t.Error(got)

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // contextLine summarizes on one line what a request contained.
-func contextLine(plan *continuo.Plan) string {
+func contextLine(plan *window.Plan) string {
 	totals, forPeople := plan.Totals, forPeopleOnly(plan)
 	parts := []string{
 		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries-forPeople, "message")),
@@ -44,12 +45,12 @@ const uiOnly = "ui_only"
 
 // forPeopleOnly counts the entries of a plan's conversation that are no messages for a model. The plan of an answer
 // comes without its items: then it counts all entries that are excluded regardless of the budget.
-func forPeopleOnly(plan *continuo.Plan) (n int64) {
+func forPeopleOnly(plan *window.Plan) (n int64) {
 	if len(plan.Items) == 0 {
 		return plan.Totals.Excluded
 	}
 	for _, item := range plan.Items {
-		if item.Verdict == continuo.Excluded && item.Reason == uiOnly {
+		if item.Verdict == window.Excluded && item.Reason == uiOnly {
 			n += max(item.Through, item.Seq) - item.Seq + 1
 		}
 	}
@@ -57,7 +58,7 @@ func forPeopleOnly(plan *continuo.Plan) (n int64) {
 }
 
 // showUse prints how much of each limit a plan uses, and the position of its window.
-func (a *app) showUse(plan *continuo.Plan) {
+func (a *app) showUse(plan *window.Plan) {
 	const barWidth = 24
 	t := table{right: []bool{false, true}}
 	row := func(name string, used, limit int) {
@@ -88,7 +89,7 @@ func (a *app) showUse(plan *continuo.Plan) {
 }
 
 // windowWords describes the position of a view's window.
-func windowWords(plan *continuo.Plan) string {
+func windowWords(plan *window.Plan) string {
 	words := "epoch " + number(plan.Window.Epoch)
 	if plan.Window.Start > 1 {
 		words += ", from entry " + number(plan.Window.Start) + " on"
@@ -109,7 +110,7 @@ func windowWords(plan *continuo.Plan) string {
 const maxPlanRows = 2000
 
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
-func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.Conversation, plan *continuo.Plan) error {
+func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.Conversation, plan *window.Plan) error {
 	t := table{right: []bool{true, false, false, false, false, true, true}}
 	head := func(text string) cell { return cell{text, a.paint.dim} }
 	t.add(head("entry"), head("role"), head("of"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
@@ -141,7 +142,7 @@ func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.C
 }
 
 // explainMissing explains the parts and blocks that a request omits.
-func (a *app) explainMissing(plan *continuo.Plan) {
+func (a *app) explainMissing(plan *window.Plan) {
 	lost, unsupported := 0, 0
 	for _, m := range plan.Missing {
 		if m.Problem == continuo.PartUnsupported {
@@ -167,7 +168,7 @@ func (a *app) explainMissing(plan *continuo.Plan) {
 type planRows struct {
 	*app
 	table    *table
-	messages []continuo.Message // those that are still ahead
+	messages []window.Message // those that are still ahead
 	origins  *origins
 }
 
@@ -210,7 +211,7 @@ func (r *planRows) markersBefore(seq int64) {
 }
 
 // item adds the row of an item, which begins with entry.
-func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
+func (r *planRows) item(item window.PlanItem, entry *continuo.Entry) {
 	words := r.wordsOf(entry)
 	if item.Through > item.Seq {
 		run := count(item.Through-item.Seq+1, "entry")
@@ -223,7 +224,7 @@ func (r *planRows) item(item continuo.PlanItem, entry *continuo.Entry) {
 		)
 		return
 	}
-	if item.Verdict == continuo.Dropped || item.Verdict == continuo.Excluded {
+	if item.Verdict == window.Dropped || item.Verdict == window.Excluded {
 		words.paint = r.paint.dim
 	}
 	chars, tokens := sizeCells(item)
@@ -242,7 +243,7 @@ func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 }
 
 // withheld adds rows for the blocks of an entry that belong to another provider.
-func (r *planRows) withheld(withheld []continuo.WithheldBlocks, seq int64) {
+func (r *planRows) withheld(withheld []window.WithheldBlocks, seq int64) {
 	for _, w := range withheld {
 		if w.Seq == seq {
 			words := oneLine(strings.Join(w.Types, ", "), 60)
@@ -252,7 +253,7 @@ func (r *planRows) withheld(withheld []continuo.WithheldBlocks, seq int64) {
 }
 
 // sizeCells shows how much of an entry is shown: 8 120 → 1 240 if not all.
-func sizeCells(item continuo.PlanItem) (chars, tokens cell) {
+func sizeCells(item window.PlanItem) (chars, tokens cell) {
 	switch {
 	case item.Before == nil && item.After == nil:
 		return plain(""), plain("")
@@ -260,17 +261,17 @@ func sizeCells(item continuo.PlanItem) (chars, tokens cell) {
 		return plain("0"), plain("0")
 	case item.After == nil:
 		return plain(number(item.Before.Chars) + " → 0"), plain(number(item.Before.Tokens) + " → 0")
-	case item.Before == nil || item.Verdict == continuo.Kept:
+	case item.Before == nil || item.Verdict == window.Kept:
 		return plain(number(item.After.Chars)), plain(number(item.After.Tokens))
 	}
 	return plain(number(item.Before.Chars) + " → " + number(item.After.Chars)), plain(number(item.Before.Tokens) + " → " + number(item.After.Tokens))
 }
 
-func (a *app) verdictCell(verdict continuo.Verdict) cell {
+func (a *app) verdictCell(verdict window.Verdict) cell {
 	switch verdict {
-	case continuo.Kept:
+	case window.Kept:
 		return cell{string(verdict), a.paint.green}
-	case continuo.Dropped, continuo.Excluded:
+	case window.Dropped, window.Excluded:
 		return cell{string(verdict), a.paint.dim}
 	}
 	return cell{string(verdict), a.paint.yellow}

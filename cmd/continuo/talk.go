@@ -12,6 +12,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // talk is a chat in the terminal or over pipes.
@@ -35,8 +36,8 @@ type talk struct {
 	converses    bool            // messages are read until the input ends
 	always       map[string]bool // tools whose calls the person allows without further questions
 
-	answer *answerJSON    // to the last message, once its turn has ended
-	plan   *continuo.Plan // of the last request; nil before the first
+	answer *answerJSON  // to the last message, once its turn has ended
+	plan   *window.Plan // of the last request; nil before the first
 
 	stopping bool  // a signal came during this turn
 	leaving  bool  // a signal requested to leave

@@ -16,7 +16,7 @@ type arrangement struct {
 type shaped struct {
 	unit     *window.Unit
 	level    window.Level
-	messages []continuo.Message
+	messages []window.Message
 }
 
 // turnLeftOut replaces the oldest messages of a role's own turn.
@@ -69,8 +69,8 @@ func (p *planner) besideTurn(limits window.Limits) window.Limits {
 }
 
 // turnMarker is the message that marks a gap in the role's own turn.
-func (p *planner) turnMarker() continuo.Message {
-	m := continuo.Message{Role: continuo.User, Content: continuo.Text(turnLeftOut)}
+func (p *planner) turnMarker() window.Message {
+	m := window.Message{Role: continuo.User, Content: continuo.Text(turnLeftOut)}
 	m.Size = p.request.Measure(&m, false)
 	return m
 }
@@ -105,7 +105,7 @@ func (p *planner) cutTurn(l layout, limits window.Limits) (arrangement, bool) {
 		turn = turn[1:]
 	}
 	if len(turn) < len(p.backlog.turn) {
-		turn = append([]shaped{{messages: []continuo.Message{marker}}}, turn...)
+		turn = append([]shaped{{messages: []window.Message{marker}}}, turn...)
 	}
 	a.turn = turn
 	return a, limits.Exceeded(total) == ""

@@ -26,7 +26,7 @@ func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
 	if len(plan.Messages) != 3 || plan.Messages[2].Role != continuo.Tool || plan.Cycle != plan.Messages[0].Seq || plan.Role.Through != 2 {
 		t.Errorf("%d messages, cycle %d, %+v", len(plan.Messages), plan.Cycle, plan.Role)
 	}
-	for limit, want := range map[int]continuo.Verdict{2000: continuo.Previewed, 300: continuo.Truncated} {
+	for limit, want := range map[int]window.Verdict{2000: window.Previewed, 300: window.Truncated} {
 		view.Limits.Chars = limit
 		if _, plan = l.shown(t, view); plan.Items[3].Verdict != want {
 			t.Errorf("at %d characters: %v", limit, verdicts(plan))
@@ -64,7 +64,7 @@ func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 		l.user(fmt.Sprintf("message %d: %s", i, strings.Repeat("x", 50)))
 	}
 	view := roleView(crewview.Full, func(v *crewview.View) { v.Limits.Tokens, v.LowWater, v.PreviewChars = 800, 0.6, 200 })
-	build := func() *continuo.Plan {
+	build := func() *window.Plan {
 		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
 		if err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@
 // report.go writes the plan: its messages, a verdict for each entry, and its effect on the role's cursor.
 //
 // Messages that are new to the role are shown as long as they fit. Where they do not fit, the plan names the range
-// that a summary should cover ([continuo.RolePlan].Lacks); [continuo.RolePlan].Through, up to which the role's cursor
+// that a summary should cover ([window.RolePlan].Lacks); [window.RolePlan].Through, up to which the role's cursor
 // may move, never passes a message that was neither shown nor summarized. The role's open turn affects what is shown
 // only by its size, so that the cursor moves to the same seq whichever request of a turn is the last.
 //

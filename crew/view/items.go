@@ -23,14 +23,14 @@ const (
 )
 
 // items gives the verdicts on all entries, by seq: on each one that was read, and on ranges of the others.
-func (p *planner) items(a arrangement) []continuo.PlanItem {
+func (p *planner) items(a arrangement) []window.PlanItem {
 	l := a.layout
-	bySeq := map[int64]continuo.PlanItem{}
-	put := func(e *continuo.Entry, verdict continuo.Verdict, reason string, after *continuo.Size) {
+	bySeq := map[int64]window.PlanItem{}
+	put := func(e *continuo.Entry, verdict window.Verdict, reason string, after *continuo.Size) {
 		bySeq[e.Seq] = window.NewItem(e, verdict, reason, after)
 	}
 	for _, e := range p.backlog.excluded {
-		put(e.Entry, continuo.Excluded, e.Reason, nil)
+		put(e.Entry, window.Excluded, e.Reason, nil)
 	}
 	for _, part := range p.around(l) {
 		if part.entry != nil {
@@ -42,20 +42,20 @@ func (p *planner) items(a arrangement) []continuo.PlanItem {
 	}
 	if p.backlog.held != nil {
 		for _, e := range p.backlog.held.unit.Entries {
-			put(e, continuo.Dropped, reasonNextTurn, nil)
+			put(e, window.Dropped, reasonNextTurn, nil)
 		}
 	}
-	var list []continuo.PlanItem
+	var list []window.PlanItem
 	for _, item := range bySeq {
 		list = append(list, item)
 	}
 	list = append(list, p.turnItems(a)...)
-	slices.SortFunc(list, func(x, y continuo.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
+	slices.SortFunc(list, func(x, y window.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
 	return p.fold(l, list)
 }
 
 // messageItems gives the verdicts on a message and on the results of its calls.
-func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.Entry, continuo.Verdict, string, *continuo.Size)) {
+func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.Entry, window.Verdict, string, *continuo.Size)) {
 	if i < l.first {
 		for _, e := range m.unit.Entries {
 			if p.backlog.isRequest(e.Seq) {
@@ -80,20 +80,20 @@ func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.E
 			put(e, verdictOf(cut), reason, &size)
 			continue
 		}
-		put(e, continuo.Truncated, reason, &continuo.Size{}) // the message contains its line
+		put(e, window.Truncated, reason, &continuo.Size{}) // the message contains its line
 	}
 }
 
-func verdictOf(cut bool) continuo.Verdict {
+func verdictOf(cut bool) window.Verdict {
 	if cut {
-		return continuo.Truncated
+		return window.Truncated
 	}
-	return continuo.Kept
+	return window.Kept
 }
 
 // turnItems are the verdicts on the role's own turn.
-func (p *planner) turnItems(a arrangement) []continuo.PlanItem {
-	var items []continuo.PlanItem
+func (p *planner) turnItems(a arrangement) []window.PlanItem {
+	var items []window.PlanItem
 	turn := p.backlog.turn
 	shown := map[*window.Unit]bool{}
 	for _, group := range a.turn {
@@ -113,7 +113,7 @@ func (p *planner) turnItems(a arrangement) []continuo.PlanItem {
 			continue
 		}
 		for _, e := range u.Entries {
-			items = append(items, window.NewItem(e, continuo.Dropped, window.DropReason(a.turnCut), nil))
+			items = append(items, window.NewItem(e, window.Dropped, window.DropReason(a.turnCut), nil))
 		}
 	}
 	return items
@@ -144,28 +144,28 @@ func summaryReason(e *continuo.Entry) string {
 }
 
 // unshown is the verdict and the reason for an entry before the first shown message.
-func (p *planner) unshown(l layout, seq int64) (continuo.Verdict, string) {
+func (p *planner) unshown(l layout, seq int64) (window.Verdict, string) {
 	switch {
 	case seq <= p.role.Since:
-		return continuo.Excluded, reasonBeforeReset
+		return window.Excluded, reasonBeforeReset
 	case covers(l.summary, seq):
-		return continuo.Summarized, summaryReason(l.summary)
+		return window.Summarized, summaryReason(l.summary)
 	case seq > max(p.role.Cursor, p.backlog.shownThrough):
-		return continuo.Dropped, reasonNextTurn
+		return window.Dropped, reasonNextTurn
 	case p.role.onlyNew(l.summary):
-		return continuo.Excluded, reasonSeen
+		return window.Excluded, reasonSeen
 	}
-	return continuo.Dropped, window.DropReason(l.window.Limit)
+	return window.Dropped, window.DropReason(l.window.Limit)
 }
 
 // fold fills the gaps between items with ranges of unread entries, and merges neighbours that are left out for the
 // same reason.
-func (p *planner) fold(l layout, items []continuo.PlanItem) []continuo.PlanItem {
-	folded := []continuo.PlanItem{}
-	add := func(item continuo.PlanItem) {
+func (p *planner) fold(l layout, items []window.PlanItem) []window.PlanItem {
+	folded := []window.PlanItem{}
+	add := func(item window.PlanItem) {
 		if n := len(folded); n > 0 && folded[n-1].Verdict == item.Verdict && folded[n-1].Reason == item.Reason && !isShown(item.Verdict) {
 			last := &folded[n-1]
-			*last = continuo.PlanItem{Seq: last.Seq, Through: max(item.Seq, item.Through), Verdict: item.Verdict, Reason: item.Reason}
+			*last = window.PlanItem{Seq: last.Seq, Through: max(item.Seq, item.Through), Verdict: item.Verdict, Reason: item.Reason}
 			return
 		}
 		folded = append(folded, item)
@@ -173,7 +173,7 @@ func (p *planner) fold(l layout, items []continuo.PlanItem) []continuo.PlanItem 
 	next := int64(1)
 	unread := func(through int64) {
 		for next <= through {
-			item := continuo.PlanItem{Seq: next}
+			item := window.PlanItem{Seq: next}
 			item.Verdict, item.Reason = p.unshown(l, next)
 			next = p.runEnd(l, next, through) + 1
 			if next-1 > item.Seq {
@@ -205,6 +205,6 @@ func (p *planner) runEnd(l layout, seq, through int64) int64 {
 	return through
 }
 
-func isShown(v continuo.Verdict) bool {
-	return v == continuo.Kept || v == continuo.Previewed || v == continuo.Truncated
+func isShown(v window.Verdict) bool {
+	return v == window.Kept || v == window.Previewed || v == window.Truncated
 }

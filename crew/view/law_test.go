@@ -83,7 +83,7 @@ func (c *crewOf) happens() {
 }
 
 // turn gives a role its turn: a cue, maybe tools, and an answer or a failure.
-func (c *crewOf) turn(m *member, quiet bool) *continuo.Plan {
+func (c *crewOf) turn(m *member, quiet bool) *window.Plan {
 	c.turns++
 	turnID := fmt.Sprint("turn_", c.turns)
 	c.catchUpOn(m)
@@ -129,7 +129,7 @@ func (c *crewOf) turn(m *member, quiet bool) *continuo.Plan {
 }
 
 // roundOf is what a turn records of a request.
-func roundOf(plan *continuo.Plan) *continuo.Round {
+func roundOf(plan *window.Plan) *continuo.Round {
 	return &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window, Cursor: plan.Role.Through}
 }
 
@@ -150,7 +150,7 @@ func (c *crewOf) catchUpOn(m *member) {
 }
 
 // look builds a role's plan and holds it to the laws that need no history.
-func (c *crewOf) look(m *member) *continuo.Plan {
+func (c *crewOf) look(m *member) *window.Plan {
 	c.t.Helper()
 	in := window.Input{At: int64(len(c.list)), Counter: chars{}}
 	plan, err := m.View.Build(c.entries, in)
@@ -213,7 +213,7 @@ func (c *crewOf) newestRequest(at int64) string {
 }
 
 // answered counts what was new in an answered request, and moves the cursor.
-func (c *crewOf) answered(m *member, plan *continuo.Plan) {
+func (c *crewOf) answered(m *member, plan *window.Plan) {
 	text := textOf(plan)
 	c.texts, c.chars, c.waits = c.texts+1, c.chars+len(text), c.waits+plan.Role.Waiting
 	news := 0
@@ -224,7 +224,7 @@ func (c *crewOf) answered(m *member, plan *continuo.Plan) {
 			_, talk := c.foreign[mark]
 			switch {
 			case !talk || e.Role == continuo.Tool || seq <= m.Role.Cursor || c.foreign[mark] == m.Role.Name:
-			case item.Reason == "new" && strings.Contains(text, mark), item.Verdict == continuo.Summarized && (strings.Contains(text, "the ") || strings.Contains(text, "notes")),
+			case item.Reason == "new" && strings.Contains(text, mark), item.Verdict == window.Summarized && (strings.Contains(text, "the ") || strings.Contains(text, "notes")),
 				item.Reason == "original_request" && seq <= plan.Role.Through && strings.Contains(text, mark):
 				m.news[mark]++
 				news++

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // chars counts four characters as a token.
@@ -84,7 +85,7 @@ func (l *entries) call(outputs ...string) {
 	}
 }
 
-func texts(plan *continuo.Plan) []string {
+func texts(plan *window.Plan) []string {
 	var texts []string
 	for _, m := range plan.Messages {
 		texts = append(texts, m.Content.String())

@@ -8,9 +8,9 @@ import (
 )
 
 // report makes the plan of an arrangement.
-func (p *planner) report(a arrangement) *continuo.Plan {
+func (p *planner) report(a arrangement) *window.Plan {
 	b := p.backlog
-	plan := &continuo.Plan{
+	plan := &window.Plan{
 		View: p.definition.Name, ViewHash: p.hash, At: p.in.At, Window: a.window, Moved: a.moved,
 		Messages: p.write(a.layout),
 	}
@@ -31,7 +31,7 @@ func (p *planner) report(a arrangement) *continuo.Plan {
 	return plan
 }
 
-func newestSeq(messages []continuo.Message) (seq int64) {
+func newestSeq(messages []window.Message) (seq int64) {
 	for i := range messages {
 		seq = max(seq, messages[i].Seq)
 	}
@@ -39,9 +39,9 @@ func newestSeq(messages []continuo.Message) (seq int64) {
 }
 
 // rolePlan is the plan's effect on the role's cursor. A message that a summary covers counts as shown.
-func (p *planner) rolePlan(l layout) *continuo.RolePlan {
+func (p *planner) rolePlan(l layout) *window.RolePlan {
 	b := p.backlog
-	role := &continuo.RolePlan{Name: p.role.Name, Kind: string(p.role.Kind), Cursor: p.role.Cursor, Through: b.end}
+	role := &window.RolePlan{Name: p.role.Name, Kind: string(p.role.Kind), Cursor: p.role.Cursor, Through: b.end}
 	if b.cue != nil {
 		role.Through = b.cue.Seq
 	}
@@ -77,14 +77,14 @@ func (p *planner) rolePlan(l layout) *continuo.RolePlan {
 
 // lacks returns the range that a summary should cover before the role is asked: notes or a summary where the window
 // has grown enough, or must leave something out, and a catch-up where more is new than fits. Nil for none.
-func (p *planner) lacks(l layout) *continuo.RoleLack {
+func (p *planner) lacks(l layout) *window.RoleLack {
 	b := p.backlog
 	skipped := p.skipped(l)
 	before := b.end // the last seq that is left out
 	if l.first < len(b.messages) {
 		before = b.messages[l.first].seq() - 1
 	}
-	lack := &continuo.RoleLack{From: p.role.Since + 1, Through: before, Known: l.window.Summary}
+	lack := &window.RoleLack{From: p.role.Since + 1, Through: before, Known: l.window.Summary}
 	if p.role.Kind != Memory && p.role.Kind != Summary {
 		lack.From, lack.Messages = p.role.Cursor+1, p.newBefore(l.first)
 		if len(skipped) == 0 {

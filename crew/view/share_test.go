@@ -23,7 +23,7 @@ func crewTalk(tb testing.TB, view crewview.View, rounds, answerChars int) (share
 		roles[i].Role.Name = fmt.Sprint("role", i)
 		roles[i].Name = "role:" + roles[i].Role.Name
 	}
-	build := func(view crewview.View) *continuo.Plan {
+	build := func(view crewview.View) *window.Plan {
 		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 		if err != nil {
 			tb.Fatal(err)

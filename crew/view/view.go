@@ -54,7 +54,7 @@ const (
 
 // Build decides what the view shows of a log, as [window.View.Build] does. The plan's Role is the effect on the
 // role's cursor.
-func (v View) Build(source window.Source, in window.Input) (*continuo.Plan, error) {
+func (v View) Build(source window.Source, in window.Input) (*window.Plan, error) {
 	if err := v.Check(); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (l *entries) summary(from, through int64, role, text string, decisions ...s
 }
 
 // shown builds a plan for a role and returns its text.
-func (l *entries) shown(t *testing.T, view crewview.View) (string, *continuo.Plan) {
+func (l *entries) shown(t *testing.T, view crewview.View) (string, *window.Plan) {
 	t.Helper()
 	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *entries) shown(t *testing.T, view crewview.View) (string, *continuo.Pla
 }
 
 // textOf is what a plan shows before the role's own turn.
-func textOf(plan *continuo.Plan) string {
+func textOf(plan *window.Plan) string {
 	var texts []string
 	for _, m := range plan.Messages {
 		if len(m.ToolCalls) > 0 || m.Role == continuo.Tool || strings.HasPrefix(m.Content.String(), "[MORE] Earlier tool calls") {
@@ -90,7 +90,7 @@ func textOf(plan *continuo.Plan) string {
 }
 
 // catchUp appends what a plan lacks, as the engine does before a role is asked, and returns it; nil where it lacks nothing.
-func (l *entries) catchUp(plan *continuo.Plan, view crewview.View) *continuo.Entry {
+func (l *entries) catchUp(plan *window.Plan, view crewview.View) *continuo.Entry {
 	lack := plan.Role.Lacks
 	if lack == nil {
 		return nil
@@ -106,7 +106,7 @@ func (l *entries) catchUp(plan *continuo.Plan, view crewview.View) *continuo.Ent
 }
 
 // checkRole holds every plan of a role to what holds for all.
-func checkRole(t *testing.T, plan *continuo.Plan, view crewview.View) {
+func checkRole(t *testing.T, plan *window.Plan, view crewview.View) {
 	t.Helper()
 	totals, role := plan.Totals, plan.Role
 	if l := view.Limits; l.Chars > 0 && totals.Chars > l.Chars || l.Tokens > 0 && totals.Tokens > l.Tokens {
@@ -154,7 +154,7 @@ func expect(t *testing.T, got, want string) {
 }
 
 // verdicts lists the plan's items as "1 kept new" or "2-5 dropped next_turn".
-func verdicts(plan *continuo.Plan) []string {
+func verdicts(plan *window.Plan) []string {
 	var list []string
 	for _, item := range plan.Items {
 		seqs := fmt.Sprint(item.Seq)
@@ -166,7 +166,7 @@ func verdicts(plan *continuo.Plan) []string {
 	return list
 }
 
-func expectVerdicts(t *testing.T, plan *continuo.Plan, want ...string) {
+func expectVerdicts(t *testing.T, plan *window.Plan, want ...string) {
 	t.Helper()
 	if got := verdicts(plan); !slices.Equal(got, want) {
 		t.Errorf("verdicts:\n%s\n---- want:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -262,7 +262,7 @@ func TestVerdictsOfRoles(t *testing.T) {
 	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_words", "5 kept new", "6 kept new", "7 kept new")
 	_, plan = talked().shown(t, roleView(crewview.Full, cursorAt(3)))
 	expectVerdicts(t, plan, "1 kept seen", "2 kept seen", "3 excluded ui_only", "4 kept seen", "5 kept new", "6 kept new", "7 kept new")
-	if *plan.Role != (continuo.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {
+	if *plan.Role != (window.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {
 		t.Errorf("%+v", plan.Role)
 	}
 }

@@ -15,13 +15,13 @@ const (
 )
 
 // write writes the messages of a layout: a list, or one message of the user, or none where nothing is shown.
-func (p *planner) write(l layout) []continuo.Message {
-	var messages []continuo.Message
+func (p *planner) write(l layout) []window.Message {
+	var messages []window.Message
 	around := p.around(l)
 	put := func(behind bool) {
 		for _, part := range around {
 			if part.behind == behind {
-				messages = append(messages, continuo.Message{Role: continuo.User, Content: continuo.Text(part.text), Size: part.size, Passing: part.behind})
+				messages = append(messages, window.Message{Role: continuo.User, Content: continuo.Text(part.text), Size: part.size, Passing: part.behind})
 			}
 		}
 	}
@@ -37,13 +37,13 @@ func (p *planner) write(l layout) []continuo.Message {
 }
 
 // writeMessage writes a message of a layout.
-func (p *planner) writeMessage(l layout, i int) continuo.Message {
+func (p *planner) writeMessage(l layout, i int) window.Message {
 	m := p.backlog.messages[i]
 	body, size := m.body, m.size
 	if l.cut != "" && i == len(p.backlog.messages)-1 {
 		body, size = l.cut, p.sizeOf(p.textOf(m, l.cut))
 	}
-	written := continuo.Message{Seq: m.seq(), Role: continuo.User, Content: continuo.Text(p.textOf(m, body)), Size: size}
+	written := window.Message{Seq: m.seq(), Role: continuo.User, Content: continuo.Text(p.textOf(m, body)), Size: size}
 	if m.isAnswer() {
 		written.Role = continuo.Assistant
 		if e := m.unit.Entries[0]; e.Content.IsText() {
@@ -54,7 +54,7 @@ func (p *planner) writeMessage(l layout, i int) continuo.Message {
 }
 
 // endingWithUser is a list of messages that ends with one of the user, and is not empty before the role's own turn.
-func (p *planner) endingWithUser(messages []continuo.Message) []continuo.Message {
+func (p *planner) endingWithUser(messages []window.Message) []window.Message {
 	text := ""
 	switch n := len(messages); {
 	case n > 0 && messages[n-1].Role == continuo.Assistant:
@@ -64,12 +64,12 @@ func (p *planner) endingWithUser(messages []continuo.Message) []continuo.Message
 	default:
 		return messages
 	}
-	return append(messages, continuo.Message{Role: continuo.User, Content: continuo.Text(text), Size: p.sizeOf(text), Passing: true})
+	return append(messages, window.Message{Role: continuo.User, Content: continuo.Text(text), Size: p.sizeOf(text), Passing: true})
 }
 
 // joined is one message of the user with everything that is shown. Its seq is that of the newest entry in it.
-func (p *planner) joined(messages []continuo.Message, around []part) []continuo.Message {
-	joined := continuo.Message{Role: continuo.User}
+func (p *planner) joined(messages []window.Message, around []part) []window.Message {
+	joined := window.Message{Role: continuo.User}
 	var texts []string
 	for _, part := range around {
 		if part.entry != nil {
@@ -92,12 +92,12 @@ func (p *planner) joined(messages []continuo.Message, around []part) []continuo.
 	joined.Content = continuo.Text(strings.Join(texts, separator))
 	joined.Size = joined.Size.Add(continuo.Size{Chars: -len(separator), Tokens: window.MessageOverhead})
 	joined.Size.Messages = 1
-	return []continuo.Message{joined}
+	return []window.Message{joined}
 }
 
 // Text is what a role's plan shows before the role's own open turn, as one text, even if the role is shown a list of
 // messages.
-func Text(plan *continuo.Plan) string {
+func Text(plan *window.Plan) string {
 	var texts []string
 	for _, m := range plan.Messages[:plan.Role.Before] {
 		text := m.Content.String()

@@ -1,5 +1,5 @@
-// Package arch keeps the floors of docs/architecture.md: imports only go down, and siblings do not know
-// each other. Each failure says what to do instead.
+// Package arch enforces the layers of docs/architecture.md: imports only go down, and packages of one layer do not
+// import each other. Each failure says what to do instead.
 package arch
 
 import (
@@ -14,12 +14,11 @@ import (
 
 const module = "github.com/continuo-log/continuo"
 
-// floors lists the rooms of the house by floor. "" is the module's root; a room named with /* stands
-// for each folder below it.
-var floors = map[string]int{
+// layers lists the packages by layer. "" is the module's root; a path that ends with /* is every folder below it.
+var layers = map[string]int{
 	"":                     1,
 	"window":               2,
-	"render":               2,
+	"render":               3,
 	"model":                2,
 	"tool":                 2,
 	"token":                2,
@@ -35,78 +34,78 @@ var floors = map[string]int{
 	"internal/historytest": 0,
 	"object":               2,
 	"object/*":             2,
-	"store/*":              2,
-	"store":                2,
-	"model/*":              3,
-	"tool/*":               3,
-	"turn":                 3,
-	"workflow":             3,
-	"crew":                 3,
-	"crew/view":            3,
-	"task":                 4,
-	"durable":              4,
-	"engine":               5,
-	"server":               6,
-	"mcpserver":            6,
-	"telegram":             6,
-	"telegram/*":           6,
-	"cmd/*":                7,
-	"internal/e2e":         7,
+	"store/*":              3,
+	"store":                3,
+	"model/*":              4,
+	"tool/*":               4,
+	"turn":                 4,
+	"workflow":             4,
+	"crew":                 4,
+	"crew/view":            4,
+	"task":                 5,
+	"durable":              5,
+	"engine":               6,
+	"server":               7,
+	"mcpserver":            7,
+	"telegram":             7,
+	"telegram/*":           7,
+	"cmd/*":                8,
+	"internal/e2e":         8,
 }
 
-// standardOnly are rooms that import nothing from outside the standard library and this module.
+// standardOnly are packages that import nothing from outside the standard library and this module.
 var standardOnly = []string{"", "window", "render", "model", "tool", "prompt", "interchange", "auth", "turn", "crew/view", "internal/rawjson", "internal/sse"}
 
 func TestImportsOnlyGoDown(t *testing.T) {
-	for _, room := range rooms(t) {
-		floor, ok := floorOf(room.path)
+	for _, pkg := range packages(t) {
+		layer, ok := layerOf(pkg.path)
 		if !ok {
-			t.Errorf("%s stands on no floor: add it to floors in this test and to docs/architecture.md", room.path)
+			t.Errorf("%s is in no layer: add it to layers in this test and to docs/architecture.md", pkg.path)
 			continue
 		}
-		for _, imported := range room.imports {
-			below, ok := floorOf(imported)
+		for _, imported := range pkg.imports {
+			below, ok := layerOf(imported)
 			switch {
 			case !ok:
-				continue // reported for the room itself
-			case below > floor:
-				t.Errorf("%s (floor %d) imports %s (floor %d): move the word that it needs down to the root, or take it as a parameter", room.path, floor, imported, below)
-			case below == floor && floor > 0 && !sameRoom(room.path, imported):
-				t.Errorf("%s imports its sibling %s: take what it needs as a parameter, or move the word down a floor", room.path, imported)
+				continue // reported for the package itself
+			case below > layer:
+				t.Errorf("%s (layer %d) imports %s (layer %d): move the type that it needs down, or take it as a parameter", pkg.path, layer, imported, below)
+			case below == layer && layer > 0 && !sameTree(pkg.path, imported):
+				t.Errorf("%s imports %s of the same layer: take what it needs as a parameter, or move the type down a layer", pkg.path, imported)
 			}
 		}
 	}
 }
 
-func TestTheWordsStandOnTheStandardLibrary(t *testing.T) {
-	for _, room := range rooms(t) {
-		if !slices.Contains(standardOnly, room.path) {
+func TestStandardLibraryOnly(t *testing.T) {
+	for _, pkg := range packages(t) {
+		if !slices.Contains(standardOnly, pkg.path) {
 			continue
 		}
-		for _, outside := range room.outside {
-			t.Errorf("%q imports %s: the rooms that decide use the standard library only; do this in a room that does I/O", room.path, outside)
+		for _, outside := range pkg.outside {
+			t.Errorf("%q imports %s: packages that decide use the standard library only; do this in a package that does I/O", pkg.path, outside)
 		}
 	}
 }
 
-// sameRoom reports whether one package is an internal part of the other's room.
-func sameRoom(a, b string) bool {
+// sameTree reports whether one package is a part of the other: in a folder below it or below its parent.
+func sameTree(a, b string) bool {
 	a, _, _ = strings.Cut(a, "/internal")
 	b, _, _ = strings.Cut(b, "/internal")
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-type room struct {
+type importing struct {
 	path    string   // below the module
 	imports []string // of this module, below it
 	outside []string // of other modules
 }
 
-// rooms reads the imports of every package, tests left out.
-func rooms(t *testing.T) []room {
+// packages reads the imports of every package, tests left out.
+func packages(t *testing.T) []importing {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	var found []room
+	var found []importing
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
@@ -117,12 +116,12 @@ func rooms(t *testing.T) []room {
 		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
 			return filepath.SkipDir // a module of its own
 		}
-		pkg, err := build.ImportDir(path, 0)
+		parsed, err := build.ImportDir(path, 0)
 		if err != nil {
 			return nil // no Go files
 		}
 		relative, _ := filepath.Rel(root, path)
-		found = append(found, roomOf(filepath.ToSlash(relative), pkg.Imports))
+		found = append(found, packageOf(filepath.ToSlash(relative), parsed.Imports))
 		return nil
 	})
 	if err != nil {
@@ -134,8 +133,8 @@ func rooms(t *testing.T) []room {
 	return found
 }
 
-func roomOf(path string, imports []string) room {
-	r := room{path: strings.TrimPrefix(path, ".")}
+func packageOf(path string, imports []string) importing {
+	r := importing{path: strings.TrimPrefix(path, ".")}
 	for _, name := range imports {
 		if below, ok := strings.CutPrefix(name, module); ok {
 			r.imports = append(r.imports, strings.TrimPrefix(below, "/"))
@@ -146,18 +145,18 @@ func roomOf(path string, imports []string) room {
 	return r
 }
 
-// floorOf returns a room's floor; what all rooms share stands in the cellar, floor 0.
-func floorOf(path string) (int, bool) {
-	if floor, ok := floors[path]; ok {
-		return floor, true
+// layerOf returns a package's layer; internal packages that all may import are layer 0.
+func layerOf(path string) (int, bool) {
+	if layer, ok := layers[path]; ok {
+		return layer, true
 	}
 	if strings.HasPrefix(path, "internal/") {
 		return 0, true
 	}
-	path, _, _ = strings.Cut(path, "/internal/") // a part of the room that it stands in
-	if floor, ok := floors[path]; ok {
-		return floor, true
+	path, _, _ = strings.Cut(path, "/internal/") // a part of the package that it is below
+	if layer, ok := layers[path]; ok {
+		return layer, true
 	}
-	floor, ok := floors[filepath.ToSlash(filepath.Join(filepath.Dir(path), "*"))]
-	return floor, ok
+	layer, ok := layers[filepath.ToSlash(filepath.Join(filepath.Dir(path), "*"))]
+	return layer, ok
 }

@@ -15,6 +15,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
+	"github.com/continuo-log/continuo/window"
 )
 
 // check checks everything that was left of the crew.
@@ -158,7 +159,7 @@ type shownRequest struct {
 	Same   bool            `json:"same"`
 	Body   json.RawMessage `json:"body"`
 	SHA256 string          `json:"sha256"`
-	Plan   continuo.Plan   `json:"plan"`
+	Plan   window.Plan     `json:"plan"`
 }
 
 // hear checks the request that an answer came of.
@@ -217,7 +218,7 @@ func (w *crewWitness) cueOf(e *continuo.Entry, request *shownRequest) int {
 }
 
 // checkNews checks by the plan that nothing is news to a role twice.
-func (w *crewWitness) checkNews(e *continuo.Entry, plan *continuo.Plan) {
+func (w *crewWitness) checkNews(e *continuo.Entry, plan *window.Plan) {
 	for _, item := range plan.Items {
 		if item.Reason != "new" {
 			continue

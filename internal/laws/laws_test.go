@@ -249,7 +249,7 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 }
 
 // checkPlan holds one plan to the laws.
-func checkPlan(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan, limits window.Limits) {
+func checkPlan(t *testing.T, where string, s *stored, at int64, plan *window.Plan, limits window.Limits) {
 	checkLimits(t, where, s, plan, limits)
 	if plan.View == task.HandoffView { // its forms are those of the document, however long
 		checkHandoff(t, where, s, at, plan)
@@ -270,7 +270,7 @@ func checkOverflow(t *testing.T, where string, overflow *continuo.OverflowError)
 
 // checkLimits holds what is shown to the limits: all of it, or, where the newest user message and the open group are
 // over a limit, what is shown around them.
-func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, limits window.Limits) {
+func checkLimits(t *testing.T, where string, s *stored, plan *window.Plan, limits window.Limits) {
 	var total, required continuo.Size
 	must := requiredSeqs(s, plan)
 	for _, m := range plan.Messages {
@@ -293,7 +293,7 @@ func checkLimits(t *testing.T, where string, s *stored, plan *continuo.Plan, lim
 
 // requiredSeqs tells which entries a request must hold: the newest user message, the group that stands last, and in the
 // view replay the whole open cycle.
-func requiredSeqs(s *stored, plan *continuo.Plan) func(seq int64) bool {
+func requiredSeqs(s *stored, plan *window.Plan) func(seq int64) bool {
 	newest, _ := s.LatestUser(plan.At)
 	from := plan.At + 1
 	for i := plan.At; i > 0; i-- { // the group that stands last, of what is shown
@@ -311,9 +311,9 @@ func requiredSeqs(s *stored, plan *continuo.Plan) func(seq int64) bool {
 }
 
 // checkShortened holds shortened entries to what they are for: to be no larger than the whole.
-func checkShortened(t *testing.T, where string, plan *continuo.Plan) {
+func checkShortened(t *testing.T, where string, plan *window.Plan) {
 	for _, item := range plan.Items {
-		shortened := item.Verdict == continuo.Previewed || item.Verdict == continuo.Truncated
+		shortened := item.Verdict == window.Previewed || item.Verdict == window.Truncated
 		if shortened && item.After.Tokens > item.Before.Tokens {
 			t.Errorf("%s: entry %d, %s, was %+v and is %+v", where, item.Seq, item.Verdict, *item.Before, *item.After)
 		}
@@ -321,9 +321,9 @@ func checkShortened(t *testing.T, where string, plan *continuo.Plan) {
 }
 
 // checkNewestUser looks for the newest user message, whole, and for groups that were split.
-func checkNewestUser(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan) {
+func checkNewestUser(t *testing.T, where string, s *stored, at int64, plan *window.Plan) {
 	newest, err := s.LatestUser(at)
-	if err == nil && !slices.ContainsFunc(plan.Messages, func(m continuo.Message) bool {
+	if err == nil && !slices.ContainsFunc(plan.Messages, func(m window.Message) bool {
 		return m.Seq == newest.Seq && m.Content.String() == newest.Content.String() && len(m.Content.Parts()) == len(newest.Content.Parts())
 	}) {
 		t.Errorf("%s: the newest user message, %d, is not shown whole", where, newest.Seq)
@@ -331,7 +331,7 @@ func checkNewestUser(t *testing.T, where string, s *stored, at int64, plan *cont
 }
 
 // checkHandoff looks for the newest user message, cut as a hand-off cuts it, and for anything but words.
-func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *continuo.Plan) {
+func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *window.Plan) {
 	for _, m := range plan.Messages {
 		if m.Role != continuo.User && m.Role != continuo.Assistant || len(m.ToolCalls) > 0 || !m.Content.IsText() {
 			t.Errorf("%s: message %d is not told in words", where, m.Seq)
@@ -349,12 +349,12 @@ func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *continu
 	if len(whole) > 8000 {
 		whole = append(whole[:7900:7900], []rune(fmt.Sprintf(" ... (truncated, original: %d chars)", len(whole)))...)
 	}
-	if !slices.ContainsFunc(plan.Messages, func(m continuo.Message) bool { return m.Seq == newest.Seq && m.Content.String() == string(whole) }) {
+	if !slices.ContainsFunc(plan.Messages, func(m window.Message) bool { return m.Seq == newest.Seq && m.Content.String() == string(whole) }) {
 		t.Errorf("%s: the newest user message, %d, is not told", where, newest.Seq)
 	}
 }
 
-func checkRendered(t *testing.T, where string, plan *continuo.Plan) {
+func checkRendered(t *testing.T, where string, plan *window.Plan) {
 	if len(plan.Messages) == 0 {
 		return
 	}
@@ -525,7 +525,7 @@ func (g *growth) add(before, now []byte, moved bool) {
 	}
 }
 
-func historyBytes(t testing.TB, plan *continuo.Plan) []byte {
+func historyBytes(t testing.TB, plan *window.Plan) []byte {
 	t.Helper()
 	messages, err := render.OpenAIChat(plan.Messages, render.Options{})
 	if err != nil {

@@ -135,7 +135,7 @@ func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
 			total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens + 4})
 		}
 		view.Limits, view.Strategy = window.Limits{Messages: total.Messages / 5, Tokens: total.Tokens / 5}, window.Summarize
-		build := func(log *stored) *continuo.Plan {
+		build := func(log *stored) *window.Plan {
 			plan, err := view.Build(log, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
 			if err != nil {
 				t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)

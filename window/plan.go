@@ -1,13 +1,15 @@
-package continuo
+package window
+
+import continuo "github.com/continuo-log/continuo"
 
 // Plan is the result of a build: the messages to show, a verdict for every entry, and the totals.
 type Plan struct {
 	View     string `json:"view"`
 	ViewHash string `json:"view_hash"`
 	// At is the newest seq that the build considered.
-	At     int64  `json:"at"`
-	Window Window `json:"epoch"`
-	Moved  bool   `json:"moved"` // the window has moved since the last request of this view
+	At     int64           `json:"at"`
+	Window continuo.Window `json:"epoch"`
+	Moved  bool            `json:"moved"` // the window has moved since the last request of this view
 	// Cycle is the seq of the user message that began a cycle which is still open; 0 when none is open, because the
 	// newest entry is a user message or a final answer.
 	Cycle  int64      `json:"cycle,omitempty"`
@@ -15,13 +17,13 @@ type Plan struct {
 	// Limits are the effective limits, 0 for none: the view's, with fewer tokens where the model's context window or
 	// the provider's reported usage requires it. Where the newest user message and the open group alone exceed a limit,
 	// it bounds the messages shown around them.
-	Limits Size       `json:"limits"`
-	Items  []PlanItem `json:"items"`
+	Limits continuo.Size `json:"limits"`
+	Items  []PlanItem    `json:"items"`
 	// Role describes what the view of a crew's role shows to it; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
 	// Missing are the parts of shown messages that the request leaves out: attachments that could not be read, and
 	// parts that its format cannot represent. A text replaces each.
-	Missing []MissingPart `json:"missing,omitempty"`
+	Missing []continuo.MissingPart `json:"missing,omitempty"`
 	// Withheld are the blocks of shown messages that are returned only to the provider that made them, and that this
 	// request leaves out because it goes to another provider.
 	Withheld []WithheldBlocks `json:"withheld,omitempty"`
@@ -65,18 +67,18 @@ type RoleLack struct {
 
 // PlanTotals are the totals of a plan.
 type PlanTotals struct {
-	Entries    int64 `json:"entries"` // in the log up to At
-	Kept       int64 `json:"kept"`    // shown, in any shape
-	Previewed  int64 `json:"previewed"`
-	Truncated  int64 `json:"truncated"`
-	Summarized int64 `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
-	Dropped    int64 `json:"dropped"`
-	Excluded   int64 `json:"excluded"`
-	Messages   int   `json:"messages"`         // rendered, markers included
-	Chars      int   `json:"chars"`            // Unicode characters in the messages
-	Tokens     int   `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
-	RowsRead   int64 `json:"rows_read"`        // entries that the build read; stores fetch them in pages
-	PromptSize Size  `json:"prompt"`
+	Entries    int64         `json:"entries"` // in the log up to At
+	Kept       int64         `json:"kept"`    // shown, in any shape
+	Previewed  int64         `json:"previewed"`
+	Truncated  int64         `json:"truncated"`
+	Summarized int64         `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
+	Dropped    int64         `json:"dropped"`
+	Excluded   int64         `json:"excluded"`
+	Messages   int           `json:"messages"`         // rendered, markers included
+	Chars      int           `json:"chars"`            // Unicode characters in the messages
+	Tokens     int           `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
+	RowsRead   int64         `json:"rows_read"`        // entries that the build read; stores fetch them in pages
+	PromptSize continuo.Size `json:"prompt"`
 	// SharedBytes is how many leading bytes this rendering (for a recorded request, its body) shares with the previous
 	// request of this view; -1 when that was not computed or there is none.
 	SharedBytes int64 `json:"shared_bytes"`
@@ -84,10 +86,10 @@ type PlanTotals struct {
 
 // PlanItem is the verdict on one entry, or on a range of entries that share it.
 type PlanItem struct {
-	Seq     int64   `json:"seq"`
-	Through int64   `json:"through,omitempty"` // last seq of a range; 0 for a single entry
-	Role    Role    `json:"role,omitempty"`
-	Verdict Verdict `json:"verdict"`
+	Seq     int64         `json:"seq"`
+	Through int64         `json:"through,omitempty"` // last seq of a range; 0 for a single entry
+	Role    continuo.Role `json:"role,omitempty"`
+	Verdict Verdict       `json:"verdict"`
 	// Reason explains the verdict. Shown: latest_user, open_group (calls without all results), in_window, opener,
 	// pinned. Cut: over_output_limit, tool_results_off. Left out: over_messages, over_chars and over_tokens (the limit
 	// that moved the window), before_window (no limit did), ui_only (for people only), empty, and other entries that
@@ -95,18 +97,8 @@ type PlanItem struct {
 	Reason string `json:"reason"`
 	// Before and After are the sizes in the log and in the request, summed over a range. Before is missing where the
 	// entries were not read.
-	Before *Size `json:"before,omitempty"`
-	After  *Size `json:"after,omitempty"`
-}
-
-// MissingPart names a part that a request left out.
-type MissingPart struct {
-	Seq     int64       `json:"seq"`
-	Part    int         `json:"part"`             // its index in the content, from 0
-	Object  string      `json:"object,omitempty"` // the id of an attachment that could not be read
-	Type    string      `json:"type,omitempty"`   // of a part that the format cannot represent
-	Problem PartProblem `json:"problem"`
-	Err     error       `json:"-"` // for the program's own log; nil in a replayed request
+	Before *continuo.Size `json:"before,omitempty"`
+	After  *continuo.Size `json:"after,omitempty"`
 }
 
 // WithheldBlocks names the blocks of one message that belong to another provider than the request's.
@@ -115,17 +107,6 @@ type WithheldBlocks struct {
 	Provider string   `json:"provider"`
 	Types    []string `json:"types"` // such as thinking or server_tool_use
 }
-
-// PartProblem says why a part is missing from a request.
-type PartProblem string
-
-// The problems: the object is missing or truncated; its bytes do not match or it could not be read; the request's
-// format cannot represent the part.
-const (
-	PartGone        PartProblem = "gone"
-	PartUnreadable  PartProblem = "unreadable"
-	PartUnsupported PartProblem = "unsupported"
-)
 
 // Verdict is the treatment of an entry in a request.
 type Verdict string
@@ -141,36 +122,19 @@ const (
 	Excluded   Verdict = "excluded"
 )
 
-// Size is the size of shown messages.
-type Size struct {
-	Messages int `json:"messages"`
-	Chars    int `json:"chars"`
-	Tokens   int `json:"tokens"`
-}
-
-// Add returns the sum of two sizes.
-func (s Size) Add(other Size) Size {
-	return Size{s.Messages + other.Messages, s.Chars + other.Chars, s.Tokens + other.Tokens}
-}
-
-// Less returns the difference of two sizes.
-func (s Size) Less(other Size) Size {
-	return Size{s.Messages - other.Messages, s.Chars - other.Chars, s.Tokens - other.Tokens}
-}
-
 // Message is one message of a plan: an entry in the shape in which it is shown or, with Seq 0, a summary or a marker
 // that replaces a gap.
 type Message struct {
 	Seq        int64
-	Role       Role
-	Content    Content
-	ToolCalls  []ToolCall
+	Role       continuo.Role
+	Content    continuo.Content
+	ToolCalls  []continuo.ToolCall
 	ToolCallID string
 	Name       string
 	// Entry is the entry that the message was made from, also for a summary; nil for markers and for results that the
 	// plan generated for a call without one. It must not be changed.
-	Entry *Entry
-	Size  Size
+	Entry *continuo.Entry
+	Size  continuo.Size
 	// Passing says that the view's next request will have another message in this position.
 	Passing bool
 }
