@@ -5,120 +5,99 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
 // AgentConfig is one agent of the file.
 type AgentConfig struct {
 	ID   string // the key under agents
-	Name string // for people; default: the id
+	Name string `key:"name" unset:"the key under agents" help:"What people call the agent."`
 	// Persona is the text of persona, or the content of PersonaFile when the settings were loaded. Never blank.
-	Persona     string
-	PersonaFile string // "" if the persona is in the settings
+	Persona     string `key:"persona" kind:"persona" unset:"none" help:"Who the agent is and how it works, in words for the model: a system message in the modes agent and run, never in chat. Several lines stand below persona: |. An agent has this or persona_file."`
+	PersonaFile string `key:"persona_file" kind:"path" unset:"none" help:"A text file that holds the persona. It is read when the program starts."`
 	// Model is DemoModel or a key of Models or Connectors, View the name of a view; "" where the request decides.
-	Model, View string
-	Tools       AgentToolsConfig
+	Model string           `key:"model" allowed:"demo or a name under models or connectors" unset:"the setting model" help:"Which model answers for the agent where a request names none."`
+	View  string           `key:"view" kind:"view" unset:"codex" help:"What the agent is shown of a conversation where a request names no view."`
+	Tools AgentToolsConfig `key:"tools"`
 	// MaxMessages, MaxChars and MaxTokens replace the view's limits unless they are 0.
-	MaxMessages, MaxChars, MaxTokens int
-	MaxOutputTokens                  int // 0: the model's own
+	MaxMessages     int `key:"max_messages" default:"0" help:"How many messages of the log the agent's requests hold at most. 0: as the view says."`
+	MaxChars        int `key:"max_chars" default:"0" help:"How many characters (Unicode) of messages they hold at most. 0: as the view says."`
+	MaxTokens       int `key:"max_tokens" default:"0" help:"How many tokens they hold at most. 0: as the view says."`
+	MaxOutputTokens int `key:"max_output_tokens" default:"0" help:"How many tokens the agent may answer with. 0: as the model's own setting says."`
 }
 
 // AgentToolsConfig narrows the section tools for an agent: the stricter of both decisions applies.
 type AgentToolsConfig struct {
-	Allow, Ask, Deny []string // patterns of tool names
-	Otherwise        string   // "allow", which defers to the section tools, "ask" or "deny"
+	Allow     []string `key:"allow" kind:"tools" help:"The tools that the agent may call as far as the section tools lets it. Of both policies the more careful decision counts, and what either denies is not offered. A list in the place of tools, such as tools: [fs.read, fs.list], is short for this one with otherwise: deny."`
+	Ask       []string `key:"ask" kind:"tools" help:"The tools of which each call of the agent waits until a person allows or denies it."`
+	Deny      []string `key:"deny" kind:"tools" help:"The tools that the agent is not told of."`
+	Otherwise string   `key:"otherwise" enum:"allow,ask,deny" default:"allow" help:"What is decided about a tool that none of the three lists matches; allow leaves it to the section tools."`
 }
 
-const agentsPrefix = "agents."
+// NoAgent means no agent in settings and commands, so that no agent can have this id.
+const NoAgent = "none"
 
-// rows lists the settings of one agent, their keys beginning with prefix. Views are the allowed names of views.
-func (a *AgentConfig) rows(prefix, home string, views []string) []*setting {
-	rows := append(a.ownRows(prefix, home, views), a.toolRows(prefix+"tools.")...)
-	rows = append(rows, a.limitRows(prefix)...)
-	for _, row := range rows {
-		if row.phrase == "" {
-			row.mustRead(row.def)
+func takenByNoAgent(id string) string {
+	if id == NoAgent {
+		return NoAgent + " stands for no agent; choose another id"
+	}
+	return ""
+}
+
+func (a *AgentConfig) finish(r *fileReader, e *entry, sound bool) {
+	e.row("name").setDefault(a.ID)
+	if sound {
+		a.persona(r, e)
+	}
+	if len(a.Tools.Allow) > 0 && a.Tools.Otherwise == "allow" {
+		e.hints = append(e.hints, fmt.Sprintf("agents.%s.tools.allow changes nothing, because the agent may use all other tools too: add otherwise: deny, or write the list in the place of tools", a.ID))
+	}
+	r.config.Agents[a.ID] = *a
+}
+
+// check refuses an unknown model.
+func (a *AgentConfig) check(l *loader, e *entry) {
+	if names := l.config.AnswerNames(); a.Model != "" && !slices.Contains(names, a.Model) {
+		row := e.row("model")
+		l.problems.add(row.origin, "%s: given %s, which is not there; %s", row.key, quoted(a.Model), modelAdvice(a.Model, names))
+	}
+}
+
+// agentTools applies an agent's section tools, or the list that abbreviates it.
+func (r *fileReader) agentTools(e *entry, prefix string, section *yamltree.Node) {
+	switch section.Kind {
+	case yamltree.Null:
+	case yamltree.List:
+		denied := given{text: "deny", origin: r.at(section)}
+		r.set(e.row("tools.allow"), section)
+		r.apply(e.row("tools.otherwise"), denied)
+	case yamltree.Mapping:
+		r.entryFields(e, prefix, "an agent's tools", section)
+	default:
+		r.problems.add(r.at(section), "%s: neither a list of the only tools that the agent may call nor a mapping with allow, ask, deny and otherwise", strings.TrimSuffix(prefix, "."))
+	}
+}
+
+// persona checks that an agent has exactly one persona, and reads its file, of which only the name is shown.
+func (a *AgentConfig) persona(r *fileReader, e *entry) {
+	text, file := e.given("persona"), e.given("persona_file")
+	switch {
+	case text == nil && file == nil:
+		r.problems.add(e.at, "agents.%s: neither persona nor persona_file is there; an agent needs one of them", a.ID)
+	case text != nil && file != nil:
+		r.problems.add(file.origin, "%s: there is a persona too; an agent has one of them", file.key)
+	case file != nil:
+		read, err := readPersona(a.PersonaFile)
+		if err != nil {
+			r.problems.add(file.origin, "%s: read the persona: %w", file.key, err)
 		}
-	}
-	return rows
-}
-
-func (a *AgentConfig) ownRows(prefix, home string, views []string) []*setting {
-	const line = "a name on one line, without spaces around it"
-	return []*setting{{
-		key: prefix + "name", value: name(&a.Name, line), phrase: "the key under agents",
-		doc: "What people call the agent.",
-	}, {
-		key: prefix + "persona", value: persona(&a.Persona), phrase: "none",
-		doc: "Who the agent is and how it works, in words for the model: a system message in the modes agent and run, never in chat. Several lines stand below persona: |. An agent has this or persona_file.",
-	}, {
-		key: prefix + "persona_file", value: path(&a.PersonaFile, home, false), phrase: "none",
-		doc: "A text file that holds the persona. It is read when the program starts.",
-	}, {
-		key: prefix + "model", value: name(&a.Model, "demo or a name under models or connectors"), phrase: "the setting model",
-		doc: "Which model answers for the agent where a request names none.",
-	}, {
-		key: prefix + "view", value: viewName(&a.View, views), phrase: "codex",
-		doc: "What the agent is shown of a conversation where a request names no view.",
-	}}
-}
-
-// toolRows are the settings of an agent's section tools, their keys beginning with prefix.
-func (a *AgentConfig) toolRows(prefix string) []*setting {
-	patterns := func(place *[]string) value {
-		v := patternList(place)
-		v.allowed = "a list of tools' names, each once, in which * stands for any characters, such as fs.*"
-		return v
-	}
-	return []*setting{{
-		key: prefix + "allow", value: patterns(&a.Tools.Allow), def: "",
-		doc: "The tools that the agent may call as far as the section tools lets it. Of both policies the more careful decision counts, and what either denies is not offered. A list in the place of tools, such as tools: [fs.read, fs.list], is short for this one with otherwise: deny.",
-	}, {
-		key: prefix + "ask", value: patterns(&a.Tools.Ask), def: "",
-		doc: "The tools of which each call of the agent waits until a person allows or denies it.",
-	}, {
-		key: prefix + "deny", value: patterns(&a.Tools.Deny), def: "",
-		doc: "The tools that the agent is not told of.",
-	}, {
-		key: prefix + "otherwise", value: oneOf(&a.Tools.Otherwise, "allow", "ask", "deny"), def: "allow",
-		doc: "What is decided about a tool that none of the three lists matches; allow leaves it to the section tools.",
-	}}
-}
-
-func (a *AgentConfig) limitRows(prefix string) []*setting {
-	return []*setting{{
-		key: prefix + "max_messages", value: whole(&a.MaxMessages, 0), def: "0",
-		doc: "How many messages of the log the agent's requests hold at most. 0: as the view says.",
-	}, {
-		key: prefix + "max_chars", value: whole(&a.MaxChars, 0), def: "0",
-		doc: "How many characters (Unicode) of messages they hold at most. 0: as the view says.",
-	}, {
-		key: prefix + "max_tokens", value: whole(&a.MaxTokens, 0), def: "0",
-		doc: "How many tokens they hold at most. 0: as the view says.",
-	}, {
-		key: prefix + "max_output_tokens", value: whole(&a.MaxOutputTokens, 0), def: "0",
-		doc: "How many tokens the agent may answer with. 0: as the model's own setting says.",
-	}}
-}
-
-// persona is a non-blank text; it may have line feeds and tabs.
-func persona(place *string) value {
-	return value{
-		allowed: "a text that is not blank, in one line or below persona: |",
-		takes:   []yamltree.Kind{yamltree.Text},
-		set: func(text string) error {
-			if err := checkPersona(text); err != nil {
-				return errNotAllowed
-			}
-			*place = text
-			return nil
-		},
-		show: func() string { return *place },
+		a.Persona = read
+		e.row("persona").value.show = func() string { return "" }
 	}
 }
 
@@ -163,26 +142,4 @@ func readPersona(name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return text, nil
-}
-
-// viewName is the name of a view; with nil views, any name is accepted.
-func viewName(place *string, views []string) value {
-	v := name(place, "the name of a view")
-	if len(views) == 0 {
-		return v
-	}
-	v.allowed = strings.Join(views[:len(views)-1], ", ") + " or " + views[len(views)-1]
-	v.set = func(text string) error {
-		for _, view := range views {
-			if text == view {
-				*place = text
-				return nil
-			}
-		}
-		if near := nearest.Name(text, views); near != "" {
-			return fmt.Errorf("there is no such view; did you mean %s?", near)
-		}
-		return errNotAllowed
-	}
-	return v
 }

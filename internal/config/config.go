@@ -1,9 +1,9 @@
 // Package config reads Continuo's settings from defaults, a YAML file, the environment and flags, of which the later
 // takes precedence, and records the origin of each value.
 //
-// One table (table.go, model.go) holds every key with its default, its bounds and its meaning; reading, validation,
-// doctor, docs/settings.md and the example file all use it. The file is read into a small tree with a line and a column
-// for each value (yaml.go), so that every error can point at its cause.
+// The tags of the structs hold every key with its default, its bounds and its meaning (field.go); reading, validation,
+// doctor, docs/settings.md and the example file all use them. The file is read into a small tree with a line and a
+// column for each value (yaml.go), so that every error can point at its cause.
 //
 // Pitfalls: models, agents, connectors and MCP servers are set in the file only. The file never contains a secret, but
 // the name of the environment variable that holds it, and no error repeats a value where a secret may have been pasted
@@ -12,11 +12,9 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/continuo-log/continuo/internal/nearest"
 
@@ -26,148 +24,42 @@ import (
 // DemoModel names the built-in model, which needs no upstream.
 const DemoModel = "demo"
 
-// Config is all settings, validated. It is read-only once loaded, and then safe for concurrent use.
+// Config is all settings, validated. It is read-only once loaded, and then safe for concurrent use. The tags of its
+// fields, and of those of the sections, are what the program knows of each setting; see [binder].
 type Config struct {
 	// File is the settings file that was read; "" when there is none.
 	File string
 
-	Listen       string
-	Project      string
-	DefaultModel string // DemoModel or a key of Models or Connectors
-	Models       map[string]ModelConfig
-	Agents       map[string]AgentConfig
-	Connectors   map[string]ConnectorConfig
-	Store        StoreConfig
-	Objects      ObjectsConfig
-	Log          LogConfig
-	Context      ContextConfig
-	Chat         ChatConfig
-	Transcript   TranscriptConfig
-	Handoff      HandoffConfig
-	Crews        CrewsConfig
-	Crew         CrewConfig
-	Telegram     TelegramConfig
-	Turn         TurnConfig
-	Server       ServerConfig
-	Prompts      PromptsConfig
-	Workflows    WorkflowsConfig
-	Tools        ToolsConfig
-	Demo         DemoConfig
-	MCP          MCPConfig
-	Telemetry    TelemetryConfig
+	Listen  string `key:"listen" kind:"address" default:"127.0.0.1:8787" help:"Where serve listens, as host:port. Port 0 takes a free one."`
+	Project string `key:"project" kind:"project" default:"default" help:"The project that conversations belong to when nothing else says so."`
+	// DefaultModel is DemoModel or a key of Models or Connectors.
+	DefaultModel string `key:"model" allowed:"demo or a name under models or connectors" default:"demo" help:"The model that is used when a request or an agent names none: demo, which is built in and needs no upstream, or a name under models or connectors."`
+
+	Log        LogConfig        `key:"log"`
+	Store      StoreConfig      `key:"store"`
+	Objects    ObjectsConfig    `key:"objects"`
+	Context    ContextConfig    `key:"context"`
+	Chat       ChatConfig       `key:"chat"`
+	Transcript TranscriptConfig `key:"transcript"`
+	Handoff    HandoffConfig    `key:"handoff"`
+	Crews      CrewsConfig      `key:"crews"`
+	Crew       CrewConfig       `key:"crew"`
+	Telegram   TelegramConfig   `key:"telegram"`
+	Turn       TurnConfig       `key:"turn"`
+	Server     ServerConfig     `key:"server"`
+	Demo       DemoConfig       `key:"demo"`
+	Prompts    PromptsConfig    `key:"prompts"`
+	Workflows  WorkflowsConfig  `key:"workflows"`
+	Tools      ToolsConfig      `key:"tools"`
+	Telemetry  TelemetryConfig  `key:"telemetry"`
+
+	Models     map[string]ModelConfig
+	Agents     map[string]AgentConfig
+	Connectors map[string]ConnectorConfig
+	MCP        MCPConfig
 
 	settings []Setting
 	hints    []string
-}
-
-// LogConfig is the section log.
-type LogConfig struct {
-	Level       slog.Level
-	Format      string // "text" or "json"
-	MessageText bool
-}
-
-// ContextConfig is the section context.
-type ContextConfig struct {
-	MaxMessages        int
-	MaxChars           int // Unicode characters
-	MaxTokens          int // 0: from the model's window
-	IncludeToolResults bool
-	IncludeCollapsed   bool
-	LowWater           float64 // share of the budget that a window move leaves filled, above 0, at most 1
-	ToolOutputChars    int     // Unicode characters
-	PreviewChars       int     // Unicode characters
-	Strategy           string  // "truncate" or "summarize"
-	Summarizer         string  // a key of Models; "": the built-in summarizer
-}
-
-// ChatConfig is the section chat.
-type ChatConfig struct {
-	MaxHistoryMessages int
-	MaxContextTokens   int
-	// MaxContextTokensGiven says that MaxContextTokens was set and is no default.
-	MaxContextTokensGiven bool
-	ReservedTokens        int
-	Strategy              string // "truncate" or "summarize"
-}
-
-// TranscriptConfig is the section transcript.
-type TranscriptConfig struct {
-	HistoryMessages int
-}
-
-// TurnConfig is the section turn.
-type TurnConfig struct {
-	MaxRounds   int
-	Timeout     time.Duration
-	WaitTimeout time.Duration
-	ToolTimeout time.Duration
-	Lease       time.Duration
-	KeepEvents  time.Duration
-	ShowEvents  string // ShowDurable or ShowImmediate
-
-	// The limits on one model request.
-	ConnectTimeout    time.Duration
-	FirstTokenTimeout time.Duration
-	IdleTimeout       time.Duration
-
-	Retries      int // after the first attempt
-	RetryMaxWait time.Duration
-	RetryTimeout time.Duration
-
-	BreakerFailures int // 0: no breaker
-	BreakerCooldown time.Duration
-}
-
-// The values of turn.show_events.
-const (
-	ShowDurable   = "durable"
-	ShowImmediate = "immediate"
-)
-
-// The values of server.keys.
-const (
-	KeysOnceMade = "once-made"
-	KeysAlways   = "always"
-	KeysNever    = "never"
-)
-
-// ServerConfig is the section server.
-type ServerConfig struct {
-	Keys            string // KeysOnceMade, KeysAlways or KeysNever
-	MaxTurns        int    // per project; 0: unlimited
-	MaxRequestRate  int    // per API key and second; 0: unlimited
-	MaxBodyBytes    int64
-	BodyTimeout     time.Duration
-	MemoryBudgetMiB int64 // 0: a quarter of the available memory
-	MaxConnections  int   // 0: as many as the limit on open files allows
-	ShutdownTimeout time.Duration
-}
-
-// DemoConfig is the section demo.
-type DemoConfig struct {
-	Pace time.Duration // 0: 20 ms in a terminal, else none
-}
-
-// PromptsConfig is the section prompts.
-type PromptsConfig struct {
-	Dir string // "": the embedded prompts
-}
-
-// WorkflowsConfig is the section workflows.
-type WorkflowsConfig struct {
-	Dir string // "": none are read; a missing folder has none
-}
-
-// ToolsConfig is the section tools.
-type ToolsConfig struct {
-	// Allow, Ask and Deny are patterns of tool names. A pattern that matches no tool is no error here.
-	Allow, Ask, Deny []string
-	Otherwise        string // "ask", "allow" or "deny"
-	AskTimeout       time.Duration
-	MaxOutputBytes   int
-	ProjectDir       string   // "": no @project
-	DenyFiles        []string // patterns of names of files that no tool may access
 }
 
 // Model finds a model by its name; "" means the default model. The demo model always exists, with Protocol

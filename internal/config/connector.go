@@ -1,23 +1,27 @@
 package config
 
 import (
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
 // ConnectorConfig is one connector of the file: a program that is used as a model. Exactly one of Command and ACP is set.
 type ConnectorConfig struct {
-	Name    string   // the key under connectors
-	Command []string // PromptPlace and SystemPlace in it are optional
-	ACP     []string
-	Prompt  string // PromptStdin or PromptArgument; only of a command
-	Dir     string // "": the working directory of Continuo
-	// Env has each ${NAME} replaced, so that it may contain secrets: never show its values.
-	Env map[string]string
+	Name string // the key under connectors
+	// PromptPlace and SystemPlace in it are optional
+	Command []string `key:"command" kind:"command" allowed:"a list of a program and its arguments, such as [claude, -p] or [some-agent, \"--ask={prompt}\"]" unset:"none" help:"A program that is started for each answer, and its arguments; what it prints on stdout is the answer. An argument {prompt}, or one that ends with ={prompt}, gets the prompt, and {system} the system messages, which otherwise stand before the prompt. Of the environment it gets PATH, HOME, LANG, TMPDIR and what env names."`
+	ACP     []string `key:"acp" kind:"command" allowed:"a list of a program and its arguments, such as [gemini, --acp]" unset:"none" help:"An agent that speaks the Agent Client Protocol over its stdin and stdout, and its arguments, instead of command."`
+	Prompt  string   `key:"prompt" enum:"stdin,argument" unset:"stdin, or argument where {prompt} stands in the command" example:"stdin" help:"How a command gets the prompt. An argument has at most 131071 bytes, and everybody on the machine can see it. argument without {prompt} adds one at the end."`
+	Dir     string   `key:"dir" kind:"path" empty:"for none" help:"The folder that the program starts and works in. Empty: the one that Continuo was started in."`
 	// Timeout bounds an answer; with 0 only turn.timeout does, or handoff.agent_timeout for an agent's work on a task.
-	Timeout        time.Duration
-	MaxOutputBytes int
-	Format         string // "text"; only of a command
-	Permissions    string // PermissionsDeny or PermissionsAllow; only of an agent over ACP
+	Timeout        time.Duration `key:"timeout" unset:"turn.timeout; handoff.agent_timeout where an agent works on a task" help:"How long one answer may take. turn.timeout holds as well, or, where an agent works on a task, handoff.agent_timeout."`
+	MaxOutputBytes int           `key:"max_output_bytes" min:"1" default:"1048576" help:"How much the program may print, or an agent say and think, in one answer, in bytes. More ends it with an error."`
+	Format         string        `key:"format" enum:"text" default:"text" help:"What a command prints: plain text. What it prints for a terminal (colours and the like) is taken out."`
+	Permissions    string        `key:"permissions" enum:"deny,allow" default:"deny" help:"What an agent that speaks ACP is told when it asks whether it may do something. Many agents do some things without asking: bound them by their own settings."`
+	// Env has each ${NAME} replaced, so that it may contain secrets: never show its values.
+	Env map[string]string `key:"env" kind:"variables" unset:"none" help:"What the program gets in its environment. Secrets never stand in the file: write ${NAME} for the variable that holds one."`
 }
 
 // The ways to pass the prompt to a program.
@@ -38,53 +42,81 @@ const (
 	PermissionsAllow = "allow"
 )
 
-const connectorsPrefix = "connectors."
+// modelConnector is the connector of roles whose texts come from a model; see crew.ConnectorModel.
+const modelConnector = "model"
 
-// rows lists the settings of one connector, their keys beginning with prefix.
-func (c *ConnectorConfig) rows(prefix, home string) []*setting {
-	rows := append(c.programRows(prefix, home), []*setting{{
-		key: prefix + "timeout", value: optionalDuration(&c.Timeout), phrase: "turn.timeout; handoff.agent_timeout where an agent works on a task",
-		doc: "How long one answer may take. turn.timeout holds as well, or, where an agent works on a task, handoff.agent_timeout.",
-	}, {
-		key: prefix + "max_output_bytes", value: whole(&c.MaxOutputBytes, 1), def: "1048576",
-		doc: "How much the program may print, or an agent say and think, in one answer, in bytes. More ends it with an error.",
-	}, {
-		key: prefix + "format", value: oneOf(&c.Format, "text"), def: "text",
-		doc: "What a command prints: plain text. What it prints for a terminal (colours and the like) is taken out.",
-	}, {
-		key: prefix + "permissions", value: oneOf(&c.Permissions, PermissionsDeny, PermissionsAllow), def: PermissionsDeny,
-		doc: "What an agent that speaks ACP is told when it asks whether it may do something. Many agents do some things without asking: bound them by their own settings.",
-	}}...)
-	for _, row := range rows {
-		if row.phrase == "" {
-			row.mustRead(row.def)
+func takenByModels(name string) string {
+	if name == modelConnector {
+		return "the name model stands for the settings' models in crews; choose another"
+	}
+	return takenByDemo(name)
+}
+
+func (c *ConnectorConfig) finish(r *fileReader, e *entry, sound bool) {
+	if sound {
+		c.conflict(r, e)
+	}
+	e.hintUnset()
+	r.config.Connectors[c.Name] = *c
+}
+
+// check refuses a connector with the name of a model: a name must be unambiguous.
+func (c *ConnectorConfig) check(l *loader, e *entry) {
+	if _, taken := l.config.Models[c.Name]; taken {
+		l.problems.add(e.at, "connectors.%s: there is a model of that name; choose another", c.Name)
+	}
+}
+
+// conflict reports conflicts between settings that are each valid, and sets the values that follow from them.
+func (c *ConnectorConfig) conflict(r *fileReader, e *entry) {
+	command, agent := e.given("command"), e.given("acp")
+	others, only := []string{"permissions"}, "acp"
+	switch {
+	case command == nil && agent == nil:
+		r.problems.add(e.at, "connectors.%s: neither command nor acp is there; a connector needs one of them", c.Name)
+		return
+	case command != nil && agent != nil:
+		r.problems.add(agent.origin, "%s: there is a command too; a connector has one of them", agent.key)
+		return
+	case agent != nil:
+		others, only = []string{"prompt", "format"}, "command"
+	}
+	r.refuse(e, "only a connector with "+only+" has", others...)
+	if agent == nil {
+		c.places(r, command, e.row("prompt"))
+	} else if slices.ContainsFunc(c.ACP, hasPlace) {
+		r.problems.add(agent.origin, "%s: %s and %s can stand in a command only; an agent that speaks ACP is sent them", agent.key, PromptPlace, SystemPlace)
+	}
+}
+
+// aPlace matches an argument that a text of the request replaces. A text within a longer argument could be interpreted
+// by the program that reads it, above all by a shell.
+var aPlace = regexp.MustCompile(`^(?s:.*=)?(?:\{prompt\}|\{system\})$`)
+
+func hasPlace(argument string) bool {
+	return strings.Contains(argument, PromptPlace) || strings.Contains(argument, SystemPlace)
+}
+
+// places checks the positions of the placeholders in a command, and sets how it receives the prompt.
+func (c *ConnectorConfig) places(r *fileReader, command, prompt *setting) {
+	seen := map[string]int{}
+	for i, argument := range c.Command {
+		for _, place := range []string{PromptPlace, SystemPlace} {
+			seen[place] += strings.Count(argument, place)
+		}
+		if hasPlace(argument) && (i == 0 || !aPlace.MatchString(argument) || strings.Count(argument, "{prompt}")+strings.Count(argument, "{system}") > 1) {
+			r.problems.add(command.origin, "%s: %s and %s must each be a whole argument, or all that stands behind = in one", command.key, PromptPlace, SystemPlace)
+			return
 		}
 	}
-	return rows
-}
-
-func (c *ConnectorConfig) programRows(prefix, home string) []*setting {
-	command, agent := commandLine(&c.Command), commandLine(&c.ACP)
-	command.allowed = `a list of a program and its arguments, such as [claude, -p] or [some-agent, "--ask={prompt}"]`
-	agent.allowed = "a list of a program and its arguments, such as [gemini, --acp]"
-	return []*setting{{
-		key: prefix + "command", value: command, phrase: "none",
-		doc: "A program that is started for each answer, and its arguments; what it prints on stdout is the answer. " +
-			"An argument {prompt}, or one that ends with ={prompt}, gets the prompt, and {system} the system messages, which otherwise stand before the prompt. " +
-			"Of the environment it gets PATH, HOME, LANG, TMPDIR and what env names.",
-	}, {
-		key: prefix + "acp", value: agent, phrase: "none",
-		doc: "An agent that speaks the Agent Client Protocol over its stdin and stdout, and its arguments, instead of command.",
-	}, {
-		key: prefix + "prompt", value: oneOf(&c.Prompt, PromptStdin, PromptArgument), phrase: "stdin, or argument where {prompt} stands in the command", example: PromptStdin,
-		doc: "How a command gets the prompt. An argument has at most 131071 bytes, and everybody on the machine can see it. argument without {prompt} adds one at the end.",
-	}, {
-		key: prefix + "dir", value: path(&c.Dir, home, true), def: "",
-		doc: "The folder that the program starts and works in. Empty: the one that Continuo was started in.",
-	}}
-}
-
-func (c *ConnectorConfig) envRow(prefix string) *setting {
-	return mappingRow(prefix+"env", &c.Env, "a mapping of names of variables to texts, in which ${NAME} stands for a variable of Continuo's own environment",
-		"What the program gets in its environment. Secrets never stand in the file: write ${NAME} for the variable that holds one.")
+	switch {
+	case seen[PromptPlace] > 1 || seen[SystemPlace] > 1:
+		r.problems.add(command.origin, "%s: %s and %s can stand there once", command.key, PromptPlace, SystemPlace)
+	case seen[PromptPlace] > 0 && prompt.origin.Kind == FromFile && c.Prompt == PromptStdin:
+		r.problems.add(prompt.origin, "%s: %s stands in the command, so that the prompt is an argument; leave out one of them", prompt.key, PromptPlace)
+	case seen[PromptPlace] > 0:
+		prompt.setDefault(PromptArgument)
+	default:
+		prompt.setDefault(PromptStdin)
+	}
 }

@@ -22,26 +22,13 @@ func Schema() []Setting {
 	return all
 }
 
-const (
-	schemaModel  = "models.NAME."
-	schemaAgent  = agentsPrefix + "NAME."
-	schemaServer = mcpPrefix + "NAME."
-
-	schemaConnector = connectorsPrefix + "NAME."
-)
-
-func schemaRows() []*setting {
-	model := &ModelConfig{}
-	rows := (&Config{}).table("")
-	rows = append(rows, model.rows(schemaModel)...)
-	rows = append(rows, model.headersRow(schemaModel))
-	rows = append(rows, (&AgentConfig{}).rows(schemaAgent, "", nil)...)
-	connector := &ConnectorConfig{}
-	rows = append(rows, connector.rows(schemaConnector, "")...)
-	rows = append(rows, connector.envRow(schemaConnector))
-	server := &MCPServerConfig{}
-	rows = append(rows, server.rows(schemaServer, "")...)
-	return append(rows, server.envRow(schemaServer), server.headersRow(schemaServer))
+func schemaRows() table {
+	rows := binder{}.settings("", &Config{})
+	for _, g := range groups {
+		e := &entry{group: g, name: "NAME"}
+		rows = append(rows, binder{fileOnly: true}.settings(e.prefix(), g.begin(e.name))...)
+	}
+	return rows
 }
 
 // Markdown writes docs/settings.md: how to set settings, and a table of all of them.
@@ -79,19 +66,14 @@ API keys are never settings: the file names the environment variable that holds 
 
 func markdownSection(section string) string {
 	title, note := section, ""
+	if g := groupIn(section); g != nil {
+		note = "\n" + g.note + "\n"
+	}
 	switch section {
 	case "":
 		title = "general"
-	case "models":
-		note = "\nModels are set in the file only. NAME is what requests, agents and `model` call the model.\n"
-	case "agents":
-		note = "\nAgents are set in the file only. NAME is the agent's id, by which requests, conversations and workflows name it; see\n[modes and agents](modes.md).\n"
-	case "connectors":
-		note = "\nConnectors are set in the file only. NAME is what requests, agents and `model` call the connector, in the place of a\nmodel; see [connectors](connectors.md).\n"
 	case "crew":
 		note = "\nA crew's own file may say otherwise for its roles; see [crews](crews.md).\n"
-	case "mcp":
-		note = "\nMCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).\n"
 	}
 	return "\n## " + title + "\n" + note + "\n| key | default | environment | known as | allowed | meaning |\n|---|---|---|---|---|---|\n"
 }
@@ -113,21 +95,17 @@ func Example() string {
 	var page strings.Builder
 	page.WriteString("# Settings of Continuo. Below its meaning, each setting stands with its default, behind a # at the\n# beginning of the line: take away that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
 	section := ""
-	for _, row := range schemaRows() {
+	for _, row := range (binder{}).settings("", &Config{}) {
 		name, _, dotted := strings.Cut(row.key, ".")
-		if name == "models" {
-			break
-		}
 		if dotted && name != section {
 			section = name
 			page.WriteString("\n" + section + ":\n")
 		}
 		writeExample(&page, row)
 	}
-	page.WriteString(exampleModels)
-	page.WriteString(exampleAgents)
-	page.WriteString(exampleConnectors)
-	page.WriteString(exampleMCP)
+	for _, g := range groups {
+		page.WriteString(g.example)
+	}
 	return page.String()
 }
 

@@ -70,7 +70,7 @@ func TestExampleHoldsTheDefaults(t *testing.T) {
 	config := mustLoad(t, inForce, Options{})
 	seen := 0
 	for _, s := range config.Settings() {
-		if strings.HasPrefix(s.Key, "models.") || strings.HasPrefix(s.Key, agentsPrefix) || strings.HasPrefix(s.Key, connectorsPrefix) || strings.HasPrefix(s.Key, mcpPrefix) {
+		if groupIn(strings.Split(s.Key, ".")[0]) != nil {
 			continue
 		}
 		seen++

@@ -92,18 +92,13 @@ func (r *fileReader) at(n *yamltree.Node) Origin {
 func (r *fileReader) mapping(prefix string, section *yamltree.Node) {
 	for _, f := range section.Fields {
 		key := prefix + f.Key.Text
+		g := groupIn(key)
 		switch row := r.row(key); {
-		case key == "models":
-			r.modelsSection(f.Value)
-		case key == "agents":
-			r.agentsSection(f.Value)
-		case key == "connectors":
-			r.connectorsSection(f.Value)
-		case key == "mcp":
-			r.mcpSection(f.Value)
-		case key == "mcp.servers":
-			r.problems.add(r.at(f.Key), "the key mcp.servers must be written as servers, indented below mcp:")
-		case row != nil && strings.Contains(f.Key.Text, "."):
+		case g != nil && g.key == key:
+			r.group(g, f.Value)
+		case g != nil:
+			r.mcpSection(g, f.Value)
+		case row != nil && strings.Contains(f.Key.Text, "."), isGroup(key):
 			parent, last := splitKey(key)
 			r.problems.add(r.at(f.Key), "the key %s must be written as %s, indented below %s:", key, last, parent)
 		case row != nil:
@@ -128,6 +123,10 @@ func (r *fileReader) section(key string, value *yamltree.Node) {
 
 // set applies one value to one setting.
 func (r *fileReader) set(row *setting, value *yamltree.Node) {
+	if row.value.mapping != nil {
+		r.setMapping(row, value)
+		return
+	}
 	g := given{kind: value.Kind, text: value.Text, origin: r.at(value)}
 	for _, item := range value.Items {
 		if item.Kind != yamltree.Text && row.value.setList != nil {
@@ -145,21 +144,11 @@ func (r *fileReader) unknown(key string, at *yamltree.Node) {
 	}
 }
 
-// isSection reports whether key has settings below it.
-func (l *loader) isSection(key string) bool {
-	for _, row := range l.rows {
-		if strings.HasPrefix(row.key, key+".") {
-			return true
-		}
-	}
-	return false
-}
-
 // advice suggests the key that was probably meant instead of an unknown one.
 func (l *loader) advice(key string) string {
 	var keys, lasts []string
 	byLast := map[string]string{}
-	for _, row := range l.rows {
+	for _, row := range l.table {
 		section, last := splitKey(row.key)
 		for _, candidate := range []string{row.key, section} {
 			if candidate != "" {
@@ -173,7 +162,9 @@ func (l *loader) advice(key string) string {
 			}
 		}
 	}
-	keys = append(keys, "models", "agents", "connectors", "mcp.servers")
+	for _, g := range groups {
+		keys = append(keys, g.key)
+	}
 	section, last := splitKey(key)
 	near := nearest.Name(key, keys)
 	if near == "" {
@@ -192,25 +183,14 @@ func meant(near, otherwise string) string {
 
 // listed names the keys of a section, or the sections and keys of the file.
 func (l *loader) listed(section string) string {
-	if section != "" && !l.isSection(section) {
-		section = ""
+	if section != "" && l.isSection(section) {
+		return "the keys of " + section + " are " + strings.Join(l.below(section+"."), ", ")
 	}
-	var names []string
-	seen := map[string]bool{}
-	for _, row := range l.rows {
-		rest, below := strings.CutPrefix(row.key, section+".")
-		if section == "" {
-			rest, below = row.key, true
-		}
-		if name, _, _ := strings.Cut(rest, "."); below && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
+	names := l.below("")
+	for _, g := range groups {
+		names = append(names, g.section())
 	}
-	if section == "" {
-		return "the file's keys are " + strings.Join(append(names, "models", "agents", "connectors", "mcp"), ", ")
-	}
-	return "the keys of " + section + " are " + strings.Join(names, ", ")
+	return "the file's keys are " + strings.Join(names, ", ")
 }
 
 // splitKey splits context.max_messages into context and max_messages.

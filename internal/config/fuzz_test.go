@@ -56,7 +56,7 @@ func atoi(digits string) int {
 
 // checkAcceptable gives every value again as a flag and expects the same settings.
 func checkAcceptable(t *testing.T, l *loader) {
-	for _, row := range l.rows {
+	for _, row := range l.table {
 		before := row.value.show()
 		if err := row.apply(given{text: before}); err != nil || row.value.show() != before {
 			t.Fatalf("%s: %q is not accepted again: %v, %q", row.key, before, err, row.value.show())

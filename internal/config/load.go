@@ -46,15 +46,12 @@ func Load(options Options) (*Config, error) {
 type loader struct {
 	config   *Config
 	env      map[string]string
-	rows     []*setting
-	models   []*modelRows
-	agents   []*agentRows
-	mcp      []*mcpRows
+	entries  []*entry
 	views    []string // the views that agents may have
 	broken   bool     // the file could not be read, so that its models are unknown
 	problems problems
 
-	connectors []*connectorRows
+	table // the settings outside of groups
 }
 
 func newLoader(environ []string) *loader {
@@ -64,7 +61,7 @@ func newLoader(environ []string) *loader {
 			l.env[name] = text
 		}
 	}
-	l.rows = l.config.table(l.home())
+	l.table = binder{home: l.home()}.settings("", l.config)
 	if folder := l.xdg("XDG_DATA_HOME", ".local/share"); folder != "" {
 		l.row("store.path").setDefault(filepath.Join(folder, "continuo", "continuo.db"))
 	}
@@ -95,39 +92,24 @@ func (l *loader) xdg(variable, below string) string {
 	return ""
 }
 
-// row returns a setting by its key, nil when there is none.
-func (l *loader) row(key string) *setting {
-	for _, row := range l.rows {
-		if row.key == key {
-			return row
-		}
-	}
-	return nil
-}
-
 // ownVariables are read by Continuo's tests and are no settings.
 var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG", "CONTINUO_NPM_DIR"}
 
 func (l *loader) loadEnv() {
 	rows, names := map[string]*setting{}, []string{}
-	for _, row := range l.rows {
-		rows[envName(row.key)] = row
-		names = append(names, strings.TrimPrefix(envName(row.key), envPrefix))
+	for _, row := range l.table {
+		rows[row.env] = row
+		names = append(names, strings.TrimPrefix(row.env, envPrefix))
 	}
 	for _, variable := range slices.Sorted(maps.Keys(l.env)) {
 		origin := Origin{Kind: FromEnv, Name: word(variable)}
+		group := groupOfVariable(variable)
 		switch {
 		case !strings.HasPrefix(variable, envPrefix) || slices.Contains(ownVariables[:], variable):
 		case rows[variable] != nil:
 			l.apply(rows[variable], given{text: l.env[variable], origin: origin})
-		case strings.HasPrefix(variable, envPrefix+"MODELS"):
-			l.problems.add(origin, "models are set in the file only; unset it and write them to continuo.yaml")
-		case strings.HasPrefix(variable, envPrefix+"AGENTS"):
-			l.problems.add(origin, "agents are set in the file only; unset it and write them to continuo.yaml")
-		case strings.HasPrefix(variable, envPrefix+"CONNECTORS"):
-			l.problems.add(origin, "connectors are set in the file only; unset it and write them to continuo.yaml")
-		case strings.HasPrefix(variable, envPrefix+"MCP"):
-			l.problems.add(origin, "MCP servers are set in the file only; unset it and write them to continuo.yaml")
+		case group != nil:
+			l.problems.add(origin, "%s are set in the file only; unset it and write them to continuo.yaml", group.many)
 		default:
 			near := nearest.Name(strings.TrimPrefix(variable, envPrefix), names)
 			if near != "" {
@@ -138,6 +120,15 @@ func (l *loader) loadEnv() {
 	}
 }
 
+func groupOfVariable(variable string) *group {
+	for _, g := range groups {
+		if strings.HasPrefix(variable, envName(g.section())) {
+			return g
+		}
+	}
+	return nil
+}
+
 func (l *loader) loadFlags(options Options) {
 	for _, key := range slices.Sorted(maps.Keys(options.Flags)) {
 		flag := "--set " + word(key)
@@ -145,17 +136,13 @@ func (l *loader) loadFlags(options Options) {
 			flag = "--" + name
 		}
 		origin := Origin{Kind: FromFlag, Name: flag}
+		section, _, _ := strings.Cut(key, ".")
+		group := groupIn(section)
 		switch row := l.row(key); {
 		case row != nil:
 			l.apply(row, given{text: options.Flags[key], origin: origin})
-		case key == "models" || strings.HasPrefix(key, "models."):
-			l.problems.add(origin, "models are set in the file only; write them to continuo.yaml")
-		case key == "agents" || strings.HasPrefix(key, agentsPrefix):
-			l.problems.add(origin, "agents are set in the file only; write them to continuo.yaml")
-		case key == "connectors" || strings.HasPrefix(key, connectorsPrefix):
-			l.problems.add(origin, "connectors are set in the file only; write them to continuo.yaml")
-		case key == "mcp" || strings.HasPrefix(key, "mcp."):
-			l.problems.add(origin, "MCP servers are set in the file only; write them to continuo.yaml")
+		case group != nil:
+			l.problems.add(origin, "%s are set in the file only; write them to continuo.yaml", group.many)
 		default:
 			l.problems.add(origin, "unknown key %s; %s", word(key), l.advice(key))
 		}
@@ -178,50 +165,32 @@ func (l *loader) finish() {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}
 	l.checkSummarizer()
-	l.checkFallbacks()
-	l.checkAgents()
-	l.checkConnectors()
-	for _, row := range l.rows {
+	for _, e := range l.entries {
+		e.config.check(l, e)
+	}
+	rows := slices.Clone(l.table)
+	c.hints = append(hints(c, l.env), l.telegramHints()...)
+	for _, e := range l.entries {
+		rows = append(rows, e.table...)
+		c.hints = append(c.hints, e.hints...)
+	}
+	for _, row := range rows {
 		c.settings = append(c.settings, row.public())
 	}
-	for _, model := range l.models {
-		c.settings = append(c.settings, model.public()...)
-	}
-	for _, agent := range l.agents {
-		c.settings = append(c.settings, agent.public()...)
-	}
-	for _, connector := range l.connectors {
-		c.settings = append(c.settings, connector.public()...)
-	}
-	for _, server := range l.mcp {
-		c.settings = append(c.settings, server.public()...)
-	}
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
-	c.hints = append(hints(c, l.env), c.Telegram.hints()...)
-	for _, agent := range l.agents {
-		c.hints = append(c.hints, agent.hints()...)
-	}
-	for _, connector := range l.connectors {
-		c.hints = append(c.hints, connector.hints()...)
-	}
-	for _, server := range l.mcp {
-		c.hints = append(c.hints, server.hints()...)
-	}
 }
 
-// checkFallbacks refuses fallbacks that are not another model.
-func (l *loader) checkFallbacks() {
-	for _, model := range l.models {
-		name, fallback := model.config.Name, model.config.Fallback
-		if _, known := l.config.Models[fallback]; fallback == "" || known && fallback != name {
-			continue
-		}
-		row := model.row("models." + name + ".fallback")
-		others := slices.DeleteFunc(slices.Sorted(maps.Keys(l.config.Models)), func(other string) bool { return other == name })
-		advice := "there is no other model"
-		if len(others) > 0 {
-			advice = "the other models are " + strings.Join(others, ", ")
-		}
-		l.problems.add(row.origin, "%s: given %s, which is no other model; %s", row.key, quoted(fallback), advice)
+// checkSummarizer refuses a summarizer that is no model.
+func (l *loader) checkSummarizer() {
+	const key = "context.summarizer"
+	given := l.config.Context.Summarizer
+	if _, ok := l.config.Models[given]; ok || given == "" || l.broken {
+		return
 	}
+	names := slices.Sorted(maps.Keys(l.config.Models))
+	if len(names) == 0 {
+		l.problems.add(l.row(key).origin, "%s: given %s, and there are no models; leave it empty for the built-in summarizer", key, quoted(given))
+		return
+	}
+	l.problems.add(l.row(key).origin, "%s: given %s, which is no model; the models are %s", key, quoted(given), strings.Join(names, ", "))
 }

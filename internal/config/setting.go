@@ -33,7 +33,9 @@ type setting struct {
 	example string // for the example file, where the default is unsuitable; "" otherwise
 	doc     string
 	knownAs string
+	env     string // the variable that sets it; "" if only the file does
 	origin  Origin
+	unset   []string // the variables that the given value refers to and that are not set
 }
 
 // given is a value as it was written in its source.
@@ -123,17 +125,13 @@ func (v value) repeat(g given) string {
 func (s *setting) public() Setting {
 	return Setting{
 		Key: s.key, Value: s.value.show(), Default: s.def, Origin: s.origin, Doc: s.doc, KnownAs: s.knownAs,
-		Allowed: s.value.allowed, Env: envName(s.key),
+		Allowed: s.value.allowed, Env: s.env,
 	}
 }
 
 const envPrefix = "CONTINUO_"
 
-// envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES. Keys of models,
-// agents, connectors and MCP servers have none.
+// envName is the variable that sets a key: context.max_messages has CONTINUO_CONTEXT_MAX_MESSAGES.
 func envName(key string) string {
-	if strings.HasPrefix(key, "models.") || strings.HasPrefix(key, agentsPrefix) || strings.HasPrefix(key, connectorsPrefix) || strings.HasPrefix(key, mcpPrefix) {
-		return ""
-	}
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }

@@ -10,7 +10,7 @@ import (
 // with its neighbour.
 func TestOneSlipIsUnderstood(t *testing.T) {
 	var keys []string
-	for _, row := range newLoader(nil).rows {
+	for _, row := range newLoader(nil).table {
 		keys = append(keys, row.key)
 	}
 	for _, key := range keys {

@@ -1,19 +1,16 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
@@ -23,6 +20,7 @@ type value struct {
 	takes   []yamltree.Kind // the kinds of YAML value that are accepted
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
+	mapping *mapping                   // for mappings, instead of set
 	show    func() string
 	// hidden says that errors do not repeat the given value: people may paste secrets there.
 	hidden bool
@@ -31,20 +29,52 @@ type value struct {
 // errNotAllowed says that a text does not match value.allowed. Any other error explains itself.
 var errNotAllowed = errors.New("not allowed")
 
-// maxWhole bounds every integer, so that sums of them do not overflow.
+// maxWhole bounds every integer without a tag max, so that sums of them do not overflow.
 const maxWhole = math.MaxInt32
 
-// whole is an integer of at least least, in plain decimal digits.
-func whole[T int | int64](place *T, least int) value { return between(place, least, maxWhole) }
+// value is the variable that place points to, with the bounds that its tag gives; binder lists the tags.
+func (b binder) value(place any, tag reflect.StructTag) value {
+	var v value
+	switch place := place.(type) {
+	case *int:
+		v = whole(place, tag)
+	case *int64:
+		v = whole(place, tag)
+	case *float64:
+		v = number(func(f float64) { *place = f }, func() *float64 { return place }, tag)
+	case **float64:
+		v = number(func(f float64) { *place = &f }, func() *float64 { return *place }, tag)
+	case *bool:
+		v = boolean(place)
+	case *time.Duration:
+		v = duration(place, tag)
+	case *slog.Level:
+		v = logLevel(place)
+	case *string:
+		v = b.text(place, tag)
+	case *[]string:
+		v = b.list(place, tag.Get("kind"))
+	case *map[string]string:
+		v = mappings(place, tag.Get("kind"))
+	default:
+		panic(fmt.Sprintf("config: no setting can be a %T", place))
+	}
+	v.allowed = cmp.Or(tag.Get("allowed"), v.allowed)
+	if meaning, ok := tag.Lookup("empty"); ok {
+		v.allowed += `, or "" ` + meaning
+	}
+	return v
+}
 
-// between is an integer of at least least and at most most, in plain decimal digits.
-func between[T int | int64](place *T, least, most int) value {
+// whole is an integer from min to max, in plain decimal digits.
+func whole[T int | int64](place *T, tag reflect.StructTag) value {
+	least, most := wholeTag(tag, "min", 0), wholeTag(tag, "max", maxWhole)
 	return value{
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
 		takes:   []yamltree.Kind{yamltree.Whole},
 		set: func(text string) error {
-			number, err := strconv.Atoi(text)
-			if err != nil || number < least || number > most || strconv.Itoa(number) != text {
+			number, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || number < least || number > most || strconv.FormatInt(number, 10) != text {
 				return errNotAllowed
 			}
 			*place = T(number)
@@ -54,41 +84,42 @@ func between[T int | int64](place *T, least, most int) value {
 	}
 }
 
-// share is a number above 0 and at most 1.
-func share(place *float64) value {
-	return value{
-		allowed: "a number above 0, at most 1",
-		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
-		set: func(text string) error {
-			number, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(number > 0 && number <= 1) {
-				return errNotAllowed
-			}
-			*place = number
-			return nil
-		},
-		show: func() string { return strconv.FormatFloat(*place, 'g', -1, 64) },
+func wholeTag(tag reflect.StructTag, name string, otherwise int64) int64 {
+	text, ok := tag.Lookup(name)
+	if !ok {
+		return otherwise
 	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("config: the tag %s: %v", name, err))
+	}
+	return number
 }
 
-// temperature is a number from 0 to 2, or unset.
-func temperature(place **float64) value {
+// number is a number from 0, or above 0 with the tag above, to max. get returns nil while none was given.
+func number(set func(float64), get func() *float64, tag reflect.StructTag) value {
+	most := float64(wholeTag(tag, "max", maxWhole))
+	_, above := tag.Lookup("above")
+	allowed := "a number from 0 to " + tag.Get("max")
+	if above {
+		allowed = "a number above 0, at most " + tag.Get("max")
+	}
 	return value{
-		allowed: "a number from 0 to 2",
+		allowed: allowed,
 		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
 		set: func(text string) error {
 			number, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(number >= 0 && number <= 2) {
+			if err != nil || !(number >= 0 && number <= most) || above && number == 0 {
 				return errNotAllowed
 			}
-			*place = &number
+			set(number)
 			return nil
 		},
 		show: func() string {
-			if *place == nil {
+			if get() == nil {
 				return ""
 			}
-			return strconv.FormatFloat(**place, 'g', -1, 64)
+			return strconv.FormatFloat(*get(), 'g', -1, 64)
 		},
 	}
 }
@@ -108,46 +139,35 @@ func boolean(place *bool) value {
 	}
 }
 
-// duration is a duration of at least a millisecond, in the syntax of time.ParseDuration.
-func duration(place *time.Duration) value {
-	return value{
-		allowed: "a time of at least 1ms with its unit, such as 90s, 10m or 1h30m",
+// duration is a duration of at least min, by default a millisecond, in the syntax of time.ParseDuration; with the tag
+// zero it may be 0s. One without a default is shown only if it was given.
+func duration(place *time.Duration, tag reflect.StructTag) value {
+	least, err := time.ParseDuration(cmp.Or(tag.Get("min"), "1ms"))
+	if err != nil {
+		panic(fmt.Sprintf("config: the tag min: %v", err))
+	}
+	_, mayBeZero := tag.Lookup("zero")
+	_, optional := tag.Lookup("unset")
+	v := value{
+		allowed: "a time of at least " + durationText(least) + " with its unit, such as 90s, 10m or 1h30m",
 		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			length, err := time.ParseDuration(text)
-			if err != nil || length < time.Millisecond {
+			if err != nil || length < least && !(mayBeZero && text == "0s") {
 				return errNotAllowed
 			}
 			*place = length
 			return nil
 		},
-		show: func() string { return durationText(*place) },
+		show: func() string {
+			if optional && *place == 0 {
+				return ""
+			}
+			return durationText(*place)
+		},
 	}
-}
-
-// optionalDuration is a duration that is shown only if it was given.
-func optionalDuration(place *time.Duration) value {
-	v := duration(place)
-	v.show = func() string {
-		if *place == 0 {
-			return ""
-		}
-		return durationText(*place)
-	}
-	return v
-}
-
-// pause is a duration that may be 0.
-func pause(place *time.Duration) value {
-	v := duration(place)
-	some := v.set
-	v.allowed += ", or 0s"
-	v.set = func(text string) error {
-		if text == "0s" {
-			*place = 0
-			return nil
-		}
-		return some(text)
+	if mayBeZero {
+		v.allowed += ", or 0s"
 	}
 	return v
 }
@@ -164,26 +184,6 @@ func durationText(length time.Duration) string {
 	return text
 }
 
-// oneOf is one of a few words.
-func oneOf(place *string, words ...string) value {
-	allowed := words[len(words)-1]
-	if others := words[:len(words)-1]; len(others) > 0 {
-		allowed = strings.Join(others, ", ") + " or " + allowed
-	}
-	return value{
-		allowed: allowed,
-		takes:   []yamltree.Kind{yamltree.Text},
-		set: func(text string) error {
-			if !slices.Contains(words, text) {
-				return errNotAllowed
-			}
-			*place = text
-			return nil
-		},
-		show: func() string { return *place },
-	}
-}
-
 func logLevel(place *slog.Level) value {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	return value{
@@ -198,115 +198,5 @@ func logLevel(place *slog.Level) value {
 			return nil
 		},
 		show: func() string { return strings.ToLower(place.String()) },
-	}
-}
-
-// name is a text that is not empty and has no invisible characters.
-func name(place *string, allowed string) value {
-	return value{
-		allowed: allowed,
-		takes:   []yamltree.Kind{yamltree.Text},
-		set: func(text string) error {
-			if !isName(text) {
-				return errNotAllowed
-			}
-			*place = text
-			return nil
-		},
-		show: func() string { return *place },
-	}
-}
-
-// project is a setting that names a project, as API keys name it too.
-func project(place *string) value {
-	v := name(place, "1 to 64 letters, digits and . _ -, beginning with a letter or digit")
-	set := v.set
-	v.set = func(text string) error {
-		if continuo.CheckProject(text) != nil {
-			return errNotAllowed
-		}
-		return set(text)
-	}
-	return v
-}
-
-// isName reports whether text is a name: visible, on one line, without spaces around it.
-func isName(text string) bool {
-	return text != "" && len(text) <= 200 && isLine(text) && strings.TrimSpace(text) == text
-}
-
-// isLine reports whether text is valid UTF-8 without control characters.
-func isLine(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
-// patternList is a list of tool names, each once, in which "*" matches any run of characters; as one text they are
-// separated by commas.
-func patternList(place *[]string) value {
-	return value{
-		allowed: "a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)",
-		takes:   []yamltree.Kind{yamltree.List},
-		setList: func(items []string) error {
-			for i, item := range items {
-				if !isName(item) || strings.Contains(item, ",") || slices.Contains(items[:i], item) {
-					return errNotAllowed
-				}
-			}
-			*place = items
-			return nil
-		},
-		show: func() string { return strings.Join(*place, ", ") },
-	}
-}
-
-// globList is a list of patterns of file names, each once.
-func globList(place *[]string) value {
-	v := patternList(place)
-	v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example (in the environment and in flags: separated by commas)"
-	return v
-}
-
-// path is a path of the file system; "~/" at its start is the home folder.
-func path(place *string, home string, mayBeEmpty bool) value {
-	v := value{allowed: "a path", takes: []yamltree.Kind{yamltree.Text}, show: func() string { return *place }}
-	if mayBeEmpty {
-		v.allowed = `a path, or "" for none`
-	}
-	v.set = func(text string) error {
-		if text == "" && !mayBeEmpty || !isLine(text) {
-			return errNotAllowed
-		}
-		if scheme, _, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(scheme, "postgres") {
-			return errors.New("a database is named by store.url (CONTINUO_STORE_URL), not by a path")
-		}
-		if rest, ok := strings.CutPrefix(text, "~/"); ok {
-			if home == "" {
-				return errors.New("~ cannot be followed, because HOME is not set to an absolute path: write the whole path")
-			}
-			text = home + "/" + rest
-		}
-		*place = text
-		return nil
-	}
-	return v
-}
-
-// address is host:port to listen on.
-func address(place *string) value {
-	return value{
-		allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787",
-		takes:   []yamltree.Kind{yamltree.Text},
-		set: func(text string) error {
-			_, port, err := net.SplitHostPort(text)
-			if err != nil || !isLine(text) || strings.Contains(text, " ") {
-				return errNotAllowed
-			}
-			if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-				return errNotAllowed
-			}
-			*place = text
-			return nil
-		},
-		show: func() string { return *place },
 	}
 }

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/continuo-log/continuo/internal/yamltree"
+)
+
+// list is a list of texts of the kind "tools", "files" or "command". As one text, the items of the first two are
+// separated by commas.
+func (b binder) list(place *[]string, kind string) value {
+	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*place, ", ") }}
+	ok := arePatterns
+	switch kind {
+	case "tools": // names of tools, in which "*" matches any run of characters
+		v.allowed = "a list of tools' names, each once, in which * stands for any characters, such as fs.*"
+	case "files":
+		v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example"
+	case "command": // a program and its arguments, which may contain secrets, so that only their number is shown
+		v.allowed = "a list of a program and its arguments, such as [npx, -y, some-server]"
+		v.hidden, ok = true, isCommand
+		v.show = func() string { return commandText(*place) }
+	default:
+		panic(fmt.Sprintf("config: no kind of list is called %q", kind))
+	}
+	if !b.fileOnly {
+		v.allowed += " (in the environment and in flags: separated by commas)"
+	}
+	v.setList = func(items []string) error {
+		if !ok(items) {
+			return errNotAllowed
+		}
+		*place = items
+		return nil
+	}
+	return v
+}
+
+// arePatterns reports whether the items are patterns of names, each once.
+func arePatterns(items []string) bool {
+	for i, item := range items {
+		if !isName(item) || strings.Contains(item, ",") || slices.Contains(items[:i], item) {
+			return false
+		}
+	}
+	return true
+}
+
+func isCommand(items []string) bool {
+	return len(items) > 0 && isName(items[0]) && !slices.ContainsFunc(items, func(item string) bool { return strings.ContainsRune(item, 0) })
+}
+
+func commandText(command []string) string {
+	switch arguments := len(command) - 1; {
+	case arguments < 0:
+		return ""
+	case arguments == 0:
+		return command[0]
+	case arguments == 1:
+		return command[0] + " and 1 argument"
+	default:
+		return fmt.Sprintf("%s and %d arguments", command[0], arguments)
+	}
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/yamltree"
+)
+
+// textKind is the form of a text.
+type textKind struct {
+	allowed string
+	// read returns the text to keep, or an error; errNotAllowed where allowed says enough.
+	read func(text string) (string, error)
+	show func(text string) string // nil: as it is
+	// hidden says that errors do not repeat the given text.
+	hidden bool
+}
+
+const urlForm = "an http or https URL with a host and without user, query and fragment, such as "
+
+// textKind is the kind that a tag names.
+func (b binder) textKind(tag reflect.StructTag) textKind {
+	if words, ok := tag.Lookup("enum"); ok {
+		return oneOf(strings.Split(words, ","))
+	}
+	switch kind := tag.Get("kind"); kind {
+	case "":
+		return textKind{allowed: "a name on one line, without spaces around it", read: that(isName)}
+	case "project":
+		return textKind{
+			allowed: "1 to 64 letters, digits and . _ -, beginning with a letter or digit",
+			read:    that(func(text string) bool { return isName(text) && continuo.CheckProject(text) == nil }),
+		}
+	case "address":
+		return textKind{allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787", read: that(isAddress)}
+	case "view":
+		return b.view()
+	case "persona":
+		return textKind{
+			allowed: "a text that is not blank, in one line or below persona: |",
+			read:    that(func(text string) bool { return checkPersona(text) == nil }),
+		}
+	case "path":
+		return textKind{allowed: "a path", read: b.path}
+	case "location": // of objects: a folder or a bucket, which is shown without its keys
+		return textKind{allowed: "a path", hidden: true, read: b.path, show: WithoutKeys}
+	default:
+		return secretiveKind(kind)
+	}
+}
+
+// secretiveKind are the kinds of text in whose place people paste secrets.
+func secretiveKind(kind string) textKind {
+	switch kind {
+	case "database":
+		return textKind{allowed: "a URL such as postgres://user@host:5432/database", hidden: true, read: databaseURL, show: WithoutPassword}
+	case "base_url": // to which a path can be appended
+		return textKind{allowed: urlForm + openAIURL, hidden: true, read: func(text string) (string, error) {
+			if !isEndpoint(text) {
+				return "", errNotAllowed
+			}
+			return strings.TrimRight(text, "/"), nil
+		}}
+	case "endpoint":
+		return textKind{allowed: urlForm + "http://127.0.0.1:3000/mcp; a key goes into headers", hidden: true, read: that(isEndpoint)}
+	case "webhook": // Telegram calls no other
+		return textKind{
+			allowed: "an https URL with a host and without user, query and fragment, such as https://bots.example.org/telegram", hidden: true,
+			read: that(func(text string) bool { return isEndpoint(text) && strings.EqualFold(text[:len("https:")], "https:") }),
+		}
+	case "variable":
+		return textKind{
+			allowed: `the name of an environment variable in capital letters, digits and _, such as OPENAI_API_KEY, or "" to send no key; the key itself stays in the environment`,
+			hidden:  true, read: variable,
+		}
+	case "secret": // ${NAME}, or the secret itself, which checkTelegram refuses in the file
+		return textKind{
+			allowed: `${NAME}, where NAME is a variable of the environment, or "" for none`, hidden: true,
+			show: func(string) string { return secretSet },
+			read: that(func(text string) bool {
+				return isLine(text) && strings.TrimSpace(text) == text && len(text) <= maxSecretBytes
+			}),
+		}
+	default:
+		panic(fmt.Sprintf("config: no kind of text is called %q", kind))
+	}
+}
+
+const maxSecretBytes = 1000
+
+// text is a text of the kind that the tag names.
+func (b binder) text(place *string, tag reflect.StructTag) value {
+	kind := b.textKind(tag)
+	_, mayBeEmpty := tag.Lookup("empty")
+	v := value{allowed: kind.allowed, takes: []yamltree.Kind{yamltree.Text}, hidden: kind.hidden}
+	if slices.Contains(strings.Split(tag.Get("enum"), ","), "true") {
+		v.takes = append(v.takes, yamltree.Bool)
+	}
+	v.set = func(text string) error {
+		if text == "" && mayBeEmpty {
+			*place = ""
+			return nil
+		}
+		kept, err := kind.read(text)
+		if err != nil {
+			return err
+		}
+		*place = kept
+		return nil
+	}
+	v.show = func() string {
+		if kind.show == nil || *place == "" {
+			return *place
+		}
+		return kind.show(*place)
+	}
+	return v
+}
+
+// that reads the texts of which ok is true, as they are.
+func that(ok func(text string) bool) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !ok(text) {
+			return "", errNotAllowed
+		}
+		return text, nil
+	}
+}
+
+func oneOf(words []string) textKind {
+	return textKind{allowed: orList(words), read: that(func(text string) bool { return slices.Contains(words, text) })}
+}
+
+// orList is a, b or c.
+func orList(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// isName reports whether text is a name: visible, on one line, without spaces around it.
+func isName(text string) bool {
+	return text != "" && len(text) <= 200 && isLine(text) && strings.TrimSpace(text) == text
+}
+
+// isLine reports whether text is valid UTF-8 without control characters.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// isAddress reports whether text is host:port to listen on.
+func isAddress(text string) bool {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil || !isLine(text) || strings.Contains(text, " ") {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
+}
+
+// isEndpoint reports whether text is an http or https URL without any part that could contain a secret.
+func isEndpoint(text string) bool {
+	location, err := url.Parse(text)
+	return err == nil && (location.Scheme == "https" || location.Scheme == "http") && location.Hostname() != "" && isName(text) &&
+		location.User == nil && !strings.ContainsAny(text, "?# ")
+}
+
+// path reads a path of the file system; "~/" at its start is the home folder.
+func (b binder) path(text string) (string, error) {
+	if text == "" || !isLine(text) {
+		return "", errNotAllowed
+	}
+	if scheme, _, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(scheme, "postgres") {
+		return "", errors.New("a database is named by store.url (CONTINUO_STORE_URL), not by a path")
+	}
+	if rest, ok := strings.CutPrefix(text, "~/"); ok {
+		if b.home == "" {
+			return "", errors.New("~ cannot be followed, because HOME is not set to an absolute path: write the whole path")
+		}
+		text = b.home + "/" + rest
+	}
+	return text, nil
+}
+
+// variable reads the name of an environment variable. Lower-case letters are refused because many providers' keys would
+// pass for names with them.
+func variable(text string) (string, error) {
+	if strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || len(text) > 100 || text != "" && text[0] >= '0' && text[0] <= '9' {
+		return "", errNotAllowed
+	}
+	if strings.HasPrefix(text, envPrefix) {
+		return "", errors.New("variables that begin with CONTINUO_ are settings; give the key another one")
+	}
+	return text, nil
+}
+
+// view is the name of a view; while the names are not known, any is accepted.
+func (b binder) view() textKind {
+	if len(b.views) == 0 {
+		return textKind{allowed: "the name of a view", read: that(isName)}
+	}
+	kind := oneOf(b.views)
+	kind.read = func(text string) (string, error) {
+		if slices.Contains(b.views, text) {
+			return text, nil
+		}
+		if near := nearest.Name(text, b.views); near != "" {
+			return "", fmt.Errorf("there is no such view; did you mean %s?", near)
+		}
+		return "", errNotAllowed
+	}
+	return kind
+}
