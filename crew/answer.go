@@ -11,14 +11,14 @@ import (
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// Spoken returns a role's answer in the form that the log stores: without the role's own label at the start, and as
-// continuo.Placeholder where the role passes. Any other text is returned unchanged. Names are the names that the
+// NormalizeAnswer returns a role's answer in the form that the log stores: without the role's own label at the start,
+// and as continuo.Placeholder where the role passes. Any other text is returned unchanged. Names are the names that the
 // label may have: the role's display name and its role_name.
 //
 // A pass consists only of dots, at least three of them (an ellipsis counts as three), on any number of lines, with
 // any quotes, brackets, backticks, tags and marks of emphasis or lists around them, and optionally with the role's
 // own name before them. A text with any other word is an answer.
-func Spoken(text string, names ...string) string {
+func NormalizeAnswer(text string, names ...string) string {
 	rest, labelled := plaintext.Clean(text), false
 	for {
 		after, ok := cutLabel(rest, names)
@@ -49,7 +49,7 @@ func MayBecomePass(text string, names ...string) bool {
 	if after, ok := cutLabel(text, names); ok {
 		return MayBecomePass(after, names...)
 	}
-	return strings.IndexFunc(tags.ReplaceAllString(openTag.ReplaceAllString(withoutName(text, names), ""), ""), isWord) < 0
+	return strings.IndexFunc(tags.ReplaceAllString(openTag.ReplaceAllString(withoutName(text, names), ""), ""), isOrdinary) < 0
 }
 
 // labels are the forms of a role's own label, normalized like plainLabel and without the colon.
@@ -71,8 +71,8 @@ func (r *Role) Tidy(answer *continuo.Entry) {
 	if !answer.Content.IsText() || answer.HasCalls() || answer.Error != nil {
 		return
 	}
-	if text := answer.Content.String(); Spoken(text, r.names()...) != text {
-		answer.Content, answer.Vendor = continuo.Text(Spoken(text, r.names()...)), nil
+	if text := answer.Content.String(); NormalizeAnswer(text, r.names()...) != text {
+		answer.Content, answer.Vendor = continuo.Text(NormalizeAnswer(text, r.names()...)), nil
 	}
 }
 
@@ -88,7 +88,7 @@ func isPass(text string) bool {
 	dots := 0
 	for _, r := range text {
 		dots += dotsOf(r)
-		if isWord(r) {
+		if isOrdinary(r) {
 			return false
 		}
 	}
@@ -98,8 +98,8 @@ func isPass(text string) bool {
 // minPassDots is the minimum number of dots in a pass: fewer end a sentence.
 const minPassDots = 3
 
-// isWord reports whether a character cannot occur in a pass.
-func isWord(r rune) bool {
+// isOrdinary reports whether a character cannot occur in a pass.
+func isOrdinary(r rune) bool {
 	return dotsOf(r) == 0 && plaintext.IsVisible(r) && !isWrapping(r)
 }
 

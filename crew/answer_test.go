@@ -20,7 +20,7 @@ func TestAPassIsStoredAsThePlaceholder(t *testing.T) {
 		"name on its own line": "Bad One\n.....", "name as a heading": "### Bad One\n\n.....", "name in brackets": "[Bad One] .....", "name and a dash": "**bad_one** — `.....`",
 		"label without a colon": "Assistant (Bad One) .....", "colours": "\x1b[2m.....\x1b[0m",
 	} {
-		if got := crew.Spoken(text, "Bad One", "bad_one"); got != continuo.Placeholder {
+		if got := crew.NormalizeAnswer(text, "Bad One", "bad_one"); got != continuo.Placeholder {
 			t.Errorf("%s: %q is kept as %q", name, text, got)
 		}
 	}
@@ -33,7 +33,7 @@ func TestAnAnswerStaysAsItIs(t *testing.T) {
 		"* Bad One is here: look", "Bad Ones: .....x", "https://bad.one", "\u200b", "Bad One", "**Bad One**", "### Bad One\n", "Bad One\n\nis here.", "[Bad One] is here.", "<b>no</b>.....", "a < b ...", "<...>", "- ..", "- - -",
 		"Other\n.....", "Assistant ..... is asked",
 	} {
-		if got := crew.Spoken(text, "Bad One", "bad_one"); got != text {
+		if got := crew.NormalizeAnswer(text, "Bad One", "bad_one"); got != text {
 			t.Errorf("%q is kept as %q", text, got)
 		}
 	}
@@ -48,7 +48,7 @@ func TestARolesOwnLabelIsTakenOff(t *testing.T) {
 		"Builder: Assistant (Planner): do it": "Assistant (Planner): do it", "Builder: **bold** start": "**bold** start", "builder_2: Done.": "Done.",
 		"Assistant: Done.": "Done.", "### Builder\n\nDone.": "Done.", "**Builder**\nDone.": "Done.", "[Builder]\n\n## Plan": "## Plan", "**Assistant (Builder)**\n\nDone.": "Done.",
 	} {
-		if got := crew.Spoken(text, "Builder", "builder_2"); got != want {
+		if got := crew.NormalizeAnswer(text, "Builder", "builder_2"); got != want {
 			t.Errorf("%q is kept as %q, want %q", text, got, want)
 		}
 	}
@@ -74,13 +74,13 @@ func TestNothingIsShownThatMayBeTakenOff(t *testing.T) {
 	}
 }
 
-func FuzzSpoken(f *testing.F) {
+func FuzzNormalizeAnswer(f *testing.F) {
 	for _, text := range []string{".....", "Builder: x", "**Builder:** `.....`", "Builder: Builder:", "Assistant (Builder)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		said := crew.Spoken(text, "Builder", "builder")
-		if again := crew.Spoken(said, "Builder", "builder"); again != said {
+		said := crew.NormalizeAnswer(text, "Builder", "builder")
+		if again := crew.NormalizeAnswer(said, "Builder", "builder"); again != said {
 			t.Fatalf("%q is kept as %q, and that as %q", text, said, again)
 		}
 	})

@@ -54,8 +54,8 @@ func (c *Crew) members() (members []member) {
 	return members
 }
 
-// Says makes the entry of a person's message during a cycle.
-func (s *State) Says(message continuo.Content, author *continuo.Author) continuo.Entry {
+// MessageEntry makes the entry of a person's message during a cycle.
+func (s *State) MessageEntry(message continuo.Content, author *continuo.Author) continuo.Entry {
 	return continuo.Entry{
 		Role: continuo.User, Content: message, Author: author, Mode: continuo.ModeAgent, RunID: s.RunID, WorkflowID: continuo.CrewWorkflow(s.Crew.ID),
 	}
@@ -125,7 +125,7 @@ func (s *State) BreakOff(reason string) continuo.Entry {
 
 // Resume makes the entry that resumes a cycle that failed or was stopped.
 func (s *State) Resume() continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The crew goes on.")
+	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The crew was resumed.")
 }
 
 // Reset makes the entry that resets the crew: the roles see no earlier entry, and remember nothing. At is the seq of
@@ -133,7 +133,7 @@ func (s *State) Resume() continuo.Entry {
 func (s *State) Reset(at int64) continuo.Entry {
 	before := s.Now.Clone()
 	for i := range before.Roles {
-		if role := &before.Roles[i]; !s.HasNews(role.Name) {
+		if role := &before.Roles[i]; !s.HasUnread(role.Name) {
 			role.Cursor = at // nothing before the reset is new to it
 		}
 	}
@@ -142,7 +142,7 @@ func (s *State) Reset(at int64) continuo.Entry {
 	for i := range s.Now.Roles {
 		now.Roles = append(now.Roles, continuo.CrewRole{Name: s.Now.Roles[i].Name, Cursor: at})
 	}
-	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now}, fmt.Sprintf("The crew begins anew. What was said up to entry %d is kept, and can be restored.", at))
+	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now}, fmt.Sprintf("The crew was reset. Entries up to %d are kept, and can be restored.", at))
 }
 
 // maxResets bounds how many resets can be taken back, one after another: each event of a crew stores the states of
@@ -150,13 +150,13 @@ func (s *State) Reset(at int64) continuo.Entry {
 const maxResets = 16
 
 // newestOf copies the crew's states before the newest resets, at most so many.
-func newestOf(before *continuo.CrewState, most int) *continuo.CrewState {
-	if before == nil || most < 1 {
+func newestOf(before *continuo.CrewState, limit int) *continuo.CrewState {
+	if before == nil || limit < 1 {
 		return nil
 	}
-	kept := before.Clone()
-	kept.Before = newestOf(before.Before, most-1)
-	return kept
+	newest := before.Clone()
+	newest.Before = newestOf(before.Before, limit-1)
+	return newest
 }
 
 // Restore makes the entry that takes the newest reset back; ok is false where there is none. The roles' answers since

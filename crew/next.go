@@ -39,8 +39,8 @@ func (step Step) Same(other Step) bool {
 	return step.Role != nil && other.Role != nil && step.Role.Name == other.Role.Name && step.Visit == other.Visit && step.Attempt == other.Attempt
 }
 
-// maxBroken bounds how many attempts of a turn may break off in a row and be followed by an automatic retry.
-const maxBroken = 50
+// maxFailedAttempts bounds how many attempts of a turn may break off in a row and be followed by an automatic retry.
+const maxFailedAttempts = 50
 
 // Next returns the step that is due.
 func (s *State) Next() Step {
@@ -48,11 +48,11 @@ func (s *State) Next() Step {
 	switch {
 	case s.Run != continuo.RunRunning:
 		return Step{}
-	case s.asked != nil && s.broken >= maxBroken:
+	case s.current != nil && s.failedAttempts >= maxFailedAttempts:
 		return Step{Kind: StepRecord}
-	case s.asked != nil:
-		return *s.asked
-	case s.isOver(), !s.HasNews(role.Name):
+	case s.current != nil:
+		return *s.current
+	case s.isOver(), !s.HasUnread(role.Name):
 		return Step{Kind: StepRecord}
 	}
 	return Step{Kind: StepBegin, Role: role, Visit: s.turns + 1, Attempt: 1}
@@ -74,8 +74,8 @@ func (s *State) Record() []continuo.Entry {
 		return nil
 	}
 	switch {
-	case s.asked != nil:
-		return []continuo.Entry{s.Fail(*s.asked, fmt.Sprintf("its turn broke off %d times in a row", s.broken))}
+	case s.current != nil:
+		return []continuo.Entry{s.Fail(*s.current, fmt.Sprintf("its turn broke off %d times in a row", s.failedAttempts))}
 	case s.isOver():
 		return []continuo.Entry{s.end()}
 	}

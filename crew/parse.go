@@ -11,8 +11,8 @@ import (
 const (
 	maxRoles         = 32
 	defaultMaxRounds = 10
-	mostRounds       = 1000
-	mostInterval     = 1000
+	maxRounds        = 1000
+	maxInterval      = 1000
 )
 
 // Known lists the names that crews may use; with a nil list no name of that kind is valid. Any accepts every name:
@@ -28,7 +28,7 @@ type Known struct {
 // It fails with a *Problems that lists all errors, each with its line and the remedy.
 func Parse(file string, text []byte, known Known) (*Crew, error) {
 	r := &reader{Reader: yamlform.Reader{File: file, Any: known.Any}, known: known, crew: &Crew{Text: slices.Clone(text)}}
-	if root := r.Root(text, form); root != nil {
+	if root := r.Root(text, kind); root != nil {
 		r.readCrew(root)
 	}
 	if err := r.Err(); err != nil {
@@ -37,7 +37,7 @@ func Parse(file string, text []byte, known Known) (*Crew, error) {
 	return r.crew, nil
 }
 
-var form = yamlform.Form{
+var kind = yamlform.Form{
 	One: "a crew", Many: "crews", Parts: "roles, which speak in turn", Keys: "id and roles", IfLong: "shorten its system prompts",
 }
 
@@ -63,10 +63,10 @@ func (r *reader) readCrew(root *yamltree.Node) {
 		c.Name = c.ID
 	}
 	c.Description = r.Text(keys["description"], "description")
-	if c.MaxRounds = r.Count(keys["max_rounds"], "max_rounds", mostRounds); c.MaxRounds == 0 {
+	if c.MaxRounds = r.Count(keys["max_rounds"], "max_rounds", maxRounds); c.MaxRounds == 0 {
 		c.MaxRounds = defaultMaxRounds
 	}
-	c.ReminderInterval = r.Count(keys["reminder_interval"], "reminder_interval", mostInterval)
+	c.ReminderInterval = r.Count(keys["reminder_interval"], "reminder_interval", maxInterval)
 	if summarizer := keys["summarizer"]; summarizer != nil {
 		c.Summarizer = r.readModel(summarizer, "summarizer")
 	}
@@ -106,7 +106,7 @@ func (r *reader) readRoles(v *yamltree.Node) {
 
 // compare looks for an earlier role of the same name. Display names are compared without case, since they are labels
 // in the roles' texts, where case is easily overlooked.
-func (r *reader) compare(role *Role, at rolePlaces) {
+func (r *reader) compare(role *Role, at rolePositions) {
 	for i := range r.crew.Roles {
 		other := &r.crew.Roles[i]
 		switch {

@@ -21,22 +21,22 @@ const ConnectorModel = "model"
 const (
 	maxDisplayName  = 64       // characters
 	maxSystemPrompt = 64 << 10 // bytes
-	mostNewest      = 10_000   // messages
+	maxNewest       = 10_000   // messages
 	leastChars      = 1000     // fewer would not hold a reminder and a message
 	leastTokens     = 500      // likewise
-	mostSize        = 1 << 30  // characters or tokens
+	maxSize         = 1 << 30  // characters or tokens
 	leastTimeout    = time.Second
-	mostTimeout     = 24 * time.Hour
+	maxTimeout      = 24 * time.Hour
 )
 
-// rolePlaces are the positions of a role's names in the file.
-type rolePlaces struct{ name, display yamltree.Place }
+// rolePositions are the positions of a role's names in the file.
+type rolePositions struct{ name, display yamltree.Place }
 
 var roleKeys = []string{
 	"role_name", "display_name", "agent_type", "connector", "model", "system_prompt", "is_moderator", "view", "tools", "timeout", "bot_token",
 }
 
-func (r *reader) readRole(v *yamltree.Node) (role Role, at rolePlaces, ok bool) {
+func (r *reader) readRole(v *yamltree.Node) (role Role, at rolePositions, ok bool) {
 	keys := r.Mapping(v, "a role", roleKeys...)
 	if keys == nil {
 		return role, at, false
@@ -151,16 +151,16 @@ func (r *reader) readView(v *yamltree.Node) View {
 		return View{Kind: view.Kind(r.OneOf(v, "view", viewKinds...))}
 	}
 	keys := r.Mapping(v, "view", "kind", "newest", "chars", "tokens")
-	given := View{
+	defaults := View{
 		Kind:   view.Kind(r.OneOf(keys["kind"], "kind", viewKinds...)),
-		Newest: r.Count(keys["newest"], "newest", mostNewest),
-		Chars:  r.Between(keys["chars"], "chars", leastChars, mostSize),
-		Tokens: r.Between(keys["tokens"], "tokens", leastTokens, mostSize),
+		Newest: r.Count(keys["newest"], "newest", maxNewest),
+		Chars:  r.Between(keys["chars"], "chars", leastChars, maxSize),
+		Tokens: r.Between(keys["tokens"], "tokens", leastTokens, maxSize),
 	}
-	if newest := keys["newest"]; newest != nil && given.Kind != view.Window && given.Kind != view.Summary && (given.Kind != "" || keys["kind"] == nil) {
+	if newest := keys["newest"]; newest != nil && defaults.Kind != view.Window && defaults.Kind != view.Summary && (defaults.Kind != "" || keys["kind"] == nil) {
 		r.Complain(newest.At, "newest is for views of the kind window or summary; write kind: window, or remove newest")
 	}
-	return given
+	return defaults
 }
 
 func (r *reader) readTimeout(v *yamltree.Node) time.Duration {
@@ -168,7 +168,7 @@ func (r *reader) readTimeout(v *yamltree.Node) time.Duration {
 		return 0
 	}
 	length, err := time.ParseDuration(v.Text)
-	if v.Kind != yamltree.Text || err != nil || length < leastTimeout || length > mostTimeout {
+	if v.Kind != yamltree.Text || err != nil || length < leastTimeout || length > maxTimeout {
 		r.Complain(v.At, "timeout must be a time with its unit, such as 90s or 10m, from 1s to 24h")
 		return 0
 	}

@@ -18,16 +18,16 @@ type State struct {
 	// Seq is the seq of the newest event.
 	Seq int64
 
-	turns  int              // concluded turns of the cycle
-	before int              // of these, those that began before a person's newest message
-	silent int              // turns in a row without a message: passes and failures
-	failed int              // of these, failures
-	asked  *Step            // the turn that has begun and is not concluded
-	broken int              // attempts of that turn that broke off in a row
-	ended  string           // why the cycle must end; "" while it continues
-	newest map[string]int64 // each speaker's newest seq, people's under ""
-	passed map[string]bool  // roles that had nothing to add in their last turn
-	errors map[string]string
+	turns          int              // concluded turns of the cycle
+	before         int              // of these, those that began before a person's newest message
+	silent         int              // turns in a row without a message: passes and failures
+	failed         int              // of these, failures
+	current        *Step            // the turn that has begun and is not concluded
+	failedAttempts int              // attempts of that turn that broke off in a row
+	ended          string           // why the cycle must end; "" while it continues
+	newest         map[string]int64 // each speaker's newest seq, people's under ""
+	passed         map[string]bool  // roles that had nothing to add in their last turn
+	errors         map[string]string
 }
 
 // NewState makes the initial state of a cycle.
@@ -41,18 +41,18 @@ func NewState(c *Crew, runID string) *State {
 func (s *State) RunState() continuo.RunState { return s.Run }
 
 // applyState sets the crew's state: roles that are not in the file are dropped, new ones have seen nothing.
-func (s *State) applyState(told *continuo.CrewState) {
+func (s *State) applyState(recorded *continuo.CrewState) {
 	var now continuo.CrewState
-	if told != nil {
-		now = *told
+	if recorded != nil {
+		now = *recorded
 	}
 	now.Roles = make([]continuo.CrewRole, len(s.Crew.Roles))
 	for i := range s.Crew.Roles {
 		now.Roles[i].Name = s.Crew.Roles[i].Name
-		if told == nil {
+		if recorded == nil {
 			continue
 		}
-		if known := told.Role(now.Roles[i].Name); known != nil {
+		if known := recorded.Role(now.Roles[i].Name); known != nil {
 			now.Roles[i] = *known
 		}
 	}
@@ -84,7 +84,7 @@ func (s *State) takeMessage(entry *continuo.Entry) {
 	case entry.Role == continuo.User:
 		s.newest[""] = entry.Seq
 		s.silent, s.failed, s.ended, s.before = 0, 0, "", s.turns
-		if s.asked != nil {
+		if s.current != nil {
 			s.before++ // the turn under way does not answer the message
 		}
 	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
@@ -118,7 +118,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 			noted.Notes = entry.Seq
 		}
 	case continuo.CrewReset, continuo.CrewRestored:
-		s.asked, s.broken = nil, 0
+		s.current, s.failedAttempts = nil, 0
 	case continuo.RunEnded:
 		s.Run, s.Reason = continuo.RunFinished, event.Reason
 	case continuo.RunBrokeOff:
@@ -129,9 +129,9 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 		s.Run, s.Reason = continuo.RunCancelled, event.Reason
 	case continuo.RunResumed:
 		s.Run, s.Reason = continuo.RunRunning, ""
-		s.silent, s.failed, s.broken, s.ended = 0, 0, 0, ""
-		if s.asked != nil {
-			s.asked.Retry = true
+		s.silent, s.failed, s.failedAttempts, s.ended = 0, 0, 0, ""
+		if s.current != nil {
+			s.current.Retry = true
 		}
 	default:
 		return fmt.Errorf("there is no event %q", event.Kind)
@@ -142,27 +142,27 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 // take applies an event of a role's turn.
 func (s *State) take(role *Role, entry *continuo.Entry, event *continuo.RunEvent) {
 	if event.Kind == continuo.RunNodeBegan {
-		if s.asked != nil && s.asked.Visit == event.Visit {
-			s.broken++
+		if s.current != nil && s.current.Visit == event.Visit {
+			s.failedAttempts++
 		} else {
-			s.broken = 0
+			s.failedAttempts = 0
 		}
-		s.asked = &Step{Kind: StepAttend, Role: role, Visit: event.Visit, Attempt: event.Attempt}
+		s.current = &Step{Kind: StepAttend, Role: role, Visit: event.Visit, Attempt: event.Attempt}
 		return
 	}
-	s.asked, s.broken = nil, 0
+	s.current, s.failedAttempts = nil, 0
 	s.turns++
-	said := event.Kind == continuo.RunNodeFinished && !passes(event)
-	s.passed[role.Name] = event.Kind == continuo.RunNodeFinished && !said
+	answered := event.Kind == continuo.RunNodeFinished && !passes(event)
+	s.passed[role.Name] = event.Kind == continuo.RunNodeFinished && !answered
 	delete(s.errors, role.Name)
 	switch {
-	case said:
+	case answered:
 		s.silent, s.failed = 0, 0
 	case event.Kind == continuo.CrewRoleFailed:
 		s.errors[role.Name] = event.Reason
 		s.silent++
 		s.failed++
-	case s.HasNews(role.Name): // the role has not seen all messages, so that its pass is not final
+	case s.HasUnread(role.Name): // the role has not seen all messages, so that its pass is not final
 		s.silent, s.failed = 0, 0
 	default:
 		s.silent++
@@ -177,9 +177,9 @@ const passReason = "nothing to add"
 
 func passes(event *continuo.RunEvent) bool { return event.Reason == passReason }
 
-// HasNews reports whether there is a message of another speaker after a role's cursor. Messages before the cycle need
+// HasUnread reports whether there is a message of another speaker after a role's cursor. Messages before the cycle need
 // no record: the message that began the cycle is newer.
-func (s *State) HasNews(role string) bool {
+func (s *State) HasUnread(role string) bool {
 	cursor := s.Now.Role(role).Cursor
 	for speaker, seq := range s.newest {
 		if (speaker != role || speaker == "") && seq > cursor {
@@ -192,7 +192,7 @@ func (s *State) HasNews(role string) bool {
 // IsIdle reports whether no role has unread messages, so that no role is due.
 func (s *State) IsIdle() bool {
 	for i := range s.Crew.Roles {
-		if s.HasNews(s.Crew.Roles[i].Name) {
+		if s.HasUnread(s.Crew.Roles[i].Name) {
 			return false
 		}
 	}
@@ -202,5 +202,5 @@ func (s *State) IsIdle() bool {
 // Failed says why a role did not answer in its last turn of the cycle; "" where it did.
 func (s *State) Failed(role string) string { return s.errors[role] }
 
-// Broken is how many attempts of the current turn broke off in a row.
-func (s *State) Broken() int { return s.broken }
+// FailedAttempts is how many attempts of the current turn broke off in a row.
+func (s *State) FailedAttempts() int { return s.failedAttempts }

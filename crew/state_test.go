@@ -102,11 +102,11 @@ func TestAnswersAreNewsToTheOthersOnly(t *testing.T) {
 	b := newTable(t)
 	b.begin("r1")
 	b.turn("One.")
-	if b.state.HasNews("a") || !b.state.HasNews("b") {
-		t.Errorf("news for a: %t, for b: %t", b.state.HasNews("a"), b.state.HasNews("b"))
+	if b.state.HasUnread("a") || !b.state.HasUnread("b") {
+		t.Errorf("news for a: %t, for b: %t", b.state.HasUnread("a"), b.state.HasUnread("b"))
 	}
-	b.put(b.state.Says(continuo.Text("Wait."), nil))
-	if !b.state.HasNews("a") {
+	b.put(b.state.MessageEntry(continuo.Text("Wait."), nil))
+	if !b.state.HasUnread("a") {
 		t.Error("a person's word is no news for a")
 	}
 }
@@ -118,7 +118,7 @@ func TestANamesakesWordIsNews(t *testing.T) {
 	b.turn("One.")
 	author := &continuo.Author{RoleName: "a", DisplayName: "Anna"}
 	b.put(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Two."), Author: author, RunID: "r2", WorkflowID: continuo.CrewWorkflow("other")})
-	if !b.state.HasNews("a") {
+	if !b.state.HasUnread("a") {
 		t.Error("what A of another crew said is no news for A")
 	}
 }
@@ -129,8 +129,8 @@ func TestInvisibleWordsAreNoNews(t *testing.T) {
 	b.begin("r1")
 	b.turn(".....")
 	b.turn("\u200b")
-	if b.state.HasNews("a") || b.state.Now.Role("b").Answers != 0 {
-		t.Errorf("news for a: %t, and b stands %+v", b.state.HasNews("a"), b.state.Now.Role("b"))
+	if b.state.HasUnread("a") || b.state.Now.Role("b").Answers != 0 {
+		t.Errorf("news for a: %t, and b stands %+v", b.state.HasUnread("a"), b.state.Now.Role("b"))
 	}
 }
 
@@ -255,7 +255,7 @@ func TestAPersonsWordTakesTheModeratorsEndBack(t *testing.T) {
 	if step := b.state.Next(); step.Kind != crew.StepRecord {
 		t.Fatalf("when the moderator has nothing to add, next is %+v", step)
 	}
-	b.put(b.state.Says(continuo.Text("Wait."), nil))
+	b.put(b.state.MessageEntry(continuo.Text("Wait."), nil))
 	if step := b.state.Next(); step.Kind != crew.StepBegin || step.Role.Name != "a" {
 		t.Errorf("a person has spoken, and next is %+v", step)
 	}
@@ -268,7 +268,7 @@ func TestAWordAtTheLimitIsAnswered(t *testing.T) {
 	for range 6 {
 		b.turn("On and on.")
 	}
-	b.put(b.state.Says(continuo.Text("Wait!"), nil))
+	b.put(b.state.MessageEntry(continuo.Text("Wait!"), nil))
 	if step := b.state.Next(); step.Kind != crew.StepBegin {
 		t.Errorf("next is %+v: %+v", step, b.state.Record())
 	}

@@ -94,9 +94,9 @@ func (b *branches[K]) any() bool {
 func (b *branches[K]) await(ctx context.Context, listener *continuo.Listener, logged <-chan struct{}) bool {
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
-	took := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(took)
+		defer close(stopped)
 		select {
 		case <-b.changed:
 			cancel()
@@ -105,6 +105,6 @@ func (b *branches[K]) await(ctx context.Context, listener *continuo.Listener, lo
 	}()
 	listener.Wait(waits, logged, retryPoll)
 	cancel()
-	<-took
+	<-stopped
 	return ctx.Err() == nil
 }

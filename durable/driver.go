@@ -143,7 +143,7 @@ func (d *Driver) work(ctx context.Context, run continuo.Run) {
 		err := d.options.Open(run).Advance(ctx)
 		var failed error // to record what happens to the run
 		switch d.afterError(ctx, err) {
-		case rest:
+		case idle:
 			return
 		case leaveToOthers:
 			logger.WarnContext(ctx, "run_left", "error", err.Error())
@@ -170,7 +170,7 @@ func (d *Driver) work(ctx context.Context, run continuo.Run) {
 type disposition int
 
 const (
-	rest          disposition = iota // no step is due here
+	idle          disposition = iota // no step is due here
 	retry                            // after a pause
 	leaveToOthers                    // processes with other settings
 	endCorrupt                       // the run, by an event that does not depend on its state
@@ -185,9 +185,9 @@ func (d *Driver) afterError(ctx context.Context, err error) disposition {
 	case errors.Is(err, ErrCorrupt):
 		return endCorrupt
 	case err == nil, ctx.Err() != nil, errors.Is(err, ErrClosing):
-		return rest
+		return idle
 	case errors.Is(err, continuo.ErrArchived), errors.Is(err, continuo.ErrNotFound): // the conversation
-		return rest
+		return idle
 	case d.options.IsTransient(err):
 		return retry
 	}
@@ -207,8 +207,8 @@ const maxYield = 30 * time.Second
 
 // yieldToOthers waits between two turns of a run, since processes that wait for the conversation may poll it. The
 // wait grows with the number of attempts that broke off in a row.
-func (d *Driver) yieldToOthers(ctx context.Context, broken int) {
-	d.pause(ctx, max(d.options.StepPause, backoff.Doubled(d.options.StepPause, maxYield, broken)))
+func (d *Driver) yieldToOthers(ctx context.Context, attempts int) {
+	d.pause(ctx, max(d.options.StepPause, backoff.Doubled(d.options.StepPause, maxYield, attempts)))
 }
 
 // maxAbandoned bounds how many runs one ResumeAbandoned inspects.

@@ -109,7 +109,7 @@ func (m *countMachine) Ended(context.Context, countStep, continuo.Turn) (durable
 	return durable.Decision[countStep]{}, errors.New("a counter has no turns")
 }
 
-func (m *countMachine) Rested(context.Context) {}
+func (m *countMachine) Idle(context.Context) {}
 
 func (m *countMachine) IsSupported(context.Context) bool { return true }
 

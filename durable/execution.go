@@ -47,7 +47,7 @@ func (x *execution[K]) Advance(ctx context.Context) error {
 		steps := x.Steps()
 		if len(steps) == 0 {
 			branches.wait()
-			x.Rested(ctx)
+			x.Idle(ctx)
 			return branches.failed()
 		}
 		var err error
@@ -125,7 +125,7 @@ func (x *execution[K]) follow(ctx context.Context, decision Decision[K]) error {
 		return err
 	}
 	if decision.Yield {
-		x.driver.yieldToOthers(ctx, decision.Broken)
+		x.driver.yieldToOthers(ctx, decision.Attempts)
 	}
 	return x.Begin(ctx, *decision.Next)
 }

@@ -27,8 +27,8 @@ type Machine[K Attempt[K]] interface {
 	// to the turn's end, and has no conclusion of the attempt.
 	Lost(step K) Decision[K]
 	Ended(ctx context.Context, step K, ended continuo.Turn) (Decision[K], error)
-	// Rested is called when no step is due.
-	Rested(ctx context.Context)
+	// Idle is called when no step is due.
+	Idle(ctx context.Context)
 
 	// BreakOff is that of History.
 	BreakOff(ctx context.Context, reason string) error
@@ -99,6 +99,6 @@ type Decision[K any] struct {
 	Next *K
 	// Yield leaves the conversation to other processes for a while before Next; the wait grows with Broken, the number
 	// of attempts that broke off in a row.
-	Yield  bool
-	Broken int
+	Yield    bool
+	Attempts int
 }

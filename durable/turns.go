@@ -23,9 +23,9 @@ const turnPoll = 50 * time.Millisecond
 func TurnOf(run continuo.Run, step Step) continuo.Turn {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d/%d", run.ID, step.Name, step.Visit, step.Attempt))
 	id := "turn_" + strings.TrimPrefix(step.ConversationID, "conv_") + "_" + hex.EncodeToString(sum[:6])
-	wanted := continuo.Turn{ID: id, ConversationID: step.ConversationID}
-	wanted.RunID, wanted.WorkflowID, wanted.NodeID = run.ID, run.WorkflowID, step.Name
-	return wanted
+	t := continuo.Turn{ID: id, ConversationID: step.ConversationID}
+	t.RunID, t.WorkflowID, t.NodeID = run.ID, run.WorkflowID, step.Name
+	return t
 }
 
 // StartTurn begins a turn and returns its events.
@@ -34,11 +34,11 @@ type StartTurn func() (iter.Seq2[turn.Event, error], error)
 // RunTurn runs the turn of an attempt to its end, or waits for it where another process runs it. Observe receives the
 // turn's events, and returns their errors or others instead; nil for none. ErrStale from start or from an event, and
 // a turn whose lease this process has lost, are no error: the result of the attempt is in the log.
-func (d *Driver) RunTurn(ctx context.Context, wanted continuo.Turn, start StartTurn, observe func(turn.Event, error) error) error {
+func (d *Driver) RunTurn(ctx context.Context, t continuo.Turn, start StartTurn, observe func(turn.Event, error) error) error {
 	events, err := start()
 	switch {
 	case errors.Is(err, continuo.ErrExists): // another process runs it
-		return d.AwaitTurn(ctx, wanted.ConversationID, wanted.ID)
+		return d.AwaitTurn(ctx, t.ConversationID, t.ID)
 	case errors.Is(err, ErrStale):
 		return nil
 	case err != nil:

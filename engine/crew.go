@@ -176,7 +176,7 @@ func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Convers
 	case c == nil:
 		at = conversation.LastSeq + 1
 	case c.State.Run == continuo.RunRunning:
-		return c.State.Says(request.Message, request.Author), c.Next(), nil
+		return c.State.MessageEntry(request.Message, request.Author), c.Next(), nil
 	default:
 		before, at = found.TakeOver(c.State), c.Next()
 	}

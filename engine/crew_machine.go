@@ -56,7 +56,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 	case ended.State == continuo.TurnFinished && answered:
 		decision.Entries = []continuo.Entry{c.State.Concluded(step, answer, crew.Memory{Cursor: cursorOf(answer)})}
 	case ended.Reason == continuo.ReasonInterrupted || step.Retry:
-		decision.Next, decision.Yield, decision.Broken = &next, true, c.State.Broken()+1
+		decision.Next, decision.Yield, decision.Attempts = &next, true, c.State.FailedAttempts()+1
 	case ended.Reason == continuo.ReasonCancelled:
 		decision.Entries = []continuo.Entry{c.State.Halt(step.Role.DisplayName + " was stopped")}
 	case c.failures[role] < maxRoleAttempts && mayHelp(ended.Reason):
@@ -90,8 +90,8 @@ func cursorOf(answer *continuo.Entry) int64 {
 	return answer.Round.Cursor
 }
 
-// Rested counts and logs that no step is due.
-func (c *crewCycle) Rested(ctx context.Context) {
+// Idle counts and logs that no step is due.
+func (c *crewCycle) Idle(ctx context.Context) {
 	e := c.engine
 	e.metrics.RunRests(c.State.Run)
 	e.options.Logger.InfoContext(ctx, "crew_rests", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,

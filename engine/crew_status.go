@@ -127,7 +127,7 @@ func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
 		running, until := c.engine.sessions.status(c.speaker(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
-			View: c.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasNews(role.Name), Session: stood.Session, Notes: stood.Notes,
+			View: c.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasUnread(role.Name), Session: stood.Session, Notes: stood.Notes,
 			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(c.answers[role.Name]),
 		})
 	}

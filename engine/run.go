@@ -227,7 +227,7 @@ func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (
 
 // CancelRun ends a run permanently, whichever process drives it; ErrRunOver.
 func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.CallOff()} })
+	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.Cancel()} })
 	if !errors.Is(err, durable.ErrCorrupt) {
 		return status, err
 	}

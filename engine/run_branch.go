@@ -21,7 +21,7 @@ import (
 func (r *workflowRun) Announce(ctx context.Context, steps []workflow.Step) ([]continuo.Entry, error) {
 	var events []continuo.Entry
 	for _, step := range steps {
-		if !step.Beside {
+		if !step.InParallel {
 			continue
 		}
 		if _, err := r.engine.chooseFor(step.Node); err != nil {
@@ -31,7 +31,7 @@ func (r *workflowRun) Announce(ctx context.Context, steps []workflow.Step) ([]co
 		if err != nil {
 			return nil, err
 		}
-		event, _ := r.State.Beside(step, branch)
+		event, _ := r.State.BeginInBranch(step, branch)
 		events = append(events, event)
 	}
 	return events, nil

@@ -83,7 +83,7 @@ func (r *workflowRun) Steps() []workflow.Step { return r.State.Steps() }
 func (r *workflowRun) Describe(step workflow.Step) durable.Step {
 	described := durable.Step{
 		Kind: durable.StepKind(step.Kind), Visit: step.Visit, Attempt: step.Attempt, Until: step.Until,
-		ConversationID: cmp.Or(step.Branch, r.Run.ConversationID), Branched: step.Beside || step.Branch != "",
+		ConversationID: cmp.Or(step.Branch, r.Run.ConversationID), Branched: step.InParallel || step.Branch != "",
 	}
 	if step.Node != nil {
 		described.Name = step.Node.ID
@@ -98,7 +98,7 @@ func (r *workflowRun) Record() []continuo.Entry { return r.State.Record() }
 // is attended.
 func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 	if step.Branch != "" && step.Kind == workflow.StepBegin {
-		event, _ := r.State.Beside(step, step.Branch)
+		event, _ := r.State.BeginInBranch(step, step.Branch)
 		_, err := r.Append(ctx, event)
 		return err
 	}
@@ -136,7 +136,7 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 		}
 		asked := step
 		if step.Branch != "" {
-			asked = r.State.Asked(step)
+			asked = r.State.WithHistory(step)
 		}
 		texts, err := r.State.Texts(asked)
 		if err != nil {
@@ -151,7 +151,7 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 		}
 		input := turn.Input{Mode: chosen.mode, AgentID: chosen.agent, AskAgain: asked.Resumes}
 		if step.Branch != "" { // its answer is concluded in the run's conversation, after the turn's end
-			_, cue := r.State.Beside(asked, step.Branch)
+			_, cue := r.State.BeginInBranch(asked, step.Branch)
 			input.Cue = &cue
 			return runner, input, nil
 		}
@@ -214,7 +214,7 @@ func (r *workflowRun) Ended(ctx context.Context, step workflow.Step, ended conti
 // afterFailure decides on an attempt that broke off: which entries record it, or that the next one begins.
 func (r *workflowRun) afterFailure(step workflow.Step, failure continuo.TurnError) workflowDecision {
 	next := step.After()
-	return workflowDecision{Entries: r.State.BrokeOff(step, failure, r.engine.Log.Now()), Next: &next, Yield: true}
+	return workflowDecision{Entries: r.State.AttemptFailed(step, failure, r.engine.Log.Now()), Next: &next, Yield: true}
 }
 
 // concludeTurn makes the entries that follow a step's answer, and the seq at which they must be appended. The turn
@@ -232,8 +232,8 @@ func (r *workflowRun) conclude(step workflow.Step, answer string, cut bool) []co
 	return r.State.Conclude(step, append(append([]string{}, r.pieces[step.Node.ID]...), answer), cut)
 }
 
-// Rested counts and logs that no step is due.
-func (r *workflowRun) Rested(ctx context.Context) {
+// Idle counts and logs that no step is due.
+func (r *workflowRun) Idle(ctx context.Context) {
 	e := r.engine
 	e.metrics.RunRests(r.State.Run)
 	e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,

@@ -26,7 +26,7 @@ func (v View) Build(source Source, in Input) (*Plan, error) {
 	if err := b.findFixed(); err != nil {
 		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}
-	if err := b.place(); err != nil {
+	if err := b.position(); err != nil {
 		return nil, err
 	}
 	return b.plan(), nil

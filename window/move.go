@@ -46,7 +46,7 @@ type filling struct {
 // window without the opener.
 func (b *build) fillings(need required) (fillings []filling) {
 	openers := []*Unit{nil}
-	if opener := b.openerBeside(need); opener != nil {
+	if opener := b.fittingOpener(need); opener != nil {
 		openers = []*Unit{opener, nil}
 	}
 	for _, opener := range openers {
@@ -64,8 +64,8 @@ func (b *build) fillings(need required) (fillings []filling) {
 	return fillings
 }
 
-// openerBeside returns the opener if it fits beside the required units.
-func (b *build) openerBeside(need required) *Unit {
+// fittingOpener returns the opener if it fits beside the required units.
+func (b *build) fittingOpener(need required) *Unit {
 	opener := b.opener
 	if opener == nil || opener == b.newestUser || opener == need.openGroup {
 		return nil
@@ -200,21 +200,21 @@ func (b *build) cutDown(w *continuo.Window, target Limits, need required) {
 // met.
 func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, need required) bool {
 	first := sort.Search(len(b.units), func(i int) bool { return b.units[i].First() >= w.Start })
-	places := []int64{0}
+	starts := []int64{0}
 	if opener := b.opener; opener != nil && opener.Group && slices.Contains(w.Pins, opener.First()) {
-		places = append(places, opener.Last()+1)
+		starts = append(starts, opener.Last()+1)
 	}
 	for _, u := range b.units[min(first, need.from):need.from] {
 		if u.Group {
-			places = append(places, u.Last()+1)
+			starts = append(starts, u.Last()+1)
 		}
 	}
-	at := sort.Search(len(places), func(i int) bool {
-		*threshold = places[i]
+	at := sort.Search(len(starts), func(i int) bool {
+		*threshold = starts[i]
 		return b.allowed(*w, target)
 	})
-	*threshold = places[min(at, len(places)-1)]
-	return at < len(places)
+	*threshold = starts[min(at, len(starts)-1)]
+	return at < len(starts)
 }
 
 // bindingLimit names the limit because of which outputs were cut down.

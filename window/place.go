@@ -6,8 +6,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// place decides the window's position: unchanged if that fits, otherwise as a move sets it.
-func (b *build) place() error {
+// position decides the window's position: unchanged if that fits, otherwise as a move sets it.
+func (b *build) position() error {
 	need, err := b.require()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (b *build) withLeadIn(pieces []piece) []piece {
 	return slices.Insert(pieces, first, piece{leadIn: true, messages: []Message{b.leadIn()}})
 }
 
-func (b *build) leadIn() Message { return b.madeUp(b.in.LeadIn) }
+func (b *build) leadIn() Message { return b.synthetic(b.in.LeadIn) }
 
 func levelIn(w continuo.Window, u *Unit) Level {
 	switch {
@@ -102,10 +102,10 @@ func levelIn(w continuo.Window, u *Unit) Level {
 	}
 }
 
-func (b *build) marker() Message { return b.madeUp(b.view.Marker) }
+func (b *build) marker() Message { return b.synthetic(b.view.Marker) }
 
-// madeUp is a user message that is not an entry of the log.
-func (b *build) madeUp(text string) Message {
+// synthetic is a user message that is not an entry of the log.
+func (b *build) synthetic(text string) Message {
 	message := Message{Role: continuo.User, Content: continuo.Text(text)}
 	message.Size = b.shaper.size(&message, false)
 	return message

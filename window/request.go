@@ -70,8 +70,8 @@ func (r *Request) EstimatedLimits() Limits { return r.limitsBy(1) }
 // limitsBy returns the limits with estimated tokens corrected by a factor.
 func (r *Request) limitsBy(correction float64) Limits {
 	limits := r.view.Limits
-	if room, known := r.room(); known && (limits.Tokens == 0 || r.view.FollowWindow || room < limits.Tokens) {
-		limits.Tokens = max(room, 1)
+	if remaining, known := r.remaining(); known && (limits.Tokens == 0 || r.view.FollowWindow || remaining < limits.Tokens) {
+		limits.Tokens = max(remaining, 1)
 	}
 	if limits.Tokens > 0 {
 		limits.Tokens = max(int(float64(limits.Tokens)/correction), 1)
@@ -92,10 +92,10 @@ func (r *Request) reserved() int {
 	return max(min(r.view.Reserve-r.in.Prompt.Tokens, r.in.ModelWindow/answerShare), 0)
 }
 
-// room is how many tokens of the model's window are left for messages; known is false if the window is not
+// remaining is how many tokens of the model's window are left for messages; known is false if the window is not
 // known. The estimate is not corrected, so that a message that was accepted is not refused later because an
 // estimate was too low.
-func (r *Request) room() (tokens int, known bool) {
+func (r *Request) remaining() (tokens int, known bool) {
 	if r.in.ModelWindow == 0 {
 		return 0, false
 	}
@@ -105,8 +105,8 @@ func (r *Request) room() (tokens int, known bool) {
 // OverWindow reports whether messages of a size do not fit into the model's window. An unknown window fits
 // everything.
 func (r *Request) OverWindow(size continuo.Size) bool {
-	room, known := r.room()
-	return known && size.Tokens > room
+	remaining, known := r.remaining()
+	return known && size.Tokens > remaining
 }
 
 // Around returns the limits of a request that must hold something of the size needed. If that alone exceeds a
@@ -114,8 +114,8 @@ func (r *Request) OverWindow(size continuo.Size) bool {
 func (r *Request) Around(needed continuo.Size) Limits {
 	limits := r.Limits()
 	widened := limits.add(limits.over(needed))
-	if room, known := r.room(); known {
-		corrected := int(float64(room) / r.correction)
+	if remaining, known := r.remaining(); known {
+		corrected := int(float64(remaining) / r.correction)
 		widened.Tokens = max(min(widened.Tokens, corrected), needed.Tokens, 1)
 	}
 	return widened
@@ -156,10 +156,10 @@ func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 // Overflow is the error of a request that must hold parts that do not fit into the limits.
 func (r *Request) Overflow(limits Limits, parts continuo.OverflowError) error {
 	parts.View, parts.Limits, parts.Prompt = r.view.Name, continuo.Size(limits), r.in.Prompt
-	if room, known := r.room(); known && parts.Messages().Tokens > room {
+	if remaining, known := r.remaining(); known && parts.Messages().Tokens > remaining {
 		parts.Model, parts.ModelWindow, parts.Answer = r.in.Model, r.in.ModelWindow, r.answerTokens()
 		parts.Output, parts.Reserved = r.in.Output, r.reserved()
-		parts.Limits = continuo.Size{Tokens: max(room, 0)}
+		parts.Limits = continuo.Size{Tokens: max(remaining, 0)}
 	}
 	return &parts
 }

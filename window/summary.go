@@ -89,9 +89,9 @@ func (b *build) summaryMessage(summary *continuo.Entry) Message {
 // marker where left-out entries are not covered.
 type gaps struct {
 	*build
-	markers bool
-	summary *continuo.Entry // that the window shows; nil for none
-	told    bool
+	markers      bool
+	summary      *continuo.Entry // that the window shows; nil for none
+	summaryShown bool
 }
 
 // between returns the pieces for the gap from one seq to another.
@@ -104,10 +104,10 @@ func (g *gaps) between(from, to int64) []piece {
 		return g.marked(true)
 	}
 	before, behind := first > from, last < to
-	if g.told {
+	if g.summaryShown {
 		return g.marked(before || behind)
 	}
-	g.told = true
+	g.summaryShown = true
 	pieces := append(g.marked(before), piece{summary: g.summary, messages: []Message{g.summaryMessage(g.summary)}})
 	return append(pieces, g.marked(behind && !before)...)
 }
@@ -160,21 +160,21 @@ func summarized(items []PlanItem, shown *continuo.Entry) []PlanItem {
 		return items
 	}
 	first, final := covered(shown)
-	var told []PlanItem
+	var split []PlanItem
 	for _, item := range items {
 		last := max(item.Seq, item.Through)
 		from, through := max(item.Seq, first), min(last, final)
 		if item.Verdict != Dropped || from > through {
-			told = append(told, item)
+			split = append(split, item)
 			continue
 		}
-		told = appendRun(told, item, item.Seq, from-1)
+		split = appendRun(split, item, item.Seq, from-1)
 		part := item
 		part.Verdict, part.Reason = Summarized, ReasonSummary
-		told = appendRun(told, part, from, through)
-		told = appendRun(told, item, through+1, last)
+		split = appendRun(split, part, from, through)
+		split = appendRun(split, item, through+1, last)
 	}
-	return told
+	return split
 }
 
 // appendRun adds the part of an item from one seq to another, if it is not empty. The size of a part of a

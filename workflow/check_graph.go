@@ -99,28 +99,28 @@ func path(edges [][]int, from, to int) []int {
 // checkCycles finds cycles of edges without a limit. It reports one per strongly connected component, at the edge
 // that closes the cycle.
 func (r *reader) checkCycles() (found bool) {
-	told := make(set, len(r.workflow.Nodes))
+	reported := make(set, len(r.workflow.Nodes))
 	for i := range r.edges {
 		edge := &r.edges[i]
 		if !edge.sound() || edge.limited || !r.graph.reach[edge.to][edge.from] {
 			continue
 		}
 		found = true
-		if edge.to > edge.from || told[edge.from] {
+		if edge.to > edge.from || reported[edge.from] {
 			continue // it leads forward in the file: one that leads back closes the cycle
 		}
-		r.tellCycle(edge, told)
+		r.reportCycle(edge, reported)
 	}
 	return found
 }
 
-func (r *reader) tellCycle(edge *draftEdge, told set) {
+func (r *reader) reportCycle(edge *draftEdge, reported set) {
 	way := []int{edge.from, edge.to}
 	if edge.from != edge.to {
 		way = append(path(r.graph.on, edge.to, edge.from), edge.to)
 	}
-	for node := range told {
-		told[node] = told[node] || r.graph.reach[node][edge.from] && r.graph.reach[edge.from][node]
+	for node := range reported {
+		reported[node] = reported[node] || r.graph.reach[node][edge.from] && r.graph.reach[edge.from][node]
 	}
 	stuck := ""
 	if len(r.beginnings()) == 0 {

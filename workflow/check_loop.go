@@ -52,9 +52,9 @@ func (r *reader) checkEntries(l loop) {
 		}
 		switch inside := l.body; {
 		case !inside[edge.from] && inside[edge.to] && edge.to != l.to:
-			r.Complain(edge.toAt, "this edge leads into the middle of %s: lead it to %s, with which the loop begins", r.tell(l), l.To)
+			r.Complain(edge.toAt, "this edge leads into the middle of %s: lead it to %s, with which the loop begins", r.describeLoop(l), l.To)
 		case inside[edge.from] && !inside[edge.to] && edge.from != l.from:
-			r.Complain(edge.at, "this edge leads out of the middle of %s: leave the loop from %s", r.tell(l), l.From)
+			r.Complain(edge.at, "this edge leads out of the middle of %s: leave the loop from %s", r.describeLoop(l), l.From)
 		}
 	}
 }
@@ -70,14 +70,14 @@ func (r *reader) checkNesting() {
 				onlyB = onlyB || b.body[node] && !a.body[node]
 			}
 			if shared && onlyA && onlyB && !r.Full() {
-				r.Complain(a.at, "%s and %s overlap: one must stand within the other, or apart from it", r.tell(a), r.tell(b))
+				r.Complain(a.at, "%s and %s overlap: one must be inside the other, or separate from it", r.describeLoop(a), r.describeLoop(b))
 			}
 		}
 	}
 }
 
-// tell describes a loop in an error message, by the shortest path through it.
-func (r *reader) tell(l loop) string {
+// describeLoop describes a loop in an error message, by the shortest path through it.
+func (r *reader) describeLoop(l loop) string {
 	way := []int{l.from}
 	if l.from != l.to {
 		way = path(r.graph.on, l.to, l.from)

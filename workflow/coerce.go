@@ -64,7 +64,7 @@ func (r *reading) member(name string, fields []Field, values map[string]any) (an
 	if found == "" {
 		return nil, false
 	}
-	r.repairs = append(r.repairs, fmt.Sprintf("%q was read as %s", shortWord(found), name))
+	r.repairs = append(r.repairs, fmt.Sprintf("%q was read as %s", firstWords(found), name))
 	return values[found], true
 }
 
@@ -94,15 +94,15 @@ func (f Field) coerce(value any) (meant any, repair string) {
 	switch f.Type {
 	case Number, Integer:
 		if number, err := strconv.ParseFloat(trimmed, 64); err == nil && !math.IsInf(number, 0) && !math.IsNaN(number) {
-			return number, fmt.Sprintf("was the string %q", shortWord(text))
+			return number, fmt.Sprintf("was the string %q", firstWords(text))
 		}
 	case Boolean:
 		if is := strings.ToLower(trimmed); is == "true" || is == "false" {
-			return is == "true", fmt.Sprintf("was the string %q", shortWord(text))
+			return is == "true", fmt.Sprintf("was the string %q", firstWords(text))
 		}
 	case String:
 		if option, ok := f.option(text); ok && option != text {
-			return option, fmt.Sprintf("was %q", shortWord(text))
+			return option, fmt.Sprintf("was %q", firstWords(text))
 		}
 	}
 	return value, ""
@@ -125,8 +125,8 @@ func (f Field) option(text string) (string, bool) {
 	return found, found != ""
 }
 
-// shortWord shortens a model's text for a note.
-func shortWord(text string) string {
+// firstWords shortens a model's text for a note.
+func firstWords(text string) string {
 	if runes := []rune(text); len(runes) > 40 {
 		return string(runes[:40]) + "…"
 	}

@@ -58,8 +58,8 @@ func (s *State) record() continuo.Entry {
 // Conclude makes the entries that follow a step's answer: that the step has finished and what comes next, or why the
 // answer is refused. The beginning of the attempt must have been applied to the state. Said is all text of the step
 // in the visit, the answer last; cut says that the answer ended at the model's token limit.
-func (s *State) Conclude(step Step, said []string, cut bool) []continuo.Entry {
-	read := step.Node.readAnswer(said, s.nodes[step.Node.ID].kept)
+func (s *State) Conclude(step Step, texts []string, cut bool) []continuo.Entry {
+	read := step.Node.readAnswer(texts, s.nodes[step.Node.ID].kept)
 	if cut && (read.problem != "" || len(step.Node.Outputs) == 0) {
 		return s.concluded(s.cut(step))
 	}
@@ -112,7 +112,7 @@ func (s *State) refused(step Step, read answer, problem string) continuo.Entry {
 func (s *State) cut(step Step) continuo.Entry {
 	const reason = "it was cut at the model's limit of tokens for one answer (models.NAME.max_output_tokens, or the provider's own)"
 	event := continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Cut: true}
-	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s goes on in another: %s", step.Node.ID, reason))
+	return s.event(step.Node.ID, event, fmt.Sprintf("The answer of the step %s continues in another: %s", step.Node.ID, reason))
 }
 
 // Decide makes the entries that follow a person's decision in a node that waits.
@@ -142,7 +142,7 @@ func (s *State) Decide(node *Node, approved bool, comment string) []continuo.Ent
 
 // Resume makes the entry that resumes a run.
 func (s *State) Resume() continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The run goes on.")
+	return s.event("", continuo.RunEvent{Kind: continuo.RunResumed}, "The run was resumed.")
 }
 
 // Halt makes the entry that stops a run until a person resumes it.
@@ -155,8 +155,8 @@ func (s *State) BreakOff(reason string) continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The run broke off: "+reason)
 }
 
-// CallOff makes the entry that ends a run permanently.
-func (s *State) CallOff() continuo.Entry {
+// Cancel makes the entry that ends a run permanently.
+func (s *State) Cancel() continuo.Entry {
 	return s.event("", continuo.RunEvent{Kind: continuo.RunCalledOff, Reason: "a person cancelled it"}, "The run was cancelled.")
 }
 

@@ -79,8 +79,8 @@ func (e *Expression) run(values Values) (result any, err error) {
 		return nil, errors.New("it was not read by Parse")
 	}
 	defer func() { // the virtual machine recovers from its own panics
-		if broken := recover(); broken != nil {
-			result, err = nil, fmt.Errorf("%v", broken)
+		if panicked := recover(); panicked != nil {
+			result, err = nil, fmt.Errorf("%v", panicked)
 		}
 	}()
 	steps := 0
@@ -99,14 +99,14 @@ func (e *Expression) run(values Values) (result any, err error) {
 
 // explain removes the excerpt of the expression from the virtual machine's error, and adds a remedy.
 func explain(err error) error {
-	var told *file.Error
-	if !errors.As(err, &told) {
+	var syntax *file.Error
+	if !errors.As(err, &syntax) {
 		return err
 	}
-	if strings.HasSuffix(told.Message, "from <nil>") {
-		return fmt.Errorf("%s: a value is not there, or a node has not finished; ask with ?. where that can be", told.Message)
+	if strings.HasSuffix(syntax.Message, "from <nil>") {
+		return fmt.Errorf("%s: a value is not there, or a node has not finished; ask with ?. where that can be", syntax.Message)
 	}
-	return errors.New(told.Message)
+	return errors.New(syntax.Message)
 }
 
 // sizeOf is the number of steps that a value counts, in addition to the item from which it was made.

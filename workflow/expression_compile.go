@@ -87,7 +87,7 @@ func (r *reader) compileExpressions() {
 
 // wrongExpression is an error in an expression, and its position within it.
 type wrongExpression struct {
-	at      place
+	at      position
 	message string
 }
 
@@ -101,8 +101,8 @@ type compiled struct {
 // an optional value may be nil, a node may not have finished.
 func compile(text string, s *scope, condition bool) (made compiled, wrong *wrongExpression) {
 	defer func() {
-		if broken := recover(); broken != nil {
-			made, wrong = compiled{}, &wrongExpression{place{Line: 1, Column: 1}, fmt.Sprintf("the expression cannot be read: %v", broken)}
+		if panicked := recover(); panicked != nil {
+			made, wrong = compiled{}, &wrongExpression{position{Line: 1, Column: 1}, fmt.Sprintf("the expression cannot be read: %v", panicked)}
 		}
 	}()
 	config := conf.CreateNew()
@@ -111,7 +111,7 @@ func compile(text string, s *scope, condition bool) (made compiled, wrong *wrong
 	if err != nil {
 		return compiled{}, wrongFrom(err, "not a valid expression: ")
 	}
-	names := &nameCheck{scope: s, source: text, named: map[string]bool{}, read: map[string]bool{}, asked: map[string]bool{}}
+	names := &nameCheck{scope: s, source: text, named: map[string]bool{}, read: map[string]bool{}, tested: map[string]bool{}}
 	ast.Walk(&tree.Node, names)
 	if names.wrong != nil {
 		return compiled{}, names.wrong
@@ -121,7 +121,7 @@ func compile(text string, s *scope, condition bool) (made compiled, wrong *wrong
 		return compiled{}, wrongFrom(err, "")
 	}
 	if kind := tree.Node.Type().Kind(); condition && kind != reflect.Bool && kind != reflect.Interface {
-		return compiled{}, &wrongExpression{place{Line: 1, Column: 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
+		return compiled{}, &wrongExpression{position{Line: 1, Column: 1}, "a condition must be true or false, and this is of the type " + plainTypes(tree.Node.Type().String()) + "; compare it with something"}
 	}
 	program, wrong := compileOpen(text)
 	return compiled{program, names}, wrong
@@ -163,15 +163,15 @@ func (stepCounter) Visit(node *ast.Node) {
 }
 
 func wrongFrom(err error, before string) *wrongExpression {
-	var told *file.Error
-	if !errors.As(err, &told) {
-		return &wrongExpression{place{Line: 1, Column: 1}, before + plainTypes(err.Error())}
+	var syntax *file.Error
+	if !errors.As(err, &syntax) {
+		return &wrongExpression{position{Line: 1, Column: 1}, before + plainTypes(err.Error())}
 	}
-	message := plainTypes(told.Message)
+	message := plainTypes(syntax.Message)
 	if strings.Contains(message, `Operator("=")`) {
 		message += "; write == to compare"
 	}
-	return &wrongExpression{place{Line: max(told.Line, 1), Column: told.Column + 1}, before + message}
+	return &wrongExpression{position{Line: max(syntax.Line, 1), Column: syntax.Column + 1}, before + message}
 }
 
 var (

@@ -111,7 +111,7 @@ type nameCheck struct {
 	source string
 	named  map[string]bool  // the ids of the nodes that the expression uses
 	read   map[string]bool  // those whose outputs it reads without ?.
-	asked  map[string]bool  // those that it tests with "id" in nodes
+	tested map[string]bool  // those that it tests with "id" in nodes
 	own    bool             // it uses outputs
 	wrong  *wrongExpression // the first in the text
 }
@@ -120,7 +120,7 @@ type nameCheck struct {
 func (c *nameCheck) needed() []string {
 	var needed []string
 	for id := range c.read {
-		if !c.asked[id] {
+		if !c.tested[id] {
 			needed = append(needed, id)
 		}
 	}
@@ -130,17 +130,17 @@ func (c *nameCheck) needed() []string {
 
 // complain keeps the error that is first in the text.
 func (c *nameCheck) complain(at ast.Node, format string, args ...any) {
-	found := placeInText(c.source, at.Location().From)
+	found := positionInText(c.source, at.Location().From)
 	if c.wrong == nil || found.Line < c.wrong.at.Line || found.Line == c.wrong.at.Line && found.Column < c.wrong.at.Column {
 		c.wrong = &wrongExpression{found, fmt.Sprintf(format, args...)}
 	}
 }
 
-func placeInText(text string, characters int) place {
+func positionInText(text string, characters int) position {
 	runes := []rune(text)
 	before := string(runes[:min(max(characters, 0), len(runes))])
 	line := strings.Count(before, "\n")
-	return place{Line: line + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
+	return position{Line: line + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1}
 }
 
 // Visit is called for a syntax node after its children.
@@ -259,7 +259,7 @@ func (c *nameCheck) checkComparison(n *ast.BinaryNode) {
 		}
 		if base, ok := n.Right.(*ast.IdentifierNode); ok && base.Value == "nodes" {
 			if id, ok := n.Left.(*ast.StringNode); ok {
-				c.asked[id.Value] = true
+				c.tested[id.Value] = true
 				c.checkNode(id)
 			}
 		}

@@ -21,7 +21,7 @@ const (
 	repairedEscape  = "backslashes that begin no escape were taken as they are"
 	repairedQuotes  = "single quotes were read as double quotes"
 	repairedName    = "names without quotes were read as names"
-	repairedWord    = "True, False and None were read as true, false and null"
+	repairedLiteral = "True, False and None were read as true, false and null"
 )
 
 // parseLenient reads one JSON value with the deviations that models write, where it has one meaning: comments, commas
@@ -115,7 +115,7 @@ func (p *lenientParser) value(depth int) (any, error) {
 	case c == '"' || c == '\'':
 		return p.quoted()
 	default:
-		return p.word()
+		return p.literal()
 	}
 }
 
@@ -199,19 +199,19 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '$'
 }
 
-// word reads a number or one of true, false, null, True, False and None.
-func (p *lenientParser) word() (any, error) {
+// literal reads a number or one of true, false, null, True, False and None.
+func (p *lenientParser) literal() (any, error) {
 	end := p.at
 	for end < len(p.text) && (isNameByte(p.text[end]) || p.text[end] == '+' || p.text[end] == '.') {
 		end++
 	}
-	word := p.text[p.at:end]
+	literal := p.text[p.at:end]
 	p.at = end
-	switch word {
+	switch literal {
 	case "True", "False", "None":
-		p.repaired(repairedWord)
+		p.repaired(repairedLiteral)
 	}
-	switch word {
+	switch literal {
 	case "true", "True":
 		return true, nil
 	case "false", "False":
@@ -220,8 +220,8 @@ func (p *lenientParser) word() (any, error) {
 		return nil, nil
 	}
 	var number float64
-	if err := json.Unmarshal([]byte(word), &number); err != nil {
-		return nil, fmt.Errorf("%q is no value of JSON", word+p.text[end:min(end+1, len(p.text))])
+	if err := json.Unmarshal([]byte(literal), &number); err != nil {
+		return nil, fmt.Errorf("%q is no value of JSON", literal+p.text[end:min(end+1, len(p.text))])
 	}
 	return number, nil
 }

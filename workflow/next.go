@@ -29,11 +29,11 @@ type Step struct {
 	Until time.Time
 	// Branch is the conversation of a node that runs in parallel with others; "" is the run's own.
 	Branch string
-	// Beside says that a node begins while others run, so that it needs a branch: From itself if Continues is set, else
-	// a fork of From. A From of "" is the run's own conversation.
-	Beside    bool
-	From      string
-	Continues bool
+	// InParallel says that a node begins while others run, so that it needs a branch: From itself if Continues is set,
+	// else a fork of From. A From of "" is the run's own conversation.
+	InParallel bool
+	From       string
+	Continues  bool
 }
 
 // StepKind is the kind of a Step.
@@ -112,7 +112,7 @@ func (s *State) underWay() []Step {
 		default:
 			step.Kind, step.Retry = StepBegin, false
 			step.Attempt++
-			step = s.asked(step, progress.cut)
+			step = s.withRefusal(step, progress.cut)
 		}
 		steps = append(steps, step)
 	}
@@ -130,16 +130,16 @@ func (s *State) beginnings(others bool) []Step {
 	}
 	for i := range steps {
 		step := &steps[i]
-		step.From, step.Continues = s.behind(step.Node.ID)
-		step.Beside = others || len(steps) > 1 || step.From != ""
+		step.From, step.Continues = s.continuedBranch(step.Node.ID)
+		step.InParallel = others || len(steps) > 1 || step.From != ""
 	}
 	return steps
 }
 
-// behind is the conversation from which a node's branch continues: the branch of the one node that leads to it, ""
-// for the run's own conversation. Continues is false, so that the branch is forked, where another node uses that
+// continuedBranch is the conversation from which a node's branch continues: the branch of the one node that leads to
+// it, "" for the run's own conversation. Continues is false, so that the branch is forked, where another node uses that
 // branch.
-func (s *State) behind(id string) (from string, continues bool) {
+func (s *State) continuedBranch(id string) (from string, continues bool) {
 	before := s.leading(id)
 	if len(before) != 1 || s.nodes[before[0]].branch == "" {
 		return "", false
@@ -182,18 +182,18 @@ func (s *State) Branches() []string {
 	return branches
 }
 
-// Asked returns a begun step with the fields that it had when its attempt began: whether it continues one that broke
-// off, or why the previous answer was refused.
-func (s *State) Asked(step Step) Step {
-	if s.nodes[step.Node.ID].broken > 0 {
+// WithHistory returns a begun step with the fields that it had when its attempt began: whether it continues one that
+// broke off, or why the previous answer was refused.
+func (s *State) WithHistory(step Step) Step {
+	if s.nodes[step.Node.ID].failedAttempts > 0 {
 		step.Resumes = true
 		return step
 	}
-	return s.asked(step, s.nodes[step.Node.ID].afterCut)
+	return s.withRefusal(step, s.nodes[step.Node.ID].afterCut)
 }
 
-// asked adds to a step why the previous answer was refused, or that it was cut.
-func (s *State) asked(step Step, cut bool) Step {
+// withRefusal adds to a step why the previous answer was refused, or that it was cut.
+func (s *State) withRefusal(step Step, cut bool) Step {
 	progress := s.nodes[step.Node.ID]
 	switch {
 	case cut:
@@ -268,15 +268,15 @@ func (s *State) follows(node *Node, outputs map[string]any, visit int) (next []s
 				ahead = append(ahead, edge.To)
 				continue
 			}
-			if goes, fatal := s.mayGoBack(i, edge); goes || fatal != "" {
+			if repeats, fatal := s.mayRepeat(i, edge); repeats || fatal != "" {
 				return []string{edge.To}, "", fatal
 			}
 		}
 	}
 	if len(ahead) == 0 && otherwise != nil {
 		if otherwise.Max > 0 {
-			goes, fatal := s.mayGoBack(slices.IndexFunc(s.Workflow.Edges, func(e Edge) bool { return e.From == otherwise.From && e.To == otherwise.To }), otherwise)
-			if !goes {
+			repeats, fatal := s.mayRepeat(slices.IndexFunc(s.Workflow.Edges, func(e Edge) bool { return e.From == otherwise.From && e.To == otherwise.To }), otherwise)
+			if !repeats {
 				return nil, "", fatal
 			}
 		}
@@ -285,10 +285,10 @@ func (s *State) follows(node *Node, outputs map[string]any, visit int) (next []s
 	return ahead, "", ""
 }
 
-// mayGoBack reports whether an edge back can be taken once more; fatal is set where the run cannot continue.
-func (s *State) mayGoBack(place int, edge *Edge) (goes bool, fatal string) {
+// mayRepeat reports whether an edge back can be taken once more; fatal is set where the run cannot continue.
+func (s *State) mayRepeat(index int, edge *Edge) (repeats bool, fatal string) {
 	switch {
-	case s.taken[place] < edge.Max:
+	case s.taken[index] < edge.Max:
 		return true, ""
 	case edge.GoOn:
 		return false, ""
@@ -304,8 +304,8 @@ func (s *State) Clone() *State {
 		copied := *node
 		c.nodes[id] = &copied
 	}
-	for place, times := range s.taken {
-		c.taken[place] = times
+	for index, times := range s.taken {
+		c.taken[index] = times
 	}
 	return &c
 }

@@ -38,17 +38,17 @@ type answer struct {
 // readAnswer parses a step's outputs from its answer. Said is all text of the step in this visit, in pieces, the
 // answer last: an answer that broke off and was continued is one text. Kept are outputs of an earlier answer of the
 // visit, which apply unless this answer contains them.
-func (n *Node) readAnswer(said []string, kept map[string]any) answer {
+func (n *Node) readAnswer(texts []string, known map[string]any) answer {
 	if len(n.Outputs) == 0 {
-		whole := strings.TrimSpace(strings.Join(said, ""))
+		whole := strings.TrimSpace(strings.Join(texts, ""))
 		if whole == "" {
 			return answer{problem: "it says nothing"}
 		}
 		return answer{outputs: map[string]any{textOutput: whole}}
 	}
-	read := n.readText(strings.Join(said, ""), kept)
-	if read.problem != "" && len(said) > 1 { // the last piece may have restarted the answer
-		if last := n.readText(said[len(said)-1], kept); last.problem == "" {
+	read := n.readText(strings.Join(texts, ""), known)
+	if read.problem != "" && len(texts) > 1 { // the last piece may have restarted the answer
+		if last := n.readText(texts[len(texts)-1], known); last.problem == "" {
 			return last
 		}
 	}
@@ -57,7 +57,7 @@ func (n *Node) readAnswer(said []string, kept map[string]any) answer {
 
 // readText parses the declared outputs from a text: from the JSON object with the most of them; of several such
 // objects, from the last.
-func (n *Node) readText(text string, kept map[string]any) answer {
+func (n *Node) readText(text string, known map[string]any) answer {
 	best, unreadable := reading{}, ""
 	found := false
 	consider := func(candidates []string) {
@@ -95,23 +95,23 @@ func (n *Node) readText(text string, kept map[string]any) answer {
 	}
 	switch {
 	case found:
-		return n.complete(best, kept)
+		return n.complete(best, known)
 	case unreadable != "":
-		return answer{outputs: kept, problem: "the JSON block at its end cannot be read: " + unreadable}
+		return answer{outputs: known, problem: "the JSON block at its end cannot be read: " + unreadable}
 	}
-	return answer{outputs: kept, problem: "it does not end with one JSON object in a fenced block that has " + n.fieldNames(kept)}
+	return answer{outputs: known, problem: "it does not end with one JSON object in a fenced block that has " + n.fieldNames(known)}
 }
 
 // complete adds kept outputs to a reading.
-func (n *Node) complete(read reading, kept map[string]any) answer {
+func (n *Node) complete(read reading, known map[string]any) answer {
 	outputs, problems := map[string]any{}, read.problems
-	for name, value := range kept {
+	for name, value := range known {
 		outputs[name] = value
 	}
 	for name, value := range read.values {
 		outputs[name] = value
 	}
-	if len(kept) > 0 {
+	if len(known) > 0 {
 		_, problems = takeFields(n.Outputs, outputs)
 	}
 	if len(problems) == 0 {
@@ -137,7 +137,7 @@ func (n *Node) unwrap(value any) (values map[string]any, repairs []string, ok bo
 				return inner, repairs, true
 			}
 			value = only
-			repairs = append(repairs, fmt.Sprintf("the object under %q was taken", shortWord(name)))
+			repairs = append(repairs, fmt.Sprintf("the object under %q was taken", firstWords(name)))
 		default:
 			return nil, nil, false
 		}
@@ -158,10 +158,10 @@ func onlyObject(object map[string]any) (string, any) {
 }
 
 // fieldNames are the names of the declared outputs without kept ones.
-func (n *Node) fieldNames(kept map[string]any) string {
+func (n *Node) fieldNames(known map[string]any) string {
 	var names []string
 	for _, field := range n.Outputs {
-		if _, there := kept[field.Name]; !there {
+		if _, there := known[field.Name]; !there {
 			names = append(names, field.Name)
 		}
 	}
@@ -169,15 +169,15 @@ func (n *Node) fieldNames(kept map[string]any) string {
 }
 
 // split divides the declared outputs into kept ones and those that an answer must contain.
-func (n *Node) split(values map[string]any) (kept, missing []string) {
+func (n *Node) split(values map[string]any) (known, missing []string) {
 	for _, field := range n.Outputs {
 		if _, there := values[field.Name]; there {
-			kept = append(kept, field.Name)
+			known = append(known, field.Name)
 		} else if !field.Optional {
 			missing = append(missing, field.Name)
 		}
 	}
-	return kept, missing
+	return known, missing
 }
 
 // maxCandidates bounds how many sections of an answer are parsed, the last ones.

@@ -11,7 +11,7 @@ import (
 // workflow's id. It fails with a *Problems that lists all errors, each with its line and the remedy.
 func Parse(file string, text []byte, known Known) (*Workflow, error) {
 	r := &reader{Reader: yamlform.Reader{File: file, Any: known.Any}, known: known, workflow: &Workflow{Text: slices.Clone(text)}}
-	if root := r.Root(text, form); root != nil {
+	if root := r.Root(text, kind); root != nil {
 		r.readWorkflow(root)
 		r.checkGraph()
 		r.compileExpressions()
@@ -22,7 +22,7 @@ func Parse(file string, text []byte, known Known) (*Workflow, error) {
 	return r.workflow, nil
 }
 
-var form = yamlform.Form{
+var kind = yamlform.Form{
 	One: "a workflow", Many: "workflows", Parts: "nodes, and edges between them", Keys: "nodes and edges",
 	IfLong: "long texts belong into files that a step reads",
 }
@@ -34,8 +34,8 @@ type (
 	Problem = yamlform.Problem
 )
 
-// place is a position in the file, or in an expression.
-type place = yamltree.Place
+// position is a position in the file, or in an expression.
+type position = yamltree.Place
 
 // reader makes a workflow from a file's values and collects their errors.
 type reader struct {

@@ -11,7 +11,7 @@ import (
 // draftEdge is an edge with the data of its checks. Its ends may be unknown.
 type draftEdge struct {
 	Edge
-	at, toAt, otherwiseAt, maxAt place
+	at, toAt, otherwiseAt, maxAt position
 	limited                      bool // has the key max, valid or not
 	from, to                     int  // the nodes' indexes in the file, -1 for none
 }
@@ -66,7 +66,7 @@ func (r *reader) readEdge(v *yamltree.Node) (draft draftEdge, ok bool) {
 	return draft, true
 }
 
-func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index int, at place) {
+func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index int, at position) {
 	if v == nil {
 		if !edge.Has(key) {
 			r.Complain(edge.At, "an edge needs the key %s with the id of a node", key)
@@ -80,7 +80,7 @@ func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index i
 }
 
 // findNode returns a node's index in the file, or -1 after it has reported an error.
-func (r *reader) findNode(id string, at place) int {
+func (r *reader) findNode(id string, at position) int {
 	index := slices.IndexFunc(r.workflow.Nodes, func(n Node) bool { return n.ID == id })
 	if index < 0 {
 		r.Complain(at, "there is no node %s%s", yamlform.Quoted(id), yamlform.DidYouMean(id, r.nodeIDs()))
@@ -118,7 +118,7 @@ func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamltree.Node
 func (r *reader) readLimit(draft *draftEdge, keys map[string]*yamltree.Node) {
 	if v := keys["max"]; v != nil {
 		draft.limited, draft.maxAt = true, v.At
-		draft.Max = r.Count(v, "max", mostRounds)
+		draft.Max = r.Count(v, "max", maxRounds)
 	}
 	limit := keys["at_limit"]
 	draft.GoOn = r.OneOf(limit, "at_limit", "fail", "go_on") == "go_on"

@@ -11,13 +11,13 @@ import (
 
 const (
 	defaultMaxAttempts = 3
-	mostAttempts       = 100
-	mostRounds         = 1000 // of a loop
+	maxAttempts        = 100
+	maxRounds          = 1000 // of a loop
 )
 
 // draftNode is the data of a node's checks.
 type draftNode struct {
-	at      place // of its id
+	at      position // of its id
 	outputs fieldList
 }
 
@@ -90,7 +90,7 @@ func (r *reader) readStep(node *Node, draft *draftNode, key *yamltree.Node, keys
 	if check := keys["check"]; check != nil {
 		node.Check = r.readExpression(check, "check", site{ofCheck, node.ID})
 	}
-	node.MaxAttempts = r.Count(keys["max_attempts"], "max_attempts", mostAttempts)
+	node.MaxAttempts = r.Count(keys["max_attempts"], "max_attempts", maxAttempts)
 	if node.MaxAttempts == 0 {
 		node.MaxAttempts = defaultMaxAttempts
 	}

@@ -9,32 +9,32 @@ import (
 )
 
 // The bounds of the inputs and of earlier steps' outputs in a step's requests, in Unicode characters. One value is
-// shown whole up to wholeValue; all of them together have at most wholeContext, or, where there are many of them,
+// shown whole up to maxFullValue; all of them together have at most maxFullContext, or, where there are many of them,
 // previews of the smallest size.
 const (
-	wholeValue      = 8000
-	wholeContext    = 32_000
+	maxFullValue    = 8000
+	maxFullContext  = 32_000
 	previewValue    = 1200
 	smallestPreview = 300
 )
 
 // shorten replaces values that are too large by previews. The same values give the same previews.
 func shorten(lists ...[]namedValue) {
-	whole := wholeValue
-	for whole > smallestPreview && sizeAt(whole, lists) > wholeContext {
-		whole /= 2
+	limit := maxFullValue
+	for limit > smallestPreview && sizeAt(limit, lists) > maxFullContext {
+		limit /= 2
 	}
 	for _, list := range lists {
 		for i := range list {
-			list[i].Value = list[i].at(whole)
+			list[i].Value = list[i].at(limit)
 		}
 	}
 }
 
-func sizeAt(whole int, lists [][]namedValue) (chars int) {
+func sizeAt(limit int, lists [][]namedValue) (chars int) {
 	for _, list := range lists {
 		for _, value := range list {
-			chars += utf8.RuneCountInString(value.at(whole))
+			chars += utf8.RuneCountInString(value.at(limit))
 		}
 	}
 	return chars
@@ -42,12 +42,12 @@ func sizeAt(whole int, lists [][]namedValue) (chars int) {
 
 // at is the whole value if it has at most so many characters, else its head and tail. A preview is never larger than
 // the value.
-func (v namedValue) at(whole int) string {
+func (v namedValue) at(limit int) string {
 	runes := []rune(v.Value)
-	if len(runes) <= whole {
+	if len(runes) <= limit {
 		return v.Value
 	}
-	shown := min(previewValue, max(whole/2, smallestPreview))
+	shown := min(previewValue, max(limit/2, smallestPreview))
 	head, tail := shown*2/3, shown/3
 	if len(runes) <= shown {
 		return v.Value

@@ -54,7 +54,7 @@ func readOutputs(fields []Field, values map[string]any) (read map[string]any, pr
 	var unknown []string
 	for name := range values {
 		if !isField(name, fields) {
-			unknown = append(unknown, fmt.Sprintf("there is no output %q%s", shortWord(name), suggest(name, fields)))
+			unknown = append(unknown, fmt.Sprintf("there is no output %q%s", firstWords(name), suggest(name, fields)))
 		}
 	}
 	slices.Sort(unknown)
@@ -112,10 +112,10 @@ func (s *State) Skip(id, by string) (continuo.Entry, error) {
 
 // needing lists the expressions that need the outputs of a node: those of its own edges, and those elsewhere that are
 // still to be evaluated.
-func (s *State) needing(id string) (told []string) {
-	tell := func(e *Expression, own bool, what string) {
+func (s *State) needing(id string) (found []string) {
+	add := func(e *Expression, own bool, what string) {
 		if e != nil && (own && e.own || slices.Contains(e.needs, id)) {
-			told = append(told, fmt.Sprintf("%s needs them (%s)", what, e.Text))
+			found = append(found, fmt.Sprintf("%s needs them (%s)", what, e.Text))
 		}
 	}
 	for i := range s.Workflow.Nodes {
@@ -123,21 +123,21 @@ func (s *State) needing(id string) (told []string) {
 		if state := s.nodes[node.ID].state; node.ID == id || state == NodeFinished || state == NodeSkipped {
 			continue
 		}
-		tell(node.Check, false, "the check of the step "+node.ID)
+		add(node.Check, false, "the check of the step "+node.ID)
 		for _, input := range node.Inputs {
-			tell(input.Value, false, fmt.Sprintf("the input %s of the step %s", input.Name, node.ID))
+			add(input.Value, false, fmt.Sprintf("the input %s of the step %s", input.Name, node.ID))
 		}
 	}
 	for i := range s.Workflow.Edges {
 		edge := &s.Workflow.Edges[i]
 		if state := s.nodes[edge.From].state; edge.From == id || state != NodeFinished && state != NodeSkipped {
-			tell(edge.When, edge.From == id, fmt.Sprintf("the condition of the edge %s -> %s", edge.From, edge.To))
+			add(edge.When, edge.From == id, fmt.Sprintf("the condition of the edge %s -> %s", edge.From, edge.To))
 		}
 	}
 	for _, output := range s.Workflow.Outputs {
-		tell(output.Value, false, fmt.Sprintf("the run's output %s", output.Name))
+		add(output.Value, false, fmt.Sprintf("the run's output %s", output.Name))
 	}
-	return told
+	return found
 }
 
 // leadOn decides which forward edges are followed from a settled node.
@@ -185,7 +185,7 @@ func (s *State) noNode(id string) error {
 	for i := range s.Workflow.Nodes {
 		fields[i].Name = s.Workflow.Nodes[i].ID
 	}
-	return fmt.Errorf("step %q: %w in the workflow %s%s", shortWord(id), continuo.ErrNotFound, s.Workflow.ID, suggest(id, fields))
+	return fmt.Errorf("step %q: %w in the workflow %s%s", firstWords(id), continuo.ErrNotFound, s.Workflow.ID, suggest(id, fields))
 }
 
 // isLedTo refuses a node that was skipped because no edge to it was taken.
@@ -208,7 +208,7 @@ func (s *State) visitOf(id string) int {
 func (s *State) repair(entry *continuo.Entry, node *progress, event *continuo.RunEvent) error {
 	id := entry.NodeID
 	if node.state == NodePending && event.Kind != continuo.RunNodeRetried {
-		node.branch, _ = s.behind(id)
+		node.branch, _ = s.continuedBranch(id)
 		node.visit, node.attempt, node.began = event.Visit, 0, entry.Seq
 	}
 	s.reopen(id)
@@ -228,7 +228,7 @@ func (p *progress) reset() {
 	p.state, p.next, p.reason, p.kept = NodePending, nil, "", nil
 	p.due, p.open, p.retry, p.passed, p.cut, p.afterCut = false, false, false, false, false, false
 	p.refused, p.cuts = 0, 0
-	p.mend()
+	p.clearFailures()
 }
 
 // reopen resets all nodes that depend on a node over forward edges, so that they run after it. Loops among them may

@@ -253,7 +253,7 @@ func TestACorrectedWorkflowLeavesOtherStepsAlone(t *testing.T) {
 	p := begin(t, chain, func(workflow.Step) string { return says(true) })
 	p.append(p.state.Cue(p.state.Next()))
 	step := p.state.Next()
-	p.append(p.state.BrokeOff(step, continuo.TurnError{Reason: continuo.ReasonUpstream, Message: "no"}, time.Now())...)
+	p.append(p.state.AttemptFailed(step, continuo.TurnError{Reason: continuo.ReasonUpstream, Message: "no"}, time.Now())...)
 	p.replace(parsed(t, strings.Replace(chain, "end: {brief: x}", "end: {brief: y}", 1)))
 	p.append(p.state.Resume())
 	if step := p.state.Next(); step.Node.ID != "plan" || step.Visit != 1 || !step.Retry || p.state.Workflow.Node("end").Brief != "y" {

@@ -63,7 +63,7 @@ func (s *State) unfit(w *Workflow, drop []string) (wrong []string) {
 	}
 	for _, id := range drop {
 		if s.nodes[id] == nil {
-			wrong = append(wrong, fmt.Sprintf("there is no step %q to drop", shortWord(id)))
+			wrong = append(wrong, fmt.Sprintf("there is no step %q to drop", firstWords(id)))
 		}
 	}
 	return wrong
@@ -71,13 +71,13 @@ func (s *State) unfit(w *Workflow, drop []string) (wrong []string) {
 
 // declared are the values of declared fields.
 func declared(fields []Field, values map[string]any) map[string]any {
-	kept := map[string]any{}
+	result := map[string]any{}
 	for name, value := range values {
 		if isField(name, fields) {
-			kept[name] = value
+			result[name] = value
 		}
 	}
-	return kept
+	return result
 }
 
 // followedBy computes the followed edges of settled nodes whose edges a workflow changes.
@@ -120,7 +120,7 @@ func (s *State) replace(event *continuo.RunEvent) (err error) {
 			nodes[id] = &progress{state: NodePending}
 		}
 	}
-	s.nodes, s.taken = nodes, takenOf(before, w, s.taken)
+	s.nodes, s.taken = nodes, renumber(before, w, s.taken)
 	for i := range w.Nodes {
 		s.carryOver(before, &w.Nodes[i], event)
 	}
@@ -153,18 +153,18 @@ func (s *State) carryOver(before *Workflow, node *Node, event *continuo.RunEvent
 	}
 }
 
-// takenOf counts how often the edges back were taken, by their indexes in another workflow.
-func takenOf(before, after *Workflow, taken map[int]int) map[int]int {
-	kept := map[int]int{}
-	for place, times := range taken {
-		edge := &before.Edges[place]
+// renumber counts how often the edges back were taken, by their indexes in another workflow.
+func renumber(before, after *Workflow, taken map[int]int) map[int]int {
+	result := map[int]int{}
+	for index, times := range taken {
+		edge := &before.Edges[index]
 		for i := range after.Edges {
 			if other := &after.Edges[i]; other.Max > 0 && other.From == edge.From && other.To == edge.To {
-				kept[i] = times
+				result[i] = times
 			}
 		}
 	}
-	return kept
+	return result
 }
 
 // sameNode reports whether a node has the same definition in two workflows.

@@ -19,24 +19,24 @@ const (
 // process.
 const atOnce = 3
 
-// BrokeOff makes the entries that follow an attempt that broke off: when the next one begins, or that the step has
+// AttemptFailed makes the entries that follow an attempt that broke off: when the next one begins, or that the step has
 // failed. There are none where the next attempt begins at once.
-func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []continuo.Entry {
+func (s *State) AttemptFailed(step Step, why continuo.TurnError, now time.Time) []continuo.Entry {
 	node := s.nodes[step.Node.ID]
-	broken := node.broken + 1
-	if why.Reason == continuo.ReasonInterrupted && broken <= min(atOnce, step.Node.Retry.Max) {
+	failures := node.failedAttempts + 1
+	if why.Reason == continuo.ReasonInterrupted && failures <= min(atOnce, step.Node.Retry.Max) {
 		return nil
 	}
 	reason := fmt.Sprintf("%s: %s", why.Reason, why.Message)
 	switch {
 	case !why.Retryable:
 		return s.fails(step, fmt.Sprintf("the step %s failed (%s): %s", step.Node.ID, why.Reason, why.Message))
-	case broken > step.Node.Retry.Max:
-		return s.fails(step, fmt.Sprintf("the step %s broke off %d times in a row, more than retry.max allows; the last time (%s): %s", step.Node.ID, broken, why.Reason, why.Message))
+	case failures > step.Node.Retry.Max:
+		return s.fails(step, fmt.Sprintf("the step %s broke off %d times in a row, more than retry.max allows; the last time (%s): %s", step.Node.ID, failures, why.Reason, why.Message))
 	case !node.since.IsZero() && now.Sub(node.since) >= step.Node.Retry.For:
 		return s.fails(step, fmt.Sprintf("the step %s broke off for longer than retry.for, %s; the last time (%s): %s", step.Node.ID, step.Node.Retry.For, why.Reason, why.Message))
 	}
-	until := now.Add(max(s.wait(step, broken), time.Duration(why.RetryAfter)*time.Second)).UTC()
+	until := now.Add(max(s.wait(step, failures), time.Duration(why.RetryAfter)*time.Second)).UTC()
 	event := continuo.RunEvent{Kind: continuo.RunNodeDelayed, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Until: until}
 	return []continuo.Entry{s.event(step.Node.ID, event,
 		fmt.Sprintf("The step %s waits to retry until %s, because of %s", step.Node.ID, until.Format(time.RFC3339), reason))}
@@ -44,8 +44,8 @@ func (s *State) BrokeOff(step Step, why continuo.TurnError, now time.Time) []con
 
 // wait is the wait after so many attempts that broke off in a row. It has a jitter of up to a quarter, so that steps
 // which broke off together do not retry together.
-func (s *State) wait(step Step, broken int) time.Duration {
-	whole := backoff.Doubled(firstWait, lastWait, broken)
+func (s *State) wait(step Step, failures int) time.Duration {
+	whole := backoff.Doubled(firstWait, lastWait, failures)
 	hash := fnv.New32a()
 	_, _ = fmt.Fprintf(hash, "%s/%s/%d/%d", s.RunID, step.Node.ID, step.Visit, step.Attempt)
 	return whole + whole*time.Duration(hash.Sum32()%1000)/4000

@@ -119,7 +119,7 @@ func (w *Workflow) Shown() Shown {
 
 // Joins describes, for each node with several incoming forward edges, when it begins.
 func (w *Workflow) Joins() []string {
-	var told []string
+	var lines []string
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
 		if !w.joins(node.ID) {
@@ -129,9 +129,9 @@ func (w *Workflow) Joins() []string {
 		if node.Join == JoinAll {
 			when = "all edges to it were taken, but for those of skipped steps (join: all)"
 		}
-		told = append(told, fmt.Sprintf("%s begins when %s", node.ID, when))
+		lines = append(lines, fmt.Sprintf("%s begins when %s", node.ID, when))
 	}
-	return told
+	return lines
 }
 
 // joins reports whether several forward edges lead to a node.

@@ -27,15 +27,15 @@ type State struct {
 
 // progress is the state of a node.
 type progress struct {
-	state   NodeState
-	due     bool // an edge back was taken to this node: it begins again whatever its other edges
-	passed  bool // a person skipped it: the run continues after it
-	visit   int
-	attempt int  // the newest of the visit
-	open    bool // no event records the attempt's result
-	retry   bool // the run was resumed after the attempt had begun
-	refused int  // refused answers of the visit since the run was last resumed
-	broken  int  // attempts that broke off since the last answer or resume of the run
+	state          NodeState
+	due            bool // an edge back was taken to this node: it begins again whatever its other edges
+	passed         bool // a person skipped it: the run continues after it
+	visit          int
+	attempt        int  // the newest of the visit
+	open           bool // no event records the attempt's result
+	retry          bool // the run was resumed after the attempt had begun
+	refused        int  // refused answers of the visit since the run was last resumed
+	failedAttempts int  // attempts that broke off since the last answer or resume of the run
 	// delayed is when the attempt after one that broke off begins; zero for at once. since is when the first of the
 	// attempts that broke off was recorded.
 	delayed, since time.Time
@@ -108,9 +108,9 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 			node.visit, node.refused, node.began = event.Visit, 0, entry.Seq
 			node.kept, node.cuts = nil, 0
 			node.branch = event.Branch
-			node.mend()
+			node.clearFailures()
 		} else if node.open {
-			node.broken++
+			node.failedAttempts++
 		}
 		node.state, node.attempt, node.open, node.retry, node.due = NodeRunning, event.Attempt, true, false, false
 		node.delayed, node.afterCut, node.cut = time.Time{}, node.cut, false
@@ -151,7 +151,7 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 // refuse applies the refusal of a node's answer.
 func (s *State) refuse(id string, node *progress, event *continuo.RunEvent) (err error) {
 	node.open, node.reason, node.cut = false, event.Reason, event.Cut
-	node.mend()
+	node.clearFailures()
 	if event.Cut {
 		node.cuts++
 		return nil
@@ -168,11 +168,11 @@ func (s *State) finish(id string, node *progress, event *continuo.RunEvent) (err
 	}
 	node.state, node.next, node.open, node.reason = NodeFinished, event.Next, false, ""
 	node.kept, node.repairs = nil, event.Repairs
-	node.mend()
+	node.clearFailures()
 	for i := range s.Workflow.Edges {
 		edge := &s.Workflow.Edges[i]
 		if edge.From == id && edge.Max > 0 && slices.Contains(event.Next, edge.To) {
-			s.goBack(i, edge)
+			s.repeat(i, edge)
 			return nil
 		}
 	}
@@ -180,13 +180,13 @@ func (s *State) finish(id string, node *progress, event *continuo.RunEvent) (err
 	return nil
 }
 
-// goBack repeats a loop: its nodes become pending, and the loops within it may repeat up to their limits again.
+// repeat repeats a loop: its nodes become pending, and the loops within it may repeat up to their limits again.
 // Earlier outputs of the nodes remain available.
-func (s *State) goBack(place int, edge *Edge) {
-	s.taken[place]++
+func (s *State) repeat(index int, edge *Edge) {
+	s.taken[index]++
 	for i := range s.Workflow.Edges {
 		inner := &s.Workflow.Edges[i]
-		if i != place && inner.Max > 0 && len(inner.Body) < len(edge.Body) && slices.Contains(edge.Body, inner.From) && slices.Contains(edge.Body, inner.To) {
+		if i != index && inner.Max > 0 && len(inner.Body) < len(edge.Body) && slices.Contains(edge.Body, inner.From) && slices.Contains(edge.Body, inner.To) {
 			delete(s.taken, i)
 		}
 	}
@@ -245,8 +245,10 @@ func (s *State) into(id string) (settled, taken, any bool) {
 	return settled, taken, any
 }
 
-// mend clears the record of attempts that broke off.
-func (p *progress) mend() { p.broken, p.delayed, p.since = 0, time.Time{}, time.Time{} }
+// clearFailures clears the record of attempts that broke off.
+func (p *progress) clearFailures() {
+	p.failedAttempts, p.delayed, p.since = 0, time.Time{}, time.Time{}
+}
 
 // ready reports whether a node may begin.
 func (s *State) ready(id string) bool {
@@ -265,7 +267,7 @@ func (s *State) resume() {
 	for _, node := range s.nodes {
 		if node.state == NodeRunning || node.state == NodeFailed {
 			node.state, node.retry, node.refused, node.cuts = NodeRunning, true, 0, 0
-			node.mend()
+			node.clearFailures()
 		}
 	}
 }

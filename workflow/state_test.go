@@ -417,7 +417,7 @@ func TestAStepThatBreaksOffAgainAndAgainBreaksTheRunOff(t *testing.T) {
 		case workflow.StepBegin:
 			p.append(p.state.Cue(step))
 		case workflow.StepAttend:
-			p.append(p.state.BrokeOff(step, gone, now)...)
+			p.append(p.state.AttemptFailed(step, gone, now)...)
 		case workflow.StepWait:
 			wait := step.Until.Sub(now)
 			if wait < last/2 || wait > 15*time.Minute {
@@ -436,11 +436,11 @@ func TestAStepThatBreaksOffAgainAndAgainBreaksTheRunOff(t *testing.T) {
 		t.Errorf("resumed, next is %+v", step)
 	}
 	gone.Reason = continuo.ReasonInterrupted
-	if entries := p.state.BrokeOff(step, gone, now); len(entries) != 0 {
+	if entries := p.state.AttemptFailed(step, gone, now); len(entries) != 0 {
 		t.Errorf("the end of the program is waited out: %+v", entries)
 	}
 	gone.Reason, gone.RetryAfter = continuo.ReasonRateLimit, 3600
-	if entries := p.state.BrokeOff(step, gone, now); entries[0].RunEvent.Until.Sub(now) != time.Hour {
+	if entries := p.state.AttemptFailed(step, gone, now); entries[0].RunEvent.Until.Sub(now) != time.Hour {
 		t.Errorf("what the provider asks for is not waited: %+v", entries[0].RunEvent)
 	}
 }

@@ -72,26 +72,26 @@ func (s *State) Status() Status {
 	for i := range s.Workflow.Nodes {
 		node := &s.Workflow.Nodes[i]
 		progress := s.nodes[node.ID]
-		told := NodeStatus{
+		nodeStatus := NodeStatus{
 			ID: node.ID, Name: node.Name, Agent: node.Agent, State: progress.state, Visit: progress.visit, Attempt: progress.attempt,
 			Seq: progress.began, Reason: progress.reason, Refused: progress.refused, Branch: progress.branch,
 		}
 		if progress.outputs != nil {
-			told.Outputs, told.Repairs = canonical(progress.outputs), progress.repairs
+			nodeStatus.Outputs, nodeStatus.Repairs = canonical(progress.outputs), progress.repairs
 		}
 		if node.Approval != nil {
-			told.Question = node.Approval.Question
+			nodeStatus.Question = node.Approval.Question
 		}
 		if progress.state == NodeRunning && !progress.delayed.IsZero() {
-			told.State, told.RetryAt = NodeRetrying, progress.delayed
+			nodeStatus.State, nodeStatus.RetryAt = NodeRetrying, progress.delayed
 		}
 		if progress.state == NodeRunning && s.Run != continuo.RunRunning {
-			told.State = NodeFailed
+			nodeStatus.State = NodeFailed
 		}
 		if progress.state == NodeWaiting && s.Run == continuo.RunCancelled {
-			told.State = NodeFailed // no decision is possible any more
+			nodeStatus.State = NodeFailed // no decision is possible any more
 		}
-		status.Nodes = append(status.Nodes, told)
+		status.Nodes = append(status.Nodes, nodeStatus)
 	}
 	return status
 }

@@ -58,9 +58,9 @@ func (s *State) Cue(step Step) continuo.Entry {
 	return cue
 }
 
-// Beside makes the first entries of an attempt in a branch: the event for the run's conversation, and the cue of its
-// turn.
-func (s *State) Beside(step Step, branch string) (event, cue continuo.Entry) {
+// BeginInBranch makes the first entries of an attempt in a branch: the event for the run's conversation, and the cue of
+// its turn.
+func (s *State) BeginInBranch(step Step, branch string) (event, cue continuo.Entry) {
 	cue = s.Cue(step)
 	event = s.event(step.Node.ID, *cue.RunEvent, fmt.Sprintf("The step %s is carried out in the conversation %s, attempt %d.", step.Node.ID, branch, step.Attempt))
 	event.RunEvent.Branch, cue.RunEvent = branch, nil
@@ -69,7 +69,7 @@ func (s *State) Beside(step Step, branch string) (event, cue continuo.Entry) {
 
 // Joined makes the copies, for the run's conversation, of the cue and the answer of a step that ran in a branch.
 func (s *State) Joined(step Step, said []string) []continuo.Entry {
-	_, cue := s.Beside(Step{Node: step.Node, Visit: step.Visit, Attempt: 1}, step.Branch)
+	_, cue := s.BeginInBranch(Step{Node: step.Node, Visit: step.Visit, Attempt: 1}, step.Branch)
 	cue.RunID, cue.WorkflowID, cue.NodeID, cue.Mode = s.RunID, s.Workflow.ID, step.Node.ID, continuo.ModeRun
 	answer := cue
 	answer.Role, answer.PartType, answer.AgentID = continuo.Assistant, "", step.Node.Agent

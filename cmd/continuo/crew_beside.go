@@ -158,7 +158,7 @@ func seenWords(item *window.PlanItem) string {
 		return "in a summary"
 	}
 	switch item.Reason {
-	case "seen", "own_words":
+	case "seen", "own_message":
 		return "not repeated"
 	case "next_turn", "after_ask":
 		return "later"

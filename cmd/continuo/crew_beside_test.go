@@ -91,7 +91,7 @@ func TestBesideTable(t *testing.T) {
 		seen(13, 0, window.Kept, "seen"), seen(14, 0, window.Excluded, "ui_only"), seen(15, 0, window.Kept, "seen"),
 		seen(16, 0, window.Kept, "seen"), window.PlanItem{Seq: 17, Role: continuo.Tool, Verdict: window.Truncated, Reason: "seen"},
 		seen(18, 0, window.Kept, "seen"), seen(19, 0, window.Excluded, "placeholder"), seen(20, 0, window.Kept, "seen"),
-		seen(21, 0, window.Kept, "seen"), seen(22, 26, window.Excluded, "seen"), seen(27, 0, window.Excluded, "own_words"),
+		seen(21, 0, window.Kept, "seen"), seen(22, 26, window.Excluded, "seen"), seen(27, 0, window.Excluded, "own_message"),
 		seen(28, 0, window.Kept, "new"), seen(29, 30, window.Dropped, "next_turn"),
 	)
 	right := seesAs(

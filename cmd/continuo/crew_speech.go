@@ -104,7 +104,7 @@ func (s *crewSpeech) release() {
 	s.head()
 	text := s.held
 	if s.text.Len() == 0 {
-		text = crew.Spoken(text, s.who(s.role).name, s.role)
+		text = crew.NormalizeAnswer(text, s.who(s.role).name, s.role)
 	}
 	s.held = ""
 	s.answerText(text)

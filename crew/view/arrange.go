@@ -27,7 +27,7 @@ func (p *planner) arrange() (arrangement, error) {
 	turn := p.backlog.turn
 	// A message that was accepted must not be refused later because an estimate was too low.
 	for _, limits := range []window.Limits{p.request.Limits(), p.request.EstimatedLimits()} {
-		if a, ok := p.withTurn(p.besideTurn(limits), limits); ok {
+		if a, ok := p.withTurn(p.withoutTurn(limits), limits); ok {
 			return a, nil
 		}
 		if len(turn) == 0 {
@@ -50,16 +50,16 @@ func (p *planner) arrange() (arrangement, error) {
 }
 
 // withTurn places the messages within room, and the role's own turn after them within limits.
-func (p *planner) withTurn(room, limits window.Limits) (arrangement, bool) {
-	l, ok := p.layout(room)
+func (p *planner) withTurn(available, limits window.Limits) (arrangement, bool) {
+	l, ok := p.layout(available)
 	if !ok {
 		return arrangement{}, false
 	}
 	return p.cutTurn(l, limits)
 }
 
-// besideTurn is the part of the limits that the role's own turn leaves: at least the low-water mark.
-func (p *planner) besideTurn(limits window.Limits) window.Limits {
+// withoutTurn is the part of the limits that the role's own turn leaves: at least the low-water mark.
+func (p *planner) withoutTurn(limits window.Limits) window.Limits {
 	var taken continuo.Size
 	for _, u := range p.backlog.turn {
 		taken = taken.Add(p.request.Shape(u, window.Whole).Size)
@@ -97,8 +97,8 @@ func (p *planner) cutTurn(l layout, limits window.Limits) (arrangement, bool) {
 		}
 	}
 	marker := p.turnMarker()
-	for gone := 0; len(turn) > 1 && limits.Exceeded(total) != ""; gone++ {
-		if gone == 0 {
+	for dropped := 0; len(turn) > 1 && limits.Exceeded(total) != ""; dropped++ {
+		if dropped == 0 {
 			total = total.Add(marker.Size)
 		}
 		total = total.Less(sizeOf(turn[0]))

@@ -12,7 +12,7 @@ type part struct {
 	size    continuo.Size
 	entry   *continuo.Entry // what it was made from; nil for a line
 	cut     bool            // only its beginning and its end are shown
-	behind  bool            // it is placed after the messages
+	after   bool            // it is placed after the messages
 	request bool            // it is the original request, or the current one
 }
 
@@ -20,8 +20,8 @@ type part struct {
 func (p *planner) around(l layout) []part {
 	b := p.backlog
 	var parts []part
-	line := func(text string, behind bool) {
-		parts = append(parts, part{text: text, size: p.sizeOf(text), behind: behind})
+	line := func(text string, after bool) {
+		parts = append(parts, part{text: text, size: p.sizeOf(text), after: after})
 	}
 	original := b.original != nil && !p.shows(l, b.original)
 	if original {
@@ -112,19 +112,19 @@ func (p *planner) block(tight bool, kind blockKind, e *continuo.Entry) part {
 
 func (p *planner) newBlock(tight bool, kind blockKind, e *continuo.Entry) part {
 	text, write := p.blockText(kind, e)
-	made := part{entry: e, behind: kind == blockCurrent || kind == blockReminder, request: kind == blockOriginal || kind == blockCurrent}
+	made := part{entry: e, after: kind == blockCurrent || kind == blockReminder, request: kind == blockOriginal || kind == blockCurrent}
 	made.text = write(text)
 	made.size = p.sizeOf(made.text)
 	var needed continuo.Size
 	if newest := p.backlog.newest; tight && newest != nil {
 		needed = p.measure(newest, true).Add(leastShown(p.request.EstimatedLimits()))
 	}
-	room := p.blockRoom(needed)
-	if kind == blockCurrent || room.Exceeded(made.size) == "" {
+	available := p.blockLimits(needed)
+	if kind == blockCurrent || available.Exceeded(made.size) == "" {
 		return made
 	}
 	made.cut = true
-	body, ok := cutTo(text, room, func(cut string) bool { return room.Exceeded(p.sizeOf(write(cut))) == "" })
+	body, ok := cutTo(text, available, func(cut string) bool { return available.Exceeded(p.sizeOf(write(cut))) == "" })
 	if !ok {
 		body = headAndTail(text, minCut)
 	}
@@ -138,9 +138,9 @@ func (p *planner) blockText(kind blockKind, e *continuo.Entry) (text string, wri
 	b := p.backlog
 	switch kind {
 	case blockOriginal:
-		return b.original.said, between(requestBegin, requestEnd, b.original.text)
+		return b.original.raw, between(requestBegin, requestEnd, b.original.text)
 	case blockCurrent:
-		return b.newest.said, between(currentBegin, requestEnd, b.newest.text)
+		return b.newest.raw, between(currentBegin, requestEnd, b.newest.text)
 	case blockNotes:
 		return notesText(e), between(notesBegin, notesEnd, escape)
 	case blockSummary:

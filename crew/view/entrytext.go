@@ -54,14 +54,14 @@ const maxDecision = 500
 
 // labelOf is the speaker's label, with the colon.
 func labelOf(e *continuo.Entry) string {
-	word := "Assistant"
+	label := "Assistant"
 	if e.Role == continuo.User {
-		word = "User"
+		label = "User"
 	}
 	if name := speakerOf(e); name != "" {
-		return word + " (" + name + "):"
+		return label + " (" + name + "):"
 	}
-	return word + ":"
+	return label + ":"
 }
 
 func speakerOf(e *continuo.Entry) string {
@@ -92,7 +92,7 @@ func plainName(name string) string {
 }
 
 // oneLine is a text on one line with single spaces, cut to so many characters with an ellipsis.
-func oneLine(text string, most int) string {
+func oneLine(text string, limit int) string {
 	var line strings.Builder
 	chars, blank := 0, false
 	for _, r := range text {
@@ -103,8 +103,8 @@ func oneLine(text string, most int) string {
 		if chars++; blank {
 			chars++
 		}
-		if chars > most {
-			return plaintext.Head(line.String(), most-1) + "…"
+		if chars > limit {
+			return plaintext.Head(line.String(), limit-1) + "…"
 		}
 		if blank {
 			line.WriteByte(' ')

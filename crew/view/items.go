@@ -13,7 +13,7 @@ const (
 	reasonNew         = "new"
 	reasonSeen        = "seen"
 	reasonOriginal    = "original_request"
-	reasonOwnWords    = "own_words"
+	reasonOwnMessage  = "own_message"
 	reasonFailed      = "failed_answer"
 	reasonBeforeReset = "before_reset"
 	reasonAfterCue    = "after_ask"
@@ -122,7 +122,7 @@ func (p *planner) turnItems(a arrangement) []window.PlanItem {
 // partReason is the reason of a verdict on an entry that is shown before or after the messages.
 func (p *planner) partReason(part part) string {
 	switch {
-	case part.request && !part.behind:
+	case part.request && !part.after:
 		return reasonOriginal
 	case part.request && part.entry.Seq > p.role.Cursor:
 		return reasonNew

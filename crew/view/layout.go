@@ -34,14 +34,14 @@ func newPlanner(view View, in window.Input) *planner {
 // layout decides where the window begins: at its previous beginning, if that fits, else where a move puts it. It
 // returns false where not even the minimum fits.
 func (p *planner) layout(limits window.Limits) (layout, bool) {
-	if l, ok := p.kept(limits); ok {
+	if l, ok := p.unmoved(limits); ok {
 		return l, true
 	}
 	return p.moved(limits)
 }
 
-// kept is the layout with the previous window and the messages since. It returns false where the window must move.
-func (p *planner) kept(limits window.Limits) (layout, bool) {
+// unmoved is the layout with the previous window and the messages since. It returns false where the window must move.
+func (p *planner) unmoved(limits window.Limits) (layout, bool) {
 	b := p.backlog
 	w := b.previous
 	if w == nil || b.oldest > w.Start {
@@ -68,15 +68,15 @@ func (p *planner) kept(limits window.Limits) (layout, bool) {
 // another turn like this one, or where there was no previous window.
 func (p *planner) moved(limits window.Limits) (layout, bool) {
 	b := p.backlog
-	target, most := limits, p.maxMessages
+	target, maxMessages := limits, p.maxMessages
 	if b.previous != nil && !p.outgrows(limits) {
-		target, most = p.lowered(limits), p.loweredMessages()
+		target, maxMessages = p.lowered(limits), p.loweredMessages()
 	}
-	l := p.filled(b.usualSummary(&p.role), limits, target, most)
+	l := p.filled(b.usualSummary(&p.role), limits, target, maxMessages)
 	if catchUp := b.catchUp(&p.role); l.summary == nil && catchUp != nil && len(p.newLeftOut(l)) > 0 {
 		l = p.filled(catchUp, limits, limits, p.maxMessages)
 	}
-	if n := len(b.messages); l.first == n && p.oldestWanted(l.summary) < n || !p.fits(l, limits, p.maxMessages) {
+	if n := len(b.messages); l.first == n && p.oldestShown(l.summary) < n || !p.fits(l, limits, p.maxMessages) {
 		var ok bool
 		if l, ok = p.shrunk(l, limits); !ok {
 			return l, false
@@ -86,22 +86,22 @@ func (p *planner) moved(limits window.Limits) (layout, bool) {
 }
 
 // filled is the layout with as many messages as the target holds, and with all new ones if the limits hold them.
-func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, targetMost int) layout {
+func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, targetMessages int) layout {
 	n := len(p.backlog.messages)
 	l := layout{summary: summary}
-	wanted := p.oldestWanted(summary)
-	reach := func(limits window.Limits, most int) int {
+	oldest := p.oldestShown(summary)
+	reach := func(limits window.Limits, maxMessages int) int {
 		fits := func(first int) bool {
 			l.first = first
-			return p.fits(l, limits, most)
+			return p.fits(l, limits, maxMessages)
 		}
-		first := wanted + sort.Search(n-wanted, func(i int) bool { return fits(wanted + i) })
+		first := oldest + sort.Search(n-oldest, func(i int) bool { return fits(oldest + i) })
 		for first < n && !fits(first) { // a block may replace a removed message
 			first++
 		}
 		return first
 	}
-	first := reach(target, targetMost)
+	first := reach(target, targetMessages)
 	if firstNew := p.backlog.firstNew(); first > firstNew {
 		first = max(reach(limits, p.maxMessages), firstNew)
 	}
@@ -121,7 +121,7 @@ func (p *planner) shrunk(l layout, limits window.Limits) (layout, bool) {
 		if n == 0 || messages[n-1] == p.backlog.newest {
 			continue
 		}
-		body, ok := cutTo(messages[n-1].said, limits, func(body string) bool {
+		body, ok := cutTo(messages[n-1].raw, limits, func(body string) bool {
 			l.cut = body
 			return p.fits(l, limits, 0)
 		})
@@ -163,8 +163,8 @@ func (p *planner) bindingLimit(limits window.Limits) string {
 	return limits.Exceeded(p.sizeOfLayout(layout{}))
 }
 
-// oldestWanted is the index of the first message that the view shows if it fits.
-func (p *planner) oldestWanted(summary *continuo.Entry) int {
+// oldestShown is the index of the first message that the view shows if it fits.
+func (p *planner) oldestShown(summary *continuo.Entry) int {
 	b := p.backlog
 	n := len(b.messages)
 	switch kind := p.role.Kind; {
@@ -200,8 +200,8 @@ func (p *planner) outgrows(limits window.Limits) bool {
 }
 
 // fits reports whether a layout is within limits and a number of messages, 0 for any.
-func (p *planner) fits(l layout, limits window.Limits, most int) bool {
-	return (most == 0 || len(p.backlog.messages)-l.first <= most) && limits.Exceeded(p.sizeOfLayout(l)) == ""
+func (p *planner) fits(l layout, limits window.Limits, maxMessages int) bool {
+	return (maxMessages == 0 || len(p.backlog.messages)-l.first <= maxMessages) && limits.Exceeded(p.sizeOfLayout(l)) == ""
 }
 
 // sizeOfLayout is the sum of the sizes of a layout's parts.

@@ -17,7 +17,7 @@ const (
 	maxArguments = 120 // characters of a call's arguments
 	maxResult    = 160 // characters of a result
 
-	maxBroken = 1000 // characters of an answer of another role that broke off
+	maxFailedChars = 1000 // characters of an answer of another role that broke off
 )
 
 // message is one message of the conversation as a role is shown it: a text of one speaker, or a group of calls with
@@ -25,7 +25,7 @@ const (
 type message struct {
 	unit  *window.Unit
 	label string // with the colon
-	said  string // unescaped
+	raw   string // unescaped
 	body  string // the shown text: all, or its beginning and its end
 	short bool   // only a part of it is shown
 	user  bool
@@ -54,11 +54,11 @@ func newMessage(u *window.Unit, role *Role) *message {
 	m.own = role.isOwn(e)
 	m.isNew = !m.own && e.Seq > role.Cursor
 	lines := make([]string, 0, 1)
-	if said := textIn(e); !plaintext.IsBlank(said) {
-		if e.Error != nil && !m.own && utf8.RuneCountInString(said) > maxBroken {
-			said, m.short = plaintext.Head(said, maxBroken)+" …", true
+	if text := textIn(e); !plaintext.IsBlank(text) {
+		if e.Error != nil && !m.own && utf8.RuneCountInString(text) > maxFailedChars {
+			text, m.short = plaintext.Head(text, maxFailedChars)+" …", true
 		}
-		lines = append(lines, said)
+		lines = append(lines, text)
 	}
 	lines = append(lines, m.calls()...)
 	if len(lines) == 0 {
@@ -67,8 +67,8 @@ func newMessage(u *window.Unit, role *Role) *message {
 	if e.Error != nil {
 		lines = append(lines, fmt.Sprintf("[broke off: %s]", plainName(cmp.Or(string(e.Error.Reason), "unknown"))))
 	}
-	m.said = strings.Join(lines, "\n")
-	m.body = m.said
+	m.raw = strings.Join(lines, "\n")
+	m.body = m.raw
 	return m
 }
 

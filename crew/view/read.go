@@ -159,7 +159,7 @@ func (r *reader) message(e *continuo.Entry, record bool) *message {
 	case m == nil, e.Error != nil && !m.own && r.retried[e.NodeID]: // the next attempt's answer replaces it
 		return exclude(reasonFailed, u.Entries...)
 	case m.own && r.role.Remembers && !r.role.Whole:
-		return exclude(reasonOwnWords, u.Entries...)
+		return exclude(reasonOwnMessage, u.Entries...)
 	}
 	return m
 }

@@ -71,26 +71,26 @@ func (p *planner) rolePlan(l layout) *window.RolePlan {
 		role.Through = min(role.Through, seq-1)
 	}
 	role.Through = max(role.Through, role.Cursor, b.shownThrough)
-	role.Lacks = p.lacks(l)
+	role.Lacks = p.missingSummary(l)
 	return role
 }
 
-// lacks returns the range that a summary should cover before the role is asked: notes or a summary where the window
-// has grown enough, or must leave something out, and a catch-up where more is new than fits. Nil for none.
-func (p *planner) lacks(l layout) *window.RoleLack {
+// missingSummary returns the range that a summary should cover before the role is asked: notes or a summary where the
+// window has grown enough, or must leave something out, and a catch-up where more is new than fits. Nil for none.
+func (p *planner) missingSummary(l layout) *window.RoleLack {
 	b := p.backlog
 	skipped := p.skipped(l)
 	before := b.end // the last seq that is left out
 	if l.first < len(b.messages) {
 		before = b.messages[l.first].seq() - 1
 	}
-	lack := &window.RoleLack{From: p.role.Since + 1, Through: before, Known: l.window.Summary}
+	missing := &window.RoleLack{From: p.role.Since + 1, Through: before, Known: l.window.Summary}
 	if p.role.Kind != Memory && p.role.Kind != Summary {
-		lack.From, lack.Messages = p.role.Cursor+1, p.newBefore(l.first)
+		missing.From, missing.Messages = p.role.Cursor+1, p.newBefore(l.first)
 		if len(skipped) == 0 {
 			return nil
 		}
-		return lack
+		return missing
 	}
 	known := p.role.Since
 	if best := b.usualSummary(&p.role); best != nil {
@@ -100,18 +100,18 @@ func (p *planner) lacks(l layout) *window.RoleLack {
 	since := p.role.Cursor - known // in entries; an agent that remembers is shown notes only when its memory is lost
 	switch grown := !p.role.Whole && shown > p.role.Newest+p.role.growth(); {
 	case p.role.Kind == Memory && (grown || before > known && p.left(l) != 0 || p.role.Remembers && since > 2*rememberedGrowth):
-		lack.Through = max(p.role.Cursor, lastOf(skipped))
+		missing.Through = max(p.role.Cursor, lastOf(skipped))
 	case grown && p.role.Newest == 0:
-		lack.Through = b.end
+		missing.Through = b.end
 	case grown:
-		lack.Through = b.messages[len(b.messages)-p.role.Newest].seq() - 1
+		missing.Through = b.messages[len(b.messages)-p.role.Newest].seq() - 1
 	case p.left(l) == 0:
 		return nil
 	}
-	if lack.Through <= known {
+	if missing.Through <= known {
 		return nil
 	}
-	return lack
+	return missing
 }
 
 // newBefore counts the messages before an index that are new to the role, without those that are shown as requests; 0

@@ -82,9 +82,9 @@ func (s *sizer) measure(m *message, wholly bool) continuo.Size {
 		return m.size
 	}
 	size := func(body string) continuo.Size { return s.sizeOf(s.textOf(m, body)) }
-	body, ok := cutTo(m.said, s.perMessage, func(body string) bool { return s.perMessage.Exceeded(size(body)) == "" })
+	body, ok := cutTo(m.raw, s.perMessage, func(body string) bool { return s.perMessage.Exceeded(size(body)) == "" })
 	if !ok {
-		body = headAndTail(m.said, minCut)
+		body = headAndTail(m.raw, minCut)
 	}
 	m.body, m.short, m.size = body, true, size(body)
 	return m.size
@@ -109,17 +109,17 @@ func (s *sizer) uncut(m *message) continuo.Size {
 const minCut = 60
 
 // cutTo cuts a text to the largest head and tail that fit. It returns false where the minimum does not fit.
-func cutTo(text string, room window.Limits, fits func(string) bool) (string, bool) {
-	most := utf8.RuneCountInString(text)
-	if room.Chars > 0 {
-		most = min(most, room.Chars)
+func cutTo(text string, available window.Limits, fits func(string) bool) (string, bool) {
+	maxChars := utf8.RuneCountInString(text)
+	if available.Chars > 0 {
+		maxChars = min(maxChars, available.Chars)
 	}
-	if room.Tokens > 0 {
-		most = min(most, room.Tokens*charsPerToken)
+	if available.Tokens > 0 {
+		maxChars = min(maxChars, available.Tokens*charsPerToken)
 	}
 	cut := func(chars int) string { return headAndTail(text, chars) }
-	least := min(minCut, most)
-	refused := sort.Search(most-least+1, func(more int) bool { return !fits(cut(least + more)) })
+	least := min(minCut, maxChars)
+	refused := sort.Search(maxChars-least+1, func(more int) bool { return !fits(cut(least + more)) })
 	if refused == 0 {
 		return "", false
 	}
@@ -133,9 +133,9 @@ const charsPerToken = 16
 // blockShare is the divisor of the limits for a block before the messages.
 const blockShare = 4
 
-// blockRoom is the maximum size of a block, after the needed size is subtracted. It uses estimated limits, which do
+// blockLimits is the maximum size of a block, after the needed size is subtracted. It uses estimated limits, which do
 // not depend on a provider's token counts, so that blocks stay the same between moves.
-func (s *sizer) blockRoom(needed continuo.Size) window.Limits {
+func (s *sizer) blockLimits(needed continuo.Size) window.Limits {
 	limits := s.request.EstimatedLimits()
 	share := func(limit, needed int) int {
 		if limit == 0 {

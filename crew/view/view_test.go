@@ -259,7 +259,7 @@ func TestKindsOfViews(t *testing.T) {
 
 func TestVerdictsOfRoles(t *testing.T) {
 	_, plan := talked().shown(t, roleView(crewview.Delta, cursorAt(3), remembers, func(v *crewview.View) { v.Role.Since = 1 }))
-	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_words", "5 kept new", "6 kept new", "7 kept new")
+	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_message", "5 kept new", "6 kept new", "7 kept new")
 	_, plan = talked().shown(t, roleView(crewview.Full, cursorAt(3)))
 	expectVerdicts(t, plan, "1 kept seen", "2 kept seen", "3 excluded ui_only", "4 kept seen", "5 kept new", "6 kept new", "7 kept new")
 	if *plan.Role != (window.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// nothingSaid precedes a role's own turn where there is no message to show.
-	nothingSaid = moreBegin + " Nothing has been said yet."
+	// noMessages precedes a role's own turn where there is no message to show.
+	noMessages = moreBegin + " Nothing has been said yet."
 	// nothingNew follows a role's own answer.
 	nothingNew = moreBegin + " Nothing was said since."
 )
@@ -18,10 +18,10 @@ const (
 func (p *planner) write(l layout) []window.Message {
 	var messages []window.Message
 	around := p.around(l)
-	put := func(behind bool) {
+	put := func(after bool) {
 		for _, part := range around {
-			if part.behind == behind {
-				messages = append(messages, window.Message{Role: continuo.User, Content: continuo.Text(part.text), Size: part.size, Passing: part.behind})
+			if part.after == after {
+				messages = append(messages, window.Message{Role: continuo.User, Content: continuo.Text(part.text), Size: part.size, Passing: part.after})
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (p *planner) endingWithUser(messages []window.Message) []window.Message {
 	case n > 0 && messages[n-1].Role == continuo.Assistant:
 		text = nothingNew
 	case n == 0 && len(p.backlog.turn) > 0:
-		text = nothingSaid
+		text = noMessages
 	default:
 		return messages
 	}
@@ -84,8 +84,8 @@ func (p *planner) joined(messages []window.Message, around []part) []window.Mess
 	switch {
 	case joined.Seq > 0:
 	case len(p.backlog.turn) > 0: // a request cannot begin with an answer
-		joined.Seq, texts = p.backlog.cue.Seq, append(texts, nothingSaid)
-		joined.Size = joined.Size.Add(p.sizeOf(nothingSaid))
+		joined.Seq, texts = p.backlog.cue.Seq, append(texts, noMessages)
+		joined.Size = joined.Size.Add(p.sizeOf(noMessages))
 	default:
 		return nil
 	}
