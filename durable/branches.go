@@ -59,7 +59,7 @@ func (b *branches[K]) start(ctx context.Context, x *execution[K], step K) {
 	b.group.Go(func() {
 		err := x.take(ctx, step)
 		if err != nil && x.driver.options.IsTransient(err) {
-			x.driver.options.Logger.WarnContext(ctx, "run_waits", "run_id", x.run.ID, "node_id", name, "error", err.Error())
+			x.driver.options.Logger.WarnContext(ctx, "run_retried", "run_id", x.run.ID, "node_id", name, "error", err.Error())
 			x.driver.pause(ctx, transientPause)
 			err = nil
 		}

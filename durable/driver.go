@@ -146,21 +146,21 @@ func (d *Driver) work(ctx context.Context, run continuo.Run) {
 		case idle:
 			return
 		case leaveToOthers:
-			logger.WarnContext(ctx, "run_left", "error", err.Error())
+			logger.WarnContext(ctx, "run_unsupported", "error", err.Error())
 			return
 		case retry:
-			logger.WarnContext(ctx, "run_waits", "error", err.Error())
+			logger.WarnContext(ctx, "run_retried", "error", err.Error())
 			d.pause(ctx, transientPause)
 			continue
 		case endCorrupt:
-			logger.ErrorContext(ctx, "run_unread", "error", err.Error())
+			logger.ErrorContext(ctx, "run_corrupt", "error", err.Error())
 			failed = d.EndCorrupt(ctx, run, continuo.RunBrokeOff, err.Error())
 		case breakOff:
-			logger.ErrorContext(ctx, "run_broke_off", "error", err.Error())
+			logger.ErrorContext(ctx, "run_failed", "error", err.Error())
 			failed = d.options.Open(run).BreakOff(ctx, err.Error())
 		}
 		if failed != nil {
-			logger.ErrorContext(ctx, "run_left", "error", failed.Error())
+			logger.ErrorContext(ctx, "run_end_not_recorded", "error", failed.Error())
 		}
 		return
 	}

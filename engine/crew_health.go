@@ -8,10 +8,10 @@ import (
 
 // The reasons for which the program of a role ended.
 const (
-	endedGone    = "gone"    // by itself
-	endedBehind  = "behind"  // another process had run a turn of the role, or the crew was reset
-	endedIdle    = "idle"    // no turn had used it for CrewOptions.Idle
-	endedClosing = "closing" // this process shuts down
+	endedExited    = "exited"   // by itself
+	endedStale  = "stale"    // another process had run a turn of the role, or the crew was reset
+	endedIdle    = "idle"     // no turn had used it for CrewOptions.Idle
+	endedShutdown = "shutdown" // this process shuts down
 )
 
 // endProcess ends the program of a role.
@@ -56,7 +56,7 @@ func (s *sessionPool) check(ctx context.Context) (ended int) {
 			}
 			switch {
 			case !alive:
-				s.endProcess(sp, endedGone)
+				s.endProcess(sp, endedExited)
 			case time.Since(sp.used) > s.options.Idle:
 				s.endProcess(sp, endedIdle)
 			}
@@ -90,7 +90,7 @@ func (s *sessionPool) close() {
 			sp.using.Lock()
 			defer sp.using.Unlock()
 			if sp.session != nil {
-				s.endProcess(sp, endedClosing)
+				s.endProcess(sp, endedShutdown)
 			}
 		})
 	}

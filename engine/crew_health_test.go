@@ -23,28 +23,28 @@ func loggedTo(w *lockedWriter) func(*engine.Options) {
 	return func(o *engine.Options) { o.Logger = slog.New(slog.NewTextHandler(w, nil)) }
 }
 
-// countedPrograms is what a theatre has counted of its roles' programs: those that run, those that ended by why, and the rests.
+// countedPrograms is what a theatre has counted of its roles' programs: those that run, those that ended by why, and the pauses.
 func countedPrograms(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, rests, ends := 0.0, 0.0, []string{}
+	running, pauses, ends := 0.0, 0.0, []string{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			switch family.GetName() {
 			case "continuo_crew_processes":
 				running = metric.GetGauge().GetValue()
-			case "continuo_crew_roles_rested_total":
-				rests = metric.GetCounter().GetValue()
+			case "continuo_crew_roles_paused_total":
+				pauses = metric.GetCounter().GetValue()
 			case "continuo_crew_processes_ended_total":
 				ends = append(ends, fmt.Sprintf("%v %s", metric.GetCounter().GetValue(), metric.GetLabel()[0].GetValue()))
 			}
 		}
 	}
 	slices.Sort(ends)
-	return fmt.Sprintf("%v running; ended: %s; rests: %v", running, strings.Join(ends, ", "), rests)
+	return fmt.Sprintf("%v running; ended: %s; pauses: %v", running, strings.Join(ends, ", "), pauses)
 }
 
 // health is a theatre whose roles' programs are looked after every ten seconds, by the whole watch of the engine or by
@@ -108,10 +108,10 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 			say(t, h.Engine, "Hello")
 			played(t, h.Engine)
 			time.Sleep(time.Minute)
-			h.want(t, "2 running; ended: ; rests: 0", "ann", "bob")
+			h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
 			h.hand.open[1].kill()
 			time.Sleep(11 * time.Second)
-			h.want(t, "1 running; ended: 1 gone; rests: 0", "ann")
+			h.want(t, "1 running; ended: 1 exited; pauses: 0", "ann")
 			if n := strings.Count(h.logged.String(), "msg=role_process_ended"); n != 1 || !strings.Contains(h.logged.String(), "role=bob") {
 				t.Errorf("it was told %d times:\n%s", n, h.logged)
 			}
@@ -120,14 +120,14 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 			if status := played(t, h.Engine); status.Roles[1].Answers != 2 {
 				t.Errorf("Bob stands %+v", status.Roles[1])
 			}
-			if strings.Contains(h.logged.String(), "msg=role_restarts") {
+			if strings.Contains(h.logged.String(), "msg=role_restarted") {
 				t.Errorf("it was not forgotten:\n%s", h.logged)
 			}
-			h.want(t, "2 running; ended: 1 gone; rests: 0", "ann", "bob")
+			h.want(t, "2 running; ended: 1 exited; pauses: 0", "ann", "bob")
 			if err := h.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := countedPrograms(t, h.registry); got != "0 running; ended: 1 gone, 2 closing; rests: 0" {
+			if got := countedPrograms(t, h.registry); got != "0 running; ended: 1 exited, 2 shutdown; pauses: 0" {
 				t.Errorf("at its end: %s", got)
 			}
 		})
@@ -141,9 +141,9 @@ func TestAnIdleProgramIsEnded(t *testing.T) {
 		say(t, h.Engine, "Hello")
 		played(t, h.Engine)
 		time.Sleep(29 * time.Minute)
-		h.want(t, "2 running; ended: ; rests: 0", "ann", "bob")
+		h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
 		time.Sleep(2 * time.Minute)
-		h.want(t, "0 running; ended: 2 idle; rests: 0")
+		h.want(t, "0 running; ended: 2 idle; pauses: 0")
 		for _, one := range h.hand.open {
 			if (session{one}).Alive() {
 				t.Errorf("the program of %s goes on", one.name)
@@ -155,7 +155,7 @@ func TestAnIdleProgramIsEnded(t *testing.T) {
 		h.hand.answer = once(1)
 		say(t, h.Engine, "More?")
 		played(t, h.Engine)
-		h.want(t, "2 running; ended: 2 idle; rests: 0", "ann", "bob")
+		h.want(t, "2 running; ended: 2 idle; pauses: 0", "ann", "bob")
 	})
 }
 
@@ -176,7 +176,7 @@ func TestAProgramInUseIsLeftAlone(t *testing.T) {
 }
 
 // That a role is left alone is counted, and so is why its program was ended.
-func TestRestsAndRestartsAreCounted(t *testing.T) {
+func TestPausesAndRestartsAreCounted(t *testing.T) {
 	registry, hand := prometheus.NewRegistry(), &stagehand{answer: once(1)}
 	e := theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), hand, newBand(t, trio), engine.NewMetrics(registry), func(o *engine.Options) {
 		o.CrewDefaults.Cooldown = time.Hour
@@ -189,7 +189,7 @@ func TestRestsAndRestartsAreCounted(t *testing.T) {
 	hand.answer = once(1)
 	say(t, e, "Anew.")
 	played(t, e)
-	if got := countedPrograms(t, registry); got != "2 running; ended: 2 behind; rests: 0" {
+	if got := countedPrograms(t, registry); got != "2 running; ended: 2 stale; pauses: 0" {
 		t.Errorf("after a reset: %s", got)
 	}
 	for _, one := range hand.open {
@@ -200,7 +200,7 @@ func TestRestsAndRestartsAreCounted(t *testing.T) {
 		say(t, e, "And now?")
 		played(t, e)
 	}
-	if got := countedPrograms(t, registry); got != "0 running; ended: 2 behind, 2 gone; rests: 2" {
+	if got := countedPrograms(t, registry); got != "0 running; ended: 2 exited, 2 stale; pauses: 2" {
 		t.Errorf("after they ended: %s", got)
 	}
 }

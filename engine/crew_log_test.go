@@ -46,7 +46,7 @@ func TestWhatProgramsPrintIsNotLogged(t *testing.T) {
 				t.Errorf("text %v: logged\n%s", logText, lines)
 			}
 		}
-		for _, event := range []string{"msg=role_down", "msg=crew_rests", "msg=run_rests"} {
+		for _, event := range []string{"msg=role_failed", "msg=crew_idle", "msg=run_idle"} {
 			if !strings.Contains(lines, event) {
 				t.Errorf("there is no %s in\n%s", event, lines)
 			}

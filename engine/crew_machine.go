@@ -93,8 +93,8 @@ func cursorOf(answer *continuo.Entry) int64 {
 // Idle counts and logs that no step is due.
 func (c *crewCycle) Idle(ctx context.Context) {
 	e := c.engine
-	e.metrics.RunRests(c.State.Run)
-	e.options.Logger.InfoContext(ctx, "crew_rests", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
+	e.metrics.RunIdle(c.State.Run)
+	e.options.Logger.InfoContext(ctx, "crew_idle", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
 		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", e.reasonForLog(c.State.Reason))
 }
 

@@ -38,7 +38,7 @@ func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil:
-		e.options.Logger.WarnContext(ctx, "crew_not_noted", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
+		e.options.Logger.WarnContext(ctx, "crew_notes_failed", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
 		return true, nil
 	}
 	return c.Append(ctx, c.State.Noted(entry))

@@ -41,7 +41,7 @@ func TestASessionLastsThroughAPassUnasked(t *testing.T) {
 	say(t, e, "More?")
 	played(t, e)
 	next := hand.prompts("forgets")[1]
-	if next.session != bob[0].session || strings.Contains(logged.String(), "role_restarts") {
+	if next.session != bob[0].session || strings.Contains(logged.String(), "role_restarted") {
 		t.Errorf("Bob, who had %s, was asked in %s:\n%s", bob[0].session, next.session, logged)
 	}
 	if strings.Contains(next.text, "forgets says 1") || strings.Contains(next.text, "Assistant (Ann): loads says 1") || !strings.Contains(next.text, "User: More?") {

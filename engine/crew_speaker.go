@@ -127,11 +127,11 @@ func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey,
 		return &roleModel{Model: sp.session, speaker: sp, session: sp.session}, nil
 	}
 	if sp.session != nil {
-		why := endedBehind
+		why := endedStale
 		if !sp.session.Alive() {
-			why = endedGone
+			why = endedExited
 		}
-		s.logger.WarnContext(ctx, "role_restarts", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role, "alive", why == endedBehind)
+		s.logger.WarnContext(ctx, "role_restarted", "conversation_id", key.conversationID, "crew", key.crew, "role", key.role, "alive", why == endedStale)
 		s.endProcess(sp, why)
 	}
 	session, err := s.start(ctx, sp, agent, role.Session, until)
@@ -204,7 +204,7 @@ func (s *sessionPool) release(v *roleModel, last turn.Event) {
 		s.count(sp, last.Entry.Error.Message)
 	}
 	if v.session != nil && !v.session.Alive() {
-		s.endProcess(sp, endedGone)
+		s.endProcess(sp, endedExited)
 	}
 }
 
@@ -236,7 +236,7 @@ const maxCooldowns = 3
 func (s *sessionPool) count(sp *roleSpeaker, why string) {
 	sp.failures, sp.why = sp.failures+1, why
 	if over := sp.failures - s.options.Failures; over >= 0 {
-		s.metrics.roleRests()
+		s.metrics.rolePaused()
 		sp.until = time.Now().Add(s.options.Cooldown << min(over, maxCooldowns))
 	}
 }

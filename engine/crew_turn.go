@@ -38,7 +38,7 @@ func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 	case errors.Is(err, errNoNews):
 		return c.passUnasked(ctx, step, s.through)
 	case errors.As(err, &down) && ctx.Err() == nil:
-		return c.roleIsDown(ctx, step, down.error)
+		return c.recordRoleFailure(ctx, step, down.error)
 	}
 	return err
 }
@@ -148,13 +148,13 @@ func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, cho
 	return plan.Role, nil
 }
 
-// roleIsDown records that a role could not be asked, unless the cycle has changed meanwhile.
-func (c *crewCycle) roleIsDown(ctx context.Context, step crew.Step, reason error) error {
+// recordRoleFailure records that a role could not be asked, unless the cycle has changed meanwhile.
+func (c *crewCycle) recordRoleFailure(ctx context.Context, step crew.Step, reason error) error {
 	e := c.engine
 	if err := c.CatchUp(ctx); err != nil || !c.isDue(step) {
 		return err
 	}
-	e.options.Logger.WarnContext(ctx, "role_down", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", e.reasonForLog(reason.Error()))
+	e.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", e.reasonForLog(reason.Error()))
 	_, err := c.Append(ctx, c.State.Fail(step, e.options.Redact(reason.Error())))
 	return err
 }

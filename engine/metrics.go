@@ -21,11 +21,11 @@ type Metrics struct {
 	waiting      prometheus.Gauge
 	recovered    prometheus.Counter
 	driving      prometheus.Gauge
-	rests        *prometheus.CounterVec
+	idle        *prometheus.CounterVec
 	agents       prometheus.Gauge
 	processes    prometheus.Gauge
 	processEnds  *prometheus.CounterVec
-	roleRest     prometheus.Counter
+	rolesPaused     prometheus.Counter
 	leasesLost   prometheus.Counter
 	streams      prometheus.Gauge
 	flushed      prometheus.Counter
@@ -41,8 +41,8 @@ type Metrics struct {
 	breaker      *prometheus.GaugeVec
 	toolCalls    *prometheus.CounterVec
 	toolSeconds  *prometheus.CounterVec
-	asked        prometheus.Counter
-	decided      *prometheus.CounterVec
+	approvalsRequested        prometheus.Counter
+	approvalsDecided      *prometheus.CounterVec
 }
 
 // The stages besides those of package turn.
@@ -74,30 +74,30 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			[]float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
 		running:      r.gauge("continuo_turns_running", "Turns under way in this process."),
 		waiting:      r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
-		recovered:    r.counter("continuo_turns_recovered_total", "Turns that another process had left behind and this one closed or took up."),
-		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process goes on with."),
-		rests:        r.counters("continuo_runs_rested_total", "How often this process had nothing left to do for a run, by the run's state then.", "state"),
-		processes:    r.gauge("continuo_crew_processes", "Programs that speak for roles of crews, in this process."),
-		processEnds:  r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by why: gone by themselves, behind what the role had seen elsewhere, idle, or closing with this process.", "reason"),
-		roleRest:     r.counter("continuo_crew_roles_rested_total", "How often a role of a crew was left alone for a while, because too many attempts in a row had failed."),
-		agents:       r.gauge("continuo_agents_running", "Agents of tasks at work in this process."),
+		recovered:    r.counter("continuo_turns_recovered_total", "Turns abandoned by another process that this one closed or resumed."),
+		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process executes."),
+		idle:        r.counters("continuo_runs_idle_total", "Times that this process had no step left to execute for a run, by the run's state.", "state"),
+		processes:    r.gauge("continuo_crew_processes", "Programs of this process that answer for roles of crews."),
+		processEnds:  r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by reason: exited, stale (another process ran a turn of the role), idle, or shutdown of this process.", "reason"),
+		rolesPaused:     r.counter("continuo_crew_roles_paused_total", "Pauses of crew roles after too many failed attempts in a row."),
+		agents:       r.gauge("continuo_agents_running", "Agents of tasks that run in this process."),
 		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
-		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn just now."),
+		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn."),
 		flushed:      r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
 		stages:       map[turn.Stage]prometheus.Observer{},
 		rounds:       r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
 		tokens:       r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
-		windowMoves:  r.counters("continuo_window_moves_total", "Requests for which a view's window moved, by view.", "view"),
-		summaries:    r.counters("continuo_summaries_total", "Summaries of conversations that were made, by who made them: a model, or the built-in summarizer.", "maker"),
-		entriesShown: r.counters("continuo_plan_entries_total", "Entries of plans, by what became of them.", "verdict"),
+		windowMoves:  r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
+		summaries:    r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
+		entriesShown: r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
 		rowsRead:     r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
-		retries:      r.counters("continuo_retries_total", "Failed model requests that were tried again, by provider and reason.", "provider", "reason"),
-		fallbacks:    r.counters("continuo_fallbacks_total", "Rounds for which the fallback was asked, by the provider that failed and the reason.", "provider", "reason"),
-		breaker:      r.gauges("continuo_breaker_state", "Whether an upstream is asked: 0 yes (closed), 1 by one request to try (half open), 2 no (open).", "upstream"),
-		toolCalls:    r.counters("continuo_tool_calls_total", "Calls of tools, by tool and outcome.", "tool", "outcome"),
-		toolSeconds:  r.counters("continuo_tool_seconds_total", "How long calls of tools ran, in all, by tool.", "tool"),
-		asked:        r.counter("continuo_approvals_asked_total", "Calls for which a person was asked."),
-		decided:      r.counters("continuo_approvals_decided_total", "Calls for which a person was asked, by what was decided.", "decision"),
+		retries:      r.counters("continuo_retries_total", "Failed model requests that were retried, by provider and reason.", "provider", "reason"),
+		fallbacks:    r.counters("continuo_fallbacks_total", "Rounds that used the fallback model, by the provider that failed and the reason.", "provider", "reason"),
+		breaker:      r.gauges("continuo_breaker_state", "State of the circuit breaker of an upstream: 0 closed, 1 half open (one trial request), 2 open (no requests).", "upstream"),
+		toolCalls:    r.counters("continuo_tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
+		toolSeconds:  r.counters("continuo_tool_seconds_total", "Total duration of tool calls, by tool.", "tool"),
+		approvalsRequested:        r.counter("continuo_approvals_requested_total", "Tool calls for which a person was asked to decide."),
+		approvalsDecided:      r.counters("continuo_approvals_decided_total", "Tool calls for which a person was asked to decide, by decision.", "decision"),
 	}
 	for _, stage := range append(stages(), other) {
 		m.stages[stage] = seconds.WithLabelValues(string(stage))
@@ -135,8 +135,8 @@ func (m *Metrics) TurnRecovered() { m.recovered.Inc() }
 // RunDriven counts a run with a worker in this process until done is called, once.
 func (m *Metrics) RunDriven() (done func()) { return enter(m.driving) }
 
-// RunRests counts a run that has no step due in this process.
-func (m *Metrics) RunRests(state continuo.RunState) { m.rests.WithLabelValues(string(state)).Inc() }
+// RunIdle counts a run that has no step due in this process.
+func (m *Metrics) RunIdle(state continuo.RunState) { m.idle.WithLabelValues(string(state)).Inc() }
 
 // roleStarted counts a start of a role's program.
 func (m *Metrics) roleStarted() { m.processes.Inc() }
@@ -147,8 +147,8 @@ func (m *Metrics) roleEnded(why string) {
 	m.processEnds.WithLabelValues(why).Inc()
 }
 
-// roleRests counts the beginning of a role's cooldown.
-func (m *Metrics) roleRests() { m.roleRest.Inc() }
+// rolePaused counts the beginning of a role's cooldown.
+func (m *Metrics) rolePaused() { m.rolesPaused.Inc() }
 
 // AgentWorks counts a working agent of a task until done is called, once.
 func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
@@ -169,13 +169,13 @@ func (m *Metrics) ToolCalled(tool, outcome string, took time.Duration) {
 	m.toolSeconds.WithLabelValues(tool).Add(took.Seconds())
 }
 
-// ApprovalAsked counts a call that waits for a person's approval.
-func (m *Metrics) ApprovalAsked() { m.asked.Inc() }
+// ApprovalRequested counts a call that waits for a person's approval.
+func (m *Metrics) ApprovalRequested() { m.approvalsRequested.Inc() }
 
 // ApprovalDecided counts the result of such a call; the decisions are turn's Approval constants. It also records
 // StageApproval.
 func (m *Metrics) ApprovalDecided(decision string, waited time.Duration) {
-	m.decided.WithLabelValues(known(decision, turn.ApprovalAllowed, turn.ApprovalDenied, turn.ApprovalExpired, turn.ApprovalCancelled)).Inc()
+	m.approvalsDecided.WithLabelValues(known(decision, turn.ApprovalAllowed, turn.ApprovalDenied, turn.ApprovalExpired, turn.ApprovalCancelled)).Inc()
 	m.Stage(context.Background(), StageApproval, waited)
 }
 

@@ -109,11 +109,11 @@ func TestGauges(t *testing.T) {
 	closed()
 	m.TurnRecovered()
 	m.LeaseLost()
-	m.ApprovalAsked()
+	m.ApprovalRequested()
 	check(t, registry, "continuo_turns_running", "1")
 	check(t, registry, "continuo_turns_waiting", "1")
 	check(t, registry, "continuo_streams_open")
-	for _, name := range []string{"continuo_turns_recovered_total", "continuo_leases_lost_total", "continuo_approvals_asked_total"} {
+	for _, name := range []string{"continuo_turns_recovered_total", "continuo_leases_lost_total", "continuo_approvals_requested_total"} {
 		check(t, registry, name, "1")
 	}
 }

@@ -235,8 +235,8 @@ func (r *workflowRun) conclude(step workflow.Step, answer string, cut bool) []co
 // Idle counts and logs that no step is due.
 func (r *workflowRun) Idle(ctx context.Context) {
 	e := r.engine
-	e.metrics.RunRests(r.State.Run)
-	e.options.Logger.InfoContext(ctx, "run_rests", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
+	e.metrics.RunIdle(r.State.Run)
+	e.options.Logger.InfoContext(ctx, "run_idle", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
 		"state", r.State.Run, "reason", e.reasonForLog(r.State.Reason))
 }
 

@@ -117,7 +117,7 @@ func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 		done()
 		return turn.FateTaken, err
 	}
-	e.options.Logger.WarnContext(ctx, "agent_taken_up", "agent_id", order.agentID, "task_id", order.taskID)
+	e.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", order.agentID, "task_id", order.taskID)
 	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.mode, AgentID: c.agent, Leave: true}
 	runs := e.metrics.TurnRuns()
 	go e.run(e.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })

@@ -185,7 +185,7 @@ func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted
 		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 		span.Fail(trace.SpanFromContext(ctx), "lease_lost")
-		logger.WarnContext(ctx, "turn_lost", "error", err.Error())
+		logger.WarnContext(ctx, "turn_lease_lost", "error", err.Error())
 	case err != nil:
 		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 		span.Fail(trace.SpanFromContext(ctx), "internal")

@@ -30,7 +30,7 @@ func (f *FrontEnd) poll(ctx context.Context) error {
 		case isConflict(err):
 			running.stop()
 			running = nil
-			f.log.WarnContext(ctx, "telegram_standing_by", "error", err.Error(), "reason", "another program gets the updates of the bot")
+			f.log.WarnContext(ctx, "telegram_standby", "error", err.Error(), "reason", "another program gets the updates of the bot")
 			p = polling{frontEnd: f}
 			err = backoff.Wait(ctx, standBy+rand.N(standBy)) //nolint:gosec // spreads callers, hides nothing
 		case err != nil:

@@ -166,7 +166,7 @@ func TestStandingBy(t *testing.T) {
 		s.log.tell(says("ann", "waits"))
 		settle(time.Minute)
 		s.expect("sent while standing by was", s.wrote(group))
-		if times := strings.Count(s.logged.String(), "telegram_standing_by"); times < 4 || times > 13 {
+		if times := strings.Count(s.logged.String(), "telegram_standby"); times < 4 || times > 13 {
 			t.Errorf("in a minute it tried %d times", times)
 		}
 		s.api.SetFaults(nil)
@@ -212,7 +212,7 @@ func TestTwoFrontEnds(t *testing.T) {
 		if len(answers) != 40 {
 			t.Errorf("%d answers of 40 came", len(answers))
 		}
-		if !strings.Contains(s.logged.String(), "telegram_standing_by") {
+		if !strings.Contains(s.logged.String(), "telegram_standby") {
 			t.Error("they never met")
 		}
 		if err := second.stop(); err != nil {

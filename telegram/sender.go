@@ -143,7 +143,7 @@ func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		f.log.ErrorContext(ctx, "telegram_delivery_not_noted", "seq", delivered.Seq, "error", err.Error(), "failures", failures+1)
+		f.log.ErrorContext(ctx, "telegram_delivery_not_recorded", "seq", delivered.Seq, "error", err.Error(), "failures", failures+1)
 		if err := backoff.Wait(ctx, after(failures)); err != nil {
 			return err
 		}

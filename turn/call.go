@@ -186,7 +186,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	}
 	asked := c.journal.emitKept(question)
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
-	meter.ApprovalAsked()
+	meter.ApprovalRequested()
 	decision, decided := c.journal.decision(ctx, asked)
 	word := ApprovalDenied
 	switch {

@@ -13,8 +13,8 @@ type Meter interface {
 	// ToolCalled reports a tool call and how long it ran, 0 when it did not run. The name is that of an existing tool,
 	// "" for a name that the model made up.
 	ToolCalled(tool, outcome string, took time.Duration)
-	// ApprovalAsked and ApprovalDecided report a call that waits for a person, and its outcome.
-	ApprovalAsked()
+	// ApprovalRequested and ApprovalDecided report a call that waits for a person, and its outcome.
+	ApprovalRequested()
 	ApprovalDecided(decision string, waited time.Duration)
 	// EventsFlushed counts events that were written to the store.
 	EventsFlushed(count int)
@@ -61,7 +61,7 @@ type noMeter struct{}
 
 func (noMeter) Stage(context.Context, Stage, time.Duration) {}
 func (noMeter) ToolCalled(string, string, time.Duration)    {}
-func (noMeter) ApprovalAsked()                              {}
+func (noMeter) ApprovalRequested()                              {}
 func (noMeter) ApprovalDecided(string, time.Duration)       {}
 func (noMeter) EventsFlushed(int)                           {}
 func (noMeter) LeaseLost()                                  {}

@@ -256,7 +256,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 // RunExclusive implements [telegram.Crew].
 func (c *crewChat) RunExclusive(ctx context.Context, do func(ctx context.Context) error) error {
 	return c.engine.RunExclusive(ctx, c.session.Scope.ProjectID+"/"+c.session.SessionID+"/"+c.session.Crew, func(owner string) {
-		c.logger.InfoContext(ctx, "telegram_elsewhere", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
+		c.logger.InfoContext(ctx, "telegram_standby", "owner", owner, "note", "another program with this store answers the chat; this one does when that one ends")
 	}, do)
 }
 
