@@ -8,9 +8,9 @@ import (
 
 // The reasons for which the program of a role ended.
 const (
-	endedExited    = "exited"   // by itself
-	endedStale  = "stale"    // another process had run a turn of the role, or the crew was reset
-	endedIdle    = "idle"     // no turn had used it for CrewOptions.Idle
+	endedExited   = "exited"   // by itself
+	endedStale    = "stale"    // another process had run a turn of the role, or the crew was reset
+	endedIdle     = "idle"     // no turn had used it for CrewOptions.Idle
 	endedShutdown = "shutdown" // this process shuts down
 )
 

@@ -15,34 +15,34 @@ import (
 // Metrics counts what an engine does, for Prometheus. No label has a conversation's id or any other value that
 // callers or models can choose freely. It is safe for concurrent use.
 type Metrics struct {
-	turns        *prometheus.CounterVec
-	turnSeconds  prometheus.Histogram
-	running      prometheus.Gauge
-	waiting      prometheus.Gauge
-	recovered    prometheus.Counter
-	driving      prometheus.Gauge
-	idle        *prometheus.CounterVec
-	agents       prometheus.Gauge
-	processes    prometheus.Gauge
-	processEnds  *prometheus.CounterVec
-	rolesPaused     prometheus.Counter
-	leasesLost   prometheus.Counter
-	streams      prometheus.Gauge
-	flushed      prometheus.Counter
-	stages       map[turn.Stage]prometheus.Observer
-	rounds       *prometheus.CounterVec
-	tokens       *prometheus.CounterVec
-	windowMoves  *prometheus.CounterVec
-	summaries    *prometheus.CounterVec
-	entriesShown *prometheus.CounterVec
-	rowsRead     prometheus.Counter
-	retries      *prometheus.CounterVec
-	fallbacks    *prometheus.CounterVec
-	breaker      *prometheus.GaugeVec
-	toolCalls    *prometheus.CounterVec
-	toolSeconds  *prometheus.CounterVec
-	approvalsRequested        prometheus.Counter
-	approvalsDecided      *prometheus.CounterVec
+	turns              *prometheus.CounterVec
+	turnSeconds        prometheus.Histogram
+	running            prometheus.Gauge
+	waiting            prometheus.Gauge
+	recovered          prometheus.Counter
+	driving            prometheus.Gauge
+	idle               *prometheus.CounterVec
+	agents             prometheus.Gauge
+	processes          prometheus.Gauge
+	processEnds        *prometheus.CounterVec
+	rolesPaused        prometheus.Counter
+	leasesLost         prometheus.Counter
+	streams            prometheus.Gauge
+	flushed            prometheus.Counter
+	stages             map[turn.Stage]prometheus.Observer
+	rounds             *prometheus.CounterVec
+	tokens             *prometheus.CounterVec
+	windowMoves        *prometheus.CounterVec
+	summaries          *prometheus.CounterVec
+	entriesShown       *prometheus.CounterVec
+	rowsRead           prometheus.Counter
+	retries            *prometheus.CounterVec
+	fallbacks          *prometheus.CounterVec
+	breaker            *prometheus.GaugeVec
+	toolCalls          *prometheus.CounterVec
+	toolSeconds        *prometheus.CounterVec
+	approvalsRequested prometheus.Counter
+	approvalsDecided   *prometheus.CounterVec
 }
 
 // The stages besides those of package turn.
@@ -72,32 +72,32 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		turns: r.counters("continuo_turns_total", "Turns that ended, by outcome.", "outcome"),
 		turnSeconds: r.histogram("continuo_turn_seconds", "How long turns took.",
 			[]float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
-		running:      r.gauge("continuo_turns_running", "Turns under way in this process."),
-		waiting:      r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
-		recovered:    r.counter("continuo_turns_recovered_total", "Turns abandoned by another process that this one closed or resumed."),
-		driving:      r.gauge("continuo_runs_running", "Runs of workflows that this process executes."),
-		idle:        r.counters("continuo_runs_idle_total", "Times that this process had no step left to execute for a run, by the run's state.", "state"),
-		processes:    r.gauge("continuo_crew_processes", "Programs of this process that answer for roles of crews."),
-		processEnds:  r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by reason: exited, stale (another process ran a turn of the role), idle, or shutdown of this process.", "reason"),
-		rolesPaused:     r.counter("continuo_crew_roles_paused_total", "Pauses of crew roles after too many failed attempts in a row."),
-		agents:       r.gauge("continuo_agents_running", "Agents of tasks that run in this process."),
-		leasesLost:   r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
-		streams:      r.gauge("continuo_streams_open", "Readers that follow a turn."),
-		flushed:      r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
-		stages:       map[turn.Stage]prometheus.Observer{},
-		rounds:       r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
-		tokens:       r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
-		windowMoves:  r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
-		summaries:    r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
-		entriesShown: r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
-		rowsRead:     r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
-		retries:      r.counters("continuo_retries_total", "Failed model requests that were retried, by provider and reason.", "provider", "reason"),
-		fallbacks:    r.counters("continuo_fallbacks_total", "Rounds that used the fallback model, by the provider that failed and the reason.", "provider", "reason"),
-		breaker:      r.gauges("continuo_breaker_state", "State of the circuit breaker of an upstream: 0 closed, 1 half open (one trial request), 2 open (no requests).", "upstream"),
-		toolCalls:    r.counters("continuo_tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
-		toolSeconds:  r.counters("continuo_tool_seconds_total", "Total duration of tool calls, by tool.", "tool"),
-		approvalsRequested:        r.counter("continuo_approvals_requested_total", "Tool calls for which a person was asked to decide."),
-		approvalsDecided:      r.counters("continuo_approvals_decided_total", "Tool calls for which a person was asked to decide, by decision.", "decision"),
+		running:            r.gauge("continuo_turns_running", "Turns under way in this process."),
+		waiting:            r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
+		recovered:          r.counter("continuo_turns_recovered_total", "Turns abandoned by another process that this one closed or resumed."),
+		driving:            r.gauge("continuo_runs_running", "Runs of workflows that this process executes."),
+		idle:               r.counters("continuo_runs_idle_total", "Times that this process had no step left to execute for a run, by the run's state.", "state"),
+		processes:          r.gauge("continuo_crew_processes", "Programs of this process that answer for roles of crews."),
+		processEnds:        r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by reason: exited, stale (another process ran a turn of the role), idle, or shutdown of this process.", "reason"),
+		rolesPaused:        r.counter("continuo_crew_roles_paused_total", "Pauses of crew roles after too many failed attempts in a row."),
+		agents:             r.gauge("continuo_agents_running", "Agents of tasks that run in this process."),
+		leasesLost:         r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
+		streams:            r.gauge("continuo_streams_open", "Readers that follow a turn."),
+		flushed:            r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
+		stages:             map[turn.Stage]prometheus.Observer{},
+		rounds:             r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
+		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
+		windowMoves:        r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
+		summaries:          r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
+		entriesShown:       r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
+		rowsRead:           r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
+		retries:            r.counters("continuo_retries_total", "Failed model requests that were retried, by provider and reason.", "provider", "reason"),
+		fallbacks:          r.counters("continuo_fallbacks_total", "Rounds that used the fallback model, by the provider that failed and the reason.", "provider", "reason"),
+		breaker:            r.gauges("continuo_breaker_state", "State of the circuit breaker of an upstream: 0 closed, 1 half open (one trial request), 2 open (no requests).", "upstream"),
+		toolCalls:          r.counters("continuo_tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
+		toolSeconds:        r.counters("continuo_tool_seconds_total", "Total duration of tool calls, by tool.", "tool"),
+		approvalsRequested: r.counter("continuo_approvals_requested_total", "Tool calls for which a person was asked to decide."),
+		approvalsDecided:   r.counters("continuo_approvals_decided_total", "Tool calls for which a person was asked to decide, by decision.", "decision"),
 	}
 	for _, stage := range append(stages(), other) {
 		m.stages[stage] = seconds.WithLabelValues(string(stage))

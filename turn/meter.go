@@ -61,7 +61,7 @@ type noMeter struct{}
 
 func (noMeter) Stage(context.Context, Stage, time.Duration) {}
 func (noMeter) ToolCalled(string, string, time.Duration)    {}
-func (noMeter) ApprovalRequested()                              {}
+func (noMeter) ApprovalRequested()                          {}
 func (noMeter) ApprovalDecided(string, time.Duration)       {}
 func (noMeter) EventsFlushed(int)                           {}
 func (noMeter) LeaseLost()                                  {}
