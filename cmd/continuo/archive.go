@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
@@ -102,5 +103,5 @@ func (w *services) findAll(ctx context.Context, names []string) ([]continuo.Conv
 
 // conversationWords formats a conversation's name with its title and its length.
 func conversationWords(conversation continuo.Conversation) string {
-	return fmt.Sprintf("%s %q with %s", nameOf(conversation), oneLine(conversation.Title, 60), count(conversation.LastSeq, "entry"))
+	return fmt.Sprintf("%s %q with %s", nameOf(conversation), term.OneLine(conversation.Title, 60), term.Count(conversation.LastSeq, "entry"))
 }

@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -70,10 +71,10 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	}
 	defer w.Close()
 	if words := settings.MissingKey(); words != "" { // a provider would report it as incorrect
-		a.note("%s %s", a.notePaint.yellow("note:"), words)
+		a.note("%s %s", a.notePaint.Yellow("note:"), words)
 	}
 	if _, err := w.engine.Recover(ctx); err != nil {
-		a.note("%s %s", a.notePaint.yellow("note:"), err)
+		a.note("%s %s", a.notePaint.Yellow("note:"), err)
 	}
 	t, err := c.begin(ctx, a, w)
 	if err != nil {
@@ -161,7 +162,7 @@ func (c *chatCommand) message(t *talk) (string, error) {
 		return "", fmt.Errorf("read the message: %w", err)
 	}
 	if len(text) > maxLine {
-		return "", usage("the message on standard input is longer than %s", byteSize(maxLine))
+		return "", usage("the message on standard input is longer than %s", term.Size(maxLine))
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/secret"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // console is the input and output of a command: results go to out, notes and progress to err.
@@ -23,7 +24,7 @@ type console struct {
 	// inTerminal, outTerminal and errTerminal say that the file is a terminal.
 	inTerminal, outTerminal, errTerminal bool
 	// paint colours what goes to out, notePaint what goes to err.
-	paint, notePaint palette
+	paint, notePaint term.Style
 	width            int              // of the terminal at out, in columns; 0 if it is no terminal
 	secrets          *secret.Redactor // removes secrets from errors and log events on err
 }
@@ -58,7 +59,7 @@ func newConsole(in, out, errors *os.File, env []string) *console {
 		secrets: secret.FromEnv(env), inTerminal: isTerminal(in), outTerminal: isTerminal(out), errTerminal: isTerminal(errors),
 	}
 	colours := !hasValue(env, "NO_COLOR") && !slices.Contains(env, "TERM=dumb")
-	c.paint, c.notePaint = palette(colours && c.outTerminal), palette(colours && c.errTerminal)
+	c.paint, c.notePaint = term.Style(colours && c.outTerminal), term.Style(colours && c.errTerminal)
 	c.measure()
 	return c
 }
@@ -70,12 +71,12 @@ func (c *console) measure() {
 		return
 	}
 	c.width = 80
-	if width, _, err := term.GetSize(int(w.file.Fd())); err == nil && width > 0 {
+	if width, _, err := xterm.GetSize(int(w.file.Fd())); err == nil && width > 0 {
 		c.width = width
 	}
 }
 
-func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+func isTerminal(file *os.File) bool { return xterm.IsTerminal(int(file.Fd())) }
 
 func hasValue(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(variable string) bool {
@@ -93,27 +94,40 @@ func (c *console) note(format string, args ...any) { _, _ = fmt.Fprintf(c.err, f
 // text writes foreign text unchanged, or, to a terminal, without what could control it.
 func (c *console) text(text string) {
 	if c.outTerminal {
-		text = harmless(text)
+		text = term.Clean(text)
 	}
 	_, _ = io.WriteString(c.out, text)
 }
 
-// palette colours text for terminals, or returns it unchanged.
-type palette bool
+// table begins a table for [console.printTable]; [term.NewTable] explains the headings.
+func (c *console) table(headings ...string) *term.Table { return term.NewTable(c.paint, headings...) }
 
-func (p palette) with(code, text string) string {
-	if !p {
-		return text
+// printTable writes a table; its last column is truncated to the width, 0 truncates nothing.
+func (c *console) printTable(t *term.Table, width int) { c.printLines(t.Lines(width)) }
+
+func (c *console) printLines(lines []string) {
+	for _, line := range lines {
+		c.print("%s", line)
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p palette) bold(text string) string   { return p.with("1", text) }
-func (p palette) dim(text string) string    { return p.with("2", text) }
-func (p palette) red(text string) string    { return p.with("31", text) }
-func (p palette) green(text string) string  { return p.with("32", text) }
-func (p palette) yellow(text string) string { return p.with("33", text) }
-func (p palette) cyan(text string) string   { return p.with("36", text) }
+// newProgress shows a bar on standard error if that is a terminal; label names the work.
+func (c *console) newProgress(label string) *term.Progress {
+	if !c.errTerminal {
+		return term.NewProgress(nil, nil, label)
+	}
+	return term.NewProgress(&term.Screen{Out: c.err}, func() int { width, _ := c.errSize(); return width }, label)
+}
+
+// errSize returns the size of the terminal at err, in columns and lines.
+func (c *console) errSize() (width, height int) {
+	if file, ok := c.err.(*os.File); ok {
+		if width, height, err := xterm.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
 
 // json writes a value as indented JSON.
 func (c *console) json(value any) error {

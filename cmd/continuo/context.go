@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type contextCommand struct {
@@ -112,21 +113,21 @@ func (c *contextShowCommand) checkView() error {
 	case ofRole && role == "":
 		return usage("--view %s: name a role, such as %sbuilder; continuo crew list shows them", view, engine.RoleView)
 	case ofRole && (c.Agent != "" || c.Model != ""):
-		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", oneLine(view, 60))
+		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", term.OneLine(view, 60))
 	case !ofRole && c.Crew != "":
 		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleView)
 	case view != "" && !ofRole && !slices.Contains(engine.ViewNames(), view):
-		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(engine.ViewNames(), ","), engine.RoleView, oneLine(view, 60))
+		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(engine.ViewNames(), ","), engine.RoleView, term.OneLine(view, 60))
 	}
 	return nil
 }
 
 // show prints the summary, the plan, and the rendering if it was requested.
 func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conversation continuo.Conversation, shown *engine.Context) error {
-	a.print("%s", a.paint.bold(titleOf(conversation)))
-	a.print("%s", a.paint.dim(fmt.Sprintf("view %s · entry %s of %s · %s", oneLine(shown.View, 80), number(shown.Plan.At), number(conversation.LastSeq), contextLine(shown.Plan))))
+	a.print("%s", a.paint.Bold(titleOf(conversation)))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("view %s · entry %s of %s · %s", term.OneLine(shown.View, 80), term.Number(shown.Plan.At), term.Number(conversation.LastSeq), contextLine(shown.Plan))))
 	if shown.Plan.Role != nil {
-		a.print("%s", a.paint.dim(planWords(shown.Plan)))
+		a.print("%s", a.paint.Dim(planWords(shown.Plan)))
 	}
 	a.print("")
 	a.showUse(shown.Plan)
@@ -137,7 +138,7 @@ func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conv
 	if !c.Rendering && c.Format == nil {
 		return nil
 	}
-	a.print("\n%s", a.paint.dim("rendering: "+string(shown.Format)))
+	a.print("\n%s", a.paint.Dim("rendering: "+string(shown.Format)))
 	return a.showRendering(shown.Messages, shown.Text)
 }
 
@@ -168,7 +169,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	switch {
 	case len(replayed.Redacted) > 0:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
-			c.Request, count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+			c.Request, term.Count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
 	case !replayed.Same:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent", c.Request)
 	}
@@ -183,13 +184,13 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 		return differs
 	}
 	round := replayed.Round
-	a.print("%s  %s", a.paint.bold(fmt.Sprintf("the request that entry %s came of", number(c.Request))), a.paint.dim(contextLine(replayed.Plan)))
-	a.print("%s", a.paint.dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, number(round.At), roundWords(round))))
+	a.print("%s  %s", a.paint.Bold(fmt.Sprintf("the request that entry %s came of", term.Number(c.Request))), a.paint.Dim(contextLine(replayed.Plan)))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, term.Number(round.At), roundWords(round))))
 	if replayed.Same {
-		a.print("%s the same bytes: %s, sha256 %s", a.paint.green("✔"), byteSize(int64(len(replayed.Body))), replayed.SHA256)
+		a.print("%s the same bytes: %s, sha256 %s", a.paint.Green("✔"), term.Size(int64(len(replayed.Body))), replayed.SHA256)
 	} else {
-		a.print("%s other bytes: sent were %s, sha256 %s", a.paint.red("✘"), byteSize(int64(round.RequestBytes)), round.RequestSHA256)
-		a.print("  now there are %s, sha256 %s", byteSize(int64(len(replayed.Body))), replayed.SHA256)
+		a.print("%s other bytes: sent were %s, sha256 %s", a.paint.Red("✘"), term.Size(int64(round.RequestBytes)), round.RequestSHA256)
+		a.print("  now there are %s, sha256 %s", term.Size(int64(len(replayed.Body))), replayed.SHA256)
 		if len(replayed.Redacted) > 0 {
 			a.print("  redacted since: %s", seqWords(replayed.Redacted))
 		}
@@ -210,22 +211,22 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 // whoAnswered names the provider and the model, once if both have the same name.
 func whoAnswered(round *continuo.Round) string {
 	if round.Provider == round.Model {
-		return oneLine(round.Model, 60)
+		return term.OneLine(round.Model, 60)
 	}
-	return oneLine(round.Provider+" "+round.Model, 100)
+	return term.OneLine(round.Provider+" "+round.Model, 100)
 }
 
 // roundWords formats the cost of a model request.
 func roundWords(round *continuo.Round) string {
-	words := []string{number(round.LatencyMS) + " ms"}
+	words := []string{term.Number(round.LatencyMS) + " ms"}
 	if round.Usage != nil {
-		words = append(words, number(round.Usage.InputTokens)+" tokens in", number(round.Usage.OutputTokens)+" out")
+		words = append(words, term.Number(round.Usage.InputTokens)+" tokens in", term.Number(round.Usage.OutputTokens)+" out")
 		if round.Usage.CachedTokens > 0 {
-			words = append(words, number(round.Usage.CachedTokens)+" cached")
+			words = append(words, term.Number(round.Usage.CachedTokens)+" cached")
 		}
 	}
 	if round.FinishReason != "" {
-		words = append(words, "ended by "+oneLine(round.FinishReason, 40))
+		words = append(words, "ended by "+term.OneLine(round.FinishReason, 40))
 	}
 	return strings.Join(words, " · ")
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type conversationsCommand struct {
@@ -99,13 +99,11 @@ func (l *listCommand) noneWords(a *app, project string) {
 // printConversations prints a list. Short names exist only in the complete list of people's conversations that are not
 // archived.
 func (a *app) printConversations(found []continuo.Conversation, query continuo.ConversationQuery) {
-	t := table{right: []bool{true, false, false, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
 	times := "updated"
 	if query.Archived {
 		times = "archived"
 	}
-	t.add(head(""), head("conversation"), head("mode"), head("entries"), head(times), head("title"))
+	t := a.table(">", "conversation", "mode", ">entries", times, "title")
 	for i, conversation := range found {
 		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
 		if query.Archived || query.Kind != continuo.KindTalk || query.UserID != "" || len(query.Labels) > 0 {
@@ -114,15 +112,13 @@ func (a *app) printConversations(found []continuo.Conversation, query continuo.C
 		if query.Archived {
 			at = conversation.ArchivedAt
 		}
-		t.add(
-			cell{short, a.paint.dim}, cell{oneLine(nameOf(conversation), 40), a.paint.cyan},
-			plain(modeOf(conversation)), plain(number(conversation.LastSeq)),
-			plain(when(at)), plain(oneLine(conversation.Title, 200)),
+		t.Add(
+			a.paint.Dim(short), a.paint.Cyan(term.OneLine(nameOf(conversation), 40)),
+			modeOf(conversation), term.Number(conversation.LastSeq),
+			term.Time(at), term.OneLine(conversation.Title, 200),
 		)
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }
 
 // nameOf is a conversation's name for people: its key, or else its id.
@@ -132,9 +128,6 @@ func nameOf(conversation continuo.Conversation) string {
 	}
 	return conversation.ID
 }
-
-// when formats a time in local time, to the minute.
-func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 // listPage is the page size of a query for conversations.
 const listPage = 200
@@ -184,7 +177,7 @@ func (w *services) nth(ctx context.Context, name, place string) (continuo.Conver
 		return continuo.Conversation{}, err
 	}
 	if len(found) < n {
-		return continuo.Conversation{}, fmt.Errorf("conversation %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "conversation"))
+		return continuo.Conversation{}, fmt.Errorf("conversation %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, term.Count(len(found), "conversation"))
 	}
 	return found[n-1], nil
 }
@@ -269,7 +262,7 @@ func (f *forkCommand) Run(ctx context.Context, a *app) error {
 		return a.json(fork)
 	}
 	a.print("%s", fork.ID)
-	a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), count(fork.ForkSeq, "entry"), nameOf(fork))
+	a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), term.Count(fork.ForkSeq, "entry"), nameOf(fork))
 	return nil
 }
 

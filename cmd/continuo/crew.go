@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type crewCommand struct {
@@ -61,7 +62,7 @@ func (w *services) crewNamed(name string) (string, error) {
 	case len(own) == 1:
 		return own[0].ID, nil
 	case len(own) > 1:
-		return "", usage("%s can be meant: name one of %s", count(len(own), "crew"), strings.Join(crewIDs(own), ", "))
+		return "", usage("%s can be meant: name one of %s", term.Count(len(own), "crew"), strings.Join(crewIDs(own), ", "))
 	}
 	example, err := crew.Parse("(built in)", builtIn, folder.known)
 	if err != nil {
@@ -103,7 +104,7 @@ func shellWord(text string) string {
 	if plainWord.MatchString(text) {
 		return text
 	}
-	return quote(harmless(text))
+	return quote(term.Clean(text))
 }
 
 // crewNames writes the ids of the crews, roleNames the names of all their roles.

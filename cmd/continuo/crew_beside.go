@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -27,9 +28,9 @@ func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
 	}
 	width := min(l.tableWidth(), besideWidth)
 	for _, sighted := range []engine.Sighted{both.Left, both.Right} {
-		l.app.print("%s", l.paint.bold(fit(sightWords(sighted), width)))
-		for _, line := range wrapped(planWords(sighted.Plan), width) {
-			l.app.print("%s", l.paint.dim(line))
+		l.app.print("%s", l.paint.Bold(term.Fit(sightWords(sighted), width)))
+		for _, line := range term.Wrap(planWords(sighted.Plan), width) {
+			l.app.print("%s", l.paint.Dim(line))
 		}
 	}
 	b := newBesideTable(l, both)
@@ -43,8 +44,8 @@ func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
 
 // printUse prints how much of its limits each of two plans uses.
 func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int) {
-	t := table{right: []bool{false, true, true}}
-	t.add(plain(""), cell{names[0], l.paint.dim}, cell{names[1], l.paint.dim})
+	t := l.table("", ">", ">")
+	t.Add("", l.paint.Dim(names[0]), l.paint.Dim(names[1]))
 	for _, measure := range []struct {
 		name string
 		of   func(*window.Plan) (used, limit int)
@@ -54,20 +55,18 @@ func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int)
 		{"tokens", func(p *window.Plan) (int, int) { return p.Totals.Tokens, p.Limits.Tokens }},
 		{"besides, in tokens", func(p *window.Plan) (int, int) { return p.Totals.PromptSize.Tokens, 0 }},
 	} {
-		row := []cell{{measure.name, l.paint.dim}}
+		row := []string{l.paint.Dim(measure.name)}
 		for _, plan := range []*window.Plan{both.Left.Plan, both.Right.Plan} {
 			used, limit := measure.of(plan)
-			words := number(used)
+			words := term.Number(used)
 			if limit > 0 {
-				words += " of " + number(limit)
+				words += " of " + term.Number(limit)
 			}
-			row = append(row, plain(words))
+			row = append(row, words)
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	for _, line := range t.lines(width) {
-		l.app.print("%s", line)
-	}
+	l.app.printTable(t, width)
 }
 
 // besidePart is a range of the log with the item of each of two plans; nil if the plan was made before it.
@@ -221,13 +220,13 @@ func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
 func sightNames(left, right engine.Sighted) (names [2]string) {
 	const most = 16
 	for i, sighted := range []engine.Sighted{left, right} {
-		names[i] = oneLine(sighted.Role, most)
+		names[i] = term.OneLine(sighted.Role, most)
 		switch {
 		case left.Role != right.Role:
 		case sighted.Request != 0:
-			names[i] += " for " + number(sighted.Request)
+			names[i] += " for " + term.Number(sighted.Request)
 		default:
-			names[i] += " at " + number(sighted.At)
+			names[i] += " at " + term.Number(sighted.At)
 		}
 	}
 	return names
@@ -258,7 +257,7 @@ func (b *besideTable) add(part besidePart) {
 	}
 	for side, item := range part.items {
 		if b.plan && item != nil && item.Reason != "" {
-			row.words[side] += " · " + oneLine(item.Reason, 40)
+			row.words[side] += " · " + term.OneLine(item.Reason, 40)
 		}
 	}
 	b.rows = append(b.rows, row)
@@ -269,7 +268,7 @@ const rowsShown = 4
 
 // print prints the differences, and the table.
 func (b *besideTable) print(ctx context.Context, width int) error {
-	for _, line := range wrapped(b.differenceWords(), width) {
+	for _, line := range term.Wrap(b.differenceWords(), width) {
 		b.app.print("%s", line)
 	}
 	b.app.print("")
@@ -279,8 +278,8 @@ func (b *besideTable) print(ctx context.Context, width int) error {
 		}
 	}
 	if words := b.nobodyWords(); words != "" {
-		for _, line := range wrapped(words, width) {
-			b.app.print("%s", b.paint.dim(line))
+		for _, line := range term.Wrap(words, width) {
+			b.app.print("%s", b.paint.Dim(line))
 		}
 	}
 	return nil
@@ -288,9 +287,9 @@ func (b *besideTable) print(ctx context.Context, width int) error {
 
 // differenceWords describes what one side sees and the other does not.
 func (b *besideTable) differenceWords() string {
-	words := fmt.Sprintf("Both are shown %s", count(b.both, "entry"))
+	words := fmt.Sprintf("Both are shown %s", term.Count(b.both, "entry"))
 	for side, name := range b.names {
-		words += fmt.Sprintf("; %s alone %s", name, number(b.shown[side]))
+		words += fmt.Sprintf("; %s alone %s", name, term.Number(b.shown[side]))
 	}
 	return words + "."
 }
@@ -301,50 +300,46 @@ func (b *besideTable) nobodyWords() string {
 	for _, reason := range []string{uiOnly, "placeholder"} {
 		if n := b.nobody[reason]; n > 0 {
 			total += n
-			reasons = append(reasons, reason+" "+number(n))
+			reasons = append(reasons, reason+" "+term.Number(n))
 		}
 	}
 	switch {
 	case total == 0:
 		return ""
 	case b.plan:
-		return fmt.Sprintf("Besides, %s that no role is shown: %s.", count(total, "entry"), strings.Join(reasons, ", "))
+		return fmt.Sprintf("Besides, %s that no role is shown: %s.", term.Count(total, "entry"), strings.Join(reasons, ", "))
 	}
-	return fmt.Sprintf("Besides, %s that no role is shown: records of the crew, and turns with nothing to add.", count(total, "entry"))
+	return fmt.Sprintf("Besides, %s that no role is shown: records of the crew, and turns with nothing to add.", term.Count(total, "entry"))
 }
 
 func (b *besideTable) printRows(ctx context.Context, width int) error {
-	t := table{right: []bool{true}}
-	head := func(text string) cell { return cell{text, b.paint.dim} }
-	t.add(head("entry"), head("who"), head(b.names[0]), head(" "), head(b.names[1]), head("begins"))
+	t := b.table(">entry", "who", b.names[0], " ", b.names[1], "begins")
 	for from := 0; from < len(b.rows); {
-		if len(t.rows) > maxPlanRows {
-			t.add(head("…"), head(""), head(""), head(""), head(""), head(count(len(b.rows)-from, "more row")))
+		if t.Len() >= maxPlanRows {
+			t.Add(b.paint.Dim("…"), "", "", "", "", b.paint.Dim(term.Count(len(b.rows)-from, "more row")))
 			break
 		}
 		end := from + 1
 		for end < len(b.rows) && b.rows[from].isAlike(b.rows[end]) {
 			end++
 		}
-		if err := b.addAlike(ctx, &t, b.rows[from:end]); err != nil {
+		if err := b.addAlike(ctx, t, b.rows[from:end]); err != nil {
 			return err
 		}
 		from = end
 	}
-	for _, line := range t.lines(width) {
-		b.app.print("%s", line)
-	}
+	b.app.printTable(t, width)
 	return nil
 }
 
 // addAlike adds rows in which each side sees the same. Of many it adds the first and the last.
-func (b *besideTable) addAlike(ctx context.Context, t *table, rows []besideRow) error {
+func (b *besideTable) addAlike(ctx context.Context, t *term.Table, rows []besideRow) error {
 	for i, row := range rows {
 		if len(rows) > rowsShown && i > 0 && i < len(rows)-1 {
 			if i == 1 {
 				folded := rows[1 : len(rows)-1]
-				t.add(b.cells(rangeWords(folded[0].part.from, folded[len(folded)-1].part.through), "", row,
-					cell{count(entriesIn(folded), "entry") + ", the same", b.paint.dim})...)
+				t.Add(b.cells(rangeWords(folded[0].part.from, folded[len(folded)-1].part.through), "", row,
+					b.paint.Dim(term.Count(entriesIn(folded), "entry")+", the same"))...)
 			}
 			continue
 		}
@@ -354,32 +349,32 @@ func (b *besideTable) addAlike(ctx context.Context, t *table, rows []besideRow) 
 		}
 		who, words := whoSaid(entry), b.wordsOf(entry)
 		if n := entriesIn(rows[i : i+1]); n > 1 {
-			who, words = "", cell{count(n, "entry") + ", the first: " + words.text, b.paint.dim}
+			who, words = "", b.paint.Dim(term.Count(n, "entry")+", the first: "+term.Plain(words))
 		}
-		t.add(b.cells(rangeWords(row.part.from, row.part.through), who, row, words)...)
+		t.Add(b.cells(rangeWords(row.part.from, row.part.through), who, row, words)...)
 	}
 	return nil
 }
 
 // cells are those of a row of the table.
-func (b *besideTable) cells(seqs, who string, row besideRow, words cell) []cell {
-	cells := []cell{plain(seqs), plain(who), b.seenCell(row, 0), {row.sign, b.paint.dim}, b.seenCell(row, 1), words}
-	if row.sign != "│" {
-		cells[3].paint = b.paint.bold
+func (b *besideTable) cells(seqs, who string, row besideRow, words string) []string {
+	sign := b.paint.Bold(row.sign)
+	if row.sign == "│" {
+		sign = b.paint.Dim(row.sign)
 	}
-	return cells
+	return []string{seqs, who, b.seenCell(row, 0), sign, b.seenCell(row, 1), words}
 }
 
-func (b *besideTable) seenCell(row besideRow, side int) cell {
+func (b *besideTable) seenCell(row besideRow, side int) string {
 	const most = 26
-	c := cell{fit(row.words[side], most), b.paint.yellow}
+	paint := b.paint.Yellow
 	switch item := row.part.items[side]; {
 	case item != nil && item.Verdict == window.Kept:
-		c.paint = b.paint.green
+		paint = b.paint.Green
 	case item == nil || item.Verdict == window.Dropped || item.Verdict == window.Excluded:
-		c.paint = b.paint.dim
+		paint = b.paint.Dim
 	}
-	return c
+	return paint(term.Fit(row.words[side], most))
 }
 
 // entry returns the entry at seq: from the messages of the plans, or from the log.
@@ -402,9 +397,9 @@ func whoSaid(entry *continuo.Entry) string {
 	}
 	switch entry.Role {
 	case continuo.User:
-		return oneLine(cmp.Or(name, "User"), most)
+		return term.OneLine(cmp.Or(name, "User"), most)
 	case continuo.Assistant:
-		return oneLine(cmp.Or(name, entry.NodeID, string(entry.Role)), most)
+		return term.OneLine(cmp.Or(name, entry.NodeID, string(entry.Role)), most)
 	}
 	if entry.Summary != nil {
 		if entry.PartType == continuo.PartNotes {
@@ -417,9 +412,9 @@ func whoSaid(entry *continuo.Entry) string {
 
 func rangeWords(from, through int64) string {
 	if from == through {
-		return number(from)
+		return term.Number(from)
 	}
-	return number(from) + "–" + number(through)
+	return term.Number(from) + "–" + term.Number(through)
 }
 
 // entriesIn counts the entries of rows.

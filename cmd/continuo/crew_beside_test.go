@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/linediff"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -64,7 +65,7 @@ func besideText(t *testing.T, left, right *window.Plan, withPlan bool) string {
 	for seq := int64(1); seq <= right.At; seq++ {
 		entry := &continuo.Entry{
 			Seq: seq, Role: continuo.Assistant, Author: &continuo.Author{RoleName: "ann", DisplayName: "Ann"},
-			Content: continuo.Text("日本語の長い文章 " + number(seq) + strings.Repeat(" and more of it", 20)),
+			Content: continuo.Text("日本語の長い文章 " + term.Number(seq) + strings.Repeat(" and more of it", 20)),
 		}
 		right.Messages = append(right.Messages, window.Message{Seq: seq, Entry: entry})
 	}
@@ -75,7 +76,7 @@ func besideText(t *testing.T, left, right *window.Plan, withPlan bool) string {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(out.String(), "\n") {
-		if cells(line) > besideWidth {
+		if term.Width(line) > besideWidth {
 			t.Errorf("this line is wider than %d columns: %s", besideWidth, line)
 		}
 	}
@@ -161,7 +162,7 @@ func TestDifferenceWraps(t *testing.T) {
 			t.Errorf("in %d columns a word is broken:\n%s", width, got)
 		}
 		for line := range strings.SplitSeq(strings.TrimSpace(got), "\n") {
-			if width > 0 && (cells(line) > width || !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "+ ") && line != "same") {
+			if width > 0 && (term.Width(line) > width || !strings.HasPrefix(line, "- ") && !strings.HasPrefix(line, "+ ") && line != "same") {
 				t.Errorf("in %d columns stands %q", width, line)
 			}
 		}

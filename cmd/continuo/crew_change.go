@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type crewStopCommand struct {
@@ -25,7 +26,7 @@ func (s *crewStopCommand) Run(ctx context.Context, a *app) error {
 	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.StopCrew(ctx, session, "a person stopped it")
 	}, func(status *engine.CrewStatus) {
-		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, oneLine(status.Reason, 300))
+		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, term.OneLine(status.Reason, 300))
 		if next := nextForCrew(status); next != "" {
 			a.note("%s", next)
 		}
@@ -51,7 +52,7 @@ func (r *crewResetCommand) Run(ctx context.Context, a *app) error {
 	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.ResetCrew(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
-		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, number(status.Since))
+		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, term.Number(status.Since))
 		a.note("Take it back with: continuo crew restore %s", crewArgs(status))
 	})
 }
@@ -77,7 +78,7 @@ func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
 	}, func(status *engine.CrewStatus) {
 		seen := "everything that was said"
 		if status.Since > 0 {
-			seen = "what was said since entry " + number(status.Since)
+			seen = "what was said since entry " + term.Number(status.Since)
 		}
 		a.print("%s sees %s again.", status.Crew, seen)
 		if status.Restorable {

@@ -7,14 +7,15 @@ import (
 
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/linediff"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // sightWords names the role of a sight.
 func sightWords(sighted engine.Sighted) string {
 	if sighted.Request != 0 {
-		return fmt.Sprintf("%s, as it was sent for entry %s", sighted.Role, number(sighted.Request))
+		return fmt.Sprintf("%s, as it was sent for entry %s", sighted.Role, term.Number(sighted.Request))
 	}
-	return fmt.Sprintf("%s, at entry %s", sighted.Role, number(sighted.At))
+	return fmt.Sprintf("%s, at entry %s", sighted.Role, term.Number(sighted.At))
 }
 
 // around is how many equal lines are shown before and after a difference.
@@ -40,8 +41,8 @@ func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair
 	if l.json {
 		return l.app.json(both)
 	}
-	l.printLine("- ", sightWords(both.Left)+", "+planWords(both.Left.Plan), l.paint.dim)
-	l.printLine("+ ", sightWords(both.Right)+", "+planWords(both.Right.Plan), l.paint.dim)
+	l.printLine("- ", sightWords(both.Left)+", "+planWords(both.Left.Plan), l.paint.Dim)
+	l.printLine("+ ", sightWords(both.Right)+", "+planWords(both.Right.Plan), l.paint.Dim)
 	l.printDifference(both.Lines)
 	return nil
 }
@@ -51,7 +52,7 @@ func (l *crewLook) printDifference(lines []engine.DiffLine) {
 	left := 0 // how many equal lines were omitted
 	omitted := func() {
 		if left > 0 {
-			l.app.print("%s", l.paint.dim("… "+count(left, "equal line")))
+			l.app.print("%s", l.paint.Dim("… "+term.Count(left, "equal line")))
 		}
 		left = 0
 	}
@@ -63,9 +64,9 @@ func (l *crewLook) printDifference(lines []engine.DiffLine) {
 		omitted()
 		switch line.Op {
 		case linediff.Left:
-			l.printLine("- ", line.Text, l.paint.red)
+			l.printLine("- ", line.Text, l.paint.Red)
 		case linediff.Right:
-			l.printLine("+ ", line.Text, l.paint.green)
+			l.printLine("+ ", line.Text, l.paint.Green)
 		default:
 			l.printLine("  ", line.Text, nil)
 		}
@@ -77,7 +78,7 @@ func (l *crewLook) printDifference(lines []engine.DiffLine) {
 func (l *crewLook) printLine(sign, text string, paint func(string) string) {
 	lines := []string{text}
 	if l.width > 0 {
-		lines = wrapped(text, max(l.width-len(sign), 12))
+		lines = term.Wrap(text, max(l.width-len(sign), 12))
 	}
 	for _, line := range lines {
 		line = strings.TrimRight(sign+line, " ")

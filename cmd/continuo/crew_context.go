@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -149,9 +150,9 @@ func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
 	if l.json {
 		return l.app.json(shown)
 	}
-	where := fmt.Sprintf("now, at entry %s", number(shown.Plan.At))
+	where := fmt.Sprintf("now, at entry %s", term.Number(shown.Plan.At))
 	if sight.At != 0 {
-		where = fmt.Sprintf("as it was at entry %s of %s", number(shown.Plan.At), number(l.conversation.LastSeq))
+		where = fmt.Sprintf("as it was at entry %s of %s", term.Number(shown.Plan.At), term.Number(l.conversation.LastSeq))
 	}
 	return l.print(ctx, sight, where, shown.Plan)
 }
@@ -165,7 +166,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 	if l.json {
 		err = l.app.json(replayed)
 	} else {
-		where := fmt.Sprintf("as it was sent for entry %s, up to entry %s · %s", number(sight.Request), number(replayed.Round.At), byteSize(int64(replayed.Round.RequestBytes)))
+		where := fmt.Sprintf("as it was sent for entry %s, up to entry %s · %s", term.Number(sight.Request), term.Number(replayed.Round.At), term.Size(int64(replayed.Round.RequestBytes)))
 		if replayed.Same {
 			where += ", the same bytes now"
 		}
@@ -176,7 +177,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 		return err
 	case len(replayed.Redacted) > 0:
 		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
-			sight.Request, count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+			sight.Request, term.Count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
 	case !replayed.Same:
 		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent", sight.Request)
 	}
@@ -197,8 +198,8 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 		l.text(text)
 		return nil
 	}
-	l.app.print("%s  %s", l.paint.bold(oneLine(sight.Role, 60)), l.paint.dim("of "+l.session.Crew+" · "+where))
-	l.app.print("%s", l.paint.dim(planWords(plan)))
+	l.app.print("%s  %s", l.paint.Bold(term.OneLine(sight.Role, 60)), l.paint.Dim("of "+l.session.Crew+" · "+where))
+	l.app.print("%s", l.paint.Dim(planWords(plan)))
 	l.app.print("")
 	if l.plan {
 		l.showUse(plan)
@@ -209,7 +210,7 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 		l.app.print("")
 	}
 	if text == "" {
-		l.app.print("%s", l.paint.dim("It would be shown nothing."))
+		l.app.print("%s", l.paint.Dim("It would be shown nothing."))
 		return nil
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -222,27 +223,27 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 func (l *crewLook) line(line string) string {
 	line = l.shown(line)
 	if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") || strings.HasPrefix(line, "[MORE]") {
-		return l.paint.dim(line)
+		return l.paint.Dim(line)
 	}
 	if !strings.HasPrefix(line, "User: ") && !strings.HasPrefix(line, "User (") && !strings.HasPrefix(line, "Assistant: ") && !strings.HasPrefix(line, "Assistant (") {
 		return line
 	}
 	label, rest, _ := strings.Cut(line, ": ")
-	return l.paint.bold(label+":") + " " + rest
+	return l.paint.Bold(label+":") + " " + rest
 }
 
 // planWords summarizes what a role sees.
 func planWords(plan *window.Plan) string {
 	words := contextLine(plan)
 	if role := plan.Role; role != nil {
-		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, number(role.Cursor), number(role.Through), number(role.News))
+		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, term.Number(role.Cursor), term.Number(role.Through), term.Number(role.News))
 		if role.Waiting > 0 {
-			words += fmt.Sprintf(", %s more wait for a summary before its next turn", number(role.Waiting))
+			words += fmt.Sprintf(", %s more wait for a summary before its next turn", term.Number(role.Waiting))
 		}
 		if role.Summarized > 0 {
-			words += fmt.Sprintf(", %s of them by a summary", number(role.Summarized))
+			words += fmt.Sprintf(", %s of them by a summary", term.Number(role.Summarized))
 		}
-		words += " · " + ofLimit(plan.Totals.Tokens, plan.Limits.Tokens, "token")
+		words += " · " + term.OfLimit(plan.Totals.Tokens, plan.Limits.Tokens, "token")
 	}
 	return words
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type crewListCommand struct {
@@ -45,19 +46,17 @@ func (l *crewListCommand) Run(a *app) error {
 
 // printCrewFile prints a crew and its roles.
 func (a *app) printCrewFile(one *crew.Crew, model string) {
-	words := row{{one.ID, a.paint.bold}, {"  " + oneLine(one.Name, 60), nil}}
+	words := a.paint.Bold(one.ID) + "  " + term.OneLine(one.Name, 60)
 	if one.Description != "" {
-		words = append(words, cell{": " + oneLine(one.Description, 200), a.paint.dim})
+		words += a.paint.Dim(": " + term.OneLine(one.Description, 200))
 	}
-	a.print("%s", words.fit(a.tableWidth()-1).painted())
-	t := table{}
+	a.print("%s", term.Fit(words, a.tableWidth()-1))
+	t := a.table()
 	for i := range one.Roles {
 		role := &one.Roles[i]
-		t.add(plain(""), cell{role.Name, a.rolePaint(i)}, plain(oneLine(role.DisplayName, 40)), cell{speakerWords(role, model), a.paint.dim}, cell{roleWords(role), a.paint.dim})
+		t.Add("", a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 40), a.paint.Dim(speakerWords(role, model)), a.paint.Dim(roleWords(role)))
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }
 
 // speakerWords names the connector or model of a role.
@@ -65,7 +64,7 @@ func speakerWords(role *crew.Role, model string) string {
 	if role.Connector != "model" {
 		return role.Connector
 	}
-	return "model " + oneLine(cmp.Or(role.Model, model), 40)
+	return "model " + term.OneLine(cmp.Or(role.Model, model), 40)
 }
 
 // roleWords describes the special settings of a role.
@@ -86,5 +85,5 @@ func roleWords(role *crew.Role) string {
 // rolePaint is the colour of a role, by its index in its crew.
 func (a *app) rolePaint(place int) func(string) string {
 	colours := []string{"36", "33", "35", "32", "34", "96", "93", "95", "92", "94"}
-	return func(text string) string { return a.paint.with(colours[place%len(colours)], text) }
+	return func(text string) string { return a.paint.With(colours[place%len(colours)], text) }
 }

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // roundPair is two rounds, given as "N M" or "N,M".
@@ -61,9 +62,9 @@ func (l *crewLook) sight(ctx context.Context, role string, at int64, round int) 
 
 func (l *crewLook) noRound(role string, rounds int) error {
 	if rounds == 0 {
-		return fmt.Errorf("role %s: %w: it was not asked in this conversation yet", oneLine(role, 60), continuo.ErrNotFound)
+		return fmt.Errorf("role %s: %w: it was not asked in this conversation yet", term.OneLine(role, 60), continuo.ErrNotFound)
 	}
-	return fmt.Errorf("role %s: %w: it has the rounds 1 to %d; --rounds lists them", oneLine(role, 60), continuo.ErrNotFound, rounds)
+	return fmt.Errorf("role %s: %w: it has the rounds 1 to %d; --rounds lists them", term.OneLine(role, 60), continuo.ErrNotFound, rounds)
 }
 
 // list lists the requests to a role's model.
@@ -78,23 +79,19 @@ func (l *crewLook) list(ctx context.Context, role string) error {
 	if len(rounds) == 0 {
 		return l.noRound(role, 0)
 	}
-	t := table{right: []bool{true, true, true, true, true}}
-	head := func(text string) cell { return cell{text, l.paint.dim} }
-	t.add(head("round"), head("entry"), head("shown up to"), head("cursor"), head("bytes"), head("what came of it"))
+	t := l.table(">round", ">entry", ">shown up to", ">cursor", ">bytes", "what came of it")
 	for _, round := range rounds {
-		words := cell{"an answer", nil}
+		words := "an answer"
 		switch {
 		case round.Failed != "":
-			words = cell{"broke off: " + oneLine(round.Failed, 200), l.paint.yellow}
+			words = l.paint.Yellow("broke off: " + term.OneLine(round.Failed, 200))
 		case round.Placeholder:
-			words = cell{"nothing to add", l.paint.dim}
+			words = l.paint.Dim("nothing to add")
 		case round.Calls > 0:
-			words = plain(count(round.Calls, "call"))
+			words = term.Count(round.Calls, "call")
 		}
-		t.add(plain(number(round.Round)), plain(number(round.Seq)), plain(number(round.At)), plain(number(round.Cursor)), plain(number(round.Bytes)), words)
+		t.Add(term.Number(round.Round), term.Number(round.Seq), term.Number(round.At), term.Number(round.Cursor), term.Number(round.Bytes), words)
 	}
-	for _, line := range t.lines(l.width) {
-		l.app.print("%s", line)
-	}
+	l.app.printTable(t, l.width)
 	return nil
 }

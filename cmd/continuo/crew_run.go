@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
@@ -93,7 +94,7 @@ func (r *crewRunCommand) message(a *app) (string, error) {
 		return "", fmt.Errorf("read the message: %w", err)
 	}
 	if len(text) > maxLine {
-		return "", usage("the message on standard input is longer than %s", byteSize(maxLine))
+		return "", usage("the message on standard input is longer than %s", term.Size(maxLine))
 	}
 	if strings.TrimSpace(string(text)) == "" {
 		return "", usage("there is nothing to say: give a message, or write one to standard input")

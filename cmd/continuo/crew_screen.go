@@ -8,6 +8,7 @@ import (
 
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // crewScreen shows the progress of a cycle.
@@ -27,13 +28,13 @@ func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScre
 	}
 	s := &crewSpeech{crew: t, stream: &stream{talk: t.talk}, members: map[string]member{}, shown: map[int64]bool{}, own: own}
 	edge := &margin{out: t.out}
-	s.wrap = &wrapper{out: edge}
+	s.wrap = &term.Wrapper{Out: edge}
 	if !t.plain {
 		t.measure()
-		s.wrap.width = max(t.width-len(indentBy)-1, 20)
+		s.wrap.Width = max(t.width-len(indentBy)-1, 20)
 	}
 	for i, role := range status.Roles {
-		s.members[role.Name] = member{oneLine(role.DisplayName, 64), t.rolePaint(i)}
+		s.members[role.Name] = member{term.OneLine(role.DisplayName, 64), t.rolePaint(i)}
 	}
 	return s
 }
@@ -60,7 +61,7 @@ func (l *crewLines) end(status *engine.CrewStatus) {
 func (l *crewLines) line(value any) {
 	data, err := rawjson.Marshal(value)
 	if err != nil {
-		l.note("%s write JSON: %s", l.notePaint.yellow("note:"), err)
+		l.note("%s write JSON: %s", l.notePaint.Yellow("note:"), err)
 		return
 	}
 	_, _ = l.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error

@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -49,7 +50,7 @@ func (s *crewSpeech) who(role string) member {
 	if known, ok := s.members[role]; ok {
 		return known
 	}
-	return member{oneLine(role, 64), s.paint.bold}
+	return member{term.OneLine(role, 64), s.paint.Bold}
 }
 
 // live shows an event of a role's turn.
@@ -189,24 +190,24 @@ func (s *crewSpeech) headline(who member) {
 		s.print("%s:", who.name)
 		return
 	}
-	s.print("%s", s.paint.bold(who.paint(who.name)))
+	s.print("%s", s.paint.Bold(who.paint(who.name)))
 }
 
 // aside writes a line that is not a role's text.
 func (s *crewSpeech) aside(format string, args ...any) {
 	s.endLine()
-	s.remark("%s", s.clip(oneLine(fmt.Sprintf(format, args...), 1000)))
+	s.remark("%s", s.clip(term.OneLine(fmt.Sprintf(format, args...), 1000)))
 }
 
 // fault writes an error without truncation, since a person has to fix it.
 func (s *crewSpeech) fault(text string) {
 	s.endLine()
-	text = oneLine(text, 1000)
+	text = term.OneLine(text, 1000)
 	if s.plain {
-		s.note("%s", s.notePaint.yellow(text))
+		s.note("%s", s.notePaint.Yellow(text))
 		return
 	}
-	s.print("%s", s.paint.yellow(text))
+	s.print("%s", s.paint.Yellow(text))
 }
 
 // askFor handles a call that waits for a decision: only a person at this terminal is asked, and calls of turns that run
@@ -246,9 +247,9 @@ func (s *crewSpeech) heard(entry *continuo.Entry) {
 		s.own = ""
 		return
 	}
-	who := member{"User", s.paint.bold}
+	who := member{"User", s.paint.Bold}
 	if entry.Author != nil && entry.Author.DisplayName != "" {
-		who.name = fmt.Sprintf("User (%s)", oneLine(entry.Author.DisplayName, 64))
+		who.name = fmt.Sprintf("User (%s)", term.OneLine(entry.Author.DisplayName, 64))
 	}
 	s.speech(who, entry)
 }
@@ -311,12 +312,12 @@ func (s *crewSpeech) beat(now time.Time) {
 	if silent := now.Sub(s.sign); silent >= time.Second {
 		words += fmt.Sprintf(" %d s", int(silent.Seconds()))
 	}
-	line := fit(who.name, max(s.width-len(words)-4, 8)) + " " + words
+	line := term.Fit(who.name, max(s.width-len(words)-4, 8)) + " " + words
 	if s.waiting && line == s.silence {
 		return
 	}
 	s.clearWait()
-	_, _ = io.WriteString(s.out, s.paint.dim(line))
+	_, _ = io.WriteString(s.out, s.paint.Dim(line))
 	s.waiting, s.silence = true, line
 }
 
@@ -326,6 +327,6 @@ func (s *crewSpeech) end(status *engine.CrewStatus) {
 	s.finishSpeech()
 	if status != nil && status.State == continuo.RunFinished {
 		s.endLine()
-		s.remark("The cycle has ended: %s.", oneLine(status.Reason, 1000))
+		s.remark("The cycle has ended: %s.", term.OneLine(status.Reason, 1000))
 	}
 }

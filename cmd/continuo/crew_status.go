@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -68,42 +69,39 @@ func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[st
 
 // printCrewStatus prints the state of a crew.
 func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*window.RolePlan) {
-	a.print("%s  %s", a.paint.bold(status.Crew), oneLine(status.Name, 60))
-	facts := table{}
-	fact := func(name, words string) { facts.add(cell{name, a.paint.dim}, plain(words)) }
-	fact("session", oneLine(status.SessionID, 100))
-	fact("cycle", a.cycleFact(status))
+	a.print("%s  %s", a.paint.Bold(status.Crew), term.OneLine(status.Name, 60))
+	facts := a.table()
+	facts.Fact("session", term.OneLine(status.SessionID, 100))
+	facts.Fact("cycle", a.cycleFact(status))
 	if status.State == continuo.RunRunning {
-		fact("turn", turnFact(status))
+		facts.Fact("turn", turnFact(status))
 	} else {
-		fact("next", displayName(status, status.Next))
+		facts.Fact("next", displayName(status, status.Next))
 	}
-	fact("log", fmt.Sprintf("%s; the cycle began at entry %s, %s", count(status.LastSeq, "entry"), number(status.FirstSeq), when(status.StartedAt)))
+	facts.Fact("log", fmt.Sprintf("%s; the cycle began at entry %s, %s", term.Count(status.LastSeq, "entry"), term.Number(status.FirstSeq), term.Time(status.StartedAt)))
 	if status.Since > 0 {
-		words := "the roles see nothing up to entry " + number(status.Since)
+		words := "the roles see nothing up to entry " + term.Number(status.Since)
 		if status.Restorable {
 			words += "; continuo crew restore " + crewArgs(status) + " takes that back"
 		}
-		fact("reset", words)
+		facts.Fact("reset", words)
 	}
-	for _, line := range facts.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(facts, a.width)
 	a.print("")
 	a.printRoles(status, news)
 }
 
 // cycleFact describes the state of the newest cycle, with its reason.
 func (a *app) cycleFact(status *engine.CrewStatus) string {
-	paint := a.paint.green
+	paint := a.paint.Green
 	if status.State == continuo.RunFailed {
-		paint = a.paint.red
+		paint = a.paint.Red
 	} else if status.State != continuo.RunFinished {
-		paint = a.paint.yellow
+		paint = a.paint.Yellow
 	}
 	words := paint(string(status.State))
 	if status.Reason != "" {
-		words += ": " + oneLine(status.Reason, 300)
+		words += ": " + term.OneLine(status.Reason, 300)
 	}
 	return words
 }
@@ -118,19 +116,15 @@ func turnFact(status *engine.CrewStatus) string {
 
 // printRoles prints a table of the roles.
 func (a *app) printRoles(status *engine.CrewStatus, news map[string]*window.RolePlan) {
-	t := table{right: []bool{false, false, false, false, true, true, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("role"), head("name"), head("speaks for it"), head("view"), head("cursor"), head("new"), head("answers"), head("session"), head("state"))
+	t := a.table("role", "name", "speaks for it", "view", ">cursor", ">new", ">answers", "session", "state")
 	for i, role := range status.Roles {
-		t.add(
-			cell{role.Name, a.rolePaint(i)}, plain(oneLine(role.DisplayName, 30)), plain(oneLine(role.Connector, 20)), plain(role.View), plain(number(role.Cursor)),
-			plain(newsWords(role, news[role.Name])), plain(number(role.Answers)), plain(oneLine(role.Session, 20)), a.roleState(status, role),
+		t.Add(
+			a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 30), term.OneLine(role.Connector, 20), role.View, term.Number(role.Cursor),
+			newsWords(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
 		)
 	}
-	t.dropEmpty(7, 1)
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	t.DropEmpty(7)
+	a.printTable(t, a.width)
 	for _, role := range status.Roles {
 		a.printTrouble(role)
 	}
@@ -141,15 +135,15 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 	var words string
 	switch {
 	case role.Failed != "":
-		words = role.DisplayName + " did not answer: " + oneLine(role.Failed, 1000)
+		words = role.DisplayName + " did not answer: " + term.OneLine(role.Failed, 1000)
 	case role.FinishReason != "":
 		words = "The newest answer of " + role.DisplayName + " " + finishWords(role.FinishReason)
 	default:
 		return
 	}
 	a.print("")
-	for _, line := range wrapped(words, a.tableWidth()) {
-		a.print("%s", a.paint.yellow(line))
+	for _, line := range term.Wrap(words, a.tableWidth()) {
+		a.print("%s", a.paint.Yellow(line))
 	}
 }
 
@@ -161,26 +155,26 @@ func newsWords(role engine.RoleStatus, plan *window.RolePlan) string {
 	case plan == nil:
 		return "0"
 	case plan.Waiting > 0:
-		return number(plan.News) + " + " + number(plan.Waiting)
+		return term.Number(plan.News) + " + " + term.Number(plan.Waiting)
 	}
-	return number(plan.News)
+	return term.Number(plan.News)
 }
 
 // roleState describes the state of a role.
-func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell {
-	words, paint := "", a.paint.dim
+func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) string {
+	words, paint := "", a.paint.Dim
 	switch {
 	case role.Name == status.Speaking:
-		words, paint = "speaking", a.paint.green
+		words, paint = "speaking", a.paint.Green
 	case role.Failed != "":
-		words, paint = "failed", a.paint.yellow
+		words, paint = "failed", a.paint.Yellow
 	case !role.RestsUntil.IsZero():
-		words, paint = "rests until "+role.RestsUntil.Local().Format(time.TimeOnly), a.paint.yellow
+		words, paint = "rests until "+role.RestsUntil.Local().Format(time.TimeOnly), a.paint.Yellow
 	case role.Name == status.Next:
 		words = "next"
 	}
 	if role.FinishReason != "" && words == "" {
-		words, paint = "its answer is cut", a.paint.yellow
+		words, paint = "its answer is cut", a.paint.Yellow
 	}
 	if role.IsModerator {
 		if words != "" {
@@ -188,7 +182,7 @@ func (a *app) roleState(status *engine.CrewStatus, role engine.RoleStatus) cell 
 		}
 		words += "moderates"
 	}
-	return cell{words, paint}
+	return paint(words)
 }
 
 // nextForCrew is the command that resumes a crew; "" if a person has nothing to do except to send a message.

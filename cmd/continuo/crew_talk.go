@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // run talks with the crew until the input ends.
@@ -57,19 +58,16 @@ func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 
 // welcome shows the crew's roles and its state.
 func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
-	names := row{}
+	name, roles := term.OneLine(found.Name, 60), make([]string, len(found.Roles))
 	for i := range found.Roles {
-		if i > 0 {
-			names = append(names, plain(" · "))
-		}
-		names = append(names, cell{oneLine(found.Roles[i].DisplayName, 40), t.rolePaint(i)})
+		roles[i] = t.rolePaint(i)(term.OneLine(found.Roles[i].DisplayName, 40))
 	}
-	t.print("%s  %s", t.paint.bold(oneLine(found.Name, 60)), names.fit(max(t.width-cells(oneLine(found.Name, 60))-3, 20)).painted())
+	t.print("%s  %s", t.paint.Bold(name), term.Fit(strings.Join(roles, " · "), max(t.width-term.Width(name)-3, 20)))
 	if t.conversation.ID == "" {
 		t.remark("Nothing has been said yet. /help lists commands, Ctrl-D leaves.")
 		return nil
 	}
-	t.remark("%s · %s. /help lists commands, Ctrl-D leaves.", oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"))
+	t.remark("%s · %s. /help lists commands, Ctrl-D leaves.", term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"))
 	status, err := t.engine.CrewStatus(ctx, t.session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
@@ -88,17 +86,17 @@ func (t *crewTalk) cycleWords(status *engine.CrewStatus) string {
 	case status.State == continuo.RunRunning:
 		return fmt.Sprintf("A cycle is under way, and it is the turn of %s. /resume goes on with it.", displayName(status, status.Next))
 	}
-	return fmt.Sprintf("The newest cycle is %s (%s). /resume goes on with it.", status.State, oneLine(status.Reason, 200))
+	return fmt.Sprintf("The newest cycle is %s (%s). /resume goes on with it.", status.State, term.OneLine(status.Reason, 200))
 }
 
 // displayName is a role's name for people.
 func displayName(status *engine.CrewStatus, role string) string {
 	for i := range status.Roles {
 		if status.Roles[i].Name == role {
-			return oneLine(status.Roles[i].DisplayName, 64)
+			return term.OneLine(status.Roles[i].DisplayName, 64)
 		}
 	}
-	return oneLine(role, 64)
+	return term.OneLine(role, 64)
 }
 
 // goodbye says how to continue later.
@@ -148,7 +146,7 @@ func (t *crewTalk) take(ctx context.Context, line string) error {
 			return t.carryOut(ctx, command, strings.TrimSpace(argument))
 		}
 	}
-	return usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", oneLine(name, 40))
+	return usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", term.OneLine(name, 40))
 }
 
 func (t *crewTalk) carryOut(ctx context.Context, command crewSlash, argument string) error {
@@ -165,13 +163,11 @@ func (t *crewTalk) carryOut(ctx context.Context, command crewSlash, argument str
 }
 
 func (t *crewTalk) help(context.Context, string) error {
-	list := table{}
+	list := t.table()
 	for _, command := range crewSlashes() {
-		list.add(cell{command.name + " " + command.argument, t.paint.cyan}, plain(command.help))
+		list.Add(t.paint.Cyan(command.name+" "+command.argument), command.help)
 	}
-	for _, line := range list.lines(t.tableWidth()) {
-		t.print("%s", line)
-	}
+	t.printTable(list, t.tableWidth())
 	t.remark("Ctrl-C stops a cycle. Pasted lines stay together until Enter. // begins a message with a slash.")
 	return nil
 }
@@ -210,7 +206,7 @@ func (t *crewTalk) stop(ctx context.Context, _ string) error {
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The newest cycle is %s (%s).", status.State, oneLine(status.Reason, 200))
+	t.remark("The newest cycle is %s (%s).", status.State, term.OneLine(status.Reason, 200))
 	return nil
 }
 
@@ -219,7 +215,7 @@ func (t *crewTalk) reset(ctx context.Context, _ string) error {
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The crew begins anew. What was said up to entry %s is kept; /restore takes this back.", number(status.Since))
+	t.remark("The crew begins anew. What was said up to entry %s is kept; /restore takes this back.", term.Number(status.Since))
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -103,7 +104,7 @@ type crewFollower struct {
 
 func followerOf(c *toldCrew, terminal, asJSON bool) *crewFollower {
 	f := &crewFollower{}
-	a := &app{console: &console{in: strings.NewReader(""), out: &f.out, err: &f.notes, outTerminal: terminal, paint: palette(terminal), width: 60}}
+	a := &app{console: &console{in: strings.NewReader(""), out: &f.out, err: &f.notes, outTerminal: terminal, paint: term.Style(terminal), width: 60}}
 	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, engine: c, asJSON: asJSON}
 	t.signals = make(chan os.Signal, 2)
 	f.crewWatch = &crewWatch{crewTalk: t, leave: func() {}}
@@ -122,7 +123,7 @@ func (f *crewFollower) followed(t *testing.T) error {
 
 // said makes the steps of a role's turn that says something, in pieces.
 func said(seq int64, role string, pieces ...string) []engine.CrewProgress {
-	turnID := "turn_" + role + number(seq)
+	turnID := "turn_" + role + term.Number(seq)
 	var steps []engine.CrewProgress
 	for _, piece := range pieces {
 		steps = append(steps, engine.CrewProgress{Role: role, Turn: &turn.Event{Kind: turn.TextDelta, TurnID: turnID, Text: piece}})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type doctorCommand struct {
@@ -18,7 +19,7 @@ func (doctorCommand) Help() string {
 
 A real model is named in continuo.yaml; its key stays in the environment:
 
-` + indent(modelExample, "    ") + `
+` + term.Indent(modelExample, "    ") + `
 
 Examples:
 
@@ -113,35 +114,31 @@ func (d *diagnosis) settings(settings *config.Config) {
 
 func (d *diagnosis) print(a *app) {
 	for _, found := range d.Checks {
-		sign := a.paint.green("✔")
+		sign := a.paint.Green("✔")
 		switch found.Status {
 		case warning:
-			sign = a.paint.yellow("!")
+			sign = a.paint.Yellow("!")
 		case bad:
-			sign = a.paint.red("✘")
+			sign = a.paint.Red("✘")
 		case good:
 		}
-		a.print("%s %s %s", sign, pad(found.Name, 8, false), a.shown(found.Detail))
+		a.print("%s %s %s", sign, term.Pad(found.Name, 8), a.shown(found.Detail))
 	}
 	if len(d.Settings) == 0 {
 		return
 	}
 	a.print("")
-	t := table{}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("setting"), head("value"), head("from"))
+	t := a.table("setting", "value", "from")
 	for _, setting := range d.Settings {
-		value := cell{oneLine(setting.Value, 60), nil}
+		value := term.OneLine(setting.Value, 60)
 		if setting.Value == "" {
-			value = cell{"–", a.paint.dim}
+			value = a.paint.Dim("–")
 		}
-		origin := cell{oneLine(setting.Origin, 80), a.paint.cyan}
+		origin := a.paint.Cyan(term.OneLine(setting.Origin, 80))
 		if setting.Origin == "default" {
-			origin.paint = a.paint.dim
+			origin = a.paint.Dim(setting.Origin)
 		}
-		t.add(plain(setting.Key), value, origin)
+		t.Add(setting.Key, value, origin)
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }

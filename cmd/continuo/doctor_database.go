@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/store/postgres"
 )
 
@@ -20,7 +21,7 @@ func (d *diagnosis) database(ctx context.Context, settings config.StoreConfig) {
 		d.add("store", bad, "%s", strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
-	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Place, found.Server, byteSize(found.Bytes), number(int64(found.Connections)), number(int64(found.MaxConnections)))
+	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Place, found.Server, term.Size(found.Bytes), term.Number(int64(found.Connections)), term.Number(int64(found.MaxConnections)))
 	d.schema(&found, settings.Partitions)
 	d.service(&found, settings)
 	d.standbys(&found)
@@ -42,9 +43,9 @@ func (d *diagnosis) schema(found *postgres.Facts, wanted int) {
 	}
 	tables := "plain tables"
 	if found.Partitions > 0 {
-		tables = count(found.Partitions, "partition")
+		tables = term.Count(found.Partitions, "partition")
 	}
-	d.add("store", good, "schema version %d, %s, about %s with %s", found.Schema, tables, count(found.Conversations, "conversation"), count(found.Entries, "entry"))
+	d.add("store", good, "schema version %d, %s, about %s with %s", found.Schema, tables, term.Count(found.Conversations, "conversation"), term.Count(found.Entries, "entry"))
 	if wanted > 0 && wanted != found.Partitions {
 		d.add("store", bad, "store.partitions is %d, and a database keeps the number that it was made with: leave the setting out, or copy everything into an empty database (continuo store copy)", wanted)
 	}
@@ -82,7 +83,7 @@ func (d *diagnosis) standbys(found *postgres.Facts) {
 			words = append(words, "one that only a member of pg_monitor sees more of")
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s (%s, %s, %s behind)", oneLine(standby.Name, 60), standby.State, standby.Sync, standby.Lag.Round(time.Millisecond)))
+		words = append(words, fmt.Sprintf("%s (%s, %s, %s behind)", term.OneLine(standby.Name, 60), standby.State, standby.Sync, standby.Lag.Round(time.Millisecond)))
 	}
 	if len(words) > 0 {
 		d.add("store", good, "standbys: %s", strings.Join(words, ", "))

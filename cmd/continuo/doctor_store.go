@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
@@ -49,8 +50,8 @@ func (d *diagnosis) file(ctx context.Context, settings config.StoreConfig) {
 		d.add("store", bad, "it cannot be read: %s", readErr)
 	}
 	if readErr == nil {
-		d.add("store", good, "%s, %s, schema version %d, %s with %s", path, byteSize(info.Size()+sizeOf(path+"-wal")),
-			found.Schema, count(found.Conversations, "conversation"), count(found.Entries, "entry"))
+		d.add("store", good, "%s, %s, schema version %d, %s with %s", path, term.Size(info.Size()+sizeOf(path+"-wal")),
+			found.Schema, term.Count(found.Conversations, "conversation"), term.Count(found.Entries, "entry"))
 		if len(found.Damage) == 0 {
 			d.add("store", good, "the file is sound (PRAGMA integrity_check, checksums of entries); continuo store check looks at what is in it")
 		}
@@ -110,11 +111,11 @@ func (d *diagnosis) disk(folder string) {
 	switch {
 	case !known:
 	case free < noDisk:
-		d.add("disk", bad, "only %s free in %s: free some space", byteSize(free), folder)
+		d.add("disk", bad, "only %s free in %s: free some space", term.Size(free), folder)
 	case free < lowDisk:
-		d.add("disk", warning, "only %s free in %s", byteSize(free), folder)
+		d.add("disk", warning, "only %s free in %s", term.Size(free), folder)
 	default:
-		d.add("disk", good, "%s free in %s", byteSize(free), folder)
+		d.add("disk", good, "%s free in %s", term.Size(free), folder)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/telegram"
 )
@@ -50,7 +51,7 @@ func (d *diagnosis) agents(settings *config.Config) {
 func (d *diagnosis) workflows(settings *config.Config) {
 	found, err := newWorkflowFolder(settings).Workflows()
 	for _, one := range found {
-		d.add("workflow", good, "%s: %s, %s", one.ID, oneLine(one.Name, 60), count(len(one.Nodes), "step"))
+		d.add("workflow", good, "%s: %s, %s", one.ID, term.OneLine(one.Name, 60), term.Count(len(one.Nodes), "step"))
 	}
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -63,7 +64,7 @@ func (d *diagnosis) workflows(settings *config.Config) {
 func (d *diagnosis) crews(ctx context.Context, settings *config.Config, env []string, online bool) {
 	found, err := newCrewFolder(settings).Crews()
 	for _, one := range found {
-		d.add("crew", good, "%s: %s, %s", one.ID, oneLine(one.Name, 60), count(len(one.Roles), "role"))
+		d.add("crew", good, "%s: %s, %s", one.ID, term.OneLine(one.Name, 60), term.Count(len(one.Roles), "role"))
 		if _, unset := botTokens(one, env); len(unset) > 0 {
 			d.add("crew", warning, "%s: not set: %s, so that the crew's bot speaks for those roles on Telegram", one.ID, strings.Join(unset, ", "))
 		}

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -109,6 +110,6 @@ func report(c *console, err error) {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
-		c.note("%s %s", c.notePaint.red("continuo:"), harmless(c.secrets.Text(line)))
+		c.note("%s %s", c.notePaint.Red("continuo:"), term.Clean(c.secrets.Text(line)))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type exportCommand struct {
@@ -57,7 +58,7 @@ func (e *exportCommand) Run(ctx context.Context, a *app) error {
 	}
 	size, err := writeFile(e.Output, e.Force, write)
 	if err == nil {
-		a.note("%s with %s, %s", e.Output, count(len(conversations), "conversation"), byteSize(size))
+		a.note("%s with %s, %s", e.Output, term.Count(len(conversations), "conversation"), term.Size(size))
 	}
 	return err
 }

@@ -66,10 +66,10 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer closeStore()
-	run := &importRun{add: i.named(add), progress: newProgress(a.console, sources), stop: stop}
+	run := &importRun{add: i.named(add), progress: newReadProgress(a.console, sources), stop: stop}
 	report := importReport{DryRun: i.DryRun}
 	report.Files = run.all(ctx, sources)
-	run.progress.close()
+	run.progress.bar.Close()
 	if err := report.write(a, i); err != nil {
 		return err
 	}

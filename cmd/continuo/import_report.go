@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // fileReport is the result of importing one file.
@@ -124,13 +125,13 @@ func (r *importReport) write(a *app, command *importCommand) error {
 	if command.Repairs {
 		r.repairs(a)
 	} else if len(total.Repairs) > 0 {
-		a.note("%s; --repairs lists each: %s", count(len(total.Repairs), "repair"), total.byRule())
+		a.note("%s; --repairs lists each: %s", term.Count(len(total.Repairs), "repair"), total.byRule())
 	}
 	if len(total.Keys) > 0 {
-		a.note("%s with a key that is not the source's id: %q has the key %s.", count(len(total.Keys), "conversation"), oneLine(total.Keys[0].SourceID, 60), total.Keys[0].Key)
+		a.note("%s with a key that is not the source's id: %q has the key %s.", term.Count(len(total.Keys), "conversation"), term.OneLine(total.Keys[0].SourceID, 60), total.Keys[0].Key)
 	}
 	if len(total.Titles) > 0 {
-		a.note("%s there already with another title, which stays: %q, in the source %q.", count(len(total.Titles), "conversation"), oneLine(total.Titles[0].Title, 60), oneLine(total.Titles[0].SourceTitle, 60))
+		a.note("%s there already with another title, which stays: %q, in the source %q.", term.Count(len(total.Titles), "conversation"), term.OneLine(total.Titles[0].Title, 60), term.OneLine(total.Titles[0].SourceTitle, 60))
 	}
 	switch {
 	case r.DryRun:
@@ -151,29 +152,25 @@ func (r *importReport) errors(a *app) {
 			report(a.console, errors.New(broken.Error))
 		}
 		if more := len(file.Errors) - shownErrors; more > 0 {
-			report(a.console, fmt.Errorf("%s: %s more; --json lists each", oneLine(file.File, 200), number(int64(more))))
+			report(a.console, fmt.Errorf("%s: %s more; --json lists each", term.OneLine(file.File, 200), term.Number(int64(more))))
 		}
 	}
 }
 
 func (r *importReport) table(a *app, total fileReport) {
-	t := table{right: []bool{false, true, true, true, true, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("file"), head("new"), head("there already"), head("messages"), head("repairs"), head("broken"))
+	t := a.table("file", ">new", ">there already", ">messages", ">repairs", ">broken")
 	rows := r.Files
 	if len(rows) != 1 {
 		rows = append(rows[:len(rows):len(rows)], total)
 	}
 	for _, file := range rows {
-		broken := plain(number(len(file.Errors)))
+		broken := term.Number(len(file.Errors))
 		if len(file.Errors) > 0 {
-			broken.paint = a.paint.red
+			broken = a.paint.Red(broken)
 		}
-		t.add(plain(oneLine(file.File, 60)), plain(number(file.New)), plain(number(file.Existing)), plain(number(file.Messages)), plain(number(len(file.Repairs))), broken)
+		t.Add(term.OneLine(file.File, 60), term.Number(file.New), term.Number(file.Existing), term.Number(file.Messages), term.Number(len(file.Repairs)), broken)
 	}
-	for _, line := range t.lines(0) {
-		a.print("%s", line)
-	}
+	a.printTable(t, 0)
 }
 
 // repairs prints every repair.
@@ -182,17 +179,15 @@ func (r *importReport) repairs(a *app) {
 		if len(file.Repairs) == 0 {
 			continue
 		}
-		a.print("\n%s  %s", a.paint.bold(file.File), a.paint.dim(file.byRule()))
-		t := table{right: []bool{false, true}}
+		a.print("\n%s  %s", a.paint.Bold(file.File), a.paint.Dim(file.byRule()))
+		t := a.table("", ">")
 		for _, repair := range file.Repairs {
-			index := number(repair.Index)
+			index := term.Number(repair.Index)
 			if repair.Index < 0 {
 				index = "–"
 			}
-			t.add(cell{oneLine(repair.Source, 60), a.paint.dim}, plain(index), cell{string(repair.Rule), a.paint.yellow}, plain(oneLine(repair.Action, 200)))
+			t.Add(a.paint.Dim(term.OneLine(repair.Source, 60)), index, a.paint.Yellow(string(repair.Rule)), term.OneLine(repair.Action, 200))
 		}
-		for _, line := range t.lines(a.width) {
-			a.print("%s", line)
-		}
+		a.printTable(t, a.width)
 	}
 }

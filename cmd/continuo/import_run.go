@@ -3,19 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // importRun adds documents, several concurrently so that they share commits.
 type importRun struct {
 	add      addFunc
-	progress *progress
+	progress *readProgress
 	stop     context.CancelCauseFunc // called when all further work is pointless
 }
 
@@ -61,7 +64,14 @@ func (r *importRun) file(ctx context.Context, source importSource) fileReport {
 	slots := make(chan struct{}, importWorkers)
 	var running sync.WaitGroup
 	var results []*imported
-	wrap := func(in io.Reader) io.Reader { return r.progress.reader(source, in) }
+	counted := &countedReader{progress: r.progress}
+	wrap := func(in io.Reader) io.Reader {
+		if source.size == 0 {
+			return in // standard input
+		}
+		counted.Reader = in
+		return counted
+	}
 	for document, err := range source.read(wrap) {
 		one := &imported{source: document.Source, err: err}
 		results = append(results, one)
@@ -82,8 +92,47 @@ func (r *importRun) file(ctx context.Context, source importSource) fileReport {
 		})
 	}
 	running.Wait()
-	r.progress.done(source)
+	r.progress.add(source.size - counted.read) // even if not all of it was read
 	return newFileReport(source.name, results)
+}
+
+// readProgress shows how many of the bytes of all sources were read.
+type readProgress struct {
+	bar   *term.Progress
+	total int64
+	read  atomic.Int64
+}
+
+// newReadProgress shows a bar if the sizes of the sources are known.
+func newReadProgress(c *console, sources []importSource) *readProgress {
+	p := &readProgress{bar: term.NewProgress(nil, nil, "")}
+	for _, source := range sources {
+		p.total += source.size
+	}
+	if p.total > 0 {
+		p.bar = c.newProgress("importing")
+	}
+	return p
+}
+
+func (p *readProgress) add(n int64) {
+	done := p.read.Add(n)
+	p.bar.Set(done, p.total, fmt.Sprintf("%s of %s", term.Size(done), term.Size(p.total)))
+}
+
+// countedReader counts what is read of a source.
+type countedReader struct {
+	io.Reader
+	progress *readProgress
+	read     int64
+}
+
+// Read is part of io.Reader.
+func (r *countedReader) Read(buffer []byte) (int, error) {
+	n, err := r.Reader.Read(buffer)
+	r.read += int64(n)
+	r.progress.add(int64(n))
+	return n, err
 }
 
 // repairLine is one repair with its conversation.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 )
 
 // keyboard reads from a terminal for a line reader, and knows for each line whether it was begun before a question was
@@ -110,14 +110,14 @@ func (k *keyboard) mark() int {
 	defer k.mu.Unlock()
 	if k.terminal != nil && inForeground(k.terminal) {
 		file := int(k.terminal.Fd())
-		before, err := term.MakeRaw(file)
+		before, err := xterm.MakeRaw(file)
 		for len(k.rest) < maxLine && hasInput(k.terminal) {
 			if k.pull() != nil {
 				break // the next Read returns the error
 			}
 		}
 		if err == nil {
-			_ = term.Restore(file, before) // an error could not be handled
+			_ = xterm.Restore(file, before) // an error could not be handled
 		}
 	}
 	k.questions++

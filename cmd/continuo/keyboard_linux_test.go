@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 )
 
 // typing is a person at a pseudo terminal, and what they see there.
@@ -43,7 +43,7 @@ func (p typing) types(text string) {
 func TestLineUnderWayAtAQuestion(t *testing.T) {
 	p := newTyping(t)
 	keys := newKeyboard(p.program)
-	lines := &editedLines{file: p.program, keys: keys, editor: term.NewTerminal(struct {
+	lines := &editedLines{file: p.program, keys: keys, editor: xterm.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{keys, p.program}, "> ")}

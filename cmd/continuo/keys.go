@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type keysCommand struct {
@@ -101,10 +102,10 @@ func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
 	}
 	a.note("Key %s of %s. It is not shown again: put it where the program finds it.", key.ID, project)
 	if key.UserID != "" {
-		a.note("It reaches the conversations of the user %s only.", oneLine(key.UserID, maxKeyName))
+		a.note("It reaches the conversations of the user %s only.", term.OneLine(key.UserID, maxKeyName))
 	}
 	if !key.ExpiresAt.IsZero() {
-		a.note("It expires at %s.", when(key.ExpiresAt))
+		a.note("It expires at %s.", term.Time(key.ExpiresAt))
 	}
 	if first {
 		a.note("It is the first one: from now on the server wants a key from every caller (server.keys).")
@@ -172,22 +173,18 @@ func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printKeys(keys []continuo.APIKey) {
-	t := table{}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("key"), head("project"), head("user"), head("state"), head("created"), head("expires"), head("name"))
+	t := a.table("key", "project", "user", "state", "created", "expires", "name")
 	for _, key := range keys {
-		expires, paint := "never", a.paint.green
+		expires, paint := "never", a.paint.Green
 		if !key.ExpiresAt.IsZero() {
-			expires = when(key.ExpiresAt)
+			expires = term.Time(key.ExpiresAt)
 		}
 		if stateOf(&key) != "active" {
-			paint = a.paint.red
+			paint = a.paint.Red
 		}
-		t.add(cell{key.ID, a.paint.cyan}, plain(oneLine(key.ProjectID, 64)), plain(oneLine(key.UserID, 64)), cell{stateOf(&key), paint}, plain(when(key.CreatedAt)), plain(expires), plain(oneLine(key.Name, maxKeyName)))
+		t.Add(a.paint.Cyan(key.ID), term.OneLine(key.ProjectID, 64), term.OneLine(key.UserID, 64), paint(stateOf(&key)), term.Time(key.CreatedAt), expires, term.OneLine(key.Name, maxKeyName))
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }
 
 type revokeKeyCommand struct {
@@ -231,7 +228,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 		if !key.RevokedAt.IsZero() {
 			word = "was revoked already:"
 		}
-		a.print("%s %s", word, strings.TrimSpace(fmt.Sprintf("%s of project %s %s", revoked.ID, revoked.ProjectID, oneLine(revoked.Name, maxKeyName))))
+		a.print("%s %s", word, strings.TrimSpace(fmt.Sprintf("%s of project %s %s", revoked.ID, revoked.ProjectID, term.OneLine(revoked.Name, maxKeyName))))
 	}
 	return w.warnWithoutKeys(ctx, a)
 }

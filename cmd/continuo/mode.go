@@ -5,6 +5,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type modeCommand struct {
@@ -48,7 +49,7 @@ func (m *modeCommand) Run(ctx context.Context, a *app) error {
 	}
 	agent := "none"
 	if conversation.ActiveAgent != "" {
-		agent = oneLine(conversation.ActiveAgent, 60)
+		agent = term.OneLine(conversation.ActiveAgent, 60)
 	}
 	a.print("%s is in mode %s, agent %s", nameOf(conversation), conversation.ActiveMode, agent)
 	return nil
@@ -81,5 +82,5 @@ func modeOf(conversation continuo.Conversation) string {
 	if conversation.ActiveAgent == "" || conversation.ActiveMode == continuo.ModeChat {
 		return string(conversation.ActiveMode)
 	}
-	return string(conversation.ActiveMode) + " " + oneLine(conversation.ActiveAgent, 20)
+	return string(conversation.ActiveMode) + " " + term.OneLine(conversation.ActiveAgent, 20)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type projectsCommand struct {
@@ -48,19 +49,15 @@ func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
 	if l.JSON {
 		return a.json(map[string]any{"data": projects})
 	}
-	t := table{right: []bool{false, false, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("project"), head("created"), head("keys"))
+	t := a.table("project", "created", ">keys")
 	for _, project := range projects {
 		created := ""
 		if !project.CreatedAt.IsZero() {
-			created = when(project.CreatedAt)
+			created = term.Time(project.CreatedAt)
 		}
-		t.add(cell{oneLine(project.ID, 64), a.paint.cyan}, plain(created), plain(number(project.Keys)))
+		t.Add(a.paint.Cyan(term.OneLine(project.ID, 64)), created, term.Number(project.Keys))
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type pruneCommand struct {
@@ -61,7 +62,7 @@ func (c *pruneCommand) Run(ctx context.Context, a *app) error {
 	}
 	done, err := p.run(ctx)
 	if ctx.Err() != nil {
-		err = fmt.Errorf("stopped after %s: %w; the same command goes on", count(done.Done, "conversation"), context.Canceled)
+		err = fmt.Errorf("stopped after %s: %w; the same command goes on", term.Count(done.Done, "conversation"), context.Canceled)
 	}
 	switch {
 	case err != nil:
@@ -69,9 +70,9 @@ func (c *pruneCommand) Run(ctx context.Context, a *app) error {
 	case c.JSON:
 		return a.json(done)
 	}
-	a.print("%s %s whose last change was before %s", c.word(), count(done.Done, "conversation"), when(p.before))
+	a.print("%s %s whose last change was before %s", c.word(), term.Count(done.Done, "conversation"), term.Time(p.before))
 	if done.Skipped > 0 {
-		a.note("%s left alone: changed meanwhile, or a turn runs.", count(done.Skipped, "conversation"))
+		a.note("%s left alone: changed meanwhile, or a turn runs.", term.Count(done.Skipped, "conversation"))
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (p *prune) list(ctx context.Context) error {
 	found := []continuo.Conversation{}
 	err := p.each(ctx, func(conversation continuo.Conversation) error {
 		if found = append(found, conversation); !p.JSON {
-			p.app.print("%s  %s", when(conversation.UpdatedAt), conversationWords(conversation))
+			p.app.print("%s  %s", term.Time(conversation.UpdatedAt), conversationWords(conversation))
 		}
 		return nil
 	})
@@ -98,7 +99,7 @@ func (p *prune) list(ctx context.Context) error {
 	case p.JSON:
 		return p.app.json(map[string]any{"data": found})
 	}
-	p.app.note("%s of project %s would be %s.", count(len(found), "conversation"), p.w.settings.Project, p.word())
+	p.app.note("%s of project %s would be %s.", term.Count(len(found), "conversation"), p.w.settings.Project, p.word())
 	return nil
 }
 
@@ -109,16 +110,16 @@ func (p *prune) run(ctx context.Context) (done pruning, err error) {
 		return done, err
 	}
 	if !p.Yes {
-		question := fmt.Sprintf("Archive %s of project %s?", count(done.Found, "conversation"), p.w.settings.Project)
+		question := fmt.Sprintf("Archive %s of project %s?", term.Count(done.Found, "conversation"), p.w.settings.Project)
 		if p.Delete {
-			question = fmt.Sprintf("Delete %s of project %s for good?", count(done.Found, "conversation"), p.w.settings.Project)
+			question = fmt.Sprintf("Delete %s of project %s for good?", term.Count(done.Found, "conversation"), p.w.settings.Project)
 		}
 		if yes, err := p.app.ask(question); err != nil || !yes {
 			return done, err
 		}
 	}
-	shown := newCountBar(p.app.console, "pruning")
-	defer shown.close()
+	shown := p.app.newProgress("pruning")
+	defer shown.Close()
 	err = p.each(ctx, func(conversation continuo.Conversation) error {
 		pruned, err := p.one(ctx, conversation)
 		if pruned {
@@ -126,7 +127,7 @@ func (p *prune) run(ctx context.Context) (done pruning, err error) {
 		} else {
 			done.Skipped++
 		}
-		shown.set(done.Done+done.Skipped, done.Found, fmt.Sprintf("%s of %s", number(done.Done+done.Skipped), count(done.Found, "conversation")))
+		shown.Set(done.Done+done.Skipped, done.Found, fmt.Sprintf("%s of %s", term.Number(done.Done+done.Skipped), term.Count(done.Found, "conversation")))
 		return err
 	})
 	return done, err

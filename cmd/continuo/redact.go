@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type redactCommand struct {
@@ -57,7 +58,7 @@ func (c *redactCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		a.note("It goes for good, in all forks too. Exports, backups and what providers keep are not reached.")
-		if yes, err := a.ask(fmt.Sprintf("Redact %s of %s?", count(n, "entry"), nameOf(conversation))); err != nil || !yes {
+		if yes, err := a.ask(fmt.Sprintf("Redact %s of %s?", term.Count(n, "entry"), nameOf(conversation))); err != nil || !yes {
 			return err
 		}
 	}
@@ -80,7 +81,7 @@ func (c *redactCommand) print(a *app, conversation continuo.Conversation, redact
 		a.note("Nothing to do: they were redacted before.")
 		return nil
 	}
-	a.print("redacted %s of %s: %s", count(len(seqs), "entry"), nameOf(conversation), seqWords(seqs))
+	a.print("redacted %s of %s: %s", term.Count(len(seqs), "entry"), nameOf(conversation), seqWords(seqs))
 	if residue {
 		a.note("Another program reads the store: its write-ahead log holds the redacted bytes until that program's store is written again or closed.")
 	}
@@ -123,14 +124,14 @@ func (a *app) showRedaction(ctx context.Context, w *services, conversation conti
 			continue
 		}
 		if n++; n <= redactionLines {
-			a.note("%s %s %s", pad(number(entry.Seq), 6, true), pad(string(entry.Role), 9, false), oneLine(firstWords(&entry), 90))
+			a.note("%6s %s %s", term.Number(entry.Seq), term.Pad(string(entry.Role), 9), term.OneLine(firstWords(&entry), 90))
 		}
 	}
 	switch {
 	case n == 0:
 		a.note("Nothing to do: they were redacted before.")
 	case n > redactionLines:
-		a.note("       … and %s more", number(n-redactionLines))
+		a.note("       … and %s more", term.Number(n-redactionLines))
 	}
 	return n, nil
 }
@@ -152,9 +153,9 @@ func seqWords(seqs []int64) string {
 		for last+1 < len(seqs) && seqs[last+1] == seqs[last]+1 {
 			last++
 		}
-		word := number(seqs[i])
+		word := term.Number(seqs[i])
 		if last > i {
-			word += "–" + number(seqs[last])
+			word += "–" + term.Number(seqs[last])
 		}
 		words = append(words, word)
 		i = last + 1

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type runCommand struct {
@@ -81,9 +82,9 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 	case err != nil:
 		return continuo.Run{}, err
 	case len(found) == 0:
-		return continuo.Run{}, fmt.Errorf("run %s: %w in project %s; continuo run list shows what there is", oneLine(name, 60), continuo.ErrNotFound, w.settings.Project)
+		return continuo.Run{}, fmt.Errorf("run %s: %w in project %s; continuo run list shows what there is", term.OneLine(name, 60), continuo.ErrNotFound, w.settings.Project)
 	case len(found) > 1:
-		return continuo.Run{}, usage("run %s: %s begin so, such as %s and %s; write more of the id", name, count(len(found), "id"), found[0].ID, found[1].ID)
+		return continuo.Run{}, usage("run %s: %s begin so, such as %s and %s; write more of the id", name, term.Count(len(found), "id"), found[0].ID, found[1].ID)
 	}
 	return found[0], nil
 }
@@ -97,7 +98,7 @@ func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Ru
 	case len(found) == 0:
 		return continuo.Run{}, fmt.Errorf("%w: project %s has no run %s; continuo run list shows what there is", continuo.ErrNotFound, w.settings.Project, choice.none)
 	case len(found) > 1 && !choice.newest:
-		return continuo.Run{}, usage("%s can be meant, such as %s and %s: name one", count(len(found), "run"), found[0].ID, found[1].ID)
+		return continuo.Run{}, usage("%s can be meant, such as %s and %s: name one", term.Count(len(found), "run"), found[0].ID, found[1].ID)
 	}
 	return found[0], nil
 }
@@ -119,7 +120,7 @@ func (w *services) nthRun(ctx context.Context, name, place string) (continuo.Run
 		return continuo.Run{}, err
 	}
 	if len(found) < n {
-		return continuo.Run{}, fmt.Errorf("run %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "run"))
+		return continuo.Run{}, fmt.Errorf("run %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, term.Count(len(found), "run"))
 	}
 	return found[n-1], nil
 }

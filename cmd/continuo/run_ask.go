@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -29,7 +30,7 @@ type question struct {
 }
 
 // lines are the question, its subject in as many lines as there is room for, and how to answer.
-func (q *question) lines(width, room int, paint palette) []row {
+func (q *question) lines(width, room int, paint term.Style) []string {
 	asked, how := q.node.Question, "y: yes · n: no · either with a comment: y well done"
 	if asked == "" {
 		asked = "Approve " + q.node.ID + "?"
@@ -38,26 +39,26 @@ func (q *question) lines(width, room int, paint palette) []row {
 		asked = "May this run? " + callWords(*q.call, 2000)
 		how = "y: yes · n: no · a: always in this run · or say what to do instead" + untilWords(q.asked)
 	}
-	lines, end := rowsOf(asked, width, paint.yellow), rowsOf(how, width, paint.dim)
+	lines, end := rowsOf(asked, width, paint.Yellow), rowsOf(how, width, paint.Dim)
 	if q.unclear != "" {
-		end = append(rowsOf(q.unclear, width, paint.yellow), end...)
+		end = append(rowsOf(q.unclear, width, paint.Yellow), end...)
 	}
 	led := bounded(givenRows(q.led, width, paint), max(room-len(lines)-len(end), 2), paint)
 	return append(append(lines, led...), end...)
 }
 
 // rowsOf wraps a text into rows of a width, all in one colour.
-func rowsOf(text string, width int, paint func(string) string) []row {
-	var rows []row
-	for _, line := range wrapped(text, width) {
-		rows = append(rows, row{{line, paint}})
+func rowsOf(text string, width int, paint func(string) string) []string {
+	var rows []string
+	for _, line := range term.Wrap(text, width) {
+		rows = append(rows, paint(line))
 	}
 	return rows
 }
 
 // notUnderstood says why a question is repeated.
 func (q *question) notUnderstood(line string) string {
-	if said := oneLine(line, 40); said != "" {
+	if said := term.OneLine(line, 40); said != "" {
 		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", said)
 	}
 	return "Nothing was said: begin the answer with y or n."
@@ -202,7 +203,7 @@ func (w *runWatch) answer(ctx context.Context, line typed) error {
 	q := w.live.asking
 	if q == nil || line.ended < q.since {
 		if line.err == nil {
-			w.live.painter.wrote(cells(line.line)) // the terminal has shown it
+			w.live.screen.Wrote(term.Width(line.line)) // the terminal has shown it
 		}
 		return nil
 	}

@@ -81,7 +81,7 @@ func (a *app) wireTurns(ctx context.Context, existing bool) (*services, error) {
 		return nil, err
 	}
 	if _, err := w.engine.Recover(ctx); err != nil {
-		a.note("%s %s", a.notePaint.yellow("note:"), err)
+		a.note("%s %s", a.notePaint.Yellow("note:"), err)
 	}
 	return w, nil
 }

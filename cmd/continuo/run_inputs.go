@@ -13,6 +13,7 @@ import (
 
 	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -68,14 +69,14 @@ func inputOf(of *workflow.Workflow, name string) (workflow.Field, error) {
 	} else if near := nearest.Name(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return workflow.Field{}, usage("workflow %s has no input %q; %s", of.ID, oneLine(name, 60), hint)
+	return workflow.Field{}, usage("workflow %s has no input %q; %s", of.ID, term.OneLine(name, 60), hint)
 }
 
 // givenInput reads NAME=VALUE or NAME=@FILE.
 func givenInput(of *workflow.Workflow, given string) (string, json.RawMessage, error) {
 	name, text, ok := strings.Cut(given, "=")
 	if !ok {
-		return "", nil, usage("--input %s: write NAME=VALUE", oneLine(given, 60))
+		return "", nil, usage("--input %s: write NAME=VALUE", term.OneLine(given, 60))
 	}
 	field, err := inputOf(of, name)
 	if err != nil {
@@ -99,12 +100,12 @@ func inputValue(field workflow.Field, text string) (json.RawMessage, error) {
 	}
 	if field.Type == workflow.String {
 		if len(field.Enum) > 0 && !slices.Contains(field.Enum, text) {
-			return nil, fmt.Errorf("%q is none of %s", oneLine(text, 60), strings.Join(field.Enum, ", "))
+			return nil, fmt.Errorf("%q is none of %s", term.OneLine(text, 60), strings.Join(field.Enum, ", "))
 		}
 		return rawjson.Marshal(text)
 	}
 	text = strings.TrimSpace(text)
-	wrong := fmt.Errorf("%q is no %s", oneLine(text, 60), typeWords(field.Type))
+	wrong := fmt.Errorf("%q is no %s", term.OneLine(text, 60), typeWords(field.Type))
 	switch field.Type {
 	case workflow.Number, workflow.Integer:
 		n, err := strconv.ParseFloat(text, 64)
@@ -144,7 +145,7 @@ func readBounded(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if len(text) > maxLine {
-		return nil, usage("%s is longer than %s", path, byteSize(maxLine))
+		return nil, usage("%s is longer than %s", path, term.Size(maxLine))
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }
@@ -163,7 +164,7 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 	if alone || !a.inTerminal || !a.errTerminal {
 		return missingInputs(of, missing)
 	}
-	a.note("%s", a.notePaint.dim(fmt.Sprintf("%s asks for %s; @FILE reads a file.", of.ID, count(len(missing), "input"))))
+	a.note("%s", a.notePaint.Dim(fmt.Sprintf("%s asks for %s; @FILE reads a file.", of.ID, term.Count(len(missing), "input"))))
 	for _, field := range missing {
 		value, err := a.askInput(field, typist)
 		if err != nil {
@@ -176,9 +177,9 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 
 // askInput asks until the answer is valid.
 func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, error) {
-	a.note("%s %s", a.notePaint.bold(field.Name), inputWords(field))
+	a.note("%s %s", a.notePaint.Bold(field.Name), inputWords(field))
 	for {
-		_, _ = fmt.Fprint(a.err, a.notePaint.cyan(promptSign))
+		_, _ = fmt.Fprint(a.err, a.notePaint.Cyan(promptSign))
 		line := <-typist.reading()
 		typist.underway = nil
 		if line.err != nil {
@@ -192,7 +193,7 @@ func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, e
 		if err == nil {
 			return value, nil
 		}
-		a.note("%s", a.notePaint.yellow(harmless(err.Error())))
+		a.note("%s", a.notePaint.Yellow(term.Clean(err.Error())))
 	}
 }
 
@@ -204,14 +205,14 @@ func inputWords(field workflow.Field) string {
 	}
 	words += ")"
 	if field.Description != "" {
-		words += " " + oneLine(field.Description, 300)
+		words += " " + term.OneLine(field.Description, 300)
 	}
 	return words
 }
 
 // missingInputs names the missing inputs, and a command line that sets them.
 func missingInputs(of *workflow.Workflow, missing []workflow.Field) error {
-	lines := []string{fmt.Sprintf("workflow %s needs %s:", of.ID, count(len(missing), "more input"))}
+	lines := []string{fmt.Sprintf("workflow %s needs %s:", of.ID, term.Count(len(missing), "more input"))}
 	example := "continuo run start " + of.ID
 	for _, field := range missing {
 		lines = append(lines, "  "+field.Name+" "+inputWords(field))

@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -104,16 +105,14 @@ func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]list
 func (w *services) shortName(ctx context.Context, id string) string {
 	conversation, err := w.log.Conversation(ctx, id)
 	if err == nil && conversation.Key != "" {
-		return oneLine(conversation.Key, 24)
+		return term.OneLine(conversation.Key, 24)
 	}
-	return fit(id, 18)
+	return term.Fit(id, 18)
 }
 
 // printRuns prints a list of runs; numbered ones have short names.
 func (a *app) printRuns(listed []listedRun, numbered bool) {
-	t := table{right: []bool{true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head(""), head("run"), head("state"), head("began"), head("conversation"), head("step"), head("workflow"))
+	t := a.table(">", "run", "state", "began", "conversation", "step", "workflow")
 	now := time.Now()
 	for i, run := range listed {
 		short := ""
@@ -121,18 +120,16 @@ func (a *app) printRuns(listed []listedRun, numbered bool) {
 			short = "@" + strconv.Itoa(i+1)
 		}
 		view := runView{status: run.status, paint: a.paint}
-		state := cell{string(run.status.State), view.runPaint()}
+		state := view.runPaint()(string(run.status.State))
 		if isLeftBehind(run.status, now) {
-			state = cell{leftBehind, a.paint.yellow}
+			state = a.paint.Yellow(leftBehind)
 		}
-		t.add(
-			cell{short, a.paint.dim}, cell{run.status.ID, a.paint.cyan}, state, plain(when(run.status.StartedAt)),
-			plain(run.conversation), plain(stepAt(run.status)), plain(run.status.WorkflowID),
+		t.Add(
+			a.paint.Dim(short), a.paint.Cyan(run.status.ID), state, term.Time(run.status.StartedAt),
+			run.conversation, stepAt(run.status), run.status.WorkflowID,
 		)
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 	for _, run := range listed {
 		if isLeftBehind(run.status, now) {
 			a.note("%s", nextCommand(run.status, now))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -36,68 +37,57 @@ func leading(edges []workflow.Edge, nodes []workflow.NodeStatus, id string) []wo
 }
 
 // givenRows are the outputs of steps, each below the step's name, in lines of a width.
-func givenRows(steps []workflow.NodeStatus, width int, paint palette) []row {
-	var rows []row
+func givenRows(steps []workflow.NodeStatus, width int, paint term.Style) []string {
+	var rows []string
 	for _, step := range steps {
 		given := bounded(outputRows(step.Outputs, max(width-2, 1), paint), outputLinesMost, paint)
 		if len(given) == 0 {
 			continue
 		}
-		rows = append(rows, row{{step.ID + " gave:", paint.dim}}.fit(width))
+		rows = append(rows, term.Fit(paint.Dim(step.ID+" gave:"), width))
 		for _, line := range given {
-			rows = append(rows, append(row{plain("  ")}, line...).fit(width))
+			rows = append(rows, term.Fit("  "+line, width))
 		}
 	}
 	return rows
 }
 
 // bounded are the first of some rows, and how many more there are.
-func bounded(rows []row, most int, paint palette) []row {
+func bounded(rows []string, most int, paint term.Style) []string {
 	if len(rows) <= most {
 		return rows
 	}
 	shown := max(most-1, 0)
-	more := row{{"… " + count(len(rows)-shown, "more line"), paint.dim}}
+	more := paint.Dim("… " + term.Count(len(rows)-shown, "more line"))
 	return append(slices.Clone(rows[:shown]), more)
 }
 
 // outputRows formats outputs for a person, in lines of a width (0: unwrapped): a text unchanged, anything else as JSON.
-func outputRows(outputs json.RawMessage, width int, paint palette) []row {
+func outputRows(outputs json.RawMessage, width int, paint term.Style) []string {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(outputs, &values) != nil {
 		return nil
 	}
-	var rows []row
+	var rows []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value := string(values[name])
 		var text string
 		if json.Unmarshal(values[name], &text) == nil && text != "" {
 			value = strings.TrimRight(text, "\n")
 		}
-		title := oneLine(name, 60) + ":"
+		title := term.OneLine(name, 60) + ":"
 		if strings.Contains(value, "\n") {
-			rows = append(rows, row{{title, paint.bold}})
-			for _, line := range wrapped(value, width) {
-				rows = append(rows, row{plain(line)})
-			}
+			rows = append(rows, paint.Bold(title))
+			rows = append(rows, term.Wrap(value, width)...)
 			continue
 		}
-		for i, line := range wrapped(title+" "+value, width) {
+		for i, line := range term.Wrap(title+" "+value, width) {
 			if rest, ok := strings.CutPrefix(line, title); ok && i == 0 {
-				rows = append(rows, row{{title, paint.bold}, plain(rest)})
+				rows = append(rows, paint.Bold(title)+rest)
 				continue
 			}
-			rows = append(rows, row{plain(line)})
+			rows = append(rows, line)
 		}
 	}
 	return rows
-}
-
-// painted are the lines of rows.
-func painted(rows []row) []string {
-	lines := make([]string, len(rows))
-	for i, line := range rows {
-		lines[i] = line.painted()
-	}
-	return lines
 }

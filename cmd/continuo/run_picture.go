@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -20,7 +21,7 @@ type runView struct {
 	status engine.RunStatus
 	edges  []workflow.Edge // of its workflow
 	after  int64           // events up to this seq are no longer followed
-	paint  palette
+	paint  term.Style
 	// took has the newest visits of nodes, as far as their entries were seen.
 	took map[string]visit
 	// said is the end of the current step's text, doing its other activity; "" for none.
@@ -33,7 +34,7 @@ type runView struct {
 // visit is when a node began and ended; zero where that is not known.
 type visit struct{ began, ended time.Time }
 
-func newRunView(status engine.RunStatus, paint palette) *runView {
+func newRunView(status engine.RunStatus, paint term.Style) *runView {
 	return &runView{status: status, paint: paint, took: map[string]visit{}}
 }
 
@@ -121,7 +122,7 @@ type frame struct {
 }
 
 // picture draws the run while it is in progress. It never exceeds the frame.
-func (v *runView) picture(f frame) []row {
+func (v *runView) picture(f frame) []string {
 	lines := v.head(f)
 	nodes := v.nodes(f)
 	tail := v.tail(f.width)
@@ -132,12 +133,12 @@ func (v *runView) picture(f frame) []row {
 }
 
 // finalPicture draws the whole run in its final state.
-func (v *runView) finalPicture(f frame) []row {
+func (v *runView) finalPicture(f frame) []string {
 	f.still = true
 	return append(v.head(f), v.nodes(f)...)
 }
 
-func (v *runView) head(f frame) []row {
+func (v *runView) head(f frame) []string {
 	name := v.status.WorkflowID
 	if title := v.status.WorkflowName; title != "" && title != name {
 		name += "  " + title
@@ -146,16 +147,13 @@ func (v *runView) head(f frame) []row {
 	if v.stopping && v.status.State == continuo.RunRunning {
 		words = "stopping"
 	}
-	state := row{{words + " · " + stretch(v.elapsed(f.now)), v.runPaint()}}
+	state := v.runPaint()(words + " · " + term.Duration(v.elapsed(f.now)))
 	if f.still && isLeftBehind(v.status, f.now) {
-		state = row{{leftBehind, v.paint.yellow}}
+		state = v.paint.Yellow(leftBehind)
 	}
-	room := f.width - state.width() - 2
-	title := fit(oneLine(name, 200), max(room, 8))
-	return []row{
-		append(row{{title, v.paint.bold}, plain("  ")}, state...).fit(f.width),
-		row{{v.status.ID, v.paint.dim}}.fit(f.width),
-	}
+	room := f.width - term.Width(state) - 2
+	title := term.Fit(term.OneLine(name, 200), max(room, 8))
+	return []string{term.Fit(v.paint.Bold(title)+"  "+state, f.width), term.Fit(v.paint.Dim(v.status.ID), f.width)}
 }
 
 func (v *runView) elapsed(now time.Time) time.Duration {
@@ -196,31 +194,31 @@ func stateWords(state continuo.RunState) string {
 func (v *runView) runPaint() func(string) string {
 	switch v.status.State {
 	case continuo.RunFinished:
-		return v.paint.green
+		return v.paint.Green
 	case continuo.RunFailed:
-		return v.paint.red
+		return v.paint.Red
 	case continuo.RunRunning:
-		return v.paint.cyan
+		return v.paint.Cyan
 	default:
-		return v.paint.yellow
+		return v.paint.Yellow
 	}
 }
 
 // nodes draws a line for each node, and one more where a node has failed.
-func (v *runView) nodes(f frame) []row {
+func (v *runView) nodes(f frame) []string {
 	width := 0
 	for _, node := range v.status.Nodes {
-		width = max(width, cells(node.ID))
+		width = max(width, term.Width(node.ID))
 	}
 	width = min(width, max(8, f.width/3))
-	lines := make([]row, 0, len(v.status.Nodes))
+	lines := make([]string, 0, len(v.status.Nodes))
 	for _, node := range v.status.Nodes {
-		line := row{v.glyph(node.State), plain(" " + pad(fit(node.ID, width), width, false) + "  ")}
-		line = append(line, cell{v.nodeWords(node, f), v.nodePaint(node.State)})
+		line := v.glyph(node.State) + " " + term.Pad(term.Fit(node.ID, width), width) + "  "
+		line += v.nodePaint(node.State)(v.nodeWords(node, f))
 		if node.Name != "" && node.Name != node.ID {
-			line = append(line, cell{"  " + oneLine(node.Name, 100), v.paint.dim})
+			line += v.paint.Dim("  " + term.OneLine(node.Name, 100))
 		}
-		lines = append(lines, line.fit(f.width))
+		lines = append(lines, term.Fit(line, f.width))
 	}
 	return lines
 }
@@ -241,16 +239,16 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 			words += " " + spinner(f.beat)
 		}
 		if !took.began.IsZero() {
-			words += " " + stretch(f.now.Sub(took.began))
+			words += " " + term.Duration(f.now.Sub(took.began))
 		}
 	case node.State == workflow.NodeFinished && !took.began.IsZero() && !took.ended.IsZero():
-		words += " " + stretch(took.ended.Sub(took.began))
+		words += " " + term.Duration(took.ended.Sub(took.began))
 	}
 	if node.State == workflow.NodeFinished && node.Question != "" {
 		words += decisionWords(node.Outputs)
 	}
 	if node.State == workflow.NodeFinished && len(node.Repairs) > 0 {
-		words += " · repaired: " + oneLine(strings.Join(node.Repairs, "; "), 200)
+		words += " · repaired: " + term.OneLine(strings.Join(node.Repairs, "; "), 200)
 	}
 	if node.Visit > 1 {
 		words += fmt.Sprintf(" · visit %d", node.Visit)
@@ -259,10 +257,10 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 		words += fmt.Sprintf(" · attempt %d", node.Attempt)
 	}
 	if node.Agent != "" {
-		words += " · " + oneLine(node.Agent, 40)
+		words += " · " + term.OneLine(node.Agent, 40)
 	}
 	if node.Reason != "" && (node.State == workflow.NodeFailed || node.State == workflow.NodeRunning || node.State == workflow.NodeRetrying) {
-		words += " · " + oneLine(node.Reason, 200)
+		words += " · " + term.OneLine(node.Reason, 200)
 	}
 	return words
 }
@@ -281,64 +279,49 @@ func decisionWords(outputs json.RawMessage) string {
 		words = " · approved"
 	}
 	if decision.Comment != "" {
-		words += ": " + oneLine(decision.Comment, 100)
+		words += ": " + term.OneLine(decision.Comment, 100)
 	}
 	return words
 }
 
-func (v *runView) glyph(state workflow.NodeState) cell {
+func (v *runView) glyph(state workflow.NodeState) string {
 	glyphs := map[workflow.NodeState]string{
 		workflow.NodePending: "○", workflow.NodeRunning: "●", workflow.NodeRetrying: "◌", workflow.NodeFinished: "✓",
 		workflow.NodeWaiting: "?", workflow.NodeFailed: "✗", workflow.NodeSkipped: "-",
 	}
-	return cell{cmp.Or(glyphs[state], " "), v.nodePaint(state)}
+	return v.nodePaint(state)(cmp.Or(glyphs[state], " "))
 }
 
 func (v *runView) nodePaint(state workflow.NodeState) func(string) string {
 	switch state {
 	case workflow.NodeRunning:
-		return v.paint.cyan
+		return v.paint.Cyan
 	case workflow.NodeFinished:
-		return v.paint.green
+		return v.paint.Green
 	case workflow.NodeWaiting, workflow.NodeRetrying:
-		return v.paint.yellow
+		return v.paint.Yellow
 	case workflow.NodeFailed:
-		return v.paint.red
+		return v.paint.Red
 	default:
-		return v.paint.dim
+		return v.paint.Dim
 	}
 }
 
 // tail is the line with the current step's text or activity. It is there as long as the run is in progress, so that the
 // other lines do not move.
-func (v *runView) tail(width int) []row {
+func (v *runView) tail(width int) []string {
 	if v.status.State != continuo.RunRunning {
 		return nil
 	}
-	text := oneLine(v.doing, max(width-2, 1))
+	text := term.OneLine(v.doing, max(width-2, 1))
 	if v.doing == "" {
-		text = lineEnd(v.said, max(width-2, 1))
+		text = term.FitEnd(term.OneLine(v.said, saidBytes), max(width-2, 1))
 	}
-	return []row{row{{"  " + text, v.paint.dim}}.fit(width)}
-}
-
-// lineEnd is the end of a text on one line of a width in cells.
-func lineEnd(text string, width int) string {
-	line := oneLine(text, saidBytes)
-	if cells(line) <= width {
-		return line
-	}
-	runes := []rune(line)
-	used, at := 1, len(runes)
-	for at > 0 && used+runeCells(runes[at-1]) <= width {
-		at--
-		used += runeCells(runes[at])
-	}
-	return "…" + string(runes[at:])
+	return []string{term.Fit(v.paint.Dim(strings.TrimRight("  "+text, " ")), width)}
 }
 
 // around keeps those lines of the nodes for which there is room, the ones around the current node.
-func (v *runView) around(nodes []row, room, width int) []row {
+func (v *runView) around(nodes []string, room, width int) []string {
 	if len(nodes) <= room {
 		return nodes
 	}
@@ -351,8 +334,8 @@ func (v *runView) around(nodes []row, room, width int) []row {
 	if room < 3 { // there is no room for a line about the omitted ones
 		return lines
 	}
-	more := func(n int, where string) row {
-		return row{{fmt.Sprintf("… %s %s", count(n, "step"), where), v.paint.dim}}.fit(width)
+	more := func(n int, where string) string {
+		return term.Fit(v.paint.Dim(fmt.Sprintf("… %s %s", term.Count(n, "step"), where)), width)
 	}
 	if from > 0 {
 		lines[0] = more(from+1, "before")
@@ -363,34 +346,8 @@ func (v *runView) around(nodes []row, room, width int) []row {
 	return lines
 }
 
-// outputLines are the lines of [outputRows].
-func outputLines(outputs json.RawMessage, width int, paint palette) []string {
-	return painted(outputRows(outputs, width, paint))
-}
-
-// stretch formats a duration to the second: 4 s, 1 min 12 s, 2 h 5 min.
-func stretch(d time.Duration) string {
-	seconds := int64(max(d, 0) / time.Second)
-	switch minutes := seconds / 60; {
-	case minutes >= 60:
-		return fmt.Sprintf("%s h %d min", number(minutes/60), minutes%60)
-	case minutes > 0:
-		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
-	}
-	return fmt.Sprintf("%d s", seconds)
-}
-
 // spinner is the animation of a running node.
 func spinner(beat int) string {
 	signs := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return string(signs[beat%len(signs)])
-}
-
-// wrapped wraps foreign text into lines of a width; 0 wraps nothing.
-func wrapped(text string, width int) []string {
-	var lines strings.Builder
-	w := wrapper{out: &lines, width: width}
-	w.write(harmless(strings.ReplaceAll(text, "\t", " ")))
-	w.flush()
-	return strings.Split(strings.TrimRight(lines.String(), "\n"), "\n")
 }

@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -68,13 +69,13 @@ func TestRunPictures(t *testing.T) {
 	over.status.State = continuo.RunFailed
 
 	var got strings.Builder
-	draw := func(name string, f frame, lines []row) {
+	draw := func(name string, f frame, lines []string) {
 		fmt.Fprintf(&got, "== %s, %d columns, %d lines\n", name, f.width, f.height)
 		for _, line := range lines {
-			if line.width() > f.width {
-				t.Errorf("%s: %q is %d columns wide, and there are %d", name, line.plain(), line.width(), f.width)
+			if term.Width(line) > f.width {
+				t.Errorf("%s: %q is %d columns wide, and there are %d", name, term.Plain(line), term.Width(line), f.width)
 			}
-			fmt.Fprintf(&got, "%s\n", line.plain())
+			fmt.Fprintf(&got, "%s\n", term.Plain(line))
 		}
 		if f.height > 0 && len(lines) > f.height {
 			t.Errorf("%s: %d lines, and there is room for %d", name, len(lines), f.height)
@@ -113,139 +114,12 @@ func TestRunPicturesFit(t *testing.T) {
 				t.Errorf("%d lines in %d", len(lines), height)
 			}
 			for _, line := range lines {
-				if line.width() > width || strings.ContainsFunc(line.plain(), steers) {
-					t.Errorf("%d columns: %q", width, line.plain())
+				if term.Width(line) > width || term.Clean(line) != line {
+					t.Errorf("%d columns: %q", width, term.Plain(line))
 				}
 			}
 		}
 	}
 }
 
-// TestTailKeepsTheEnd holds for texts of any script: the end is what is seen, on one line that fits.
-func TestTailKeepsTheEnd(t *testing.T) {
-	for _, text := range []string{"short", strings.Repeat("long ", 1000) + "end", strings.Repeat("漢字", 1000) + "終", "a\nb\tc end", "bad \xff end"} {
-		line := lineEnd(tailOf(text, saidBytes), 20)
-		if cells(line) > 20 || strings.ContainsFunc(line, steers) {
-			t.Errorf("%q is %d columns wide", line, cells(line))
-		}
-		if last := []rune(text); !strings.HasSuffix(line, string(last[len(last)-1])) {
-			t.Errorf("the end of %.20q… became %q", text, line)
-		}
-	}
-}
-
-// TestStretch writes durations as people say them.
-func TestStretch(t *testing.T) {
-	for seconds, want := range map[int]string{-5: "0 s", 0: "0 s", 59: "59 s", 60: "1 min 0 s", 3599: "59 min 59 s", 3600: "1 h 0 min", 3725: "1 h 2 min", 5_000_000: "1 388 h 53 min"} {
-		if got := stretch(time.Duration(seconds) * time.Second); got != want {
-			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
-		}
-	}
-}
-
 // screen is a terminal as far as pictures need one: it knows their sequences, and breaks lines anew when it
-// becomes narrower.
-type screen struct {
-	width  int
-	lines  [][]rune // logical lines; the last one is where text may still go
-	line   int      // of the cursor
-	writes int
-}
-
-func (s *screen) Write(text []byte) (int, error) {
-	s.writes++
-	rest := string(text)
-	for rest != "" {
-		switch {
-		case strings.HasPrefix(rest, "\x1b["):
-			rest = s.sequence(rest[2:])
-		case rest[0] == '\r':
-			rest = rest[1:]
-		case rest[0] == '\n':
-			s.line++
-			s.grow()
-			rest = rest[1:]
-		default:
-			end := strings.IndexAny(rest, "\x1b\r\n")
-			if end < 0 {
-				end = len(rest)
-			}
-			s.grow()
-			s.lines[s.line] = []rune(rest[:end]) // the painter writes whole lines from their beginning
-			rest = rest[end:]
-		}
-	}
-	return len(text), nil
-}
-
-func (s *screen) grow() {
-	for len(s.lines) <= s.line {
-		s.lines = append(s.lines, nil)
-	}
-}
-
-func (s *screen) sequence(rest string) string {
-	var n int
-	switch end := strings.IndexAny(rest, "AJKhl"); rest[end] {
-	case 'A':
-		_, _ = fmt.Sscanf(rest, "%dA", &n)
-		for n > 0 && s.line > 0 { // rows are counted, not lines
-			s.line--
-			n -= max(1, (len(s.lines[s.line])+s.width-1)/s.width)
-		}
-		return rest[end+1:]
-	case 'J':
-		s.lines = s.lines[:min(s.line, len(s.lines))]
-		return rest[end+1:]
-	default:
-		return rest[end+1:]
-	}
-}
-
-func (s *screen) String() string {
-	var lines []string
-	for _, line := range s.lines {
-		lines = append(lines, string(line))
-	}
-	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
-}
-
-// TestPainter shows pictures over one another: each is where the one before was, what stands above is
-// left alone, the same picture is not written again, and a terminal that becomes narrower is repainted in place.
-func TestPainter(t *testing.T) {
-	terminal := &screen{width: 40, lines: [][]rune{[]rune("before")}, line: 1}
-	p := painter{out: terminal}
-	picture := func(texts ...string) []row {
-		var lines []row
-		for _, text := range texts {
-			lines = append(lines, row{plain(text)})
-		}
-		return lines
-	}
-	expect := func(want ...string) {
-		t.Helper()
-		if got := terminal.String(); got != strings.Join(want, "\n") {
-			t.Fatalf("the screen shows\n%s\nwant\n%s", got, strings.Join(want, "\n"))
-		}
-	}
-	p.show(picture("one", strings.Repeat("x", 30), "three"), 40)
-	expect("before", "one", strings.Repeat("x", 30), "three")
-	p.show(picture("one", "two"), 40)
-	expect("before", "one", "two")
-	writes := terminal.writes
-	p.show(picture("one", "two"), 40)
-	if terminal.writes != writes {
-		t.Error("an unchanged picture was written again")
-	}
-	p.show(picture("one", strings.Repeat("y", 30)), 40)
-	terminal.width = 12
-	p.show(picture("narrow", "er"), 12)
-	expect("before", "narrow", "er")
-	_, _ = fmt.Fprint(terminal, "ok? \n› y\n")
-	p.wrote(4, 3)
-	p.show(picture("decided"), 12)
-	expect("before", "decided")
-	p.keep()
-	p.show(picture("another"), 12)
-	expect("before", "decided", "another")
-}

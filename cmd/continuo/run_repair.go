@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -62,7 +63,7 @@ func givenOutputs(of *workflow.Workflow, step string, given []string) (json.RawM
 	for _, one := range given {
 		name, text, ok := strings.Cut(one, "=")
 		if !ok {
-			return nil, usage("--output %s: write NAME=VALUE", oneLine(one, 60))
+			return nil, usage("--output %s: write NAME=VALUE", term.OneLine(one, 60))
 		}
 		field, declared := fields[name]
 		if !declared { // the error of the run lists the declared ones

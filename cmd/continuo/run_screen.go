@@ -5,16 +5,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -34,7 +32,7 @@ func (a *app) newRunScreen(view *runView, asJSON bool) runScreen {
 	case asJSON:
 		return &runJSON{app: a, view: view}
 	case a.errTerminal && !slices.Contains(a.env, "TERM=dumb"):
-		return &runLive{app: a, view: view, painter: painter{out: a.err}}
+		return &runLive{app: a, view: view, screen: term.Screen{Out: a.err}}
 	}
 	return newRunLines(a, view)
 }
@@ -42,10 +40,10 @@ func (a *app) newRunScreen(view *runView, asJSON bool) runScreen {
 // runLive draws the run in place.
 type runLive struct {
 	*app
-	view    *runView
-	painter painter
-	beats   int
-	asking  *question // the question below the picture, which is paused meanwhile
+	view   *runView
+	screen term.Screen
+	beats  int
+	asking *question // the question below the picture, which is paused meanwhile
 }
 
 func (l *runLive) took(engine.RunProgress) {}
@@ -64,24 +62,19 @@ const pictureLeast = 4
 func (l *runLive) draw(below int) {
 	f := l.frame()
 	f.height = max(f.height-below, pictureLeast)
-	l.painter.show(l.view.picture(f), f.width+1)
+	l.screen.Show(l.view.picture(f), f.width+1)
 }
 
 func (l *runLive) end() {
 	f := l.frame()
-	l.painter.show(l.view.finalPicture(f), f.width+1)
-	l.painter.keep()
+	l.screen.Show(l.view.finalPicture(f), f.width+1)
+	l.screen.Keep()
 }
 
 // frame measures the terminal. The last column stays free: some terminals clear it with the rest of the line.
 func (l *runLive) frame() frame {
-	f := frame{width: 79, height: 23, now: time.Now(), beat: l.beats}
-	if file, ok := l.err.(*os.File); ok {
-		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
-			f.width, f.height = max(width-1, 8), max(height-1, 4)
-		}
-	}
-	return f
+	width, height := l.errSize()
+	return frame{width: max(width-1, 8), height: max(height-1, pictureLeast), now: time.Now(), beat: l.beats}
 }
 
 // ask writes a question below the picture and leaves the cursor where the answer goes. Text that was typed before is no
@@ -92,12 +85,12 @@ func (l *runLive) ask(q *question, keys *keyboard) {
 	l.draw(len(lines) + 1)
 	var widths []int
 	for _, line := range lines {
-		_, _ = fmt.Fprintf(l.err, "%s\n", line.painted())
-		widths = append(widths, line.width())
+		_, _ = fmt.Fprintf(l.err, "%s\n", line)
+		widths = append(widths, term.Width(line))
 	}
 	q.since = keys.mark()
-	_, _ = fmt.Fprint(l.err, l.notePaint.cyan(promptSign))
-	l.painter.wrote(widths...)
+	_, _ = fmt.Fprint(l.err, l.notePaint.Cyan(promptSign))
+	l.screen.Wrote(widths...)
 	l.asking = q
 }
 
@@ -109,7 +102,7 @@ func (l *runLive) answered(typed string, ended bool) {
 	if !ended {
 		_, _ = fmt.Fprintln(l.err)
 	}
-	l.painter.wrote(cells(promptSign + typed))
+	l.screen.Wrote(term.Width(promptSign + typed))
 	l.asking = nil
 	l.draw(0)
 }
@@ -135,9 +128,9 @@ func newRunLines(a *app, view *runView) *runLines {
 
 // asks writes a node's question, and below it what is to be approved.
 func (l *runLines) asks(node workflow.NodeStatus, nodes []workflow.NodeStatus) {
-	l.note("%s: asks: %s", node.ID, oneLine(waitsFor(node), 300))
+	l.note("%s: asks: %s", node.ID, term.OneLine(waitsFor(node), 300))
 	for _, line := range givenRows(leading(l.view.edges, nodes, node.ID), l.tableWidth()-2, l.notePaint) {
-		l.note("  %s", line.painted())
+		l.note("  %s", line)
 	}
 }
 
@@ -201,20 +194,20 @@ func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 		}
 		return words
 	case continuo.RunNodeDelayed:
-		return "waits to retry until " + event.Until.Local().Format(time.TimeOnly) + ", because of " + oneLine(event.Reason, 300)
+		return "waits to retry until " + event.Until.Local().Format(time.TimeOnly) + ", because of " + term.OneLine(event.Reason, 300)
 	case continuo.RunNodeFailed:
-		return "failed: " + oneLine(event.Reason, 300)
+		return "failed: " + term.OneLine(event.Reason, 300)
 	case continuo.RunNodeRefused:
 		if event.Cut {
-			return "goes on: " + oneLine(event.Reason, 300)
+			return "goes on: " + term.OneLine(event.Reason, 300)
 		}
-		return "not taken: " + oneLine(event.Reason, 300)
+		return "not taken: " + term.OneLine(event.Reason, 300)
 	case continuo.RunNodeFinished:
 		if node.Question != "" {
 			return cmp.Or(strings.TrimPrefix(decisionWords(event.Outputs), " · "), "decided")
 		}
 		if len(event.Repairs) > 0 {
-			return "finished; repaired: " + oneLine(strings.Join(event.Repairs, "; "), 300)
+			return "finished; repaired: " + term.OneLine(strings.Join(event.Repairs, "; "), 300)
 		}
 		return "finished"
 	default:
@@ -246,7 +239,7 @@ func (j *runJSON) end()  { j.line(map[string]any{"type": "end", "status": j.view
 func (j *runJSON) line(value any) {
 	data, err := rawjson.Marshal(value)
 	if err != nil {
-		j.note("%s write JSON: %s", j.notePaint.yellow("note:"), err)
+		j.note("%s write JSON: %s", j.notePaint.Yellow("note:"), err)
 		return
 	}
 	_, _ = j.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error
@@ -261,7 +254,7 @@ func (a *app) printOutputs(outputs json.RawMessage) error {
 		return a.json(outputs)
 	}
 	a.measure()
-	if lines := outputLines(outputs, a.width, a.paint); len(lines) > 0 {
+	if lines := outputRows(outputs, a.width, a.paint); len(lines) > 0 {
 		a.print("\n%s", strings.Join(lines, "\n"))
 	}
 	return nil

@@ -7,24 +7,23 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
 // printRun prints the state of a run, and what can be done about it.
 func (a *app) printRun(status engine.RunStatus, edges []workflow.Edge) {
 	f := frame{width: a.tableWidth(), now: time.Now()}
-	for _, line := range newRunView(status, a.paint).finalPicture(f) {
-		a.print("%s", line.painted())
-	}
-	a.print("%s", a.paint.dim(fmt.Sprintf("in %s from entry %s, %s", status.ConversationID, number(status.FirstSeq), when(status.StartedAt))))
+	a.printLines(newRunView(status, a.paint).finalPicture(f))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("in %s from entry %s, %s", status.ConversationID, term.Number(status.FirstSeq), term.Time(status.StartedAt))))
 	a.printValues("inputs", status.Inputs)
 	if status.Reason != "" {
-		a.print("\n%s %s", a.paint.bold("reason:"), a.shown(status.Reason))
+		a.print("\n%s %s", a.paint.Bold("reason:"), a.shown(status.Reason))
 	}
 	a.printSteps(status, edges)
 	a.printValues("outputs", status.Outputs)
 	if next := nextCommand(status, f.now); next != "" {
-		a.print("\n%s", a.paint.dim(next))
+		a.print("\n%s", a.paint.Dim(next))
 	}
 }
 
@@ -35,7 +34,7 @@ func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 	for _, node := range status.Nodes {
 		for _, call := range node.WaitingFor {
 			words := callWords(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 2000)
-			a.print("\n%s %s %s", a.paint.bold(node.ID+" waits for a decision on"), a.shown(words), a.paint.dim("("+call.ID+")"))
+			a.print("\n%s %s %s", a.paint.Bold(node.ID+" waits for a decision on"), a.shown(words), a.paint.Dim("("+call.ID+")"))
 		}
 		if node.State != workflow.NodeWaiting || node.Question == "" {
 			continue
@@ -51,22 +50,22 @@ func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 		}
 	}
 	for _, node := range questions {
-		a.print("\n%s %s", a.paint.bold(node.ID+" asks:"), a.shown(node.Question))
+		a.print("\n%s %s", a.paint.Bold(node.ID+" asks:"), a.shown(node.Question))
 		a.printGiven(leading(edges, status.Nodes, node.ID))
 	}
 }
 
 // printGiven prints the outputs of steps, long ones truncated; nothing if there are none.
 func (a *app) printGiven(steps []workflow.NodeStatus) {
-	if lines := painted(givenRows(steps, a.tableWidth(), a.paint)); len(lines) > 0 {
+	if lines := givenRows(steps, a.tableWidth(), a.paint); len(lines) > 0 {
 		a.print("\n%s", strings.Join(lines, "\n"))
 	}
 }
 
 // printValues prints a JSON object under a title; nothing if it is empty.
 func (a *app) printValues(title string, values []byte) {
-	if lines := outputLines(values, max(a.width-2, 0), a.paint); len(lines) > 0 {
-		a.print("\n%s\n%s", a.paint.dim(title), indent(strings.Join(lines, "\n"), "  "))
+	if lines := outputRows(values, max(a.width-2, 0), a.paint); len(lines) > 0 {
+		a.print("\n%s\n%s", a.paint.Dim(title), term.Indent(strings.Join(lines, "\n"), "  "))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type runStartCommand struct {
@@ -84,7 +85,7 @@ func (a *app) readInputs(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the inputs: %w", err)
 	}
 	if len(text) > maxLine {
-		return nil, usage("the inputs on standard input are longer than %s", byteSize(maxLine))
+		return nil, usage("the inputs on standard input are longer than %s", term.Size(maxLine))
 	}
 	return []byte(strings.TrimPrefix(string(text), "\ufeff")), nil
 }

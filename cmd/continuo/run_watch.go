@@ -15,6 +15,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -134,7 +135,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 		case <-w.signals:
 			err = w.interrupted(ctx)
 		case <-w.continued:
-			w.live.painter.keep() // the shell has written below the picture
+			w.live.screen.Keep() // the shell has written below the picture
 		}
 	}
 	w.screen.end()
@@ -276,7 +277,7 @@ func (e *runWaits) Error() string {
 			continue
 		}
 		if words := waitsFor(node); words != "" {
-			text += fmt.Sprintf(": %s (%s)", oneLine(words, 300), node.ID)
+			text += fmt.Sprintf(": %s (%s)", term.OneLine(words, 300), node.ID)
 			break
 		}
 	}

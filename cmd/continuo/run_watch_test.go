@@ -13,6 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/process"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -166,7 +167,7 @@ func TestQuestionShowsWhatIsApproved(t *testing.T) {
 	for _, room := range []int{100, 10, 0} {
 		var lines []string
 		for _, line := range q.lines(40, room, false) {
-			lines = append(lines, line.plain())
+			lines = append(lines, term.Plain(line))
 		}
 		text := strings.Join(lines, "\n")
 		if !strings.HasPrefix(text, "Publish?\ndraft gave:\n") || strings.Contains(text, "plan") || strings.Contains(text, `\n`) ||
@@ -186,7 +187,7 @@ func TestLeftBehind(t *testing.T) {
 	view := func() string {
 		var lines []string
 		for _, line := range newRunView(status, false).finalPicture(frame{width: 79, now: after(90)}) {
-			lines = append(lines, line.plain())
+			lines = append(lines, term.Plain(line))
 		}
 		return strings.Join(lines, "\n")
 	}

@@ -12,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type searchCommand struct {
@@ -68,10 +69,10 @@ func (s *searchCommand) Run(ctx context.Context, a *app) error {
 		a.printFound(result, strings.Join(s.Query, " "))
 	}
 	if result.Problem != nil {
-		a.note("%s the index could not be brought up to date: %s", a.notePaint.yellow("note:"), harmless(result.Problem.Error()))
+		a.note("%s the index could not be brought up to date: %s", a.notePaint.Yellow("note:"), term.Clean(result.Problem.Error()))
 	}
 	if result.Incomplete {
-		a.note("%s %s not indexed yet: there may be more matches.", a.notePaint.yellow("note:"), waitingWords(result.Waiting))
+		a.note("%s %s not indexed yet: there may be more matches.", a.notePaint.Yellow("note:"), waitingWords(result.Waiting))
 	}
 	return err
 }
@@ -118,11 +119,11 @@ func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error
 	}
 	indexer := index.Indexer{Log: w.log}
 	if total > manyEntries {
-		bar := newCountBar(a.console, "indexing")
-		defer bar.close()
+		bar := a.newProgress("indexing")
+		defer bar.Close()
 		indexer.Indexed = func(entries int64) {
 			done += entries
-			bar.set(done, total, count(done, "entry"))
+			bar.Set(done, total, term.Count(done, "entry"))
 		}
 	}
 	_, _ = indexer.Run(ctx, scope, time.Time{})
@@ -144,7 +145,7 @@ func searchedJSON(result index.Result) map[string]any {
 // printFound prints matches, two lines for each.
 func (a *app) printFound(result index.Result, query string) {
 	if len(result.Items) == 0 && result.NextCursor == "" {
-		a.note("Nothing matches %s.", oneLine(query, 100))
+		a.note("Nothing matches %s.", term.OneLine(query, 100))
 	}
 	for _, item := range result.Items {
 		name := item.Key
@@ -155,9 +156,9 @@ func (a *app) printFound(result index.Result, query string) {
 		if item.Seq > 0 {
 			place = fmt.Sprintf("#%d %s", item.Seq, item.Role)
 		}
-		head := fmt.Sprintf("%s %s %s", a.paint.cyan(oneLine(name, 60)), a.paint.bold(place), a.paint.dim(when(item.CreatedAt)))
+		head := fmt.Sprintf("%s %s %s", a.paint.Cyan(term.OneLine(name, 60)), a.paint.Bold(place), a.paint.Dim(term.Time(item.CreatedAt)))
 		if item.Seq > 0 && item.Title != "" {
-			head += " " + a.paint.dim(oneLine(item.Title, 40))
+			head += " " + a.paint.Dim(term.OneLine(item.Title, 40))
 		}
 		a.print("%s\n    %s", head, a.highlighted(item.Snippet))
 	}
@@ -171,11 +172,11 @@ func (a *app) highlighted(snippet fulltext.Snippet) string {
 	var line strings.Builder
 	at := 0
 	for _, span := range snippet.Highlights {
-		line.WriteString(harmless(snippet.Text[at:span.Start]))
-		line.WriteString(a.paint.yellow(harmless(snippet.Text[span.Start:span.End])))
+		line.WriteString(term.Clean(snippet.Text[at:span.Start]))
+		line.WriteString(a.paint.Yellow(term.Clean(snippet.Text[span.Start:span.End])))
 		at = span.End
 	}
-	line.WriteString(harmless(snippet.Text[at:]))
+	line.WriteString(term.Clean(snippet.Text[at:]))
 	return line.String()
 }
 
@@ -183,5 +184,5 @@ func waitingWords(n int) string {
 	if n == 1 {
 		return "1 conversation is"
 	}
-	return number(n) + " conversations are"
+	return term.Number(n) + " conversations are"
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/server"
 )
@@ -167,42 +168,40 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // serveBanner prints the server's address and commands to try.
 func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPolicy, address string) {
 	p := a.notePaint
-	a.note("%s on %s", p.bold("continuo "+readVersion().Version), p.cyan("http://"+address))
-	t := table{}
-	t.add(cell{"  store", p.dim}, plain(storeWords(w.settings.Store)))
-	t.add(cell{"  objects", p.dim}, plain(config.WithoutKeys(w.settings.Objects.Location)))
-	t.add(cell{"  model", p.dim}, plain(modelWords(w.settings, "")))
+	a.note("%s on %s", p.Bold("continuo "+readVersion().Version), p.Cyan("http://"+address))
+	t := term.NewTable(p)
+	t.Fact("  store", storeWords(w.settings.Store))
+	t.Fact("  objects", config.WithoutKeys(w.settings.Objects.Location))
+	t.Fact("  model", modelWords(w.settings, ""))
 	if ids := agentIDs(w.settings); len(ids) > 0 {
-		t.add(cell{"  agents", p.dim}, plain(countOf(ids)))
+		t.Fact("  agents", countOf(ids))
 	}
 	if ids := w.workflows.ids(); len(ids) > 0 {
-		t.add(cell{"  workflows", p.dim}, plain(countOf(ids)))
+		t.Fact("  workflows", countOf(ids))
 	}
 	keys, demanded := w.keyWords(ctx, policy)
-	t.add(cell{"  keys", p.dim}, plain(keys))
+	t.Fact("  keys", keys)
 	if telegram := w.settings.Telegram; telegram.Crew != "" {
-		t.add(cell{"  telegram", p.dim}, plain(fmt.Sprintf("crew %s in chat %d", telegram.Crew, telegram.ChatID)))
+		t.Fact("  telegram", fmt.Sprintf("crew %s in chat %d", telegram.Crew, telegram.ChatID))
 	}
-	if w.settings.File != "" {
-		t.add(cell{"  settings", p.dim}, plain(w.settings.File))
-	}
-	for _, line := range t.lines(0) {
+	t.Fact("  settings", w.settings.File)
+	for _, line := range t.Lines(0) {
 		a.note("%s", line)
 	}
 	if w.settings.DefaultModel == config.DemoModel && len(w.settings.Models) == 0 {
-		a.note("\nThe demo model answers from what it is shown. For a real one, write to continuo.yaml:\n%s", p.dim(indent(modelExample, "  ")))
+		a.note("\nThe demo model answers from what it is shown. For a real one, write to continuo.yaml:\n%s", p.Dim(term.Indent(modelExample, "  ")))
 	}
 	if words := storeInProject(w.settings); words != "" {
-		a.note("%s %s", p.yellow("note:"), words)
+		a.note("%s %s", p.Yellow("note:"), words)
 	}
 	for _, hint := range w.settings.Hints() {
-		a.note("%s %s", p.yellow("note:"), hint)
+		a.note("%s %s", p.Yellow("note:"), hint)
 	}
 	if _, problems := w.workflows.Workflows(); problems != nil { // the rest of the server does not depend on them
-		a.note("%s these workflows are refused until their files are mended:\n%s", p.yellow("note:"), indent(problems.Error(), "  "))
+		a.note("%s these workflows are refused until their files are mended:\n%s", p.Yellow("note:"), term.Indent(problems.Error(), "  "))
 	}
 	if w.settings.Store.URL != "" && !strings.Contains(w.settings.Objects.Location, "://") {
-		a.note("%s large outputs and attachments are in a folder: other replicas must see the same one, or set objects.location to a bucket", p.yellow("note:"))
+		a.note("%s large outputs and attachments are in a folder: other replicas must see the same one, or set objects.location to a bucket", p.Yellow("note:"))
 	}
 	a.note("\nTry:")
 	header := ""

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type showCommand struct {
@@ -57,7 +58,7 @@ func (s *showCommand) Run(ctx context.Context, a *app) error {
 	}
 	a.showHeader(conversation)
 	if before := conversation.LastSeq - int64(len(entries)); before > 0 && len(entries) > 0 {
-		a.print("%s", a.paint.dim(fmt.Sprintf("… %s before (--all shows them)", count(before, "entry"))))
+		a.print("%s", a.paint.Dim(fmt.Sprintf("… %s before (--all shows them)", term.Count(before, "entry"))))
 	}
 	if s.Full {
 		a.showWhole(entries)
@@ -87,46 +88,35 @@ func (w *services) newest(ctx context.Context, conversation continuo.Conversatio
 
 // titleOf is a conversation's title, or its name when it has none.
 func titleOf(conversation continuo.Conversation) string {
-	if title := oneLine(conversation.Title, 200); title != "" {
+	if title := term.OneLine(conversation.Title, 200); title != "" {
 		return title
 	}
-	return oneLine(nameOf(conversation), 200)
+	return term.OneLine(nameOf(conversation), 200)
 }
 
 func (a *app) showHeader(conversation continuo.Conversation) {
-	a.print("%s", a.paint.bold(titleOf(conversation)))
-	t := table{}
-	row := func(name, value string) { t.add(cell{name, a.paint.dim}, plain(value)) }
-	row("id", conversation.ID)
-	if conversation.Key != "" {
-		row("key", oneLine(conversation.Key, 200))
-	}
-	if conversation.UserID != "" {
-		row("user", oneLine(conversation.UserID, 200))
-	}
-	row("project", oneLine(conversation.ProjectID, 200))
-	row("mode", string(conversation.ActiveMode))
-	if conversation.ActiveAgent != "" {
-		row("agent", oneLine(conversation.ActiveAgent, 200))
-	}
-	row("entries", number(conversation.LastSeq))
-	row("created", when(conversation.CreatedAt))
-	row("updated", when(conversation.UpdatedAt))
+	a.print("%s", a.paint.Bold(titleOf(conversation)))
+	t := a.table()
+	t.Fact("id", conversation.ID)
+	t.Fact("key", term.OneLine(conversation.Key, 200))
+	t.Fact("user", term.OneLine(conversation.UserID, 200))
+	t.Fact("project", term.OneLine(conversation.ProjectID, 200))
+	t.Fact("mode", string(conversation.ActiveMode))
+	t.Fact("agent", term.OneLine(conversation.ActiveAgent, 200))
+	t.Fact("entries", term.Number(conversation.LastSeq))
+	t.Fact("created", term.Time(conversation.CreatedAt))
+	t.Fact("updated", term.Time(conversation.UpdatedAt))
 	if conversation.ParentID != "" {
-		row("fork of", fmt.Sprintf("%s, its first %s", conversation.ParentID, count(conversation.ForkSeq, "entry")))
+		t.Fact("fork of", fmt.Sprintf("%s, its first %s", conversation.ParentID, term.Count(conversation.ForkSeq, "entry")))
 	}
-	if len(conversation.Metadata) > 0 {
-		row("metadata", oneLine(string(conversation.Metadata), 400))
-	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	t.Fact("metadata", term.OneLine(string(conversation.Metadata), 400))
+	a.printTable(t, a.width)
 	a.print("")
 }
 
 // showEntries prints entries as a table, one line each.
 func (a *app) showEntries(entries []continuo.Entry) {
-	t := table{right: []bool{true, false, false, true}}
+	t := a.table(">", "", "", ">")
 	of := newOrigins(a.paint)
 	for i := range entries {
 		of.see(&entries[i])
@@ -135,14 +125,12 @@ func (a *app) showEntries(entries []continuo.Entry) {
 		entry := &entries[i]
 		words := a.wordsOf(entry)
 		if entry.Hidden {
-			words.text = "(hidden) " + words.text
+			words = "(hidden) " + words
 		}
-		t.add(cell{number(entry.Seq), a.paint.dim}, a.roleCell(entry.Role), of.cell(entry), cell{number(entry.Tokens), a.paint.dim}, words)
+		t.Add(a.paint.Dim(term.Number(entry.Seq)), a.roleCell(entry.Role), of.cell(entry), a.paint.Dim(term.Number(entry.Tokens)), words)
 	}
-	t.dropEmpty(2, 0)
-	for _, line := range t.lines(a.tableWidth()) {
-		a.print("%s", line)
-	}
+	t.DropEmpty(2)
+	a.printTable(t, a.tableWidth())
 }
 
 // tableWidth is how wide tables of entries get: the terminal's width, or 120 columns.
@@ -153,20 +141,20 @@ func (a *app) tableWidth() int {
 	return 120
 }
 
-func (a *app) roleCell(role continuo.Role) cell {
+func (a *app) roleCell(role continuo.Role) string {
 	switch role {
 	case continuo.User:
-		return cell{string(role), a.paint.cyan}
+		return a.paint.Cyan(string(role))
 	case continuo.Assistant:
-		return cell{string(role), a.paint.green}
+		return a.paint.Green(string(role))
 	case continuo.Tool:
-		return cell{string(role), a.paint.yellow}
+		return a.paint.Yellow(string(role))
 	}
-	return cell{string(role), a.paint.dim}
+	return a.paint.Dim(string(role))
 }
 
 // wordsOf summarizes an entry on one line.
-func (a *app) wordsOf(entry *continuo.Entry) cell {
+func (a *app) wordsOf(entry *continuo.Entry) string {
 	const limit = 300
 	content := contentWords(entry.Content, limit)
 	var words []string
@@ -180,37 +168,37 @@ func (a *app) wordsOf(entry *continuo.Entry) cell {
 		words = append(words, "→ "+callWords(call, limit))
 	}
 	if entry.Error != nil {
-		failure := fmt.Sprintf("✘ %s: %s", entry.Error.Reason, oneLine(entry.Error.Message, limit))
+		failure := fmt.Sprintf("✘ %s: %s", entry.Error.Reason, term.OneLine(entry.Error.Message, limit))
 		if len(words) > 0 {
 			failure = fmt.Sprintf("✘ %s after: %s", entry.Error.Reason, strings.Join(words, " "))
 		}
-		return cell{failure, a.paint.red}
+		return a.paint.Red(failure)
 	}
 	if len(words) == 0 && entry.Reasoning != nil {
-		return cell{"(thinking) " + oneLine(entry.Reasoning.Text, limit), a.paint.dim}
+		return a.paint.Dim("(thinking) " + term.OneLine(entry.Reasoning.Text, limit))
 	}
-	return plain(strings.Join(words, " "))
+	return strings.Join(words, " ")
 }
 
 // contentWords is the beginning of content on one line; non-text parts are named.
 func contentWords(content continuo.Content, limit int) string {
 	if !content.IsParts() {
-		return oneLine(content.String(), limit)
+		return term.OneLine(content.String(), limit)
 	}
 	var words []string
 	for _, part := range content.Parts() {
 		if part.IsText() {
-			words = append(words, oneLine(part.Text, limit))
+			words = append(words, term.OneLine(part.Text, limit))
 		} else {
-			words = append(words, "["+oneLine(part.Type, 40)+"]")
+			words = append(words, "["+term.OneLine(part.Type, 40)+"]")
 		}
 	}
-	return fit(strings.Join(words, " "), limit)
+	return term.Fit(strings.Join(words, " "), limit)
 }
 
 // callWords formats a tool call as in a program.
 func callWords(call continuo.ToolCall, limit int) string {
-	return oneLine(call.Name, 60) + "(" + oneLine(call.Arguments, limit) + ")"
+	return term.OneLine(call.Name, 60) + "(" + term.OneLine(call.Arguments, limit) + ")"
 }
 
 // toolWords describes a tool's result: its name and its outcome.
@@ -222,9 +210,9 @@ func toolWords(entry *continuo.Entry) string {
 	if name == "" {
 		name = "result"
 	}
-	words := "← " + oneLine(name, 60)
+	words := "← " + term.OneLine(name, 60)
 	if entry.Outcome != "" {
-		words += " · " + oneLine(entry.Outcome, 100)
+		words += " · " + term.OneLine(entry.Outcome, 100)
 	}
 	return words
 }
@@ -238,25 +226,25 @@ func (a *app) showWhole(entries []continuo.Entry) {
 	for i := range entries {
 		entry := &entries[i]
 		role := a.roleCell(entry.Role)
-		head := fmt.Sprintf("%s %s", a.paint.dim("── "+number(entry.Seq)), role.paint(role.text))
+		head := fmt.Sprintf("%s %s", a.paint.Dim("── "+term.Number(entry.Seq)), role)
 		if entry.Name != "" {
-			head += " " + oneLine(entry.Name, 60)
+			head += " " + term.OneLine(entry.Name, 60)
 		}
-		if mark := of.cell(entry); mark.text != "" {
-			head += " " + mark.paint(mark.text)
+		if mark := of.cell(entry); mark != "" {
+			head += " " + mark
 		}
-		a.print("%s %s", head, a.paint.dim(fmt.Sprintf("· %s · %s", when(entry.CreatedAt), count(entry.Tokens, "token"))))
+		a.print("%s %s", head, a.paint.Dim(fmt.Sprintf("· %s · %s", term.Time(entry.CreatedAt), term.Count(entry.Tokens, "token"))))
 		if entry.Reasoning != nil && entry.Reasoning.Text != "" {
-			a.print("%s", a.paint.dim(a.shown(entry.Reasoning.Text)))
+			a.print("%s", a.paint.Dim(a.shown(entry.Reasoning.Text)))
 		}
 		if text := wholeContent(entry.Content); text != "" {
 			a.print("%s", a.shown(text))
 		}
 		for _, call := range entry.ToolCalls {
-			a.print("→ %s %s", a.paint.yellow(a.shown(call.Name)), a.shown(call.Arguments))
+			a.print("→ %s %s", a.paint.Yellow(a.shown(call.Name)), a.shown(call.Arguments))
 		}
 		if entry.Error != nil {
-			a.print("%s", a.paint.red(fmt.Sprintf("✘ %s: %s", entry.Error.Reason, a.shown(entry.Error.Message))))
+			a.print("%s", a.paint.Red(fmt.Sprintf("✘ %s: %s", entry.Error.Reason, a.shown(entry.Error.Message))))
 		}
 	}
 }
@@ -283,9 +271,9 @@ func partWords(part continuo.Part) string {
 	if object, err := rawjson.ParseObject(raw); err == nil {
 		raw = json.RawMessage(rawjson.MustMarshal(object))
 	}
-	text := oneLine(string(raw), limit)
+	text := term.OneLine(string(raw), limit)
 	if length := utf8.RuneCount(raw); length > limit {
-		text += fmt.Sprintf(" (%s)", count(length, "character"))
+		text += fmt.Sprintf(" (%s)", term.Count(length, "character"))
 	}
 	return text
 }
@@ -293,7 +281,7 @@ func partWords(part continuo.Part) string {
 // shown is foreign text made safe for the console's output.
 func (a *app) shown(text string) string {
 	if a.outTerminal {
-		return harmless(text)
+		return term.Clean(text)
 	}
 	return text
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -16,20 +17,19 @@ func TestOrigins(t *testing.T) {
 	of := newOrigins(false)
 	of.see(step)
 	for entry, want := range map[*continuo.Entry]string{step: "review @ada", said: "", {Role: continuo.Assistant, AgentID: "bob"}: "@bob"} {
-		if got := of.cell(entry).text; got != want {
+		if got := of.cell(entry); got != want {
 			t.Errorf("one run: %q, want %q", got, want)
 		}
 	}
 	of.see(other)
-	if a, b := of.cell(step).text, of.cell(other).text; a != "review …0001 @ada" || b != "review …0002" {
+	if a, b := of.cell(step), of.cell(other); a != "review …0001 @ada" || b != "review …0002" {
 		t.Errorf("two runs: %q and %q", a, b)
 	}
 
-	list := table{right: []bool{false, false, true}}
-	list.add(plain("role"), plain("of"), plain("tokens"))
-	list.add(plain("user"), plain(""), plain("7"))
-	list.dropEmpty(1, 1)
-	if got := strings.Join(list.lines(0), "\n"); got != "role  tokens\nuser       7" {
+	list := term.NewTable(false, "role", "of", ">tokens")
+	list.Add("user", "", "7")
+	list.DropEmpty(1)
+	if got := strings.Join(list.Lines(0), "\n"); got != "role  tokens\nuser       7" {
 		t.Errorf("an empty column left\n%s", got)
 	}
 }

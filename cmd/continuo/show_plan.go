@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -15,25 +16,25 @@ import (
 func contextLine(plan *window.Plan) string {
 	totals, forPeople := plan.Totals, forPeopleOnly(plan)
 	parts := []string{
-		fmt.Sprintf("%s of %s", number(totals.Kept), count(totals.Entries-forPeople, "message")),
-		ofLimit(totals.Tokens, plan.Limits.Tokens, "token"),
+		fmt.Sprintf("%s of %s", term.Number(totals.Kept), term.Count(totals.Entries-forPeople, "message")),
+		term.OfLimit(totals.Tokens, plan.Limits.Tokens, "token"),
 	}
 	if left := totals.Dropped + totals.Excluded - forPeople; left > 0 {
-		parts = append(parts, number(left)+" left out")
+		parts = append(parts, term.Number(left)+" left out")
 	}
 	if totals.Summarized > 0 {
-		parts = append(parts, number(totals.Summarized)+" summarized")
+		parts = append(parts, term.Number(totals.Summarized)+" summarized")
 	}
 	if totals.Previewed+totals.Truncated > 0 {
-		parts = append(parts, number(totals.Previewed+totals.Truncated)+" shortened")
+		parts = append(parts, term.Number(totals.Previewed+totals.Truncated)+" shortened")
 	}
 	if len(plan.Missing) > 0 {
-		parts = append(parts, count(len(plan.Missing), "part")+" missing")
+		parts = append(parts, term.Count(len(plan.Missing), "part")+" missing")
 	}
 	if len(plan.Withheld) > 0 {
-		parts = append(parts, "blocks of another provider held back from "+count(len(plan.Withheld), "message"))
+		parts = append(parts, "blocks of another provider held back from "+term.Count(len(plan.Withheld), "message"))
 	}
-	parts = append(parts, "epoch "+number(plan.Window.Epoch))
+	parts = append(parts, "epoch "+term.Number(plan.Window.Epoch))
 	if plan.Moved {
 		parts = append(parts, "moved")
 	}
@@ -60,45 +61,43 @@ func forPeopleOnly(plan *window.Plan) (n int64) {
 // showUse prints how much of each limit a plan uses, and the position of its window.
 func (a *app) showUse(plan *window.Plan) {
 	const barWidth = 24
-	t := table{right: []bool{false, true}}
+	t := a.table("", ">")
 	row := func(name string, used, limit int) {
 		if limit == 0 {
-			t.add(cell{name, a.paint.dim}, plain(number(used)), cell{"no limit", a.paint.dim})
+			t.Add(a.paint.Dim(name), term.Number(used), a.paint.Dim("no limit"))
 			return
 		}
-		paint := a.paint.green
+		paint := a.paint.Green
 		if used*10 >= limit*9 {
-			paint = a.paint.yellow
+			paint = a.paint.Yellow
 		}
-		t.add(cell{name, a.paint.dim}, plain(number(used)), plain("of "+number(limit)), cell{bar(used, limit, barWidth), paint})
+		t.Add(a.paint.Dim(name), term.Number(used), "of "+term.Number(limit), paint(term.Blocks(int64(used), int64(limit), barWidth)))
 	}
 	row("messages", plan.Totals.Messages, plan.Limits.Messages)
 	row("characters", plan.Totals.Chars, plan.Limits.Chars)
 	row("tokens", plan.Totals.Tokens, plan.Limits.Tokens)
-	for _, line := range t.lines(0) {
-		a.print("%s", line)
-	}
-	more := func(name, words string) { a.print("%s  %s", a.paint.dim(pad(name, len("characters"), false)), words) }
+	a.printTable(t, 0)
+	more := func(name, words string) { a.print("%s  %s", a.paint.Dim(term.Pad(name, len("characters"))), words) }
 	if prompt := plan.Totals.PromptSize; prompt.Tokens > 0 {
-		more("besides", count(prompt.Tokens, "token")+" of system messages and tools")
+		more("besides", term.Count(prompt.Tokens, "token")+" of system messages and tools")
 	}
 	more("window", windowWords(plan))
 	if shared := plan.Totals.SharedBytes; shared >= 0 {
-		more("cache", "begins with the same "+count(shared, "byte")+" as the request before")
+		more("cache", "begins with the same "+term.Count(shared, "byte")+" as the request before")
 	}
 }
 
 // windowWords describes the position of a view's window.
 func windowWords(plan *window.Plan) string {
-	words := "epoch " + number(plan.Window.Epoch)
+	words := "epoch " + term.Number(plan.Window.Epoch)
 	if plan.Window.Start > 1 {
-		words += ", from entry " + number(plan.Window.Start) + " on"
+		words += ", from entry " + term.Number(plan.Window.Start) + " on"
 	}
 	if plan.Window.Limit != "" {
 		words += ", placed by the limit on " + plan.Window.Limit
 	}
 	if plan.Window.Summary > 0 {
-		words += ", behind the summary in entry " + number(plan.Window.Summary)
+		words += ", behind the summary in entry " + term.Number(plan.Window.Summary)
 	}
 	if plan.Moved {
 		words += ", moves with this request"
@@ -111,16 +110,14 @@ const maxPlanRows = 2000
 
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
 func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.Conversation, plan *window.Plan) error {
-	t := table{right: []bool{true, false, false, false, false, true, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("entry"), head("role"), head("of"), head("verdict"), head("reason"), head("characters"), head("tokens"), head("begins"))
-	rows := planRows{app: a, table: &t, messages: plan.Messages, origins: newOrigins(a.paint)}
+	t := a.table(">entry", "role", "of", "verdict", "reason", ">characters", ">tokens", "begins")
+	rows := planRows{app: a, table: t, messages: plan.Messages, origins: newOrigins(a.paint)}
 	for _, message := range plan.Messages {
 		rows.origins.see(message.Entry)
 	}
 	for i, item := range plan.Items {
 		if i == maxPlanRows {
-			t.add(head("…"), head(""), head(""), head(count(len(plan.Items)-i, "more row")))
+			t.Add(a.paint.Dim("…"), "", "", a.paint.Dim(term.Count(len(plan.Items)-i, "more row")))
 			break
 		}
 		entry, err := rows.entry(ctx, w, conversation, item.Seq)
@@ -133,10 +130,8 @@ func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.C
 		rows.withheld(plan.Withheld, item.Seq)
 	}
 	rows.markersBefore(plan.At + 1)
-	t.dropEmpty(2, 1)
-	for _, line := range t.lines(a.tableWidth()) {
-		a.print("%s", line)
-	}
+	t.DropEmpty(2)
+	a.printTable(t, a.tableWidth())
 	a.explainMissing(plan)
 	return nil
 }
@@ -153,21 +148,21 @@ func (a *app) explainMissing(plan *window.Plan) {
 	}
 	if lost > 0 {
 		a.print("%s %s missing; a line of text stands in each place. Put the objects back from a backup of objects.location.",
-			a.paint.red("✘"), count(lost, "attachment"))
+			a.paint.Red("✘"), term.Count(lost, "attachment"))
 	}
 	if unsupported > 0 {
-		a.print("%s %s cannot be sent in this format; a line of text stands in each place.", a.paint.yellow("!"), count(unsupported, "part"))
+		a.print("%s %s cannot be sent in this format; a line of text stands in each place.", a.paint.Yellow("!"), term.Count(unsupported, "part"))
 	}
 	if len(plan.Withheld) > 0 {
 		a.print("%s blocks of %s go back to the provider that made them only (models.NAME.provider).",
-			a.paint.yellow("!"), count(len(plan.Withheld), "message"))
+			a.paint.Yellow("!"), term.Count(len(plan.Withheld), "message"))
 	}
 }
 
 // planRows turns a plan's items and messages, both in order, into rows of a table.
 type planRows struct {
 	*app
-	table    *table
+	table    *term.Table
 	messages []window.Message // those that are still ahead
 	origins  *origins
 }
@@ -203,9 +198,9 @@ func (r *planRows) markersBefore(seq int64) {
 		case message.Entry != nil && message.Entry.Summary != nil:
 			what = "summary"
 		}
-		r.table.add(
-			cell{"·", r.paint.dim}, r.roleCell(message.Role), plain(""), cell{what, r.paint.yellow}, plain(""),
-			plain(number(message.Size.Chars)), plain(number(message.Size.Tokens)), cell{contentWords(message.Content, 300), r.paint.dim},
+		r.table.Add(
+			r.paint.Dim("·"), r.roleCell(message.Role), "", r.paint.Yellow(what), "",
+			term.Number(message.Size.Chars), term.Number(message.Size.Tokens), r.paint.Dim(contentWords(message.Content, 300)),
 		)
 	}
 }
@@ -214,21 +209,21 @@ func (r *planRows) markersBefore(seq int64) {
 func (r *planRows) item(item window.PlanItem, entry *continuo.Entry) {
 	words := r.wordsOf(entry)
 	if item.Through > item.Seq {
-		run := count(item.Through-item.Seq+1, "entry")
-		if words.text != "" {
-			run += ", the first: " + words.text
+		run := term.Count(item.Through-item.Seq+1, "entry")
+		if words != "" {
+			run += ", the first: " + term.Plain(words)
 		}
-		r.table.add(
-			cell{number(item.Seq) + "–" + number(item.Through), r.paint.dim}, plain(""), plain(""), r.verdictCell(item.Verdict), plain(item.Reason),
-			plain(""), plain(""), cell{run, r.paint.dim},
+		r.table.Add(
+			r.paint.Dim(term.Number(item.Seq)+"–"+term.Number(item.Through)), "", "", r.verdictCell(item.Verdict), item.Reason,
+			"", "", r.paint.Dim(run),
 		)
 		return
 	}
 	if item.Verdict == window.Dropped || item.Verdict == window.Excluded {
-		words.paint = r.paint.dim
+		words = r.paint.Dim(term.Plain(words))
 	}
 	chars, tokens := sizeCells(item)
-	r.table.add(cell{number(item.Seq), r.paint.dim}, r.roleCell(entry.Role), r.origins.cell(entry), r.verdictCell(item.Verdict), plain(item.Reason), chars, tokens, words)
+	r.table.Add(r.paint.Dim(term.Number(item.Seq)), r.roleCell(entry.Role), r.origins.cell(entry), r.verdictCell(item.Verdict), item.Reason, chars, tokens, words)
 }
 
 // missing adds rows for the parts of an entry that could not be shown.
@@ -237,8 +232,8 @@ func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 		if m.Seq != seq {
 			continue
 		}
-		words := fmt.Sprintf("part %d, %s", m.Part, oneLine(cmp.Or(m.Object, m.Type), 60))
-		r.table.add(cell{"·", r.paint.dim}, plain(""), plain(""), cell{"missing", r.paint.red}, plain(oneLine(string(m.Problem), 20)), plain(""), plain(""), plain(words))
+		words := fmt.Sprintf("part %d, %s", m.Part, term.OneLine(cmp.Or(m.Object, m.Type), 60))
+		r.table.Add(r.paint.Dim("·"), "", "", r.paint.Red("missing"), term.OneLine(string(m.Problem), 20), "", "", words)
 	}
 }
 
@@ -246,35 +241,35 @@ func (r *planRows) missing(missing []continuo.MissingPart, seq int64) {
 func (r *planRows) withheld(withheld []window.WithheldBlocks, seq int64) {
 	for _, w := range withheld {
 		if w.Seq == seq {
-			words := oneLine(strings.Join(w.Types, ", "), 60)
-			r.table.add(cell{"·", r.paint.dim}, plain(""), plain(""), cell{"withheld", r.paint.yellow}, plain(oneLine("for "+w.Provider, 20)), plain(""), plain(""), plain(words))
+			words := term.OneLine(strings.Join(w.Types, ", "), 60)
+			r.table.Add(r.paint.Dim("·"), "", "", r.paint.Yellow("withheld"), term.OneLine("for "+w.Provider, 20), "", "", words)
 		}
 	}
 }
 
 // sizeCells shows how much of an entry is shown: 8 120 → 1 240 if not all.
-func sizeCells(item window.PlanItem) (chars, tokens cell) {
+func sizeCells(item window.PlanItem) (chars, tokens string) {
 	switch {
 	case item.Before == nil && item.After == nil:
-		return plain(""), plain("")
+		return "", ""
 	case item.After == nil && item.Before.Chars == 0 && item.Before.Tokens == 0:
-		return plain("0"), plain("0")
+		return "0", "0"
 	case item.After == nil:
-		return plain(number(item.Before.Chars) + " → 0"), plain(number(item.Before.Tokens) + " → 0")
+		return term.Number(item.Before.Chars) + " → 0", term.Number(item.Before.Tokens) + " → 0"
 	case item.Before == nil || item.Verdict == window.Kept:
-		return plain(number(item.After.Chars)), plain(number(item.After.Tokens))
+		return term.Number(item.After.Chars), term.Number(item.After.Tokens)
 	}
-	return plain(number(item.Before.Chars) + " → " + number(item.After.Chars)), plain(number(item.Before.Tokens) + " → " + number(item.After.Tokens))
+	return term.Number(item.Before.Chars) + " → " + term.Number(item.After.Chars), term.Number(item.Before.Tokens) + " → " + term.Number(item.After.Tokens)
 }
 
-func (a *app) verdictCell(verdict window.Verdict) cell {
+func (a *app) verdictCell(verdict window.Verdict) string {
 	switch verdict {
 	case window.Kept:
-		return cell{string(verdict), a.paint.green}
+		return a.paint.Green(string(verdict))
 	case window.Dropped, window.Excluded:
-		return cell{string(verdict), a.paint.dim}
+		return a.paint.Dim(string(verdict))
 	}
-	return cell{string(verdict), a.paint.yellow}
+	return a.paint.Yellow(string(verdict))
 }
 
 // showMessages prints a rendering's messages as JSON, each on its own, or a text.

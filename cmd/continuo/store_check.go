@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
@@ -89,11 +90,11 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 		return report, err
 	}
 	// The total is for the bar only: the check itself finds the unreadable parts of the list.
-	shown := newCountBar(a.console, "checking")
-	defer shown.close()
+	shown := a.newProgress("checking")
+	defer shown.Close()
 	report.Findings = []upkeep.Finding{}
 	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Mend: c.Mend, Progress: func(so upkeep.Checked) {
-		shown.set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", number(so.Conversations), count(max(total, so.Conversations), "conversation"), count(so.Findings, "finding")))
+		shown.Set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", term.Number(so.Conversations), term.Count(max(total, so.Conversations), "conversation"), term.Count(so.Findings, "finding")))
 	}}
 	report.Checked, err = checker.Check(ctx, func(f upkeep.Finding) {
 		if report.More = len(report.Findings) == maxFindings; !report.More {
@@ -117,15 +118,15 @@ func countConversations(ctx context.Context, store continuo.RecordStore) (n int6
 
 func (a *app) printFindings(report checkReport) {
 	for _, f := range report.Findings {
-		sign := a.paint.red("✘")
+		sign := a.paint.Red("✘")
 		if f.Mended {
-			sign = a.paint.green("✔")
+			sign = a.paint.Green("✔")
 		}
 		where := f.ConversationID
 		if f.Seq > 0 {
 			where = fmt.Sprintf("%s entry %d", where, f.Seq)
 		}
-		a.print("%s %s %s %s", sign, a.paint.cyan(where), a.paint.dim(string(f.Kind)), a.shown(f.What))
+		a.print("%s %s %s %s", sign, a.paint.Cyan(where), a.paint.Dim(string(f.Kind)), a.shown(f.What))
 		mend := f.Mend
 		if f.Mended {
 			mend = "mended"
@@ -139,14 +140,14 @@ func (a *app) printFindings(report checkReport) {
 }
 
 func (a *app) printChecked(checked upkeep.Checked) {
-	what := fmt.Sprintf("checked %s, %s, %s, %s, %s", count(checked.Conversations, "conversation"), count(checked.Entries, "entry"),
-		count(checked.Turns, "turn"), count(checked.Receipts, "receipt"), count(checked.Objects, "object"))
+	what := fmt.Sprintf("checked %s, %s, %s, %s, %s", term.Count(checked.Conversations, "conversation"), term.Count(checked.Entries, "entry"),
+		term.Count(checked.Turns, "turn"), term.Count(checked.Receipts, "receipt"), term.Count(checked.Objects, "object"))
 	switch {
 	case checked.Findings == 0:
-		a.print("%s %s: nothing is wrong", a.paint.green("✔"), what)
+		a.print("%s %s: nothing is wrong", a.paint.Green("✔"), what)
 	case checked.Findings == checked.Mended:
-		a.print("%s %s: %s, all mended", a.paint.green("✔"), what, count(checked.Findings, "finding"))
+		a.print("%s %s: %s, all mended", a.paint.Green("✔"), what, term.Count(checked.Findings, "finding"))
 	default:
-		a.print("%s %s: %s, %s mended", a.paint.red("✘"), what, count(checked.Findings, "finding"), number(checked.Mended))
+		a.print("%s %s: %s, %s mended", a.paint.Red("✘"), what, term.Count(checked.Findings, "finding"), term.Number(checked.Mended))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/upkeep"
 )
@@ -174,7 +175,7 @@ func (r *storeCopy) mayBegin(ctx context.Context) error {
 		return err
 	}
 	yes, err := r.app.ask(fmt.Sprintf("%s has %s that the source does not have and %s that went on there after a copy (such as %s): this copy would remove or overwrite them. Copy nevertheless?",
-		storeWords(r.to), count(losses.Unknown, "conversation"), number(losses.Newer), losses.Example))
+		storeWords(r.to), term.Count(losses.Unknown, "conversation"), term.Number(losses.Newer), losses.Example))
 	if err == nil && !yes {
 		err = errors.New("nothing was copied")
 	}
@@ -201,10 +202,10 @@ func (r *storeCopy) all(ctx context.Context, report *copyReport) (err error) {
 }
 
 func (r *storeCopy) records(ctx context.Context, label string, do func(*upkeep.Copier, context.Context) (upkeep.Copied, error)) (upkeep.Copied, error) {
-	shown := newCountBar(r.app.console, label)
-	defer shown.close()
+	shown := r.app.newProgress(label)
+	defer shown.Close()
 	return do(&upkeep.Copier{From: r.source, To: r.copy, Workers: r.Workers, Progress: func(p upkeep.Progress) {
-		shown.set(p.Conversations, p.Total, fmt.Sprintf("pass %d, %s of %s, %s written", p.Pass, number(p.Conversations), count(p.Total, "conversation"), count(p.Records, "record")))
+		shown.Set(p.Conversations, p.Total, fmt.Sprintf("pass %d, %s of %s, %s written", p.Pass, term.Number(p.Conversations), term.Count(p.Total, "conversation"), term.Count(p.Records, "record")))
 	}}, ctx)
 }
 
@@ -212,10 +213,10 @@ func (r *storeCopy) copyObjects(ctx context.Context, report *copyReport) error {
 	if r.objCopy == nil {
 		return nil
 	}
-	shown := newCountBar(r.app.console, "objects")
-	defer shown.close()
+	shown := r.app.newProgress("objects")
+	defer shown.Close()
 	copied, err := upkeep.CopyObjects(ctx, r.objects, r.objCopy, func(objects, bytes int64) {
-		shown.set(objects, objects, fmt.Sprintf("%s, %s", count(objects, "object"), byteSize(bytes)))
+		shown.Set(objects, objects, fmt.Sprintf("%s, %s", term.Count(objects, "object"), term.Size(bytes)))
 	})
 	report.Objects += copied
 	return err
@@ -224,17 +225,17 @@ func (r *storeCopy) copyObjects(ctx context.Context, report *copyReport) error {
 func (r *storeCopy) print(report *copyReport) {
 	a := r.app
 	took := time.Duration(report.Seconds * float64(time.Second)).Round(time.Millisecond)
-	all := fmt.Sprintf("%s, %s", count(report.Conversations, "conversation"), count(report.Records, "record"))
+	all := fmt.Sprintf("%s, %s", term.Count(report.Conversations, "conversation"), term.Count(report.Records, "record"))
 	if report.Verified {
-		a.print("%s both have the same %s (%s)", a.paint.green("✔"), all, took)
+		a.print("%s both have the same %s (%s)", a.paint.Green("✔"), all, took)
 		a.print("sha256 %s", report.FromSHA256)
 		return
 	}
-	a.print("%s copied %s to %s", a.paint.green("✔"), report.From, report.To)
-	a.print("%s, %s, %s; %s written, %s removed (%s, pass %d found no difference)", all, count(report.Blobs, "envelope"), count(report.Keys, "key"),
-		count(report.Written, "record"), count(report.Removed, "conversation"), took, report.Passes)
+	a.print("%s copied %s to %s", a.paint.Green("✔"), report.From, report.To)
+	a.print("%s, %s, %s; %s written, %s removed (%s, pass %d found no difference)", all, term.Count(report.Blobs, "envelope"), term.Count(report.Keys, "key"),
+		term.Count(report.Written, "record"), term.Count(report.Removed, "conversation"), took, report.Passes)
 	if r.objCopy != nil {
-		a.print("%s copied to %s", count(report.Objects, "object"), r.ObjectsTo)
+		a.print("%s copied to %s", term.Count(report.Objects, "object"), r.ObjectsTo)
 	}
 	a.print("sha256 of the source %s", report.FromSHA256)
 	a.print("sha256 of the copy   %s", report.ToSHA256)

@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -104,11 +105,11 @@ func (t *talk) remark(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if t.plain {
 		if !t.quiet {
-			t.note("%s", t.notePaint.dim(text))
+			t.note("%s", t.notePaint.Dim(text))
 		}
 		return
 	}
-	t.print("%s", t.paint.dim(text))
+	t.print("%s", t.paint.Dim(text))
 }
 
 // typed is a line with the times of its first and its last byte, in the time of a keyboard.
@@ -123,7 +124,7 @@ func (t *talk) next(lines lineReader) (string, error) {
 	if len(t.early) > 0 {
 		line := t.early[0]
 		t.early = t.early[1:]
-		t.print("%s%s", t.prompt(), harmless(line))
+		t.print("%s%s", t.prompt(), term.Clean(line))
 		return line, nil
 	}
 	select {
@@ -165,7 +166,7 @@ func (t *talk) welcome(ctx context.Context) error {
 	if t.plain {
 		return nil
 	}
-	t.print("%s  %s", t.paint.bold("continuo chat"), t.paint.dim(modelWords(t.settings, "")))
+	t.print("%s  %s", t.paint.Bold("continuo chat"), t.paint.Dim(modelWords(t.settings, "")))
 	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
 		t.remark("continuo doctor --help shows how to use a real model.")
 	}
@@ -174,9 +175,9 @@ func (t *talk) welcome(ctx context.Context) error {
 		return nil
 	}
 	t.remark("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
-		oneLine(t.conversation.Title, 60), count(t.conversation.LastSeq, "entry"), t.stanceWords())
+		term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"), t.stanceWords())
 	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
-		t.remark("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", oneLine(id, 60))
+		t.remark("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", term.OneLine(id, 60))
 	}
 	t.print("")
 	if err := t.history(ctx, 6); err != nil {

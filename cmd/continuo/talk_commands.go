@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // slashCommand is a command of a talk.
@@ -48,17 +49,15 @@ func (t *talk) command(ctx context.Context, line string) (done bool, err error) 
 	if t.plain {
 		return false, nil
 	}
-	return true, usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", oneLine(name, 40))
+	return true, usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", term.OneLine(name, 40))
 }
 
 func (t *talk) help(context.Context, string) error {
-	list := table{}
+	list := t.table()
 	for _, command := range slashCommands() {
-		list.add(cell{command.name + " " + command.argument, t.paint.cyan}, plain(command.help))
+		list.Add(t.paint.Cyan(command.name+" "+command.argument), command.help)
 	}
-	for _, line := range list.lines(0) {
-		t.print("%s", line)
-	}
+	t.printTable(list, 0)
 	t.remark("Ctrl-C stops an answer. Pasted lines stay together until Enter. // begins a message with a slash.")
 	return nil
 }
@@ -86,21 +85,19 @@ func (t *talk) showContextNow(ctx context.Context, _ string) error {
 		return nil
 	}
 	t.showUse(shown.Plan)
-	list := table{right: []bool{true}}
+	list := t.table(">")
 	for _, message := range shown.Plan.Messages {
 		seq := "·"
 		if message.Seq > 0 {
-			seq = number(message.Seq)
+			seq = term.Number(message.Seq)
 		}
 		words := contentWords(message.Content, 300)
 		for _, call := range message.ToolCalls {
 			words += " → " + callWords(call, 200)
 		}
-		list.add(cell{seq, t.paint.dim}, t.roleCell(message.Role), plain(strings.TrimSpace(words)))
+		list.Add(t.paint.Dim(seq), t.roleCell(message.Role), strings.TrimSpace(words))
 	}
-	for _, line := range list.lines(t.tableWidth()) {
-		t.print("%s", line)
-	}
+	t.printTable(list, t.tableWidth())
 	return nil
 }
 
@@ -122,7 +119,7 @@ func (t *talk) showHistory(ctx context.Context, argument string) error {
 	if argument != "" {
 		given, err := strconv.ParseInt(argument, 10, 64)
 		if err != nil || given < 1 {
-			return usage("/history %s: give a positive number", oneLine(argument, 40))
+			return usage("/history %s: give a positive number", term.OneLine(argument, 40))
 		}
 		limit = given
 	}
@@ -142,7 +139,7 @@ func (t *talk) retitle(ctx context.Context, argument string) error {
 		}
 		t.conversation = changed
 	}
-	t.remark("The conversation is called %s.", fmt.Sprintf("%q", oneLine(argument, 100)))
+	t.remark("The conversation is called %s.", fmt.Sprintf("%q", term.OneLine(argument, 100)))
 	return nil
 }
 

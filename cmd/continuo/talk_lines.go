@@ -11,10 +11,11 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // lineReader returns the messages of a person or a script, one at a time; io.EOF at the end.
@@ -45,7 +46,7 @@ func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []str
 	if t.keys == nil {
 		t.keys = newKeyboard(file)
 	}
-	editor := term.NewTerminal(struct {
+	editor := xterm.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{t.keys, screen}, t.prompt())
@@ -73,7 +74,7 @@ func (t *talk) said(ctx context.Context) []string {
 	}
 	var lines []string
 	for _, entry := range entries {
-		if text := entry.Content.String(); entry.Role == continuo.User && text != "" && harmless(text) == text && !strings.Contains(text, "\n") {
+		if text := entry.Content.String(); entry.Role == continuo.User && text != "" && term.Clean(text) == text && !strings.Contains(text, "\n") {
 			lines = append(lines, text)
 		}
 	}
@@ -92,7 +93,7 @@ func (p pipeLines) read() typed {
 	case err == nil:
 		return typed{err: io.EOF}
 	case errors.Is(err, bufio.ErrTooLong):
-		return typed{err: usage("a line on standard input is longer than %s", byteSize(maxLine))}
+		return typed{err: usage("a line on standard input is longer than %s", term.Size(maxLine))}
 	}
 	return typed{err: fmt.Errorf("read standard input: %w", err)}
 }
@@ -106,10 +107,10 @@ func (pipeLines) close()        {}
 type editedLines struct {
 	file   *os.File
 	keys   *keyboard
-	editor *term.Terminal
+	editor *xterm.Terminal
 
 	mu     sync.Mutex
-	before *term.State // nil while the terminal is as it was
+	before *xterm.State // nil while the terminal is as it was
 	closed bool
 }
 
@@ -118,7 +119,7 @@ func (e *editedLines) read() typed {
 		return typed{err: err}
 	}
 	defer e.restore()
-	if width, height, err := term.GetSize(int(e.file.Fd())); err == nil {
+	if width, height, err := xterm.GetSize(int(e.file.Fd())); err == nil {
 		_ = e.editor.SetSize(width, height) // at worst lines wrap in the wrong place
 	}
 	e.editor.SetBracketedPasteMode(true)
@@ -127,10 +128,10 @@ func (e *editedLines) read() typed {
 	var lines []string // pasted ones, which wait for the line that Enter ends
 	for {
 		line, err := e.editor.ReadLine()
-		if line != "" || err == nil || errors.Is(err, term.ErrPasteIndicator) {
+		if line != "" || err == nil || errors.Is(err, xterm.ErrPasteIndicator) {
 			lines = append(lines, line)
 		}
-		if errors.Is(err, term.ErrPasteIndicator) {
+		if errors.Is(err, xterm.ErrPasteIndicator) {
 			continue
 		}
 		begun, ended := e.keys.times()
@@ -153,7 +154,7 @@ func (e *editedLines) raw() error {
 	if e.closed {
 		return io.EOF
 	}
-	before, err := term.MakeRaw(int(e.file.Fd()))
+	before, err := xterm.MakeRaw(int(e.file.Fd()))
 	if err != nil {
 		return fmt.Errorf("prepare the terminal: %w", err)
 	}
@@ -165,7 +166,7 @@ func (e *editedLines) restore() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.before != nil {
-		_ = term.Restore(int(e.file.Fd()), e.before) // an error could not be handled
+		_ = xterm.Restore(int(e.file.Fd()), e.before) // an error could not be handled
 		e.before = nil
 	}
 }

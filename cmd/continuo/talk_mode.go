@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // stance is the mode of the next message, and the agent that answers it; "" for none.
@@ -33,9 +34,9 @@ func (t *talk) stanceWords() string {
 	if agent == "" {
 		return words
 	}
-	words += ", agent " + oneLine(agent, 60)
+	words += ", agent " + term.OneLine(agent, 60)
 	if name := t.settings.Agents[agent].Name; name != "" && name != agent {
-		words += fmt.Sprintf(" (%s)", oneLine(name, 60))
+		words += fmt.Sprintf(" (%s)", term.OneLine(name, 60))
 	}
 	return words
 }
@@ -44,13 +45,13 @@ func (t *talk) stanceWords() string {
 func (t *talk) prompt() string {
 	mode, agent := t.stance()
 	if mode == continuo.ModeChat && agent == "" {
-		return t.paint.cyan("› ")
+		return t.paint.Cyan("› ")
 	}
 	words := string(mode)
 	if agent != "" {
-		words += " " + oneLine(agent, 24)
+		words += " " + term.OneLine(agent, 24)
 	}
-	return t.paint.dim(words) + t.paint.cyan(" › ")
+	return t.paint.Dim(words) + t.paint.Cyan(" › ")
 }
 
 // switchMode executes /mode.
@@ -63,7 +64,7 @@ func (t *talk) switchMode(ctx context.Context, argument string) error {
 		t.fromNextMessage()
 		return nil
 	}
-	return usage("/mode %s: known are chat, agent, run", oneLine(argument, 40))
+	return usage("/mode %s: known are chat, agent, run", term.OneLine(argument, 40))
 }
 
 // switchAgent executes /agent.
@@ -137,18 +138,16 @@ func (t *talk) listAgents(ctx context.Context) error {
 		return err
 	}
 	_, active := t.stance()
-	list := table{}
+	list := t.table()
 	for _, id := range agentIDs(t.settings) {
-		mark := cell{" ", nil}
+		mark := " "
 		if id == active {
-			mark = cell{"›", t.paint.cyan}
+			mark = t.paint.Cyan("›")
 		}
-		list.add(mark, cell{id, t.paint.cyan}, plain(agentWords(t.settings, t.settings.Agents[id])))
+		list.Add(mark, t.paint.Cyan(id), agentWords(t.settings, t.settings.Agents[id]))
 	}
-	for _, line := range list.lines(t.tableWidth()) {
-		t.print("%s", line)
-	}
-	if len(list.rows) == 0 {
+	t.printTable(list, t.tableWidth())
+	if list.Len() == 0 {
 		t.remark("There are no agents; they stand in continuo.yaml under agents.")
 	}
 	return nil

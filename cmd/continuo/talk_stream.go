@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -16,17 +17,17 @@ type stream struct {
 	inLine   bool // the current line has text
 	thinking bool // and that is thinking
 	waiting  bool // the waiting sign is on the line
-	wrap     *wrapper
+	wrap     *term.Wrapper
 	text     strings.Builder
 	failure  error
 }
 
 // newStream gets ready for one turn.
 func (t *talk) newStream() *stream {
-	s := &stream{talk: t, wrap: &wrapper{out: t.out}}
+	s := &stream{talk: t, wrap: &term.Wrapper{Out: t.out}}
 	if !t.plain {
 		t.measure()
-		s.wrap.width = t.width
+		s.wrap.Width = t.width
 	}
 	return s
 }
@@ -63,9 +64,9 @@ func (s *stream) show(event turn.Event) {
 
 // resultWords describes a tool's result on one line.
 func resultWords(entry *continuo.Entry) string {
-	words := toolWords(entry) + " · " + count(entry.Chars, "character")
+	words := toolWords(entry) + " · " + term.Count(entry.Chars, "character")
 	if entry.DurationMS > 0 {
-		words += " · " + number(entry.DurationMS) + " ms"
+		words += " · " + term.Number(entry.DurationMS) + " ms"
 	}
 	return words
 }
@@ -75,14 +76,14 @@ func (s *stream) clip(text string) string {
 	if s.plain {
 		return text
 	}
-	return fit(text, max(s.width-1, 20))
+	return term.Fit(text, max(s.width-1, 20))
 }
 
 // wait shows that an answer is on its way.
 func (s *stream) wait() {
 	s.clearWait()
 	if !s.plain && !s.inLine && bool(s.paint) {
-		_, _ = io.WriteString(s.out, s.paint.dim("…"))
+		_, _ = io.WriteString(s.out, s.paint.Dim("…"))
 		s.waiting = true
 	}
 }
@@ -98,8 +99,8 @@ func (s *stream) clearWait() {
 func (s *stream) endLine() {
 	s.clearWait()
 	if s.inLine && !s.quiet {
-		s.wrap.flush()
-		s.wrap.write("\n")
+		s.wrap.Flush()
+		s.wrap.Write("\n")
 	}
 	if s.thinking && bool(s.paint) {
 		_, _ = io.WriteString(s.out, "\x1b[0m")
@@ -119,8 +120,8 @@ func (s *stream) reasoning(text string) {
 			_, _ = io.WriteString(s.out, "\x1b[2m")
 		}
 	}
-	s.wrap.write(harmless(text))
-	s.wrap.show()
+	s.wrap.Write(term.Clean(text))
+	s.wrap.Show()
 	s.inLine, s.thinking = !strings.HasSuffix(text, "\n"), true
 }
 
@@ -135,8 +136,8 @@ func (s *stream) answerText(text string) {
 	}
 	s.text.WriteString(text)
 	if !s.quiet {
-		s.wrap.write(s.shown(text))
-		s.wrap.show()
+		s.wrap.Write(s.shown(text))
+		s.wrap.Show()
 	}
 	s.inLine = !strings.HasSuffix(text, "\n")
 }
@@ -187,7 +188,7 @@ func (s *stream) fail(event turn.Event) {
 	failure := event.Entry.Error
 	kept := keptOf(event.Entry)
 	if failure.Reason == continuo.ReasonCancelled && !s.plain {
-		s.print("%s", s.paint.yellow("Stopped: "+kept+"."))
+		s.print("%s", s.paint.Yellow("Stopped: "+kept+"."))
 		s.showContext()
 		return
 	}

@@ -93,7 +93,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 		s.remark("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(call, 300))
 		return verdict{Decision: turn.Decision{Reason: "nobody is there to ask"}}
 	}
-	s.print("%s %s", s.paint.yellow("May this run?"), callWords(call, 2000))
+	s.print("%s %s", s.paint.Yellow("May this run?"), callWords(call, 2000))
 	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", untilWords(asked))
 	since := s.lines.asks()
 	look := time.NewTicker(askAgain)

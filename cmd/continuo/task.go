@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type taskCommand struct {
@@ -95,11 +96,11 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 func theOnly(what, name, project, hint string, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:
-		return "", fmt.Errorf("%s %s: %w in project %s; %s", what, oneLine(name, 60), continuo.ErrNotFound, project, hint)
+		return "", fmt.Errorf("%s %s: %w in project %s; %s", what, term.OneLine(name, 60), continuo.ErrNotFound, project, hint)
 	case 1:
 		return ids[0], nil
 	}
-	return "", usage("%s %s: %s begin so, such as %s and %s; write more of the id", what, name, count(len(ids), "id"), ids[0], ids[1])
+	return "", usage("%s %s: %s begin so, such as %s and %s; write more of the id", what, name, term.Count(len(ids), "id"), ids[0], ids[1])
 }
 
 // nthTask finds the task at a position of the list, from 1.
@@ -113,7 +114,7 @@ func (w *services) nthTask(ctx context.Context, name, place string) (engine.Task
 		return engine.TaskStatus{}, err
 	}
 	if len(found) < n {
-		return engine.TaskStatus{}, fmt.Errorf("task %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, count(len(found), "task"))
+		return engine.TaskStatus{}, fmt.Errorf("task %s: %w: project %s has %s", name, continuo.ErrNotFound, w.settings.Project, term.Count(len(found), "task"))
 	}
 	return found[n-1], nil
 }
@@ -137,7 +138,7 @@ func (w *services) findAgent(ctx context.Context, name string, working bool) (*e
 	case name == "" && len(found) == 0:
 		return nil, fmt.Errorf("%w: project %s has no agent yet; set one to work with: continuo task deploy", continuo.ErrNotFound, w.settings.Project)
 	case name == "" && len(found) > 1 && working:
-		return nil, usage("%s are at work, such as %s and %s: name one", count(len(found), "agent"), found[0].ID, found[1].ID)
+		return nil, usage("%s are at work, such as %s and %s: name one", term.Count(len(found), "agent"), found[0].ID, found[1].ID)
 	case name == "":
 		return &found[0], nil
 	}
@@ -257,27 +258,23 @@ func (a *app) printTasks(found []engine.TaskStatus, numbered bool) {
 	if a.width > 0 && a.width < wideList {
 		ids, priority = shortened(ids), "prio"
 	}
-	t := table{right: []bool{true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head(""), head("task"), head("status"), head(priority), head("updated"), head("description"))
+	t := a.table(">", "task", "status", priority, "updated", "description")
 	for i, status := range found {
 		short := ""
 		if numbered {
 			short = "@" + strconv.Itoa(i+1)
 		}
-		t.add(
-			cell{short, a.paint.dim}, cell{ids[i], a.paint.cyan}, a.taskState(status.State),
-			plain(string(status.Task.Priority)), plain(when(status.UpdatedAt)), plain(aboutTask(status)),
+		t.Add(
+			a.paint.Dim(short), a.paint.Cyan(ids[i]), a.taskState(status.State),
+			string(status.Task.Priority), term.Time(status.UpdatedAt), aboutTask(status),
 		)
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }
 
 // aboutTask describes a task on one line.
 func aboutTask(status engine.TaskStatus) string {
-	return cmp.Or(oneLine(status.Task.Description, 200), continuo.RedactedText)
+	return cmp.Or(term.OneLine(status.Task.Description, 200), continuo.RedactedText)
 }
 
 // shortened truncates ids to one length at which all are distinct.
@@ -297,15 +294,15 @@ func shortened(ids []string) []string {
 }
 
 // taskState is the state of a task or an agent, coloured.
-func (a *app) taskState(state engine.TaskState) cell {
-	paint := a.paint.yellow
+func (a *app) taskState(state engine.TaskState) string {
+	paint := a.paint.Yellow
 	switch state {
 	case engine.TaskCompleted:
-		paint = a.paint.green
+		paint = a.paint.Green
 	case engine.TaskFailed:
-		paint = a.paint.red
+		paint = a.paint.Red
 	case engine.TaskRunning:
-		paint = a.paint.cyan
+		paint = a.paint.Cyan
 	}
-	return cell{string(state), paint}
+	return paint(string(state))
 }

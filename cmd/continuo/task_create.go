@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -75,7 +76,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 		}{status, append([]task.Warning{}, warnings...)})
 	}
 	for _, warning := range warnings {
-		a.note("%s %s. %s.", a.notePaint.yellow("note:"), warning.Message, strings.TrimSuffix(warning.Suggestion, "."))
+		a.note("%s %s. %s.", a.notePaint.Yellow("note:"), warning.Message, strings.TrimSuffix(warning.Suggestion, "."))
 	}
 	a.print("%s", status.ID)
 	a.note("Set an agent to work with: continuo task deploy %s", status.ID)
@@ -156,7 +157,7 @@ func (c *taskCreateCommand) source(ctx context.Context, w *services, request *ta
 		return err
 	}
 	if c.User != "" && conversation.UserID != c.User {
-		return fmt.Errorf("conversation %s is not one of --user %s: %w", nameOf(conversation), oneLine(c.User, 60), continuo.ErrNotFound)
+		return fmt.Errorf("conversation %s is not one of --user %s: %w", nameOf(conversation), term.OneLine(c.User, 60), continuo.ErrNotFound)
 	}
 	request.ConversationHistory = rawjson.MustMarshal(task.Source{ConversationID: conversation.ID, From: c.From, To: c.To})
 	return nil

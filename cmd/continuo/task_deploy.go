@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -85,7 +86,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 		if !isAtWork(*agent) {
 			works = "worked"
 		}
-		t.remark("%s (%s) %s on %s.", agent.ID, oneLine(agent.Type, 60), works, agent.TaskID)
+		t.remark("%s (%s) %s on %s.", agent.ID, term.OneLine(agent.Type, 60), works, agent.TaskID)
 		conversation, err := w.log.Conversation(ctx, agent.ConversationID)
 		return &engine.Chat{Conversation: conversation, TurnID: agent.TurnID, Events: events(ctx)}, err
 	})
@@ -168,15 +169,15 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 	if output.Output != "" {
 		a.text(output.Output + "\n")
 	}
-	a.note("%s", a.notePaint.dim(deployedWords(output.DeployedAgent)))
+	a.note("%s", a.notePaint.Dim(deployedWords(output.DeployedAgent)))
 	return nil
 }
 
 // deployedWords describes the state of an agent: agent_… (reviewer) has failed: why.
 func deployedWords(agent engine.DeployedAgent) string {
-	words := fmt.Sprintf("%s (%s) is %s", agent.ID, oneLine(agent.Type, 60), agent.State)
+	words := fmt.Sprintf("%s (%s) is %s", agent.ID, term.OneLine(agent.Type, 60), agent.State)
 	if agent.Reason != "" {
-		words += ": " + oneLine(agent.Reason, 300)
+		words += ": " + term.OneLine(agent.Reason, 300)
 	}
 	return words
 }
@@ -186,7 +187,7 @@ func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		for event, err := range w.work(ctx) {
 			if err == nil && event.Kind == turn.Asked {
-				w.note("%s %s", w.notePaint.yellow("waits for a decision:"), callWords(*event.Call, 300))
+				w.note("%s %s", w.notePaint.Yellow("waits for a decision:"), callWords(*event.Call, 300))
 				continue
 			}
 			if ctx.Err() != nil || !yield(event, err) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -43,33 +44,26 @@ func (s *taskShowCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printTask(status engine.TaskStatus) {
-	a.print("%s", a.paint.bold(aboutTask(status)))
-	t := table{}
-	row := func(name string, value cell) {
-		if value.text != "" {
-			t.add(cell{name, a.paint.dim}, value)
-		}
-	}
-	row("id", plain(status.ID))
-	row("status", a.taskState(status.State))
-	row("priority", plain(string(status.Task.Priority)))
-	row("folder", plain(oneLine(status.Task.ClientCwd, 200)))
-	row("explained by", plain(contextWords(status.Task)))
-	row("kept in", plain(status.ConversationID))
-	row("created", plain(when(status.CreatedAt)))
-	row("updated", plain(when(status.UpdatedAt)))
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.print("%s", a.paint.Bold(aboutTask(status)))
+	t := a.table()
+	t.Fact("id", status.ID)
+	t.Fact("status", a.taskState(status.State))
+	t.Fact("priority", string(status.Task.Priority))
+	t.Fact("folder", term.OneLine(status.Task.ClientCwd, 200))
+	t.Fact("explained by", contextWords(status.Task))
+	t.Fact("kept in", status.ConversationID)
+	t.Fact("created", term.Time(status.CreatedAt))
+	t.Fact("updated", term.Time(status.UpdatedAt))
+	a.printTable(t, a.width)
 	a.printDeployed(status.Agents)
 	for i, finding := range status.Findings {
 		if i == 0 {
-			a.print("\n%s", a.paint.dim("findings"))
+			a.print("\n%s", a.paint.Dim("findings"))
 		}
-		a.print("  %s %s", a.paint.bold(fmt.Sprintf("%s, %s:", finding.Type, finding.Severity)), a.shown(finding.Message))
+		a.print("  %s %s", a.paint.Bold(fmt.Sprintf("%s, %s:", finding.Type, finding.Severity)), a.shown(finding.Message))
 	}
 	if len(status.Agents) == 0 && status.State != engine.TaskRedacted {
-		a.print("\n%s", a.paint.dim("Set an agent to work with: continuo task deploy "+status.ID))
+		a.print("\n%s", a.paint.Dim("Set an agent to work with: continuo task deploy "+status.ID))
 	}
 }
 
@@ -78,7 +72,7 @@ func contextWords(of task.Task) string {
 	var words []string
 	c := of.Context
 	if history := c.ConversationHistory; history != nil {
-		text := count(history.TotalMessages, "message")
+		text := term.Count(history.TotalMessages, "message")
 		if of.Source != nil {
 			text += " of " + of.Source.ConversationID
 		}
@@ -98,7 +92,7 @@ func contextWords(of task.Task) string {
 		{c.RelatedDocumentation, "document"},
 	} {
 		if len(list.items) > 0 {
-			words = append(words, count(len(list.items), list.noun))
+			words = append(words, term.Count(len(list.items), list.noun))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -109,14 +103,12 @@ func (a *app) printDeployed(agents []engine.DeployedAgent) {
 	if len(agents) == 0 {
 		return
 	}
-	a.print("\n%s", a.paint.dim("agents"))
-	t := table{}
+	a.print("\n%s", a.paint.Dim("agents"))
+	t := a.table()
 	for _, agent := range agents {
-		t.add(plain(" "), cell{agent.ID, a.paint.cyan}, plain(oneLine(agent.Type, 40)), a.taskState(agent.State), plain(when(agent.StartedAt)), plain(oneLine(agent.Reason, 300)))
+		t.Add(" ", a.paint.Cyan(agent.ID), term.OneLine(agent.Type, 40), a.taskState(agent.State), term.Time(agent.StartedAt), term.OneLine(agent.Reason, 300))
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 }
 
 type taskPromptCommand struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -111,7 +112,7 @@ func TestAListOfTasksInANarrowTerminal(t *testing.T) {
 		for i, line := range lines {
 			fields := strings.Fields(line)
 			names := func(status engine.TaskStatus) bool { return strings.HasPrefix(status.ID, fields[1]) }
-			if !names(found[i]) || slices.IndexFunc(found, names) != i || whole != (fields[1] == found[i].ID) || cells(line) > width || !strings.Contains(line, "Mend the login of") {
+			if !names(found[i]) || slices.IndexFunc(found, names) != i || whole != (fields[1] == found[i].ID) || term.Width(line) > width || !strings.Contains(line, "Mend the login of") {
 				t.Errorf("%d columns: %s", width, line)
 			}
 		}

@@ -54,7 +54,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	defer stop()
 	w.takeUp(ctx, logger)
 	stopWatching := w.watch(ctx)
-	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeWords(settings.Store))
+	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.Bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeWords(settings.Store))
 	err = frontEnd.Run(ctx)
 	stop() // a second signal ends the program at once
 	stopWatching()

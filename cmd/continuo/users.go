@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // ownerFlag is the owner of the conversation that a command begins or continues.
@@ -18,7 +19,7 @@ func (o ownerFlag) check(conversation continuo.Conversation) error {
 		return usage("--user: %v", err)
 	}
 	if o.User != "" && conversation.UserID != "" && conversation.UserID != o.User {
-		return fmt.Errorf("conversation %s: %w: --user is %s", nameOf(conversation), continuo.ErrOtherUser, oneLine(o.User, 60))
+		return fmt.Errorf("conversation %s: %w: --user is %s", nameOf(conversation), continuo.ErrOtherUser, term.OneLine(o.User, 60))
 	}
 	return nil
 }

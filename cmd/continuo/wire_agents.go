@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/window"
 )
@@ -41,16 +42,16 @@ func checkAgent(settings *config.Config, id string) error {
 	case id == "" || slices.Contains(known, id):
 		return nil
 	case len(known) == 0:
-		return usage("there is no agent %q: agents stand in continuo.yaml under agents, and there are none", oneLine(id, 60))
+		return usage("there is no agent %q: agents stand in continuo.yaml under agents, and there are none", term.OneLine(id, 60))
 	}
-	return usage("there is no agent %q; %s", oneLine(id, 60), meantOr(id, known))
+	return usage("there is no agent %q; %s", term.OneLine(id, 60), meantOr(id, known))
 }
 
 // agentWords summarizes an agent on one line.
 func agentWords(settings *config.Config, agent config.AgentConfig) string {
 	words := []string{"model " + cmp.Or(agent.Model, settings.DefaultModel), "view " + cmp.Or(agent.View, window.Codex)}
 	if agent.Name != agent.ID {
-		words = append([]string{oneLine(agent.Name, 60)}, words...)
+		words = append([]string{term.OneLine(agent.Name, 60)}, words...)
 	}
 	for _, list := range []struct {
 		name     string

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/internal/yamlform"
 )
 
@@ -44,7 +45,7 @@ func (f folder[T]) find(id string) (T, error) {
 	if problems := read.bad[id]; len(problems) > 0 {
 		return none, errors.Join(problems...)
 	}
-	return none, fmt.Errorf("%s %q: %w; %s", f.noun, oneLine(id, 60), continuo.ErrNotFound, f.advice(read, id))
+	return none, fmt.Errorf("%s %q: %w; %s", f.noun, term.OneLine(id, 60), continuo.ErrNotFound, f.advice(read, id))
 }
 
 // list lists the valid ones by id, with the problems of the others.
@@ -85,7 +86,7 @@ func (f folder[T]) advice(read *readFolder[T], id string) string {
 		advice = meantOr(id, slices.Sorted(maps.Keys(read.good)))
 	}
 	if len(read.bad) > 0 {
-		advice += "; " + count(len(read.bad), "file") + " could not be used: continuo doctor says why"
+		advice += "; " + term.Count(len(read.bad), "file") + " could not be used: continuo doctor says why"
 	}
 	return advice
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/server"
 	"github.com/continuo-log/continuo/telegram"
 )
@@ -111,7 +112,7 @@ func refusal(err error) error {
 	for _, stays := range []error{continuo.ErrInvalid, continuo.ErrArchived, engine.ErrNoCycle} {
 		if errors.Is(err, stays) {
 			line, _, _ := strings.Cut(err.Error(), "\n")
-			return &telegram.RefusedError{Reason: oneLine(line, 300)}
+			return &telegram.RefusedError{Reason: term.OneLine(line, 300)}
 		}
 	}
 	return err
@@ -202,12 +203,12 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 		fmt.Fprintf(&text, "\nNext: %s", names[status.Next])
 	}
 	for _, role := range status.Roles {
-		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, count(role.Answers, "answer"))
+		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, term.Count(role.Answers, "answer"))
 		if why := finishWords(role.FinishReason); why != "" {
 			fmt.Fprintf(&text, ", the newest %s", why)
 		}
 		if role.Failed != "" {
-			fmt.Fprintf(&text, ", failed: %s", oneLine(withoutStderr(role.Failed), 200))
+			fmt.Fprintf(&text, ", failed: %s", term.OneLine(withoutStderr(role.Failed), 200))
 		}
 	}
 	return text.String(), nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -68,7 +69,7 @@ func (w workflowFolder) ids() (ids []string) {
 
 // countOf formats the number of names, and the names.
 func countOf(names []string) string {
-	return number(len(names)) + " (" + oneLine(strings.Join(names, ", "), 60) + ")"
+	return term.Number(len(names)) + " (" + term.OneLine(strings.Join(names, ", "), 60) + ")"
 }
 
 // readWorkflow reads a file. A failure to read it is one of its problems.

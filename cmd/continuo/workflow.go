@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -65,19 +66,15 @@ func (l *workflowListCommand) Run(a *app) error {
 		}
 		return errors.Join(a.json(map[string]any{"data": summaries}), problems)
 	}
-	t := table{right: []bool{false, true}}
-	head := func(text string) cell { return cell{text, a.paint.dim} }
-	t.add(head("workflow"), head("steps"), head("name"))
+	t := a.table("workflow", ">steps", "name")
 	for _, one := range found {
-		words := oneLine(one.Name, 60)
+		words := term.OneLine(one.Name, 60)
 		if one.Description != "" {
-			words += ": " + oneLine(one.Description, 200)
+			words += ": " + term.OneLine(one.Description, 200)
 		}
-		t.add(cell{one.ID, a.paint.cyan}, plain(number(len(one.Nodes))), plain(words))
+		t.Add(a.paint.Cyan(one.ID), term.Number(len(one.Nodes)), words)
 	}
-	for _, line := range t.lines(a.width) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.width)
 	return problems
 }
 
@@ -117,49 +114,45 @@ func (s *workflowShowCommand) Run(a *app) error {
 }
 
 func (a *app) printWorkflow(w *workflow.Workflow) {
-	a.print("%s  %s", a.paint.bold(w.ID), oneLine(w.Name, 200))
+	a.print("%s  %s", a.paint.Bold(w.ID), term.OneLine(w.Name, 200))
 	if w.Description != "" {
-		for _, line := range wrapped(w.Description, a.tableWidth()) {
+		for _, line := range term.Wrap(w.Description, a.tableWidth()) {
 			a.print("%s", line)
 		}
 	}
 	a.printFields("inputs", w.Inputs)
-	a.print("\n%s", a.paint.dim("steps"))
+	a.print("\n%s", a.paint.Dim("steps"))
 	for _, line := range drawWorkflow(w, a.paint) {
-		a.print("%s", line.fit(a.tableWidth()-1).painted())
+		a.print("%s", term.Fit(line, a.tableWidth()-1))
 	}
 	if len(w.Outputs) == 0 {
 		return
 	}
-	a.print("\n%s", a.paint.dim("outputs"))
-	t := table{}
+	a.print("\n%s", a.paint.Dim("outputs"))
+	t := a.table()
 	for _, binding := range w.Outputs {
-		t.add(plain(binding.Name), cell{oneLine(binding.Value.Text, 200), a.paint.dim})
+		t.Add(binding.Name, a.paint.Dim(term.OneLine(binding.Value.Text, 200)))
 	}
-	for _, line := range t.lines(a.tableWidth()) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.tableWidth())
 }
 
 func (a *app) printFields(title string, fields []workflow.Field) {
 	if len(fields) == 0 {
 		return
 	}
-	a.print("\n%s", a.paint.dim(title))
-	t := table{}
+	a.print("\n%s", a.paint.Dim(title))
+	t := a.table()
 	for _, field := range fields {
 		words := inputWords(field)
 		switch {
 		case field.Default != nil:
-			words += fmt.Sprintf(" Default: %s.", oneLine(jsonWords(field.Default), 100))
+			words += fmt.Sprintf(" Default: %s.", term.OneLine(jsonWords(field.Default), 100))
 		case field.Optional:
 			words += " Optional."
 		}
-		t.add(cell{field.Name, a.paint.cyan}, plain(words))
+		t.Add(a.paint.Cyan(field.Name), words)
 	}
-	for _, line := range t.lines(a.tableWidth()) {
-		a.print("%s", line)
-	}
+	a.printTable(t, a.tableWidth())
 }
 
 type workflowCheckCommand struct {
@@ -189,20 +182,20 @@ func (c *workflowCheckCommand) Run(a *app) error {
 			parsed, err = workflow.Parse(file, text, folder.known)
 		}
 		if err == nil {
-			a.print("%s: %s is right: %s, %s", harmless(file), parsed.ID, count(len(parsed.Nodes), "step"), count(len(parsed.Edges), "edge"))
+			a.print("%s: %s is right: %s, %s", term.Clean(file), parsed.ID, term.Count(len(parsed.Nodes), "step"), term.Count(len(parsed.Edges), "edge"))
 			for _, join := range parsed.Joins() {
-				a.print("%s: %s", harmless(file), join)
+				a.print("%s: %s", term.Clean(file), join)
 			}
 			continue
 		}
 		wrong = &saidError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}
 		var problems *workflow.Problems
 		if !errors.As(err, &problems) {
-			a.print("%s:1:1: %s", harmless(file), harmless(err.Error()))
+			a.print("%s:1:1: %s", term.Clean(file), term.Clean(err.Error()))
 			continue
 		}
 		for _, p := range problems.List {
-			a.print("%s:%d:%d: %s", harmless(p.File), p.Line, p.Column, oneLine(p.Message, 2000))
+			a.print("%s:%d:%d: %s", term.Clean(p.File), p.Line, p.Column, term.OneLine(p.Message, 2000))
 		}
 	}
 	return wrong

@@ -5,24 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
 // drawing draws the steps of a workflow from the first to the last. A step that always follows is below its predecessor;
 // a step on one of several branches is to the right, and where branches meet again the line continues at the left.
 type drawing struct {
-	paint palette
+	paint term.Style
 	nodes map[string]*workflow.Node
 	order []string                    // from first to last; concurrent ones in the order of the file
 	in    map[string][]*workflow.Edge // without the back edges
 	out   map[string][]*workflow.Edge
 	back  map[string][]*workflow.Edge // by their source node
 	below map[string][]string         // by the last step that all paths to them share; "" for none
-	lines []row
+	lines []string
 }
 
 // drawWorkflow draws a workflow, a line for each step and for each back edge.
-func drawWorkflow(w *workflow.Workflow, paint palette) []row {
+func drawWorkflow(w *workflow.Workflow, paint term.Style) []string {
 	d := &drawing{
 		paint: paint, nodes: map[string]*workflow.Node{},
 		in: map[string][]*workflow.Edge{}, out: map[string][]*workflow.Edge{}, back: map[string][]*workflow.Edge{}, below: map[string][]string{},
@@ -43,7 +44,7 @@ func drawWorkflow(w *workflow.Workflow, paint palette) []row {
 		d.draw(first[0], "", "")
 		return d.lines
 	}
-	d.lines = append(d.lines, row{{"┬", paint.dim}})
+	d.lines = append(d.lines, paint.Dim("┬"))
 	d.follow("", "")
 	return d.lines
 }
@@ -123,10 +124,10 @@ func (d *drawing) follow(id, prefix string) {
 		if edge.GoOn {
 			limit += ", then goes on"
 		}
-		d.lines = append(d.lines, row{{prefix + fork, d.paint.dim}, {"↺ " + edge.To, d.paint.cyan}, {"  " + strings.TrimPrefix(edgeWords(edge)+limit, ", "), d.paint.yellow}})
+		d.lines = append(d.lines, d.paint.Dim(prefix+fork)+d.paint.Cyan("↺ "+edge.To)+d.paint.Yellow("  "+strings.TrimPrefix(edgeWords(edge)+limit, ", ")))
 	}
 	for _, next := range goOn {
-		d.lines = append(d.lines, row{{prefix + "│", d.paint.dim}})
+		d.lines = append(d.lines, d.paint.Dim(prefix+"│"))
 		d.draw(next, prefix, prefix)
 	}
 }
@@ -150,20 +151,20 @@ func times(n int) string {
 }
 
 // line is a node's text: who executes it, and on which branch.
-func (d *drawing) line(node *workflow.Node, lead string) row {
+func (d *drawing) line(node *workflow.Node, lead string) string {
 	sign := "○ "
 	if node.Approval != nil {
 		sign = "? "
 	}
-	line := row{{lead, d.paint.dim}, {sign, nil}, {node.ID, d.paint.bold}}
+	line := d.paint.Dim(lead) + sign + d.paint.Bold(node.ID)
 	switch {
 	case node.Approval != nil:
-		line = append(line, plain("  "+oneLine(node.Approval.Question, 100)))
+		line += "  " + term.OneLine(node.Approval.Question, 100)
 	case node.Name != node.ID:
-		line = append(line, plain("  "+oneLine(node.Name, 100)))
+		line += "  " + term.OneLine(node.Name, 100)
 	}
 	if node.Agent != "" {
-		line = append(line, cell{" · " + node.Agent, d.paint.dim})
+		line += d.paint.Dim(" · " + node.Agent)
 	}
 	var ways []string
 	for _, edge := range d.in[node.ID] {
@@ -181,7 +182,7 @@ func (d *drawing) line(node *workflow.Node, lead string) row {
 		words = "after " + words
 	}
 	if words != "" {
-		line = append(line, cell{"  " + words, d.paint.yellow})
+		line += d.paint.Yellow("  " + words)
 	}
 	return line
 }
@@ -190,7 +191,7 @@ func (d *drawing) line(node *workflow.Node, lead string) row {
 func edgeWords(edge *workflow.Edge) string {
 	switch {
 	case edge.When != nil:
-		return "when " + oneLine(edge.When.Text, 100)
+		return "when " + term.OneLine(edge.When.Text, 100)
 	case edge.Otherwise:
 		return "otherwise"
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -59,10 +60,10 @@ func draw(t *testing.T, to *strings.Builder, name string, text []byte) {
 	to.WriteString("== " + name + "\n")
 	drawn := 0
 	for _, line := range drawWorkflow(parsed, false) {
-		if strings.ContainsAny(line.plain(), "○?") {
+		if strings.ContainsAny(term.Plain(line), "○?") {
 			drawn++
 		}
-		to.WriteString(line.plain() + "\n")
+		to.WriteString(term.Plain(line) + "\n")
 	}
 	if drawn != len(parsed.Nodes) {
 		t.Errorf("%s: %d of %d nodes were drawn", name, drawn, len(parsed.Nodes))

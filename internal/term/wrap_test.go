@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -35,19 +35,19 @@ func screenOf(written string) string {
 // come is shown when its piece ends.
 func TestWordsAreShownBeforeTheirEnd(t *testing.T) {
 	const text = "one two three four fiveandsix averyveryverylongword end\n  indented\n\nlast one"
-	whole := strings.Join(wrapped(text, 12), "\n")
+	whole := strings.Join(Wrap(text, 12), "\n")
 	for size := 1; size <= len(text); size++ {
 		var out strings.Builder
-		w := wrapper{out: &out, width: 12}
+		w := Wrapper{Out: &out, Width: 12}
 		for at := 0; at < len(text); at += size {
-			w.write(text[at:min(at+size, len(text))])
-			w.show()
+			w.Write(text[at:min(at+size, len(text))])
+			w.Show()
 			so := strings.Join(strings.Fields(text[:min(at+size, len(text))]), "")
 			if shown := strings.Join(strings.Fields(screenOf(out.String())), ""); !strings.HasPrefix(so, shown) || len(so)-len(shown) > 1 {
 				t.Errorf("pieces of %d: of %q the terminal shows %q", size, so, shown)
 			}
 		}
-		w.flush()
+		w.Flush()
 		if got := screenOf(out.String()); strings.TrimRight(got, " \n") != strings.TrimRight(screenOf(whole), " \n") {
 			t.Errorf("pieces of %d end as\n%s\nand at once they are\n%s", size, got, screenOf(whole))
 		}
