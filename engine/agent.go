@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/window"
 )
@@ -29,11 +30,46 @@ type Agent struct {
 	MaxOutputTokens int
 }
 
+// Catalog has the models, agents, views and tools that turns can use, by their names.
+type Catalog struct {
+	log     *continuo.Log
+	options *Options
+}
+
+// Models lists the names of the models, the default first.
+func (cat *Catalog) Models() []string {
+	names := []string{cat.options.Default}
+	for name := range cat.options.Models {
+		if name != cat.options.Default {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// upstream finds a model by name, "" meaning the default.
+func (cat *Catalog) upstream(name string) (Upstream, error) {
+	if name == "" {
+		name = cat.options.Default
+	}
+	found, ok := cat.options.Models[name]
+	if !ok {
+		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
+	}
+	return found, nil
+}
+
+// DefaultModel describes the default model.
+func (cat *Catalog) DefaultModel() model.Info {
+	return cat.options.Models[cat.options.Default].Model.Info()
+}
+
 // Agents lists the agents by id.
-func (e *Engine) Agents() []Agent {
+func (cat *Catalog) Agents() []Agent {
 	var agents []Agent
-	for _, id := range slices.Sorted(maps.Keys(e.options.Agents)) {
-		agents = append(agents, e.options.Agents[id])
+	for _, id := range slices.Sorted(maps.Keys(cat.options.Agents)) {
+		agents = append(agents, cat.options.Agents[id])
 	}
 	return agents
 }
@@ -42,15 +78,15 @@ func (e *Engine) Agents() []Agent {
 var ErrUnknownAgent = errors.New("unknown agent")
 
 // agent finds an agent by id; "" gives the zero Agent.
-func (e *Engine) agent(id string) (Agent, error) {
+func (cat *Catalog) agent(id string) (Agent, error) {
 	if id == "" {
 		return Agent{}, nil
 	}
-	found, ok := e.options.Agents[id]
+	found, ok := cat.options.Agents[id]
 	if !ok {
 		known := "there are none; agents stand in continuo.yaml under agents"
-		if len(e.options.Agents) > 0 {
-			known = "known are " + strings.Join(slices.Sorted(maps.Keys(e.options.Agents)), ", ")
+		if len(cat.options.Agents) > 0 {
+			known = "known are " + strings.Join(slices.Sorted(maps.Keys(cat.options.Agents)), ", ")
 		}
 		return Agent{}, fmt.Errorf("%w %q: %w: %s", ErrUnknownAgent, id, continuo.ErrInvalid, known)
 	}

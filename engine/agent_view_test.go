@@ -78,7 +78,7 @@ func TestAnAgentSeesTheFilesThatItReads(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close(t.Context()) })
 	asked := request("s1", "Read all six files.")
 	asked.AgentID = "coder"
-	chat, err := e.Chat(t.Context(), asked)
+	chat, err := e.Turns.Chat(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestAContextShowsWhatAModelIsShownOfAttachments(t *testing.T) {
 	}
 	show := func(format engine.Format) (string, *window.Plan) {
 		t.Helper()
-		shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{Format: format})
+		shown, err := h.Contexts.Build(t.Context(), conversation, engine.ContextRequest{Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}

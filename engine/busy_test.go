@@ -27,7 +27,7 @@ func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
 		r := request("s", text)
 		r.OnBusy = engine.Interrupt
 		go func() {
-			chat, err := h.Chat(context.Background(), r)
+			chat, err := h.Turns.Chat(context.Background(), r)
 			if err == nil {
 				for range chat.Events {
 				}
@@ -66,7 +66,7 @@ func TestWhoHasTheAnswerMayGoOn(t *testing.T) {
 	r := request("s", "hello")
 	r.OnBusy = engine.Reject
 	for range 200 {
-		chat, err := h.Chat(context.Background(), r)
+		chat, err := h.Turns.Chat(context.Background(), r)
 		if err != nil {
 			t.Fatal(err)
 		}

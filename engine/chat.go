@@ -18,6 +18,20 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
+// Turns begins, resumes and follows the turns of conversations.
+type Turns struct {
+	log       *continuo.Log
+	options   *Options
+	metrics   *Metrics
+	keeper    *turn.Keeper
+	life      *lifecycle
+	lanes     lanes
+	asked     askedTurns
+	quota     quota
+	catalog   *Catalog
+	summaries *summaries
+}
+
 // ChatRequest is a request to begin a turn.
 type ChatRequest struct {
 	// Scope is what the caller may reach. A conversation that the request creates belongs to the scope's user.
@@ -58,46 +72,46 @@ type Chat struct {
 
 // Chat checks a request, finds or creates its conversation, waits until the conversation is free, and begins the
 // turn. For a key that has already begun a turn, Chat returns that turn, whichever process runs it.
-func (e *Engine) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
-	policy, err := e.prepare(ctx, request)
+func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
+	policy, err := ts.prepare(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := e.session(ctx, request)
+	conversation, err := ts.session(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := e.requestedTurnOf(conversation, request)
+	wanted, err := ts.requestedTurnOf(conversation, request)
 	if err != nil {
 		return nil, err
 	}
 	begin := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
-		chosen, err := e.resolve(request.choice(now))
+		chosen, err := ts.catalog.resolve(request.choice(now))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return e.runner(chosen), turn.Input{Message: request.Message, Mode: chosen.mode, AgentID: chosen.agent}, nil
+		return ts.catalog.runner(chosen), turn.Input{Message: request.Message, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
 	same := request.Key != ""
 	if !same {
-		wanted, same = e.madeBefore(ctx, conversation, wanted, request)
+		wanted, same = ts.madeBefore(ctx, conversation, wanted, request)
 	}
-	return e.once(ctx, requestedTurn{
+	return ts.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
-		begin: begin, resume: func(failed continuo.Turn) prepareFunc { return e.prepareResume(failed, request.choice) },
+		begin: begin, resume: func(failed continuo.Turn) prepareFunc { return ts.prepareResume(failed, request.choice) },
 	})
 }
 
 // requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
 // the key begins one turn only.
-func (e *Engine) requestedTurnOf(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
-	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: conversation.ID}
-	chosen, err := e.resolve(request.choice(conversation))
+func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
+	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
+	chosen, err := ts.catalog.resolve(request.choice(conversation))
 	if err != nil {
 		return continuo.Turn{}, err
 	}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
-	e.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
+	ts.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
 	return wanted, nil
 }
 
@@ -108,7 +122,7 @@ func (r ChatRequest) choice(conversation continuo.Conversation) turnChoice {
 }
 
 // identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.
-func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
+func (ts *Turns) identify(wanted *continuo.Turn, key, asked string) {
 	if key == "" {
 		return
 	}
@@ -117,7 +131,7 @@ func (e *Engine) identify(wanted *continuo.Turn, key, asked string) {
 }
 
 // prepare makes all the checks that need no conversation.
-func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, error) {
+func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
 		return "", err
@@ -133,19 +147,19 @@ func (e *Engine) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	if !utf8.ValidString(request.Message.String()) {
 		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
-	if e.isClosed() {
+	if ts.life.isClosed() {
 		return "", ErrClosing // before a conversation is created for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
-		if err := e.quota.room(ctx, request.Scope.ProjectID); err != nil {
+		if err := ts.quota.room(ctx, request.Scope.ProjectID); err != nil {
 			return "", err
 		}
 	}
-	chosen, err := e.resolve(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
+	chosen, err := ts.catalog.resolve(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
 	if err != nil {
 		return "", err
 	}
-	return policy, e.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
+	return policy, ts.catalog.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
 }
 
 // KeyPattern is the form of a conversation's key.
@@ -173,15 +187,15 @@ func TakesMessages(conversation continuo.Conversation) error {
 }
 
 // session finds the conversation of a request or creates it, and checks that it takes messages.
-func (e *Engine) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
-	conversation, err := e.findOrBegin(ctx, request)
+func (ts *Turns) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	conversation, err := ts.findOrBegin(ctx, request)
 	if err == nil {
 		err = TakesMessages(conversation)
 	}
 	return conversation, err
 }
 
-func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+func (ts *Turns) findOrBegin(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
 		return continuo.Conversation{}, err
@@ -189,42 +203,42 @@ func (e *Engine) findOrBegin(ctx context.Context, request ChatRequest) (continuo
 	begin := continuo.Conversation{ProjectID: request.Scope.ProjectID, UserID: user, Key: request.SessionID, Title: titleOf(request.Message)}
 	if request.SessionID == "" {
 		if request.Key == "" {
-			return e.Log.Create(ctx, begin)
+			return ts.log.Create(ctx, begin)
 		}
 		begin.Key = onceKey(begin.Scope(), request.Key) // a retry must find the conversation that the first request created
 	}
-	conversation, err := e.Log.Find(ctx, request.Scope, begin.Key)
+	conversation, err := ts.log.Find(ctx, request.Scope, begin.Key)
 	switch {
 	case err == nil:
-		return e.claim(ctx, conversation, user)
+		return ts.claim(ctx, conversation, user)
 	case !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key):
 		return conversation, err
 	}
 	if err := CheckKey(begin.Key); err != nil {
 		return continuo.Conversation{}, err
 	}
-	conversation, err = e.Log.Create(ctx, begin)
+	conversation, err = ts.log.Create(ctx, begin)
 	if !errors.Is(err, continuo.ErrExists) {
 		return conversation, err
 	}
-	conversation, err = e.Log.Find(ctx, request.Scope, begin.Key) // created meanwhile, or out of the scope
+	conversation, err = ts.log.Find(ctx, request.Scope, begin.Key) // created meanwhile, or out of the scope
 	if errors.Is(err, continuo.ErrNotFound) {
 		return conversation, fmt.Errorf("session %q: %w: choose another session_id", begin.Key, continuo.ErrOtherUser)
 	}
 	if err != nil {
 		return conversation, err
 	}
-	return e.claim(ctx, conversation, user)
+	return ts.claim(ctx, conversation, user)
 }
 
 // claim assigns a conversation without a user to a user; ErrOtherUser where it has another one. For the user "" it
 // does nothing.
-func (e *Engine) claim(ctx context.Context, conversation continuo.Conversation, user string) (continuo.Conversation, error) {
+func (ts *Turns) claim(ctx context.Context, conversation continuo.Conversation, user string) (continuo.Conversation, error) {
 	if user == "" || conversation.UserID == user {
 		return conversation, nil
 	}
 	if conversation.UserID == "" {
-		claimed, err := e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Claim: &user})
+		claimed, err := ts.log.Update(ctx, conversation.ID, continuo.ConversationChange{Claim: &user})
 		if err != nil || claimed.UserID == user {
 			return claimed, err
 		}
@@ -273,11 +287,11 @@ func shorten(text string, limit int) string {
 
 // turnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown
 // cancels.
-func (e *Engine) turnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
+func (ts *Turns) turnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
 	if detached {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.closing, func() { cancel(context.Cause(e.closing)) })
+	stop := context.AfterFunc(ts.life.closing, func() { cancel(context.Cause(ts.life.closing)) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
 }

@@ -42,20 +42,20 @@ type resolvedTurn struct {
 }
 
 // resolve looks up the names of a choice. In the result, the defaults are filled in.
-func (e *Engine) resolve(c turnChoice) (resolvedTurn, error) {
-	agent, err := e.agent(c.agent)
+func (cat *Catalog) resolve(c turnChoice) (resolvedTurn, error) {
+	agent, err := cat.agent(c.agent)
 	if err != nil {
 		return resolvedTurn{}, err
 	}
-	c.model, c.viewName = cmp.Or(c.model, agent.Model, e.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, defaultView(c))
-	found := resolvedTurn{turnChoice: c, policy: e.options.Policy, tools: e.options.Tools}
-	if found.upstream, err = e.upstream(c.model); err != nil {
+	c.model, c.viewName = cmp.Or(c.model, agent.Model, cat.options.Default), cmp.Or(c.viewName, agent.View, c.usualView, defaultView(c))
+	found := resolvedTurn{turnChoice: c, policy: cat.options.Policy, tools: cat.options.Tools}
+	if found.upstream, err = cat.upstream(c.model); err != nil {
 		return resolvedTurn{}, err
 	}
-	if found.view, err = e.view(c.viewName); err != nil {
+	if found.view, err = cat.view(c.viewName); err != nil {
 		return resolvedTurn{}, err
 	}
-	if found.system, err = e.options.Prompts.System(c.mode, agent.Persona); err != nil {
+	if found.system, err = cat.options.Prompts.System(c.mode, agent.Persona); err != nil {
 		return resolvedTurn{}, err
 	}
 	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt {
@@ -74,14 +74,14 @@ func (e *Engine) resolve(c turnChoice) (resolvedTurn, error) {
 func ViewNames() []string { return append(window.Names(), task.HandoffView) }
 
 // view is the definition of a view by its name.
-func (e *Engine) view(name string) (window.View, error) {
+func (cat *Catalog) view(name string) (window.View, error) {
 	switch {
 	case name == task.HandoffView:
-		return e.options.Handoff.View().View, nil
+		return cat.options.Handoff.View().View, nil
 	case !slices.Contains(window.Names(), name):
 		return window.View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(ViewNames(), ", "))
 	}
-	return e.options.Views.View(name)
+	return cat.options.Views.View(name)
 }
 
 // defaultView is the view of a choice that names none: in the modes of agents it shows more of the log than in chat.
@@ -112,18 +112,18 @@ func within(limits, budget window.Limits) window.Limits {
 }
 
 // runner makes the runner of a turn.
-func (e *Engine) runner(c resolvedTurn) *turn.Runner {
+func (cat *Catalog) runner(c resolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
-		Log: e.Log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: e.options.Limits,
+		Log: cat.log, Model: c.upstream.Model, Tools: c.tools, Policy: c.policy, AllTools: c.step, View: c.view, System: c.system, Limits: cat.options.Limits,
 		MaxOutputTokens: c.upstream.MaxOutputTokens, Temperature: c.upstream.Temperature, Speaker: c.upstream.Speaker,
 	}
 	switch {
 	case c.role != nil:
 		runner.View, runner.Since = crewview.View{View: c.view, Role: *c.role}, c.role.Since
 	case c.viewName == task.HandoffView:
-		runner.View = task.View{View: c.view, Handoff: e.options.Handoff.View().Handoff}
+		runner.View = task.View{View: c.view, Handoff: cat.options.Handoff.View().Handoff}
 	}
-	if fallback, ok := e.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
+	if fallback, ok := cat.options.Models[c.upstream.Fallback]; ok && c.upstream.Fallback != "" {
 		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature, Speaker: fallback.Speaker}
 	}
 	return runner

@@ -79,7 +79,7 @@ func TestAConnectorIsToldWhichModeIsActive(t *testing.T) {
 	} {
 		asked := request("s1", "go")
 		asked.Mode, asked.AgentID = test.mode, "reviewer"
-		chat, err := e.Chat(t.Context(), asked)
+		chat, err := e.Turns.Chat(t.Context(), asked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,12 +116,12 @@ func TestAResumedTurnIsInTheModeOfItsConversation(t *testing.T) {
 		return " it", nil
 	}
 	e := stage(t, storetest.NewMemory(), m, nil)
-	chat, err := e.Chat(t.Context(), request("s1", "go"))
+	chat, err := e.Turns.Chat(t.Context(), request("s1", "go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lastOf(t, chat)
-	failed, err := e.Turn(t.Context(), chat.Conversation, chat.TurnID)
+	failed, err := e.Turns.Get(t.Context(), chat.Conversation, chat.TurnID)
 	if err != nil || failed.State != continuo.TurnFailed {
 		t.Fatalf("%+v, %v", failed, err)
 	}
@@ -129,12 +129,12 @@ func TestAResumedTurnIsInTheModeOfItsConversation(t *testing.T) {
 	if _, err := e.Log.Update(t.Context(), failed.ConversationID, continuo.ConversationChange{ActiveMode: &mode, ActiveAgent: &planner}); err != nil {
 		t.Fatal(err)
 	}
-	resumed, err := e.Resume(t.Context(), engine.ResumeRequest{Turn: failed, Detached: true})
+	resumed, err := e.Turns.Resume(t.Context(), engine.ResumeRequest{Turn: failed, Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer := lastOf(t, resumed)
-	record, err := e.Turn(t.Context(), resumed.Conversation, resumed.TurnID)
+	record, err := e.Turns.Get(t.Context(), resumed.Conversation, resumed.TurnID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,17 @@ const (
 	FormatTranscript Format = "transcript"
 )
 
+// Contexts builds what the reader of a conversation sees, and rebuilds what one has seen.
+type Contexts struct {
+	log       *continuo.Log
+	options   *Options
+	catalog   *Catalog
+	summaries *summaries
+	// chooseRole and chooseStep resolve the readers that are roles of crews and steps of runs.
+	chooseRole func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (resolvedTurn, error)
+	chooseStep func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error)
+}
+
 // ContextRequest selects the context to build: what a reader of a conversation sees.
 type ContextRequest struct {
 	// View is a preset's name. Default: the agent's, else UsualView.
@@ -62,13 +73,13 @@ type Context struct {
 	Plan     *window.Plan      `json:"plan"`
 }
 
-// Context builds what a reader sees. It calls no model and changes nothing.
-func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
+// Build builds what a reader sees. It calls no model and changes nothing.
+func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
 	at, err := placeIn(conversation, request.At)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := e.chooseReader(ctx, conversation, request, at)
+	chosen, err := cx.chooseReader(ctx, conversation, request, at)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +89,7 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 	}
 	info := chosen.upstream.Model.Info()
 	format := cmp.Or(request.Format, usualFormat(view.Name))
-	plan, envelope, err := e.plan(ctx, conversation, at, view, chosen, format)
+	plan, envelope, err := cx.plan(ctx, conversation, at, view, chosen, format)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +98,9 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 		envelope.System = nil
 	}
 	if result.Format == FormatHandoff {
-		err = e.renderHandoff(ctx, conversation, envelope, result)
+		err = cx.renderHandoff(ctx, conversation, envelope, result)
 	} else {
-		err = result.render(ctx, e.Log, envelope, info)
+		err = result.render(ctx, cx.log, envelope, info)
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +112,8 @@ func (e *Engine) Context(ctx context.Context, conversation continuo.Conversation
 			return nil, err
 		}
 	}
-	plan.Totals.SharedBytes = e.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
-	return result, e.measureUnread(ctx, conversation, plan)
+	plan.Totals.SharedBytes = cx.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
+	return result, cx.measureUnread(ctx, conversation, plan)
 }
 
 // formatted is a model with the [model.Info] of another wire format.
@@ -137,21 +148,21 @@ func usualFormat(view string) Format {
 }
 
 // chooseReader resolves the reader: a role of a crew, or the agent and model that would answer the next message.
-func (e *Engine) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
+func (cx *Contexts) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
-		return e.chooseRoleAt(ctx, conversation, request.Crew, role, at)
+		return cx.chooseRole(ctx, conversation, request.Crew, role, at)
 	}
 	if request.RunID != "" {
-		return e.chooseStepAt(ctx, conversation, request, at)
+		return cx.chooseStep(ctx, conversation, request, at)
 	}
 	mode, agent := modeAndAgent(conversation, "", request.AgentID)
-	return e.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
+	return cx.catalog.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
 }
 
 // chooseStepAt resolves what the next step of a run uses, by the state of the run at an entry. It equals what the
 // step's turn uses, except for the cue, which is appended when the step begins.
-func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
-	r, err := e.runAt(ctx, conversation, request.RunID, at)
+func (rs *Runs) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
+	r, err := rs.runAt(ctx, conversation, request.RunID, at)
 	if err != nil {
 		return resolvedTurn{}, err
 	}
@@ -165,7 +176,7 @@ func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Convers
 	if step.Node == nil {
 		return resolvedTurn{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, r.State.Run)
 	}
-	found, err := e.resolve(turnChoice{
+	found, err := rs.catalog.resolve(turnChoice{
 		mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: cmp.Or(request.View, step.Node.View), usualView: string(continuo.ModeRun),
 	})
 	if err != nil {
@@ -177,8 +188,8 @@ func (e *Engine) chooseStepAt(ctx context.Context, conversation continuo.Convers
 }
 
 // runAt replays a run of a conversation up to an entry.
-func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*workflowRun, error) {
-	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
+func (rs *Runs) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*workflowRun, error) {
+	run, err := rs.log.Runs().Run(ctx, conversation.ProjectID, runID)
 	if _, cycle := continuo.CrewOf(run.WorkflowID); err == nil && (cycle || run.ConversationID != conversation.ID) {
 		err = continuo.ErrNotFound
 	}
@@ -188,7 +199,7 @@ func (e *Engine) runAt(ctx context.Context, conversation continuo.Conversation, 
 	if at < run.FirstSeq {
 		return nil, fmt.Errorf("at %d: %w: the run %s began with entry %d", at, continuo.ErrBadRange, run.ID, run.FirstSeq)
 	}
-	r := newWorkflowRun(e, run)
+	r := newWorkflowRun(rs, run)
 	return r, r.Read(ctx, at, nil)
 }
 
@@ -227,11 +238,11 @@ func placeIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // plan builds the plan of a conversation's next request.
-func (e *Engine) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*window.Plan, continuo.Envelope, error) {
+func (cx *Contexts) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c resolvedTurn, format Format) (*window.Plan, continuo.Envelope, error) {
 	c.view = view
-	runner := e.runner(c)
+	runner := cx.catalog.runner(c)
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
-	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}, at)
+	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: cx.log, Conversation: conversation}, at)
 }
 
 // render writes the envelope's system messages and then the plan's messages in the format. A transcript has only the
@@ -274,22 +285,22 @@ func systemMessages(texts []string) []window.Message {
 
 // Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for the replay
 // view's default, 0 for all.
-func (e *Engine) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *window.Plan, error) {
-	view, err := e.options.Views.View(window.Replay)
+func (cx *Contexts) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *window.Plan, error) {
+	view, err := cx.options.Views.View(window.Replay)
 	if err != nil {
 		return render.Transcript{}, nil, err
 	}
 	if history != nil {
 		view.History = *history
 	}
-	upstream, err := e.upstream("")
+	upstream, err := cx.catalog.upstream("")
 	if err != nil {
 		return render.Transcript{}, nil, err
 	}
 	if at, err = placeIn(conversation, at); err != nil {
 		return render.Transcript{}, nil, err
 	}
-	plan, err := turn.Plan(ctx, e.Log, conversation, at, view, continuo.Envelope{}, upstream.Model.Info())
+	plan, err := turn.Plan(ctx, cx.log, conversation, at, view, continuo.Envelope{}, upstream.Model.Info())
 	if err != nil {
 		return render.Transcript{}, nil, err
 	}

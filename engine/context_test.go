@@ -35,7 +35,7 @@ func TestTheContextOfARunIsWhatItsNextStepIsSent(t *testing.T) {
 		}
 		i := slices.IndexFunc(sent, func(a asked) bool { return a.step == cue.NodeID && a.visit == fmt.Sprint(cue.RunEvent.Visit) })
 		for _, at := range []int64{cue.Seq - 1, cue.Seq} {
-			shown, err := e.Context(t.Context(), conversation, engine.ContextRequest{RunID: run.ID, At: at, System: true})
+			shown, err := e.Contexts.Build(t.Context(), conversation, engine.ContextRequest{RunID: run.ID, At: at, System: true})
 			if err != nil {
 				t.Fatalf("the step %s at %d: %v", cue.NodeID, at, err)
 			}
@@ -75,7 +75,7 @@ func TestARunWithoutANextStepHasNoContext(t *testing.T) {
 	m := &actor{answer: good}
 	e := stage(t, storetest.NewMemory(), m, nil)
 	for _, session := range []string{"s1", "other"} {
-		chat, err := e.Chat(t.Context(), request(session, "hello"))
+		chat, err := e.Turns.Chat(t.Context(), request(session, "hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestARunWithoutANextStepHasNoContext(t *testing.T) {
 		{"elsewhere", other, engine.ContextRequest{RunID: run.ID}, continuo.ErrNotFound, other.ID},
 		{"unknown", conversation, engine.ContextRequest{RunID: "run_none"}, continuo.ErrNotFound, "run_none"},
 	} {
-		if _, err := e.Context(t.Context(), test.in, test.request); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+		if _, err := e.Contexts.Build(t.Context(), test.in, test.request); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 		o.Workflows = newShelf(t, lone)
 		o.Tools, o.Policy = tool.Set{&counted{name: "look"}, &counted{name: "push"}}, tool.Policy{Otherwise: tool.Allow}
 	})
-	status, err := e.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Workflow: "lone", Detached: true})
+	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Workflow: "lone", Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 		t.Fatalf("it is %s", last.State)
 	}
 	conversation, cues := cuesOf(t, e, status.Run)
-	shown, err := e.Context(t.Context(), conversation, engine.ContextRequest{RunID: status.Run.ID, System: true})
+	shown, err := e.Contexts.Build(t.Context(), conversation, engine.ContextRequest{RunID: status.Run.ID, System: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 	if got.step != "only" || shown.View != "continuity" {
 		t.Errorf("it shows the step %q by the view %s", got.step, shown.View)
 	}
-	for event, err := range e.Follow(t.Context(), continuo.Turn{ConversationID: conversation.ID, ID: cues[0].TurnID}, 0) {
+	for event, err := range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: conversation.ID, ID: cues[0].TurnID}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

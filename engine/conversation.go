@@ -8,9 +8,16 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// CreateConversation creates an empty conversation. Its user is the scope's, or, where the scope has none, the one in
+// Conversations creates, changes, imports, archives and searches conversations.
+type Conversations struct {
+	log     *continuo.Log
+	options *Options
+	metrics *Metrics
+}
+
+// Create creates an empty conversation. Its user is the scope's, or, where the scope has none, the one in
 // conversation. ErrExists says that another conversation has the key.
-func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, conversation continuo.Conversation) (continuo.Conversation, error) {
+func (cv *Conversations) Create(ctx context.Context, scope continuo.Scope, conversation continuo.Conversation) (continuo.Conversation, error) {
 	user, err := scope.Owner(conversation.UserID)
 	if err != nil {
 		return continuo.Conversation{}, err
@@ -21,13 +28,13 @@ func (e *Engine) CreateConversation(ctx context.Context, scope continuo.Scope, c
 		}
 	}
 	conversation.ProjectID, conversation.UserID = scope.ProjectID, user
-	created, err := e.Log.Create(ctx, conversation)
+	created, err := cv.log.Create(ctx, conversation)
 	return created, keyTaken(conversation.Key, err)
 }
 
-// ChangeConversation changes the properties of a conversation of the scope. A scope with a user cannot change the
+// Change changes the properties of a conversation of the scope. A scope with a user cannot change the
 // conversation's user or remove it: ErrOtherUser. ErrExists says that another conversation has the key.
-func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
+func (cv *Conversations) Change(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
 	if change.UserID != nil && scope.UserID != "" && *change.UserID != scope.UserID {
 		return continuo.Conversation{}, fmt.Errorf("user_id %q: %w: a caller that is bound to a user cannot give conversations away", *change.UserID, continuo.ErrOtherUser)
 	}
@@ -36,7 +43,7 @@ func (e *Engine) ChangeConversation(ctx context.Context, scope continuo.Scope, i
 			return continuo.Conversation{}, err
 		}
 	}
-	changed, err := e.Log.Update(ctx, id, change)
+	changed, err := cv.log.Update(ctx, id, change)
 	if change.Key != nil {
 		err = keyTaken(*change.Key, err)
 	}

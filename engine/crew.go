@@ -14,8 +14,23 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Crews is the engine's source of crews. It must be safe for concurrent use.
-type Crews interface {
+// Crews begins, resumes and follows the cycles of crews.
+type Crews struct {
+	log       *continuo.Log
+	options   *Options
+	metrics   *Metrics
+	life      *lifecycle
+	driver    *durable.Driver
+	texts     texts[*crew.Crew] // parsed texts of the log
+	sessions  sessionPool       // the programs that answer for roles
+	catalog   *Catalog
+	summaries *summaries
+	turns     *Turns
+	contexts  *Contexts
+}
+
+// CrewSource is the source of crews. It must be safe for concurrent use.
+type CrewSource interface {
 	// Crew finds one by id; continuo.ErrNotFound, or, for an invalid crew, an error that lists its problems.
 	Crew(id string) (*crew.Crew, error)
 	// Crews lists all valid crews by id. The problems of invalid files are joined in the error.
@@ -74,63 +89,63 @@ type CrewMessage struct {
 // ErrNoCycle says that a crew has no cycle to resume, or no reset to take back.
 var ErrNoCycle = errors.New("there is nothing to do")
 
-// Crews lists the crews; see [Crews].
-func (e *Engine) Crews() ([]*crew.Crew, error) {
-	if e.options.Crews == nil {
+// List lists the crews; see [CrewSource].
+func (cs *Crews) List() ([]*crew.Crew, error) {
+	if cs.options.Crews == nil {
 		return nil, nil
 	}
-	return e.options.Crews.Crews()
+	return cs.options.Crews.Crews()
 }
 
-// Crew finds a crew by id; see [Crews].
-func (e *Engine) Crew(id string) (*crew.Crew, error) {
-	if e.options.Crews == nil {
+// Get finds a crew by id; see [CrewSource].
+func (cs *Crews) Get(id string) (*crew.Crew, error) {
+	if cs.options.Crews == nil {
 		return nil, fmt.Errorf("crew %q: %w: there are none", shorten(id, 60), continuo.ErrNotFound)
 	}
-	return e.options.Crews.Crew(id)
+	return cs.options.Crews.Crew(id)
 }
 
 // Say appends a person's message to a crew. The message begins a cycle, or becomes part of the cycle under way; in
 // both cases the cycle continues in goroutines of its own. For a key that was used before, Say returns the cycle of
 // its message.
-func (e *Engine) Say(ctx context.Context, request CrewMessage) (*CrewStatus, error) {
-	found, err := e.Crew(request.Crew)
+func (cs *Crews) Say(ctx context.Context, request CrewMessage) (*CrewStatus, error) {
+	found, err := cs.Get(request.Crew)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkMessage(request.Message); err != nil {
 		return nil, err
 	}
-	if err := e.checkStaff(found); err != nil {
+	if err := cs.checkStaff(found); err != nil {
 		return nil, err
 	}
-	if err := e.checkShowable(ctx, found, request); err != nil {
+	if err := cs.checkShowable(ctx, found, request); err != nil {
 		return nil, err
 	}
-	if e.isClosed() {
+	if cs.life.isClosed() {
 		return nil, ErrClosing // before the message is appended
 	}
-	conversation, err := e.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
+	conversation, err := cs.turns.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.Log.PutText(ctx, found.Text); err != nil {
+	if _, err := cs.log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
-	run, err := e.appendMessage(ctx, conversation, found, request)
+	run, err := cs.appendMessage(ctx, conversation, found, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.runs.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
+	if err := cs.driver.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err // the message is in the log: another process resumes the cycle
 	}
-	return e.crewStatus(ctx, conversation, found, run)
+	return cs.status(ctx, conversation, found, run)
 }
 
 // appendMessage appends a message, and returns the cycle that it belongs to. It waits no longer than a turn waits for
 // its conversation.
-func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
+func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, cs.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
 	defer cancel()
 	options := continuo.AppendOptions{}
 	if request.Key != "" {
@@ -138,14 +153,14 @@ func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conver
 		options.Identity = hashOf(string(rawjson.MustMarshal(request.Message)))
 	}
 	for {
-		entry, at, err := e.messageEntry(ctx, conversation, found, request)
+		entry, at, err := cs.messageEntry(ctx, conversation, found, request)
 		if err != nil {
 			return continuo.Run{}, err
 		}
 		options.ExpectSeq = at
-		stored, err := e.runs.Append(ctx, conversation.ID, []continuo.Entry{entry}, options)
+		stored, err := cs.driver.Append(ctx, conversation.ID, []continuo.Entry{entry}, options)
 		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
-			if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil {
+			if conversation, err = cs.log.Conversation(ctx, conversation.ID); err != nil {
 				return continuo.Run{}, err
 			}
 			continue
@@ -156,18 +171,18 @@ func (e *Engine) appendMessage(ctx context.Context, conversation continuo.Conver
 			}
 			return continuo.Run{}, err
 		}
-		return e.Log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
+		return cs.log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
 	}
 }
 
 // messageEntry makes the entry of a message, and the seq at which it must be appended: it begins a cycle, or belongs
 // to the cycle under way.
-func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
-	c, err := e.newestCycle(ctx, conversation, found.ID)
+func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
+	c, err := cs.newestCycle(ctx, conversation, found.ID)
 	var before *continuo.CrewState
 	switch {
 	case errors.Is(err, durable.ErrCorrupt): // its worker ends it
-		if before, err = e.lastCrewState(ctx, conversation, c.Run); err != nil {
+		if before, err = cs.lastState(ctx, conversation, c.Run); err != nil {
 			return entry, 0, err
 		}
 		at = conversation.LastSeq + 1
@@ -180,25 +195,25 @@ func (e *Engine) messageEntry(ctx context.Context, conversation continuo.Convers
 	default:
 		before, at = found.TakeOver(c.State), c.Next()
 	}
-	return found.Begin(e.Log.NewID("run"), request.Message, request.Author, before), at, nil
+	return found.Begin(cs.log.NewID("run"), request.Message, request.Author, before), at, nil
 }
 
 // newestCycle reads the newest cycle of a crew in a conversation to its end; nil where there is none.
-func (e *Engine) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewCycle, error) {
-	newest, err := e.Log.Runs().Runs(ctx, continuo.RunQuery{
+func (cs *Crews) newestCycle(ctx context.Context, conversation continuo.Conversation, crewID string) (*crewCycle, error) {
+	newest, err := cs.log.Runs().Runs(ctx, continuo.RunQuery{
 		ProjectID: conversation.ProjectID, ConversationID: conversation.ID, WorkflowID: continuo.CrewWorkflow(crewID), BegunBy: math.MaxInt64, Limit: 1,
 	})
 	if err != nil || len(newest) == 0 {
 		return nil, err
 	}
-	c := newCrewCycle(e, newest[0])
+	c := newCrewCycle(cs, newest[0])
 	return c, c.CatchUp(ctx)
 }
 
-// lastCrewState is the crew's state after the newest event of a cycle that cannot be read any more; nil where no
+// lastState is the crew's state after the newest event of a cycle that cannot be read any more; nil where no
 // event holds one.
-func (e *Engine) lastCrewState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
+func (cs *Crews) lastState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
+	for entry, err := range cs.log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
 		if err != nil {
 			return nil, err
 		}
@@ -210,25 +225,25 @@ func (e *Engine) lastCrewState(ctx context.Context, conversation continuo.Conver
 }
 
 // cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has none there.
-func (e *Engine) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewCycle, error) {
-	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
+func (cs *Crews) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewCycle, error) {
+	conversation, err := cs.log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return conversation, nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
 	}
-	c, err := e.newestCycle(ctx, conversation, session.Crew)
+	c, err := cs.newestCycle(ctx, conversation, session.Crew)
 	if err == nil && c == nil {
 		err = fmt.Errorf("%w: crew %s has done nothing in session %s yet", continuo.ErrNotFound, shorten(session.Crew, 60), shorten(session.session(), 60))
 	}
 	return conversation, c, err
 }
 
-// ResumeCrew resumes a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
-func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
-	conversation, c, err := e.cycleOf(ctx, session)
+// Resume resumes a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
+func (cs *Crews) Resume(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
+	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.checkStaff(c.State.Crew); err != nil {
+	if err := cs.checkStaff(c.State.Crew); err != nil {
 		return nil, err
 	}
 	err = c.changeOnce(ctx, durable.Once{}, func(s *crew.State) ([]continuo.Entry, error) {
@@ -244,42 +259,42 @@ func (e *Engine) ResumeCrew(ctx context.Context, session CrewSession, detached b
 		return nil, fmt.Errorf("crew %s: %w: its newest cycle is %s; say something to it", s.Crew.ID, ErrNoCycle, s.Run)
 	})
 	if errors.Is(err, errSuperseded) {
-		return e.ResumeCrew(ctx, session, detached)
+		return cs.Resume(ctx, session, detached)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := e.runs.Resume(ctx, c.Run, detached); err != nil && !errors.Is(err, ErrClosing) {
+	if err := cs.driver.Resume(ctx, c.Run, detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
+	return cs.status(ctx, conversation, c.State.Crew, c.Run)
 }
 
-// StopCrew stops a running cycle, whichever process runs it, until a person resumes it or sends a message. It does
+// Stop stops a running cycle, whichever process runs it, until a person resumes it or sends a message. It does
 // nothing to a cycle that is not running.
-func (e *Engine) StopCrew(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
-	conversation, c, err := e.cycleOf(ctx, session)
+func (cs *Crews) Stop(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
+	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	err = e.stopCycle(ctx, c, reason)
+	err = cs.stopCycle(ctx, c, reason)
 	if errors.Is(err, errSuperseded) {
-		return e.StopCrew(ctx, session, reason)
+		return cs.Stop(ctx, session, reason)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
+	return cs.status(ctx, conversation, c.State.Crew, c.Run)
 }
 
 // stopCycle stops a cycle's turn, waits for its end, and records that the cycle was stopped. A turn that begins
 // meanwhile causes a conflict when the record is appended, and is stopped too.
-func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) error {
+func (cs *Crews) stopCycle(ctx context.Context, c *crewCycle, reason string) error {
 	return c.changeOnce(ctx, durable.Once{}, func(s *crew.State) ([]continuo.Entry, error) {
 		if s.Run != continuo.RunRunning {
 			return nil, nil
 		}
-		if err := e.endTurnOf(ctx, c.Run); err != nil {
+		if err := cs.endTurnOf(ctx, c.Run); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Halt(reason)}, nil
@@ -287,31 +302,31 @@ func (e *Engine) stopCycle(ctx context.Context, c *crewCycle, reason string) err
 }
 
 // endTurnOf stops the running turn of a cycle and waits for its end: its last entries belong to the cycle.
-func (e *Engine) endTurnOf(ctx context.Context, run continuo.Run) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
+func (cs *Crews) endTurnOf(ctx context.Context, run continuo.Run) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cs.options.Wait, fmt.Errorf("%w: a role does not stop", continuo.ErrBusy))
 	defer cancel()
-	turns, err := e.runs.CancelTurns(ctx, run.ID, []string{run.ConversationID})
+	turns, err := cs.driver.CancelTurns(ctx, run.ID, []string{run.ConversationID})
 	if err != nil || len(turns) == 0 {
 		return err
 	}
-	err = e.runs.AwaitTurn(ctx, run.ConversationID, turns[0].ID)
+	err = cs.driver.AwaitTurn(ctx, run.ConversationID, turns[0].ID)
 	if errors.Is(err, continuo.ErrNotRunning) || errors.Is(err, continuo.ErrLeaseLost) { // stopped before it had begun, or another process closes it
 		return nil
 	}
 	return err
 }
 
-// ResetCrew resets a crew in its conversation: a running cycle is stopped, and no role sees the present entries any
-// more. Nothing is deleted; RestoreCrew takes the reset back. A key that was used before causes no second reset.
-func (e *Engine) ResetCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
-	return e.resetOrRestore(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
+// Reset resets a crew in its conversation: a running cycle is stopped, and no role sees the present entries any
+// more. Nothing is deleted; Restore takes the reset back. A key that was used before causes no second reset.
+func (cs *Crews) Reset(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+	return cs.resetOrRestore(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
 		return s.Reset(at), nil
 	})
 }
 
-// RestoreCrew takes back the newest reset that is still in effect; ErrNoCycle where there is none.
-func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
-	return e.resetOrRestore(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
+// Restore takes back the newest reset that is still in effect; ErrNoCycle where there is none.
+func (cs *Crews) Restore(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+	return cs.resetOrRestore(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
 		entry, ok := s.Restore()
 		if !ok {
 			return entry, fmt.Errorf("crew %s: %w: it was not reset", s.Crew.ID, ErrNoCycle)
@@ -321,21 +336,21 @@ func (e *Engine) RestoreCrew(ctx context.Context, session CrewSession, key strin
 }
 
 // resetOrRestore stops the running cycle and appends one event.
-func (e *Engine) resetOrRestore(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
-	conversation, c, err := e.cycleOf(ctx, session)
+func (cs *Crews) resetOrRestore(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
+	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	given := key
 	if key != "" {
 		key = "crew/" + session.Crew + "/" + what + "/" + key
-		if _, err := e.Log.Receipt(ctx, conversation.ID, key); err == nil {
-			return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
+		if _, err := cs.log.Receipt(ctx, conversation.ID, key); err == nil {
+			return cs.status(ctx, conversation, c.State.Crew, c.Run)
 		}
 	}
-	err = e.stopCycle(ctx, c, "the crew was asked to "+what)
+	err = cs.stopCycle(ctx, c, "the crew was asked to "+what)
 	if errors.Is(err, errSuperseded) {
-		return e.resetOrRestore(ctx, session, given, what, makes)
+		return cs.resetOrRestore(ctx, session, given, what, makes)
 	}
 	if err != nil {
 		return nil, err
@@ -345,15 +360,15 @@ func (e *Engine) resetOrRestore(ctx context.Context, session CrewSession, key, w
 		return []continuo.Entry{entry}, err
 	})
 	if errors.Is(err, errSuperseded) {
-		return e.resetOrRestore(ctx, session, given, what, makes)
+		return cs.resetOrRestore(ctx, session, given, what, makes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.crewStatus(ctx, conversation, c.State.Crew, c.Run)
+	return cs.status(ctx, conversation, c.State.Crew, c.Run)
 }
 
 // OpenSession finds the conversation of a crew's session, or creates it.
-func (e *Engine) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
-	return e.session(ctx, ChatRequest{Scope: session.Scope, UserID: session.UserID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
+func (cs *Crews) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
+	return cs.turns.session(ctx, ChatRequest{Scope: session.Scope, UserID: session.UserID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
 }

@@ -11,7 +11,7 @@ import (
 type RoleRound struct {
 	// Round counts the role's requests in the conversation from 1.
 	Round int `json:"round"`
-	// Seq is the entry with the answer: Engine.Request returns what the role was sent, byte for byte.
+	// Seq is the entry with the answer: Contexts.Request returns what the role was sent, byte for byte.
 	Seq    int64  `json:"seq"`
 	RunID  string `json:"run_id"`
 	TurnID string `json:"turn_id"`
@@ -28,21 +28,21 @@ type RoleRound struct {
 
 // RoleRounds lists the requests to a role of a crew in its session's conversation, the oldest first. A turn that the
 // role passed because nothing was new has no request.
-func (e *Engine) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
-	conversation, err := e.Log.Find(ctx, session.Scope, session.session())
+func (cs *Crews) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
+	conversation, err := cs.log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", shorten(session.session(), 60), err)
 	}
-	if role, err = e.roleName(ctx, conversation, session.Crew, role); err != nil {
+	if role, err = cs.roleName(ctx, conversation, session.Crew, role); err != nil {
 		return nil, err
 	}
-	return e.rounds(ctx, conversation, session.Crew, role)
+	return cs.rounds(ctx, conversation, session.Crew, role)
 }
 
 // rounds lists the requests of a role by its role_name.
-func (e *Engine) rounds(ctx context.Context, conversation continuo.Conversation, crewID, role string) ([]RoleRound, error) {
+func (cs *Crews) rounds(ctx context.Context, conversation continuo.Conversation, crewID, role string) ([]RoleRound, error) {
 	rounds := []RoleRound{}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+	for entry, err := range cs.log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
 		}

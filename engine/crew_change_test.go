@@ -31,7 +31,7 @@ func ends(t testing.TB, e *engine.Engine, runID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range e.FollowCrew(t.Context(), run, 0) {
+	for _, err := range e.Crews.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func ends(t testing.TB, e *engine.Engine, runID string) {
 // flood puts messages into the session, before the crew is there.
 func flood(t testing.TB, e *engine.Engine, messages int) {
 	t.Helper()
-	conversation, err := e.OpenSession(t.Context(), ofTrio)
+	conversation, err := e.Crews.OpenSession(t.Context(), ofTrio)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func tells(kind continuo.RunEventKind) func(continuo.Batch) bool {
 // underWay lists the cycles that are under way.
 func underWay(t *testing.T, e *engine.Engine) (ids []string) {
 	t.Helper()
-	runs, err := e.Runs(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 100, State: continuo.RunRunning})
+	runs, err := e.Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 100, State: continuo.RunRunning})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAMessageWithinAReset(t *testing.T) {
 	ends(t, one, say(t, one, "The secret.").RunID)
 	reset := make(chan error, 1)
 	go func() {
-		_, err := one.ResetCrew(context.WithoutCancel(t.Context()), ofTrio, "")
+		_, err := one.Crews.Reset(context.WithoutCancel(t.Context()), ofTrio, "")
 		reset <- err
 	}()
 	<-held.reached
@@ -130,7 +130,7 @@ func TestAMessageWithinAReset(t *testing.T) {
 	if err := <-reset; err != nil {
 		t.Fatal(err)
 	}
-	status, err := one.CrewStatus(t.Context(), ofTrio)
+	status, err := one.Crews.Status(t.Context(), ofTrio)
 	if err != nil || status.Since == 0 || !status.Restorable {
 		t.Errorf("the reset was answered as done, and it is %+v, %v", status, err)
 	}
@@ -157,7 +157,7 @@ func TestAMessageWithinAResume(t *testing.T) {
 	hand.answer, hand.during = once(1), func(prompted) { first.Do(func() { close(asked); <-goOn }) }
 	resumed := make(chan error, 1)
 	go func() {
-		_, err := one.ResumeCrew(context.WithoutCancel(t.Context()), ofTrio, true)
+		_, err := one.Crews.Resume(context.WithoutCancel(t.Context()), ofTrio, true)
 		resumed <- err
 	}()
 	<-held.reached
@@ -206,13 +206,13 @@ func TestAnAnswerWithinAResetBringsNothingBack(t *testing.T) {
 		store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
 		one, two := theatre(t, store, hand, newBand(t, trio), heardLate), theatre(t, store, hand, newBand(t, trio), heardLate)
 		reset := hand.within(func() {
-			if _, err := two.ResetCrew(t.Context(), ofTrio, ""); err != nil {
+			if _, err := two.Crews.Reset(t.Context(), ofTrio, ""); err != nil {
 				t.Error(err)
 			}
 		})
 		ends(t, one, say(t, one, "The secret.").RunID)
 		<-reset
-		status, err := one.CrewStatus(t.Context(), ofTrio)
+		status, err := one.Crews.Status(t.Context(), ofTrio)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,9 +231,9 @@ func TestAnAnswerWithinAStopCounts(t *testing.T) {
 		store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
 		one, two := theatre(t, store, hand, newBand(t, trio), heardLate), theatre(t, store, hand, newBand(t, trio), heardLate)
 		stopped := hand.within(func() {
-			_, err := two.StopCrew(t.Context(), ofTrio, "enough")
+			_, err := two.Crews.Stop(t.Context(), ofTrio, "enough")
 			if err == nil {
-				_, err = two.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("And now?"), Detached: true})
+				_, err = two.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("And now?"), Detached: true})
 			}
 			if err != nil {
 				t.Error(err)
@@ -270,7 +270,7 @@ func TestAStopDoesNotWaitForAProgramToComeUp(t *testing.T) {
 		})
 		say(t, e, "Hello")
 		<-starts
-		if status, err := e.StopCrew(t.Context(), ofTrio, "enough"); err != nil || status.State != continuo.RunStopped {
+		if status, err := e.Crews.Stop(t.Context(), ofTrio, "enough"); err != nil || status.State != continuo.RunStopped {
 			t.Fatalf("it is %+v, %v", status, err)
 		}
 		if err := chatThrough(t.Context(), e, "s", engine.Wait); err != nil {
@@ -287,13 +287,13 @@ func TestASessionLastsAfterARestore(t *testing.T) {
 	flood(t, e, 200)
 	say(t, e, "One?")
 	played(t, e)
-	if _, err := e.ResetCrew(t.Context(), ofTrio, ""); err != nil {
+	if _, err := e.Crews.Reset(t.Context(), ofTrio, ""); err != nil {
 		t.Fatal(err)
 	}
 	hand.answer = once(1)
 	say(t, e, "Two?")
 	played(t, e)
-	if _, err := e.RestoreCrew(t.Context(), ofTrio, ""); err != nil {
+	if _, err := e.Crews.Restore(t.Context(), ofTrio, ""); err != nil {
 		t.Fatal(err)
 	}
 	before := hand.opened
@@ -320,13 +320,13 @@ func TestATurnThatAPersonStopsIsNoFailure(t *testing.T) {
 	}
 	say(t, e, "Hello")
 	<-asked
-	status, err := e.CrewStatus(t.Context(), ofTrio)
+	status, err := e.Crews.Status(t.Context(), ofTrio)
 	if err != nil || status.Speaking != "bob" {
 		t.Fatalf("it is %+v, %v", status, err)
 	}
 	running, err := e.Log.Turns().Turn(t.Context(), status.ConversationID, status.TurnID)
 	if err == nil {
-		err = e.Cancel(t.Context(), running)
+		err = e.Turns.Cancel(t.Context(), running)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func TestATurnThatAPersonStopsIsNoFailure(t *testing.T) {
 	hand.mu.Lock()
 	hand.hangs = nil
 	hand.mu.Unlock()
-	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); err != nil {
+	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); err != nil {
 		t.Fatal(err)
 	}
 	if status = played(t, e); status.State != continuo.RunFinished || status.Roles[1].Answers != 1 || !status.Roles[1].RestsUntil.IsZero() {

@@ -56,16 +56,16 @@ func (e *SightError) Unwrap() error { return e.Err }
 // CompareRoles shows what two roles of a crew see in its session's conversation, or one role at two seqs, and the
 // lines in which the texts differ. It changes nothing and calls no model. ErrNotFound where the crew has no cycle
 // there; an error that one of the sights caused is a *SightError.
-func (e *Engine) CompareRoles(ctx context.Context, session CrewSession, left, right Sight) (*Comparison, error) {
-	conversation, _, err := e.cycleOf(ctx, session)
+func (cs *Crews) CompareRoles(ctx context.Context, session CrewSession, left, right Sight) (*Comparison, error) {
+	conversation, _, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	var comparison Comparison
-	if comparison.Left, err = e.sighted(ctx, conversation, session.Crew, left); err != nil {
+	if comparison.Left, err = cs.sighted(ctx, conversation, session.Crew, left); err != nil {
 		return nil, &SightError{Right: false, Err: err}
 	}
-	if comparison.Right, err = e.sighted(ctx, conversation, session.Crew, right); err != nil {
+	if comparison.Right, err = cs.sighted(ctx, conversation, session.Crew, right); err != nil {
 		return nil, &SightError{Right: true, Err: err}
 	}
 	comparison.Lines = linediff.Lines(comparison.Left.Text, comparison.Right.Text)
@@ -74,23 +74,23 @@ func (e *Engine) CompareRoles(ctx context.Context, session CrewSession, left, ri
 
 // RoleRequest rebuilds the request to a role of a crew from the seq of its answer; ErrNotFound where the entry is not
 // an answer of the role.
-func (e *Engine) RoleRequest(ctx context.Context, session CrewSession, role string, seq int64) (*Replayed, error) {
-	conversation, _, err := e.cycleOf(ctx, session)
+func (cs *Crews) RoleRequest(ctx context.Context, session CrewSession, role string, seq int64) (*Replayed, error) {
+	conversation, _, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	return e.roleRequest(ctx, conversation, session.Crew, role, seq)
+	return cs.roleRequest(ctx, conversation, session.Crew, role, seq)
 }
 
-func (e *Engine) roleRequest(ctx context.Context, conversation continuo.Conversation, crewID, role string, seq int64) (*Replayed, error) {
+func (cs *Crews) roleRequest(ctx context.Context, conversation continuo.Conversation, crewID, role string, seq int64) (*Replayed, error) {
 	if _, err := placeIn(conversation, seq); err != nil {
 		return nil, err
 	}
-	role, err := e.roleName(ctx, conversation, crewID, role)
+	role, err := cs.roleName(ctx, conversation, crewID, role)
 	if err != nil {
 		return nil, err
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range cs.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return nil, err
 		}
@@ -98,23 +98,23 @@ func (e *Engine) roleRequest(ctx context.Context, conversation continuo.Conversa
 			return nil, fmt.Errorf("entry %d: %w: it is no answer that the role %s was asked for; its rounds name them", seq, continuo.ErrNotFound, shorten(role, 60))
 		}
 	}
-	return e.Request(ctx, conversation, seq)
+	return cs.contexts.Request(ctx, conversation, seq)
 }
 
 // sighted builds what one role sees or saw.
-func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
+func (cs *Crews) sighted(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
 	if sight.Request != 0 {
-		return e.sightedThen(ctx, conversation, crewID, sight)
+		return cs.sightedThen(ctx, conversation, crewID, sight)
 	}
 	at, err := placeIn(conversation, sight.At)
 	if err != nil {
 		return Sighted{}, err
 	}
-	chosen, err := e.chooseRoleAt(ctx, conversation, crewID, sight.Role, at)
+	chosen, err := cs.chooseRoleAt(ctx, conversation, crewID, sight.Role, at)
 	if err != nil {
 		return Sighted{}, err
 	}
-	plan, _, err := e.plan(ctx, conversation, at, chosen.view, chosen, FormatOpenAI)
+	plan, _, err := cs.contexts.plan(ctx, conversation, at, chosen.view, chosen, FormatOpenAI)
 	if err != nil {
 		return Sighted{}, err
 	}
@@ -122,16 +122,16 @@ func (e *Engine) sighted(ctx context.Context, conversation continuo.Conversation
 }
 
 // sightedThen builds what a role saw when it gave an answer.
-func (e *Engine) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
-	role, err := e.roleName(ctx, conversation, crewID, sight.Role)
+func (cs *Crews) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
+	role, err := cs.roleName(ctx, conversation, crewID, sight.Role)
 	if err != nil {
 		return Sighted{}, err
 	}
-	replayed, err := e.roleRequest(ctx, conversation, crewID, role, sight.Request)
+	replayed, err := cs.roleRequest(ctx, conversation, crewID, role, sight.Request)
 	if err != nil {
 		return Sighted{}, err
 	}
-	envelope, err := e.Log.Envelope(ctx, replayed.Round.Envelope)
+	envelope, err := cs.log.Envelope(ctx, replayed.Round.Envelope)
 	if err != nil {
 		return Sighted{}, err
 	}

@@ -164,11 +164,11 @@ func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
 	say(t, e, "The first thing.")
 	played(t, e)
 	before := script(t, e)
-	status, err := e.ResetCrew(t.Context(), ofTrio, "k")
+	status, err := e.Crews.Reset(t.Context(), ofTrio, "k")
 	if err != nil || status.Since == 0 || !status.Restorable {
 		t.Fatalf("after a reset: %+v, %v", status, err)
 	}
-	if again, err := e.ResetCrew(t.Context(), ofTrio, "k"); err != nil || again.Since != status.Since || again.LastSeq != status.LastSeq {
+	if again, err := e.Crews.Reset(t.Context(), ofTrio, "k"); err != nil || again.Since != status.Since || again.LastSeq != status.LastSeq {
 		t.Errorf("the same reset again: %+v, %v", again, err)
 	}
 	asked := len(hand.heard)
@@ -183,7 +183,7 @@ func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
 	if got := script(t, e); !slices.Equal(got[:len(before)], before) {
 		t.Errorf("a reset changed the log: %q", got)
 	}
-	if status, err = e.RestoreCrew(t.Context(), ofTrio, ""); err != nil || status.Since != 0 || status.Restorable {
+	if status, err = e.Crews.Restore(t.Context(), ofTrio, ""); err != nil || status.Since != 0 || status.Restorable {
 		t.Fatalf("after it was taken back: %+v, %v", status, err)
 	}
 	asked = len(hand.heard)
@@ -196,7 +196,7 @@ func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
 			t.Errorf("when it was taken back %s was sent\n%s", role, p.text)
 		}
 	}
-	if _, err := e.RestoreCrew(t.Context(), ofTrio, ""); !errors.Is(err, engine.ErrNoCycle) {
+	if _, err := e.Crews.Restore(t.Context(), ofTrio, ""); !errors.Is(err, engine.ErrNoCycle) {
 		t.Errorf("it is taken back twice: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
 	asked := hand.hangBob()
 	say(t, e, "Hello")
 	<-asked
-	status, err := e.StopCrew(t.Context(), ofTrio, "enough")
+	status, err := e.Crews.Stop(t.Context(), ofTrio, "enough")
 	if err != nil || status.State != continuo.RunStopped {
 		t.Fatalf("it is %+v, %v", status, err)
 	}
@@ -229,7 +229,7 @@ func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
 	hand.mu.Lock()
 	hand.hangs = nil
 	hand.mu.Unlock()
-	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); err != nil {
+	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); err != nil {
 		t.Fatal(err)
 	}
 	if status = played(t, e); status.State != continuo.RunFinished {
@@ -245,7 +245,7 @@ func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 	asked := hand.hangBob()
 	say(t, e, "The secret plan.")
 	<-asked
-	status, err := e.ResetCrew(t.Context(), ofTrio, "")
+	status, err := e.Crews.Reset(t.Context(), ofTrio, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 			t.Errorf("entry %d, %s, stands behind the reset: %s", entry.Seq, entry.Role, entry.Content)
 		}
 	}
-	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); !errors.Is(err, engine.ErrNoCycle) {
+	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); !errors.Is(err, engine.ErrNoCycle) {
 		t.Errorf("there is something to resume: %v", err)
 	}
 	hand.mu.Lock()

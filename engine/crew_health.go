@@ -22,7 +22,7 @@ func (s *sessionPool) endProcess(sp *roleSpeaker, why string) {
 }
 
 // WatchRoles checks the programs of roles at every interval, until ctx is done. [Engine.Watch] does so too.
-func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
+func (cs *Crews) WatchRoles(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -30,7 +30,7 @@ func (e *Engine) WatchRoles(ctx context.Context, interval time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			e.sessions.check(ctx)
+			cs.sessions.check(ctx)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
 		if whole {
 			h.Watch(ctx, 10*time.Second, time.Hour)
 		} else {
-			h.WatchRoles(ctx, 10*time.Second)
+			h.Crews.WatchRoles(ctx, 10*time.Second)
 		}
 	}()
 	t.Cleanup(cancel)
@@ -78,7 +78,7 @@ func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
 // running says which roles' programs run.
 func (h *health) running(t *testing.T) (names []string) {
 	t.Helper()
-	status, err := h.CrewStatus(t.Context(), ofTrio)
+	status, err := h.Crews.Status(t.Context(), ofTrio)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestPausesAndRestartsAreCounted(t *testing.T) {
 	})
 	say(t, e, "Hello")
 	played(t, e)
-	if _, err := e.ResetCrew(t.Context(), ofTrio, ""); err != nil { // the sessions hold what the roles are not to see any more
+	if _, err := e.Crews.Reset(t.Context(), ofTrio, ""); err != nil { // the sessions hold what the roles are not to see any more
 		t.Fatal(err)
 	}
 	hand.answer = once(1)

@@ -16,7 +16,7 @@ import (
 // safe for concurrent use.
 type crewCycle struct {
 	*durable.History[*crew.State]
-	engine *Engine
+	crews *Crews
 	// updated is when the cycle's newest event was recorded.
 	updated time.Time
 	// superseded says that a newer cycle of the crew has begun: this one must not be changed.
@@ -28,9 +28,9 @@ type crewCycle struct {
 	causes   map[string]string
 }
 
-func newCrewCycle(e *Engine, run continuo.Run) *crewCycle {
-	c := &crewCycle{engine: e, answers: map[string]*continuo.Entry{}, failures: map[string]int{}, causes: map[string]string{}}
-	c.History = durable.NewHistory(e.runs, run, c)
+func newCrewCycle(cs *Crews, run continuo.Run) *crewCycle {
+	c := &crewCycle{crews: cs, answers: map[string]*continuo.Entry{}, failures: map[string]int{}, causes: map[string]string{}}
+	c.History = durable.NewHistory(cs.driver, run, c)
 	return c
 }
 
@@ -45,7 +45,7 @@ func (c *crewCycle) Branches() []string { return nil }
 // Open makes the state of the cycle with the crew as it was when the cycle began.
 func (c *crewCycle) Open(ctx context.Context, hash string) (*crew.State, error) {
 	id, _ := continuo.CrewOf(c.Run.WorkflowID)
-	found, err := c.engine.crewTexts.get(id+" "+hash, func() (*crew.Crew, error) { return c.engine.readCrew(ctx, id, hash) })
+	found, err := c.crews.texts.get(id+" "+hash, func() (*crew.Crew, error) { return c.crews.readCrew(ctx, id, hash) })
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (c *crewCycle) Open(ctx context.Context, hash string) (*crew.State, error) 
 }
 
 // readCrew parses the text of a crew.
-func (e *Engine) readCrew(ctx context.Context, id, hash string) (*crew.Crew, error) {
-	text, err := e.Log.Text(ctx, hash)
+func (cs *Crews) readCrew(ctx context.Context, id, hash string) (*crew.Crew, error) {
+	text, err := cs.log.Text(ctx, hash)
 	if err != nil {
 		return nil, fmt.Errorf("its crew: %w", err)
 	}

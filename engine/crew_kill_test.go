@@ -56,7 +56,7 @@ func witness(t *testing.T, e *engine.Engine, roles []string) {
 			continue
 		}
 		role := entry.NodeID
-		shown, err := e.Request(t.Context(), conversation, entry.Seq)
+		shown, err := e.Contexts.Request(t.Context(), conversation, entry.Seq)
 		if err != nil || !shown.Same {
 			t.Fatalf("the request of entry %d is not made again as it was: %v", entry.Seq, err)
 		}
@@ -119,11 +119,11 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		first := theatre(t, dies, hand, newBand(t, trio), nil)
 		message := engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 		ended := make(chan struct{})
-		if status, err := first.Say(t.Context(), message); err == nil {
+		if status, err := first.Crews.Say(t.Context(), message); err == nil {
 			go func() {
 				defer close(ended)
 				run, err := first.Log.Runs().Run(t.Context(), "default", status.RunID)
-				for range first.FollowCrew(t.Context(), run, 0) {
+				for range first.Crews.Follow(t.Context(), run, 0) {
 					if err != nil {
 						return
 					}
@@ -138,10 +138,10 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		}
 		hand.kill()
 		second := theatre(t, store, hand, newBand(t, trio), nil)
-		if _, err := second.Recover(t.Context()); err != nil {
+		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := second.Say(t.Context(), message); err != nil { // again: its sender has not heard of it
+		if _, err := second.Crews.Say(t.Context(), message); err != nil { // again: its sender has not heard of it
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
 		if status := played(t, second); status.State != continuo.RunFinished {
@@ -170,7 +170,7 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	var saying sync.WaitGroup
 	for i := range 6 {
 		saying.Go(func() {
-			_, err := engines[i%2].Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
+			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
 			if err != nil {
 				t.Error(err)
 			}
@@ -183,7 +183,7 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 		}
 	}
 	witness(t, engines[0], []string{"ann", "bob", "cid"})
-	runs, err := engines[0].Runs(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 10})
+	runs, err := engines[0].Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 		if ended.Reason == continuo.ReasonContextOverflow { // the first attempt's answer is too long: the error says so
 			reason = cmp.Or(c.causes[role], reason)
 		}
-		decision.Entries = []continuo.Entry{c.State.Fail(step, c.engine.options.Redact(reason))}
+		decision.Entries = []continuo.Entry{c.State.Fail(step, c.crews.options.Redact(reason))}
 	}
 	return decision, nil
 }
@@ -92,30 +92,30 @@ func cursorOf(answer *continuo.Entry) int64 {
 
 // Idle counts and logs that no step is due.
 func (c *crewCycle) Idle(ctx context.Context) {
-	e := c.engine
-	e.metrics.RunIdle(c.State.Run)
-	e.options.Logger.InfoContext(ctx, "crew_idle", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
-		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", e.reasonForLog(c.State.Reason))
+	cs := c.crews
+	cs.metrics.RunIdle(c.State.Run)
+	cs.options.Logger.InfoContext(ctx, "crew_idle", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
+		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", reasonForLog(cs.options, c.State.Reason))
 }
 
 // IsSupported reports whether this process has the models and connectors of the roles. The crew is known from the
 // first entry.
 func (c *crewCycle) IsSupported(ctx context.Context) bool {
-	return c.Read(ctx, c.Run.FirstSeq, nil) != nil || c.engine.checkStaff(c.State.Crew) == nil
+	return c.Read(ctx, c.Run.FirstSeq, nil) != nil || c.crews.checkStaff(c.State.Crew) == nil
 }
 
 // roleTimeout bounds a role's turn.
-func (e *Engine) roleTimeout(role *crew.Role) time.Duration {
+func (cs *Crews) roleTimeout(role *crew.Role) time.Duration {
 	if role.Timeout > 0 {
 		return role.Timeout
 	}
-	return e.options.CrewDefaults.Timeout
+	return cs.options.CrewDefaults.Timeout
 }
 
 // checkStaff looks up the models and connectors of a crew's roles; durable.ErrUnsupported.
-func (e *Engine) checkStaff(c *crew.Crew) error {
+func (cs *Crews) checkStaff(c *crew.Crew) error {
 	for i := range c.Roles {
-		if _, err := e.chooseRole(&c.Roles[i]); err != nil {
+		if _, err := cs.chooseRole(&c.Roles[i]); err != nil {
 			return fmt.Errorf("%w: crew %s: the role %s: %w", durable.ErrUnsupported, c.ID, c.Roles[i].Name, err)
 		}
 	}
@@ -123,15 +123,15 @@ func (e *Engine) checkStaff(c *crew.Crew) error {
 }
 
 // checkShowable refuses a message that no request to a role could hold.
-func (e *Engine) checkShowable(ctx context.Context, c *crew.Crew, said CrewMessage) error {
+func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said CrewMessage) error {
 	conversation := continuo.Conversation{ProjectID: said.Scope.ProjectID}
 	state := crew.NewState(c, "")
 	for i := range c.Roles {
-		chosen, err := e.chooseRole(&c.Roles[i])
+		chosen, err := cs.chooseRole(&c.Roles[i])
 		if err != nil {
 			return err
 		}
-		runner, err := e.roleRunner(state, &c.Roles[i], chosen, chosen.upstream.Model, memory{})
+		runner, err := cs.roleRunner(state, &c.Roles[i], chosen, chosen.upstream.Model, memory{})
 		if err != nil {
 			return err
 		}

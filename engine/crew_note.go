@@ -20,25 +20,25 @@ const noteChars = 2000
 // summarizeFor appends the summary that a role's view needs before the role is asked: notes, a summary, or a catch-up
 // on entries that do not fit. It returns false where the log has grown meanwhile: the caller reads it again. Limit
 // bounds the time of the model. Where no summary can be made the role is asked without it.
-func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn, limit time.Duration) (current bool, err error) {
-	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
+func (cs *Crews) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn, limit time.Duration) (current bool, err error) {
+	conversation, err := cs.log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return false, err
 	}
-	runner, err := e.roleRunner(c.State, role, chosen, chosen.upstream.Model, expected(c.State, role, chosen.upstream.Model))
+	runner, err := cs.roleRunner(c.State, role, chosen, chosen.upstream.Model, expected(c.State, role, chosen.upstream.Model))
 	if err != nil {
 		return false, err
 	}
-	lack, most, err := e.roleLack(ctx, conversation, runner)
+	lack, most, err := cs.roleLack(ctx, conversation, runner)
 	if err != nil || lack == nil {
 		return err == nil, err
 	}
-	entry, err := e.standIn(ctx, conversation, c.State.Crew, role, *lack, most, limit)
+	entry, err := cs.standIn(ctx, conversation, c.State.Crew, role, *lack, most, limit)
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case err != nil:
-		e.options.Logger.WarnContext(ctx, "crew_notes_failed", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
+		cs.options.Logger.WarnContext(ctx, "crew_notes_failed", "conversation_id", conversation.ID, "role", role.Name, "error", err.Error())
 		return true, nil
 	}
 	return c.Append(ctx, c.State.Noted(entry))
@@ -46,8 +46,8 @@ func (e *Engine) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 
 // roleLack returns the summary that a role's next request needs, and how long it may be; nil for none. The summary
 // replaces the entries that a plan leaves out when it shows a summary of that length.
-func (e *Engine) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*window.RoleLack, summarySize, error) {
-	source := turn.Source{Context: ctx, Log: e.Log, Conversation: conversation}
+func (cs *Crews) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*window.RoleLack, summarySize, error) {
+	source := turn.Source{Context: ctx, Log: cs.log, Conversation: conversation}
 	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) { // the turn reports it
@@ -105,7 +105,7 @@ const nothingToTell = "They have no words that a summary could repeat."
 
 // standIn makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
 // built-in summarizer makes it.
-func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack window.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
+func (cs *Crews) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack window.RoleLack, most summarySize, limit time.Duration) (continuo.Entry, error) {
 	part, whose := kindOfStandIn(role.View.Kind, role.Name)
 	of := whose
 	if part == continuo.PartCatchUp {
@@ -113,10 +113,10 @@ func (e *Engine) standIn(ctx context.Context, conversation continuo.Conversation
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	entry, err := e.summarized(within, conversation, lack.From, lack.Through, lack.Known, of, c.Summarizer, most.chars)
+	entry, err := cs.summaries.summarized(within, conversation, lack.From, lack.Through, lack.Known, of, c.Summarizer, most.chars)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		e.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the rest of its time")
-		entry, err = e.summarized(ctx, conversation, lack.From, lack.Through, lack.Known, of, "", most.chars)
+		cs.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the rest of its time")
+		entry, err = cs.summaries.summarized(ctx, conversation, lack.From, lack.Through, lack.Known, of, "", most.chars)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {
 		entry = continuo.Entry{

@@ -70,12 +70,12 @@ func TestAResetHoldsForTheToolsOfARole(t *testing.T) {
 		}
 	}
 	finds("The word is swordfish.", true)
-	change(e.ResetCrew)
+	change(e.Crews.Reset)
 	finds("What was it?", false)
-	change(e.ResetCrew)
+	change(e.Crews.Reset)
 	finds("And now?", false)
-	change(e.RestoreCrew)
+	change(e.Crews.Restore)
 	finds("After one restore?", false)
-	change(e.RestoreCrew)
+	change(e.Crews.Restore)
 	finds("After both?", true)
 }

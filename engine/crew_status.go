@@ -27,7 +27,7 @@ type CrewStatus struct {
 	UpdatedAt      time.Time         `json:"updated_at"`
 	FirstSeq       int64             `json:"first_seq"` // of the cycle
 	LastSeq        int64             `json:"last_seq"`  // of the conversation
-	// Since is the seq of the newest reset, 0 for none; Restorable says that RestoreCrew can take it back.
+	// Since is the seq of the newest reset, 0 for none; Restorable says that Restore can take it back.
 	Since      int64        `json:"since,omitempty"`
 	Restorable bool         `json:"restorable"`
 	Next       string       `json:"next"`               // the role whose turn is next
@@ -66,22 +66,22 @@ type RoleStatus struct {
 	RestsUntil time.Time `json:"rests_until,omitzero"`
 }
 
-// CrewStatus returns the state of a crew in its session's conversation; ErrNotFound where the crew has no cycle
+// Status returns the state of a crew in its session's conversation; ErrNotFound where the crew has no cycle
 // there.
-func (e *Engine) CrewStatus(ctx context.Context, session CrewSession) (*CrewStatus, error) {
-	conversation, c, err := e.cycleOf(ctx, session)
+func (cs *Crews) Status(ctx context.Context, session CrewSession) (*CrewStatus, error) {
+	conversation, c, err := cs.cycleOf(ctx, session)
 	if errors.Is(err, durable.ErrCorrupt) {
-		return e.crewStatus(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, c.Run)
+		return cs.status(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, c.Run)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.statusOfCrew(ctx, conversation, c)
+	return cs.statusOfCrew(ctx, conversation, c)
 }
 
-// crewStatus reads the state of a cycle; for one that cannot be read it returns the state in the index.
-func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
-	c := newCrewCycle(e, run)
+// status reads the state of a cycle; for one that cannot be read it returns the state in the index.
+func (cs *Crews) status(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
+	c := newCrewCycle(cs, run)
 	err := c.CatchUp(ctx)
 	if errors.Is(err, durable.ErrCorrupt) {
 		return &CrewStatus{
@@ -92,13 +92,13 @@ func (e *Engine) crewStatus(ctx context.Context, conversation continuo.Conversat
 	if err != nil {
 		return nil, err
 	}
-	return e.statusOfCrew(ctx, conversation, c)
+	return cs.statusOfCrew(ctx, conversation, c)
 }
 
 // statusOfCrew returns the state of a cycle that was read to its end.
-func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*CrewStatus, error) {
+func (cs *Crews) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*CrewStatus, error) {
 	status := c.status(conversation)
-	running, err := e.runs.RunningTurn(ctx, c.Run.ConversationID)
+	running, err := cs.driver.RunningTurn(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (e *Engine) statusOfCrew(ctx context.Context, conversation continuo.Convers
 		status.Speaking, status.TurnID = running.NodeID, running.ID
 	}
 	for i := range status.Roles {
-		if err := e.cursorID(ctx, conversation, &status.Roles[i]); err != nil {
+		if err := cs.cursorID(ctx, conversation, &status.Roles[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -124,10 +124,10 @@ func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
 	for i := range state.Crew.Roles {
 		role := &state.Crew.Roles[i]
 		stood := state.Now.Role(role.Name)
-		running, until := c.engine.sessions.status(c.speaker(role))
+		running, until := c.crews.sessions.status(c.speaker(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
-			View: c.engine.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasUnread(role.Name), Session: stood.Session, Notes: stood.Notes,
+			View: c.crews.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasUnread(role.Name), Session: stood.Session, Notes: stood.Notes,
 			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(c.answers[role.Name]),
 		})
 	}
@@ -146,8 +146,8 @@ func cutReason(answer *continuo.Entry) string {
 }
 
 // kindOf is the kind of view of a role's next turn.
-func (e *Engine) kindOf(role *crew.Role) string {
-	chosen, err := e.chooseRole(role)
+func (cs *Crews) kindOf(role *crew.Role) string {
+	chosen, err := cs.chooseRole(role)
 	if err != nil {
 		return string(role.View.Kind)
 	}
@@ -155,11 +155,11 @@ func (e *Engine) kindOf(role *crew.Role) string {
 }
 
 // cursorID finds the id of the entry at a role's cursor.
-func (e *Engine) cursorID(ctx context.Context, conversation continuo.Conversation, role *RoleStatus) error {
+func (cs *Crews) cursorID(ctx context.Context, conversation continuo.Conversation, role *RoleStatus) error {
 	if role.Cursor < 1 {
 		return nil
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: role.Cursor, To: role.Cursor}) {
+	for entry, err := range cs.log.Read(ctx, conversation, continuo.Range{From: role.Cursor, To: role.Cursor}) {
 		if err != nil {
 			return err
 		}
@@ -187,18 +187,18 @@ type CrewProgress struct {
 	Role string
 }
 
-// FollowCrew yields the entries of a conversation since a cycle began with seqs above after, each once and in order,
+// Follow yields the entries of a conversation since a cycle began with seqs above after, each once and in order,
 // first the recorded ones and then new ones, with the live events of the cycle's turns between them. It ends when the
 // cycle has ended, or with an error.
-func (e *Engine) FollowCrew(ctx context.Context, run continuo.Run, after int64) iter.Seq2[CrewProgress, error] {
+func (cs *Crews) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[CrewProgress, error] {
 	return func(yield func(CrewProgress, error) bool) {
-		conversation, err := e.Log.Conversation(ctx, run.ConversationID)
+		conversation, err := cs.log.Conversation(ctx, run.ConversationID)
 		if err != nil {
 			yield(CrewProgress{}, err)
 			return
 		}
-		c := newCrewCycle(e, run)
-		err = e.runs.Watch(ctx, run, c, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+		c := newCrewCycle(cs, run)
+		err = cs.driver.Watch(ctx, run, c, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			if event != nil {
 				return yield(CrewProgress{Turn: event, Role: running.NodeID}, nil)
 			}

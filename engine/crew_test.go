@@ -238,7 +238,7 @@ var ofTrio = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Cre
 
 func say(t *testing.T, e *engine.Engine, text string) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
+	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func say(t *testing.T, e *engine.Engine, text string) *engine.CrewStatus {
 // played follows a session's newest cycle to its end, and returns how the crew stands.
 func played(t *testing.T, e *engine.Engine) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.CrewStatus(t.Context(), ofTrio)
+	status, err := e.Crews.Status(t.Context(), ofTrio)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +256,12 @@ func played(t *testing.T, e *engine.Engine) *engine.CrewStatus {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range e.FollowCrew(t.Context(), run, 0) {
+	for _, err := range e.Crews.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if status, err = e.CrewStatus(t.Context(), ofTrio); err != nil {
+	if status, err = e.Crews.Status(t.Context(), ofTrio); err != nil {
 		t.Fatal(err)
 	}
 	return status
@@ -374,7 +374,7 @@ func TestACycleEndsWhenAllFail(t *testing.T) {
 		}
 	}
 	hand.answer = once(0)
-	if _, err := e.ResumeCrew(t.Context(), ofTrio, true); err != nil {
+	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := played(t, e); status.State != continuo.RunFinished {
@@ -522,12 +522,12 @@ func TestTheSameMessageIsSaidOnce(t *testing.T) {
 	hand := &stagehand{answer: once(0)}
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
 	message := engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
-	first, err := e.Say(t.Context(), message)
+	first, err := e.Crews.Say(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
 	played(t, e)
-	again, err := e.Say(t.Context(), message)
+	again, err := e.Crews.Say(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,7 +535,7 @@ func TestTheSameMessageIsSaidOnce(t *testing.T) {
 		t.Errorf("the message was said again: %q", script(t, e))
 	}
 	message.Message = continuo.Text("Something else")
-	if _, err := e.Say(t.Context(), message); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := e.Crews.Say(t.Context(), message); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("another message with the key: %v", err)
 	}
 }

@@ -21,18 +21,18 @@ var errNoNews = errors.New("nothing is new to the role")
 
 // Begin runs a role's turn: from the cue to the answer.
 func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
-	e := c.engine
-	chosen, err := e.chooseRole(step.Role)
+	cs := c.crews
+	chosen, err := cs.chooseRole(step.Role)
 	if err != nil {
 		return fmt.Errorf("%w: the role %s: %w", durable.ErrUnsupported, step.Role.Name, err)
 	}
-	limit, began := e.roleTimeout(step.Role), time.Now()
-	if current, err := e.summarizeFor(ctx, c, step.Role, chosen, limit/2); err != nil || !current {
+	limit, began := cs.roleTimeout(step.Role), time.Now()
+	if current, err := cs.summarizeFor(ctx, c, step.Role, chosen, limit/2); err != nil || !current {
 		return err
 	}
-	s := &speech{engine: e, cycle: c, step: step, chosen: chosen, left: limit - time.Since(began)}
+	s := &speech{crews: cs, cycle: c, step: step, chosen: chosen, left: limit - time.Since(began)}
 	defer s.end()
-	err = e.runStep(ctx, c.Run, c.Describe(step), chosen, s.begin, s.observe)
+	err = cs.turns.runStep(ctx, cs.driver, c.Run, c.Describe(step), chosen, s.begin, s.observe)
 	var down errRoleDown
 	switch {
 	case errors.Is(err, errNoNews):
@@ -52,14 +52,14 @@ func (c *crewCycle) passUnasked(ctx context.Context, step crew.Step, through int
 	cursor := c.State.Now.Role(step.Role.Name).Cursor
 	appended, err := c.Append(ctx, c.State.Pass(step, through))
 	if appended {
-		c.engine.sessions.recordPass(c.speaker(step.Role), cursor, through)
+		c.crews.sessions.recordPass(c.speaker(step.Role), cursor, through)
 	}
 	return err
 }
 
 // speech is one attempt of a role's turn.
 type speech struct {
-	engine  *Engine
+	crews   *Crews
 	cycle   *crewCycle
 	step    crew.Step
 	chosen  resolvedTurn
@@ -72,7 +72,7 @@ type speech struct {
 
 // begin prepares the runner and the input of the turn, once the turn has the conversation's lease.
 func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
-	e, c, role := s.engine, s.cycle, s.step.Role
+	cs, c, role := s.crews, s.cycle, s.step.Role
 	s.until = time.Now().Add(s.left)
 	if err := c.CatchUp(ctx); err != nil {
 		return nil, turn.Input{}, err
@@ -80,24 +80,24 @@ func (s *speech) begin(ctx context.Context, _ continuo.Conversation) (*turn.Runn
 	if !c.isDue(s.step) {
 		return nil, turn.Input{}, durable.ErrStale
 	}
-	shown, err := e.newsFor(ctx, c, role, s.chosen)
+	shown, err := cs.newsFor(ctx, c, role, s.chosen)
 	if err != nil {
 		return nil, turn.Input{}, err
 	}
 	if s.through = shown.Through; shown.News == 0 {
 		return nil, turn.Input{}, errNoNews
 	}
-	if s.voice, err = e.sessions.acquire(ctx, c.speaker(role), s.chosen.upstream.Model, *c.State.Now.Role(role.Name), s.until); err != nil {
+	if s.voice, err = cs.sessions.acquire(ctx, c.speaker(role), s.chosen.upstream.Model, *c.State.Now.Role(role.Name), s.until); err != nil {
 		return nil, turn.Input{}, errRoleDown{err}
 	}
-	runner, err := e.roleRunner(c.State, role, s.chosen, s.voice.Model, memory{s.voice.session != nil, s.voice.whole})
+	runner, err := cs.roleRunner(c.State, role, s.chosen, s.voice.Model, memory{s.voice.session != nil, s.voice.whole})
 	if err != nil {
 		return nil, turn.Input{}, err
 	}
 	if runner.Limits.Turn = time.Until(s.until); runner.Limits.Turn <= 0 {
 		return nil, turn.Input{}, errRoleDown{errNoTime}
 	}
-	runner.Limits.OverTime = turn.OverTime("the turn", e.roleTimeout(role), "the role's timeout, or crew.agent_timeout")
+	runner.Limits.OverTime = turn.OverTime("the turn", cs.roleTimeout(role), "the role's timeout, or crew.agent_timeout")
 	cue := c.State.Cue(s.step)
 	return runner, turn.Input{
 		Mode: s.chosen.mode, Cue: &cue, At: c.Next(), Author: role.Author(),
@@ -124,21 +124,21 @@ func (s *speech) observe(event turn.Event, err error) error {
 // end releases the role's model.
 func (s *speech) end() {
 	if s.voice != nil {
-		s.engine.sessions.release(s.voice, s.last)
+		s.crews.sessions.release(s.voice, s.last)
 	}
 }
 
 // newsFor plans a role's request to find what is new to the role.
-func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*window.RolePlan, error) {
-	conversation, err := e.Log.Conversation(ctx, c.Run.ConversationID)
+func (cs *Crews) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen resolvedTurn) (*window.RolePlan, error) {
+	conversation, err := cs.log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err
 	}
-	view, err := e.roleView(c.State, role, chosen, memory{})
+	view, err := cs.roleView(c.State, role, chosen, memory{})
 	if err != nil {
 		return nil, err
 	}
-	plan, err := turn.Plan(ctx, e.Log, conversation, conversation.LastSeq, view, continuo.Envelope{}, chosen.upstream.Model.Info())
+	plan, err := turn.Plan(ctx, cs.log, conversation, conversation.LastSeq, view, continuo.Envelope{}, chosen.upstream.Model.Info())
 	if over := new(continuo.OverflowError); errors.As(err, &over) {
 		return nil, errRoleDown{err}
 	}
@@ -150,12 +150,12 @@ func (e *Engine) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, cho
 
 // recordRoleFailure records that a role could not be asked, unless the cycle has changed meanwhile.
 func (c *crewCycle) recordRoleFailure(ctx context.Context, step crew.Step, reason error) error {
-	e := c.engine
+	cs := c.crews
 	if err := c.CatchUp(ctx); err != nil || !c.isDue(step) {
 		return err
 	}
-	e.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", e.reasonForLog(reason.Error()))
-	_, err := c.Append(ctx, c.State.Fail(step, e.options.Redact(reason.Error())))
+	cs.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", reasonForLog(cs.options, reason.Error()))
+	_, err := c.Append(ctx, c.State.Fail(step, cs.options.Redact(reason.Error())))
 	return err
 }
 

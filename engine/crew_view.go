@@ -19,14 +19,14 @@ import (
 const RoleView = "role:"
 
 // chooseRole resolves what a role's turns use, without the role's view.
-func (e *Engine) chooseRole(role *crew.Role) (resolvedTurn, error) {
+func (cs *Crews) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	name := role.Connector
 	if name == crew.ConnectorModel {
-		name = cmp.Or(role.Model, e.options.Default)
+		name = cmp.Or(role.Model, cs.options.Default)
 	}
-	found := resolvedTurn{turnChoice: turnChoice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: e.options.Policy.Merge(role.Tools), tools: e.options.Tools}
+	found := resolvedTurn{turnChoice: turnChoice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: cs.options.Policy.Merge(role.Tools), tools: cs.options.Tools}
 	var err error
-	if found.upstream, err = e.upstream(name); err != nil {
+	if found.upstream, err = cs.catalog.upstream(name); err != nil {
 		return resolvedTurn{}, err
 	}
 	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
@@ -46,8 +46,8 @@ type memory struct {
 
 // roleView is the present view of a role. A role that remembers is not sent its system prompt with each request: the
 // view repeats it at intervals.
-func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, keeps memory) (crewview.View, error) {
-	definition, err := e.options.Views.View(window.Codex)
+func (cs *Crews) roleView(state *crew.State, role *crew.Role, c resolvedTurn, keeps memory) (crewview.View, error) {
+	definition, err := cs.options.Views.View(window.Codex)
 	if err != nil {
 		return crewview.View{}, err
 	}
@@ -62,15 +62,15 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, ke
 	whole := keeps.remembers && keeps.whole
 	view.Role = crewview.Role{
 		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes,
-		Remembers: keeps.remembers, Whole: whole, Messages: e.takesMessages(c),
+		Remembers: keeps.remembers, Whole: whole, Messages: cs.catalog.takesMessages(c),
 	}
 	switch kind {
 	case crewview.Window:
-		view.Role.Newest = cmp.Or(role.View.Newest, e.options.CrewDefaults.Newest)
+		view.Role.Newest = cmp.Or(role.View.Newest, cs.options.CrewDefaults.Newest)
 	case crewview.Summary:
 		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
 	}
-	every := cmp.Or(state.Crew.ReminderInterval, e.options.CrewDefaults.ReminderInterval)
+	every := cmp.Or(state.Crew.ReminderInterval, cs.options.CrewDefaults.ReminderInterval)
 	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
 	}
@@ -79,13 +79,13 @@ func (e *Engine) roleView(state *crew.State, role *crew.Role, c resolvedTurn, ke
 
 // takesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
 // All other roles are shown one text.
-func (e *Engine) takesMessages(c resolvedTurn) bool {
+func (cat *Catalog) takesMessages(c resolvedTurn) bool {
 	takes := func(m model.Model) bool {
 		info := m.Info()
 		_, transcript := info.Transcript()
 		return !transcript && info.Protocol != model.ProtocolPrompt
 	}
-	fallback, ok := e.options.Models[c.upstream.Fallback]
+	fallback, ok := cat.options.Models[c.upstream.Fallback]
 	return takes(c.upstream.Model) && (c.upstream.Fallback == "" || !ok || takes(fallback.Model))
 }
 
@@ -104,14 +104,14 @@ func kindFor(role *crew.Role, m model.Model) crewview.Kind {
 }
 
 // roleSystem makes the system messages of a role.
-func (e *Engine) roleSystem(c *crew.Crew, role *crew.Role) ([]string, error) {
+func (cs *Crews) roleSystem(c *crew.Crew, role *crew.Role) ([]string, error) {
 	var others []prompt.Member
 	for i := range c.Roles {
 		if other := &c.Roles[i]; other.Name != role.Name {
 			others = append(others, member(other))
 		}
 	}
-	return e.options.Prompts.Crew(role.SystemPrompt, member(role), others)
+	return cs.options.Prompts.Crew(role.SystemPrompt, member(role), others)
 }
 
 // member is how a role is described to the other roles.
@@ -120,18 +120,18 @@ func member(role *crew.Role) prompt.Member {
 }
 
 // roleRunner makes the runner of a role's turn. The caller sets its time limit.
-func (e *Engine) roleRunner(state *crew.State, role *crew.Role, c resolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
-	view, err := e.roleView(state, role, c, keeps)
+func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c resolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
+	view, err := cs.roleView(state, role, c, keeps)
 	if err != nil {
 		return nil, err
 	}
 	c.view, c.role = view.View, &view.Role
 	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else its session has them
-		if c.system, err = e.roleSystem(state.Crew, role); err != nil {
+		if c.system, err = cs.roleSystem(state.Crew, role); err != nil {
 			return nil, err
 		}
 	}
-	runner := e.runner(c)
+	runner := cs.catalog.runner(c)
 	runner.Model = m
 	return runner, nil
 }
@@ -144,8 +144,8 @@ func expected(state *crew.State, role *crew.Role, m model.Model) memory {
 
 // chooseRoleAt resolves what a request to a role of a conversation's crew would use at a seq of the log. The crew is
 // the one of the newest cycle at that seq, or the named one; its state is that at the seq.
-func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (resolvedTurn, error) {
-	state, err := e.crewAt(ctx, conversation, crewID, at)
+func (cs *Crews) chooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (resolvedTurn, error) {
+	state, err := cs.crewAt(ctx, conversation, crewID, at)
 	if err != nil {
 		return resolvedTurn{}, err
 	}
@@ -153,23 +153,23 @@ func (e *Engine) chooseRoleAt(ctx context.Context, conversation continuo.Convers
 	if err != nil {
 		return resolvedTurn{}, err
 	}
-	found, err := e.chooseRole(role)
+	found, err := cs.chooseRole(role)
 	if err != nil {
 		return resolvedTurn{}, err
 	}
-	view, err := e.roleView(state, role, found, expected(state, role, found.upstream.Model))
+	view, err := cs.roleView(state, role, found, expected(state, role, found.upstream.Model))
 	if err != nil {
 		return resolvedTurn{}, err
 	}
 	found.view, found.role = view.View, &view.Role
-	found.system, err = e.roleSystem(state.Crew, role)
+	found.system, err = cs.roleSystem(state.Crew, role)
 	return found, err
 }
 
 // roleName is the role_name of the crew's role that a person names. A name without a role in the crew is returned
 // unchanged where the log has rounds of it: the role was removed from the crew.
-func (e *Engine) roleName(ctx context.Context, conversation continuo.Conversation, crewID, name string) (string, error) {
-	state, err := e.crewAt(ctx, conversation, crewID, conversation.LastSeq)
+func (cs *Crews) roleName(ctx context.Context, conversation continuo.Conversation, crewID, name string) (string, error) {
+	state, err := cs.crewAt(ctx, conversation, crewID, conversation.LastSeq)
 	if err != nil {
 		return name, nil //nolint:nilerr // the caller's search for the role's rounds reports what is missing
 	}
@@ -177,31 +177,31 @@ func (e *Engine) roleName(ctx context.Context, conversation continuo.Conversatio
 	if err == nil {
 		return role.Name, nil
 	}
-	if rounds, readErr := e.rounds(ctx, conversation, crewID, name); readErr == nil && len(rounds) > 0 {
+	if rounds, readErr := cs.rounds(ctx, conversation, crewID, name); readErr == nil && len(rounds) > 0 {
 		return name, nil
 	}
 	return "", err
 }
 
 // crewAt is the state of a crew in a conversation at a seq: that of the newest cycle there.
-func (e *Engine) crewAt(ctx context.Context, conversation continuo.Conversation, crewID string, at int64) (*crew.State, error) {
+func (cs *Crews) crewAt(ctx context.Context, conversation continuo.Conversation, crewID string, at int64) (*crew.State, error) {
 	query := continuo.RunQuery{ProjectID: conversation.ProjectID, ConversationID: conversation.ID, Of: continuo.OfCrews, BegunBy: max(at, 1), Limit: 1}
 	if crewID != "" {
 		query.WorkflowID = continuo.CrewWorkflow(crewID)
 	}
-	newest, err := e.Log.Runs().Runs(ctx, query)
+	newest, err := cs.log.Runs().Runs(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	if len(newest) > 0 {
-		c := newCrewCycle(e, newest[0])
+		c := newCrewCycle(cs, newest[0])
 		err := c.Read(ctx, at, nil)
 		return c.State, err
 	}
 	if crewID == "" {
 		return nil, fmt.Errorf("%w: no crew had spoken in the conversation at entry %d", continuo.ErrNotFound, at)
 	}
-	found, err := e.Crew(crewID)
+	found, err := cs.Get(crewID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, fmt.Errorf("%w: crew %s had not spoken in the conversation at entry %d", continuo.ErrNotFound, shorten(crewID, 60), at)
 	}

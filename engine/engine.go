@@ -10,9 +10,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -32,29 +29,25 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// Engine connects a log with models, views, prompts and tools. It is safe for concurrent use.
+// Engine connects a log with models, views, prompts and tools: its fields are the features that adapters call. It is
+// safe for concurrent use.
 type Engine struct {
-	Log     *continuo.Log
-	options Options
-	metrics *Metrics
-	lanes   lanes
-	asked   askedTurns
-	quota   quota
-	agents  quota // of deployed agents
-	keeper  *turn.Keeper
-	runs    *durable.Driver // of workflows and crews
-	// Parsed texts of the log.
-	workflowTexts texts[*workflow.Workflow]
-	crewTexts     texts[*crew.Crew]
-	sessions      sessionPool // the programs that answer for roles of crews
+	Log *continuo.Log
+	// Catalog has the models and agents, Turns the turns of conversations, and Contexts what a reader of one sees.
+	Catalog       *Catalog
+	Conversations *Conversations
+	Turns         *Turns
+	Contexts      *Contexts
+	Runs          *Runs
+	Crews         *Crews
+	Tasks         *Tasks
 
-	mu     sync.Mutex
-	closed bool           // no turn may begin
-	turns  sync.WaitGroup // including those that wait in a lane
-	// draining ends when nothing may begin any more, closing when running work must end.
-	draining, closing context.Context
-	drain             context.CancelFunc
-	close             context.CancelCauseFunc
+	options   *Options
+	metrics   *Metrics
+	keeper    *turn.Keeper
+	driver    *durable.Driver // of workflows and crews
+	life      *lifecycle
+	summaries *summaries
 }
 
 // Options configures an Engine.
@@ -75,9 +68,9 @@ type Options struct {
 	// "": the built-in one, which picks sentences.
 	Summarizer string
 	// Workflows are the workflows that can run. Default none.
-	Workflows Workflows
+	Workflows WorkflowSource
 	// Crews are the crews that can run, CrewDefaults the defaults for their files. Default none.
-	Crews        Crews
+	Crews        CrewSource
 	CrewDefaults CrewOptions
 	// Handoff bounds tasks; MaxAgents the agents that work at once for a project in this process, default 8;
 	// AgentTimeout the work of one agent, default 30 min.
@@ -160,28 +153,61 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	e := &Engine{Log: log, options: options, metrics: metrics, quota: quota{most: options.MaxTurns}, agents: quota{most: options.MaxAgents}}
-	e.sessions.options, e.sessions.logger, e.sessions.metrics = options.CrewDefaults, options.Logger, metrics
-	e.draining, e.drain = context.WithCancel(context.Background())
-	e.closing, e.close = context.WithCancelCause(context.Background())
-	options.Turns.Log, options.Turns.Observe, options.Turns.Meter = log, e.observe, meter{metrics, options.Tracer}
-	options.Turns.TakeUp = e.takeUp
-	e.keeper = turn.NewKeeper(options.Turns)
-	e.runs = durable.New(durable.Options{
-		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
-		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger, Draining: e.draining, Closing: e.closing,
+	return compose(log, &options, metrics), nil
+}
+
+// compose makes the features; each has those below it.
+func compose(log *continuo.Log, options *Options, metrics *Metrics) *Engine {
+	e := &Engine{Log: log, options: options, metrics: metrics, life: newLifecycle()}
+	e.Catalog = &Catalog{log: log, options: options}
+	e.summaries = &summaries{log: log, options: options, metrics: metrics, catalog: e.Catalog}
+	e.Turns = &Turns{
+		log: log, options: options, metrics: metrics, life: e.life, quota: quota{most: options.MaxTurns},
+		catalog: e.Catalog, summaries: e.summaries,
+	}
+	keeping := options.Turns
+	keeping.Log, keeping.Observe, keeping.Meter = log, e.Turns.observe, meter{metrics, options.Tracer}
+	keeping.TakeUp = func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
+	e.keeper = turn.NewKeeper(keeping)
+	e.Turns.keeper = e.keeper
+	e.driver = durable.New(durable.Options{
+		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
+		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger, Draining: e.life.draining, Closing: e.life.closing,
 	})
-	return e, nil
+	e.Contexts = &Contexts{log: log, options: options, catalog: e.Catalog, summaries: e.summaries}
+	e.Runs = &Runs{
+		log: log, options: options, metrics: metrics, life: e.life, keeper: e.keeper, driver: e.driver,
+		catalog: e.Catalog, turns: e.Turns,
+	}
+	e.Crews = &Crews{
+		log: log, options: options, metrics: metrics, life: e.life, driver: e.driver,
+		sessions: sessionPool{options: options.CrewDefaults, logger: options.Logger, metrics: metrics},
+		catalog:  e.Catalog, summaries: e.summaries, turns: e.Turns, contexts: e.Contexts,
+	}
+	e.Contexts.chooseRole, e.Contexts.chooseStep = e.Crews.chooseRoleAt, e.Runs.chooseStepAt
+	e.Tasks = &Tasks{
+		log: log, options: options, metrics: metrics, life: e.life, keeper: e.keeper, agents: quota{most: options.MaxAgents},
+		catalog: e.Catalog, turns: e.Turns,
+	}
+	e.Conversations = &Conversations{log: log, options: options, metrics: metrics}
+	return e
+}
+
+// openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
+func (e *Engine) openRun(run continuo.Run) durable.Execution {
+	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
+		return durable.Execute(e.driver, run, durable.Machine[crew.Step](newCrewCycle(e.Crews, run)))
+	}
+	return durable.Execute(e.driver, run, durable.Machine[workflow.Step](newWorkflowRun(e.Runs, run)))
 }
 
 // Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of
 // runs without a running turn get ErrClosing. Close does it too.
-func (e *Engine) Drain() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
-	e.drain()
-}
+func (e *Engine) Drain() { e.life.drain() }
+
+// Draining is a context that ends when the engine begins nothing more, so that goroutines that only wait or watch can
+// end.
+func (e *Engine) Draining() context.Context { return e.life.draining }
 
 // Close waits for running turns until ctx is done, then interrupts them: each ends with an entry that says so. It
 // returns when the last one has ended. It may be called twice.
@@ -189,48 +215,20 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.Drain()
 	done := make(chan struct{})
 	go func() {
-		e.turns.Wait()
-		e.runs.Wait()
+		e.life.turns.Wait()
+		e.driver.Wait()
 		close(done)
 	}()
-	defer e.sessions.close()
+	defer e.Crews.sessions.close()
 	select {
 	case <-done:
-		e.close(turn.ErrInterrupted)
+		e.life.end(turn.ErrInterrupted)
 		return nil
 	case <-ctx.Done():
-		e.close(turn.ErrInterrupted)
+		e.life.end(turn.ErrInterrupted)
 		<-done
 		return nil
 	}
-}
-
-// isClosed reports whether the engine begins no more turns.
-func (e *Engine) isClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
-}
-
-// admit counts a turn of a project, unless the engine is closing or the project has MaxTurns of them; dismiss ends
-// the count.
-func (e *Engine) admit(project string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return ErrClosing
-	}
-	if err := e.quota.enter(project); err != nil {
-		return err
-	}
-	e.turns.Add(1)
-	return nil
-}
-
-// dismiss ends the count of a turn.
-func (e *Engine) dismiss(project string) {
-	e.quota.leave(project)
-	e.turns.Done()
 }
 
 // RunExclusive runs a function that only one process of those with the same store may run at a time: see
@@ -239,38 +237,8 @@ func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(o
 	return e.keeper.RunExclusive(ctx, name, elsewhere, do)
 }
 
-// Models lists the names of the models, the default first.
-func (e *Engine) Models() []string {
-	names := []string{e.options.Default}
-	for name := range e.options.Models {
-		if name != e.options.Default {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names[1:])
-	return names
-}
-
-// upstream finds a model by name, "" meaning the default.
-func (e *Engine) upstream(name string) (Upstream, error) {
-	if name == "" {
-		name = e.options.Default
-	}
-	found, ok := e.options.Models[name]
-	if !ok {
-		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(e.Models(), ", "))
-	}
-	return found, nil
-}
-
-// DefaultModel describes the default model.
-func (e *Engine) DefaultModel() model.Info { return e.options.Models[e.options.Default].Model.Info() }
-
 // Ready reports whether the store answers.
 func (e *Engine) Ready(ctx context.Context) error {
 	_, err := e.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1})
 	return err
 }
-
-// ErrClosing says that the program is ending.
-var ErrClosing = durable.ErrClosing

@@ -97,7 +97,7 @@ func request(session, text string) engine.ChatRequest {
 // begin starts a turn and returns when its request has reached the model.
 func (h *house) begin(r engine.ChatRequest) *engine.Chat {
 	h.t.Helper()
-	chat, err := h.Chat(context.Background(), r)
+	chat, err := h.Turns.Chat(context.Background(), r)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestABusyConversationRejectsOrIsInterrupted(t *testing.T) {
 	first := h.begin(request("s", "one"))
 	busy := request("s", "two")
 	busy.OnBusy = engine.Reject
-	if _, err := h.Chat(context.Background(), busy); !errors.Is(err, continuo.ErrBusy) {
+	if _, err := h.Turns.Chat(context.Background(), busy); !errors.Is(err, continuo.ErrBusy) {
 		t.Fatalf("reject: %v", err)
 	}
 	if n := h.length("s"); n != 1 {
@@ -157,7 +157,7 @@ func TestTurnsOfOneConversationWaitForEachOther(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
-			chat, err := h.Chat(context.Background(), request("s", "hello"))
+			chat, err := h.Turns.Chat(context.Background(), request("s", "hello"))
 			if err != nil {
 				t.Error(err)
 				return
@@ -180,7 +180,7 @@ func TestTurnsOfOneConversationWaitForEachOther(t *testing.T) {
 func TestAClientThatLeavesDoesNotStopADetachedTurn(t *testing.T) {
 	h := newHouse(t)
 	ctx, leave := context.WithCancel(context.Background())
-	chat, err := h.Chat(ctx, request("s", "hello"))
+	chat, err := h.Turns.Chat(ctx, request("s", "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestAClientThatLeavesDoesNotStopADetachedTurn(t *testing.T) {
 	if n := h.length("s"); n != 2 {
 		t.Errorf("%d entries, want the answer too", n)
 	}
-	if _, err := h.Chat(context.Background(), request("s", "more")); !errors.Is(err, engine.ErrClosing) {
+	if _, err := h.Turns.Chat(context.Background(), request("s", "more")); !errors.Is(err, engine.ErrClosing) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestClosingInterruptsWhatDoesNotEnd(t *testing.T) {
 func TestSessionIDs(t *testing.T) {
 	h := newHouse(t)
 	close(h.model.open)
-	fresh, err := h.Chat(context.Background(), request("", "hello"))
+	fresh, err := h.Turns.Chat(context.Background(), request("", "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestSessionIDs(t *testing.T) {
 		"\x00":                                  continuo.ErrInvalid,
 		"-dash":                                 continuo.ErrInvalid,
 	} {
-		if _, err := h.Chat(context.Background(), request(id, "x")); !errors.Is(err, want) {
+		if _, err := h.Turns.Chat(context.Background(), request(id, "x")); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", id, err, want)
 		}
 	}
@@ -254,7 +254,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	} {
 		r := request("s", "hello")
 		change(&r)
-		if _, err := h.Chat(context.Background(), r); !errors.Is(err, continuo.ErrInvalid) {
+		if _, err := h.Turns.Chat(context.Background(), r); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -268,12 +268,12 @@ func TestARetryWithoutASessionFindsItsConversation(t *testing.T) {
 	close(h.model.open)
 	r := request("", "hello")
 	r.Key = "retry-me"
-	first, err := h.Chat(context.Background(), r)
+	first, err := h.Turns.Chat(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.finish(first)
-	second, err := h.Chat(context.Background(), r)
+	second, err := h.Turns.Chat(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := h.Import(context.Background(), continuo.Scope{ProjectID: "default"}, document)
+	imported, err := h.Conversations.Import(context.Background(), continuo.Scope{ProjectID: "default"}, document)
 	if err != nil || imported.Existed {
 		t.Fatalf("%+v, %v", imported, err)
 	}
@@ -338,7 +338,7 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 		{engine.ContextRequest{Format: "xml"}, "unknown format"},
 		{engine.ContextRequest{Model: "hal"}, "unknown model"},
 	} {
-		result, err := h.Context(context.Background(), imported.Conversation, test.request)
+		result, err := h.Contexts.Build(context.Background(), imported.Conversation, test.request)
 		var shown string
 		if err != nil {
 			shown = err.Error()
@@ -361,7 +361,7 @@ func TestAnInterruptGoesBeforeThoseWhoWait(t *testing.T) {
 	ready := make(chan struct{})
 	go func() {
 		close(ready)
-		chat, err := h.Chat(context.Background(), request("s", "two"))
+		chat, err := h.Turns.Chat(context.Background(), request("s", "two"))
 		if err != nil {
 			t.Error(err)
 		}
@@ -389,7 +389,7 @@ func TestClosingWhileTurnsWait(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				chat, err := h.Chat(context.Background(), request("s", "more"))
+				chat, err := h.Turns.Chat(context.Background(), request("s", "more"))
 				if err != nil {
 					if !errors.Is(err, engine.ErrClosing) {
 						t.Error(err)
@@ -422,7 +422,7 @@ func TestARefusedTurnChangesNothing(t *testing.T) {
 	h.begin(request("s", "a"))
 	r := request("s", "b")
 	r.OnBusy, r.Mode = engine.Reject, continuo.ModeAgent
-	if _, err := h.Chat(context.Background(), r); !errors.Is(err, continuo.ErrBusy) {
+	if _, err := h.Turns.Chat(context.Background(), r); !errors.Is(err, continuo.ErrBusy) {
 		t.Fatal(err)
 	}
 	c, _ := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, "s")

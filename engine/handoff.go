@@ -14,8 +14,8 @@ import (
 const FormatHandoff Format = "handoff"
 
 // renderHandoff renders a context as the section of a task's prompt, after the envelope's system messages.
-func (e *Engine) renderHandoff(ctx context.Context, conversation continuo.Conversation, envelope continuo.Envelope, c *Context) error {
-	section, err := e.handoffText(ctx, conversation, c.Plan)
+func (cx *Contexts) renderHandoff(ctx context.Context, conversation continuo.Conversation, envelope continuo.Envelope, c *Context) error {
+	section, err := cx.handoffText(ctx, conversation, c.Plan)
 	texts := append([]string{}, envelope.System...)
 	if section != "" {
 		texts = append(texts, section)
@@ -25,7 +25,7 @@ func (e *Engine) renderHandoff(ctx context.Context, conversation continuo.Conver
 }
 
 // handoffText renders a plan of the view handoff as the section of a task's prompt.
-func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) (string, error) {
+func (cx *Contexts) handoffText(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) (string, error) {
 	if plan.View != task.HandoffView {
 		return "", fmt.Errorf("the format %s: %w: only the view %s has it, not %s", FormatHandoff, continuo.ErrInvalid, task.HandoffView, plan.View)
 	}
@@ -42,7 +42,7 @@ func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversa
 		if r.From > r.To {
 			continue
 		}
-		for entry, err := range e.Log.Read(ctx, conversation, r) {
+		for entry, err := range cx.log.Read(ctx, conversation, r) {
 			if err != nil {
 				return "", err
 			}
@@ -51,5 +51,5 @@ func (e *Engine) handoffText(ctx context.Context, conversation continuo.Conversa
 			}
 		}
 	}
-	return e.options.Handoff.Section(entries), nil
+	return cx.options.Handoff.Section(entries), nil
 }

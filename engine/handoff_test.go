@@ -60,7 +60,7 @@ func TestAHandoffIsShownInEveryFormat(t *testing.T) {
 	conversation := handedOff(t, h)
 	show := func(format engine.Format) *engine.Context {
 		t.Helper()
-		shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView, Format: format})
+		shown, err := h.Contexts.Build(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView, Format: format})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 	h := newHouse(t)
 	conversation := handedOff(t, h)
 	conversation.LastSeq = 40 // fewer messages than a history has
-	shown, err := h.Context(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView})
+	shown, err := h.Contexts.Build(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, _, err := h.CreateTask(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: request})
+	status, _, err := h.Tasks.Create(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 
 func TestOnlyTheHandoffHasItsFormat(t *testing.T) {
 	h := newHouse(t)
-	_, err := h.Context(t.Context(), handedOff(t, h), engine.ContextRequest{View: window.Codex, Format: engine.FormatHandoff})
+	_, err := h.Contexts.Build(t.Context(), handedOff(t, h), engine.ContextRequest{View: window.Codex, Format: engine.FormatHandoff})
 	if !errors.Is(err, continuo.ErrInvalid) {
 		t.Error(err)
 	}

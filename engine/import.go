@@ -29,7 +29,7 @@ type Imported struct {
 // an earlier import, never its content: then Import appends just the messages that are new in the source, provided
 // that the conversation has no entries of its own since. ErrExists says that the key is another conversation's, or
 // that the two differ.
-func (e *Engine) Import(ctx context.Context, scope continuo.Scope, document interchange.Document) (Imported, error) {
+func (cv *Conversations) Import(ctx context.Context, scope continuo.Scope, document interchange.Document) (Imported, error) {
 	conversation := document.Conversation
 	user, err := scope.Owner(conversation.UserID)
 	if err != nil {
@@ -42,15 +42,15 @@ func (e *Engine) Import(ctx context.Context, scope continuo.Scope, document inte
 	conversation.Metadata = interchange.WithOrigin(conversation.Metadata, originOf(&document, int64(len(document.Entries))))
 	result := Imported{SourceID: document.SourceID, Entries: len(document.Entries), Repairs: append([]interchange.Repair{}, document.Repairs...), Source: document.Source, Format: document.Format}
 	for _, text := range document.Envelopes {
-		if _, err := e.Log.PutText(ctx, []byte(text)); err != nil {
+		if _, err := cv.log.PutText(ctx, []byte(text)); err != nil {
 			return Imported{}, err
 		}
 	}
-	result.Conversation, err = e.Log.Import(ctx, conversation, document.Entries)
+	result.Conversation, err = cv.log.Import(ctx, conversation, document.Entries)
 	if !errors.Is(err, continuo.ErrExists) {
 		return result, err
 	}
-	found, err := e.Log.Find(ctx, scope, conversation.Key)
+	found, err := cv.log.Find(ctx, scope, conversation.Key)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return Imported{}, fmt.Errorf("key %q: %w: choose another key", conversation.Key, continuo.ErrOtherUser)
 	}
@@ -64,7 +64,7 @@ func (e *Engine) Import(ctx context.Context, scope continuo.Scope, document inte
 		result.SourceTitle = title
 	}
 	result.Existed = true
-	result.Conversation, result.Added, err = e.importMore(ctx, found, &document)
+	result.Conversation, result.Added, err = cv.importMore(ctx, found, &document)
 	return result, err
 }
 
@@ -74,7 +74,7 @@ func originOf(document *interchange.Document, last int64) interchange.Origin {
 }
 
 // importMore appends the messages that a source has gained since its conversation was imported.
-func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, document *interchange.Document) (continuo.Conversation, int, error) {
+func (cv *Conversations) importMore(ctx context.Context, found continuo.Conversation, document *interchange.Document) (continuo.Conversation, int, error) {
 	differs := func(format string, args ...any) (continuo.Conversation, int, error) {
 		return found, 0, fmt.Errorf("%w: the key %q is that of %s, %s; nothing was added: import it under a key of its own (--key, or key)",
 			continuo.ErrExists, found.Key, found.ID, fmt.Sprintf(format, args...))
@@ -98,7 +98,7 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 			return differs("and what the source has more needs repairs (%s)", entry.Repairs[0])
 		}
 	}
-	stored, err := e.Log.Append(ctx, found.ID, more, continuo.AppendOptions{ExpectSeq: found.LastSeq + 1})
+	stored, err := cv.log.Append(ctx, found.ID, more, continuo.AppendOptions{ExpectSeq: found.LastSeq + 1})
 	if err != nil {
 		return found, 0, fmt.Errorf("add what the source of conversation %s has more: %w", found.ID, err)
 	}
@@ -107,7 +107,7 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 	if updated.Before(last.CreatedAt) {
 		updated = last.CreatedAt
 	}
-	changed, err := e.Log.Update(ctx, found.ID, continuo.ConversationChange{
+	changed, err := cv.log.Update(ctx, found.ID, continuo.ConversationChange{
 		Metadata:  interchange.WithOrigin(found.Metadata, originOf(document, last.Seq)),
 		UpdatedAt: updated,
 	})
@@ -116,9 +116,9 @@ func (e *Engine) importMore(ctx context.Context, found continuo.Conversation, do
 
 // ImportOnce is Import with an idempotency key instead of the document's own; ErrKeyReused says that the key was used
 // for another document or another user.
-func (e *Engine) ImportOnce(ctx context.Context, scope continuo.Scope, document interchange.Document, key string) (Imported, error) {
+func (cv *Conversations) ImportOnce(ctx context.Context, scope continuo.Scope, document interchange.Document, key string) (Imported, error) {
 	document.Conversation.Key = onceKey(scope, "import\n"+key)
-	imported, err := e.Import(ctx, scope, document)
+	imported, err := cv.Import(ctx, scope, document)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrOtherUser) {
 		return Imported{}, fmt.Errorf("%w: key %q imported another list of messages", continuo.ErrKeyReused, key)
 	}

@@ -32,7 +32,7 @@ func TestAnImportIsKnownAgainByItsKeyOnly(t *testing.T) {
 	h := newHouse(t)
 	scope := continuo.Scope{ProjectID: "default"}
 	do := func(key string, texts ...string) (string, bool, int, error) {
-		done, err := h.Import(t.Context(), scope, documentOf(t, key, texts...))
+		done, err := h.Conversations.Import(t.Context(), scope, documentOf(t, key, texts...))
 		return done.Conversation.ID, done.Existed, done.Added, err
 	}
 	ada, _, _, err := do("", "hi", "Hello!")
@@ -76,7 +76,7 @@ func TestAnImportIsKnownAgainByItsKeyOnly(t *testing.T) {
 		t.Errorf("the key of a conversation that was not imported: %v", err)
 	}
 	adas := continuo.Scope{ProjectID: "default", UserID: "ada"}
-	if _, err := h.Import(t.Context(), adas, documentOf(t, "s1", "hi", "Hello!")); !errors.Is(err, continuo.ErrOtherUser) {
+	if _, err := h.Conversations.Import(t.Context(), adas, documentOf(t, "s1", "hi", "Hello!")); !errors.Is(err, continuo.ErrOtherUser) {
 		t.Errorf("another user's key: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestMoreOfAnImportKeepsItsTimes(t *testing.T) {
 		document(began.Add(time.Hour), "hi", "Hello!", "more", "yes"),                      // its entries are newer than it says
 		document(began.Add(24*time.Hour), "hi", "Hello!", "more", "yes", "and more", "no"), // somebody renamed it later
 	} {
-		done, err := h.Import(t.Context(), continuo.Scope{ProjectID: "default"}, source)
+		done, err := h.Conversations.Import(t.Context(), continuo.Scope{ProjectID: "default"}, source)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,43 +40,43 @@ func withSession(ctx context.Context, conversation continuo.Conversation) contex
 	return span.With(ctx, attribute.String(span.SessionID, conversation.Key))
 }
 
-func (e *Engine) turnLogger(t continuo.Turn) *slog.Logger {
-	return e.options.Logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
+func turnLogger(logger *slog.Logger, t continuo.Turn) *slog.Logger {
+	return logger.With("conversation_id", t.ConversationID, "turn_id", t.ID)
 }
 
 // observe logs and counts the events of a turn.
-func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event, took time.Duration) {
+func (ts *Turns) observe(ctx context.Context, t continuo.Turn, event turn.Event, took time.Duration) {
 	switch event.Kind {
 	case turn.TextDelta, turn.ReasoningDelta, turn.CallDelta: // thousands per turn: not logged
 		return
 	}
-	logger := e.turnLogger(t)
+	logger := turnLogger(ts.options.Logger, t)
 	switch event.Kind {
 	case turn.Planned:
-		e.metrics.planned(event.Plan)
+		ts.metrics.planned(event.Plan)
 		logContext(ctx, logger.With("session_id", cmp.Or(span.Value(ctx, span.SessionID), t.ConversationID)), event.Plan)
 	case turn.Rephrased:
 		refused := event.Attempt
-		logger.WarnContext(ctx, "request_rephrased", "provider", refused.Round.Provider, "model", refused.Round.Model, "error", e.failureForLog(refused.Round, refused.Error))
+		logger.WarnContext(ctx, "request_rephrased", "provider", refused.Round.Provider, "model", refused.Round.Model, "error", ts.failureForLog(refused.Round, refused.Error))
 	case turn.FellBack:
 		failed := event.Attempt
-		e.metrics.fellBack(failed)
-		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", e.failureForLog(failed.Round, failed.Error))
+		ts.metrics.fellBack(failed)
+		logger.WarnContext(ctx, "model_fell_back", "provider", failed.Round.Provider, "model", failed.Round.Model, "reason", failed.Error.Reason, "error", ts.failureForLog(failed.Round, failed.Error))
 	case turn.Answered:
-		e.metrics.answered(event.Entry)
+		ts.metrics.answered(event.Entry)
 	case turn.Finished:
-		e.metrics.turnEnded("finished", took, event.Usage)
+		ts.metrics.turnEnded("finished", took, event.Usage)
 		attributes := []any{"duration_ms", took.Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
-		if e.options.LogText {
+		if ts.options.LogText {
 			attributes = append(attributes, "response", event.Entry.Content.String())
 		}
 		logger.InfoContext(ctx, "turn_finished", attributes...)
 	case turn.Failed:
-		e.metrics.turnEnded(string(event.Entry.Error.Reason), took, event.Usage)
+		ts.metrics.turnEnded(string(event.Entry.Error.Reason), took, event.Usage)
 		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
-		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", e.failureForLog(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
+		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", ts.failureForLog(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:
-		if e.options.LogText && event.Entry != nil {
+		if ts.options.LogText && event.Entry != nil {
 			logger.InfoContext(ctx, "turn_started", "message", event.Entry.Content.String())
 		}
 	}
@@ -84,11 +84,11 @@ func (e *Engine) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 
 // failureForLog is a failure's text for a log event, without the output of a program that replaces the model: that
 // output may contain anything, secrets too, and is message text.
-func (e *Engine) failureForLog(round *continuo.Round, failure *continuo.TurnError) string {
-	if e.options.LogText || round == nil || isOurs(failure.Reason) {
+func (ts *Turns) failureForLog(round *continuo.Round, failure *continuo.TurnError) string {
+	if ts.options.LogText || round == nil || isOurs(failure.Reason) {
 		return failure.Message
 	}
-	for _, upstream := range e.options.Models {
+	for _, upstream := range ts.options.Models {
 		if info := upstream.Model.Info(); info.Provider == round.Provider && info.Protocol == model.ProtocolPrompt {
 			return "what the program said stands in the conversation"
 		}

@@ -27,13 +27,13 @@ type requestedTurn struct {
 // once runs the turn of a request. A request that has begun a turn before, in any process, gets that turn. Where that
 // turn failed for a reason that may have passed, and the conversation has no later entries, the request resumes it:
 // of concurrent requests one does so, and all get its answer.
-func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
+func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if !r.same {
-		return e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
+		return ts.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
 	}
-	begun, tries, err := e.newestTry(ctx, r.conversation.ID, r.wanted.ID)
+	begun, tries, err := ts.newestTry(ctx, r.conversation.ID, r.wanted.ID)
 	if errors.Is(err, continuo.ErrNotFound) {
-		return e.startOnce(ctx, r, r.wanted, r.begin)
+		return ts.startOnce(ctx, r, r.wanted, r.begin)
 	}
 	if err != nil {
 		return nil, err
@@ -41,43 +41,43 @@ func (e *Engine) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if begun.Fingerprint != r.wanted.Fingerprint {
 		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
-	passed, err := e.mayHavePassed(ctx, begun)
+	passed, err := ts.mayHavePassed(ctx, begun)
 	if err != nil {
 		return nil, err
 	}
 	if passed {
 		next := r.wanted
 		next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
-		chat, err := e.startOnce(ctx, r, next, r.resume(begun))
+		chat, err := ts.startOnce(ctx, r, next, r.resume(begun))
 		if !errors.Is(err, ErrNotResumable) { // else the conversation has later entries
 			return chat, err
 		}
 	}
-	if begun, _, err = e.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have been resumed meanwhile
+	if begun, _, err = ts.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have been resumed meanwhile
 		return nil, err
 	}
-	return e.following(ctx, r.conversation, begun.ID), nil
+	return ts.following(ctx, r.conversation, begun.ID), nil
 }
 
 // startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
-func (e *Engine) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin prepareFunc) (*Chat, error) {
-	chat, err := e.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
+func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin prepareFunc) (*Chat, error) {
+	chat, err := ts.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
 	if !errors.Is(err, continuo.ErrExists) {
 		return chat, err
 	}
-	begun, err := e.turnNow(ctx, r.conversation.ID, wanted.ID)
+	begun, err := ts.turnNow(ctx, r.conversation.ID, wanted.ID)
 	if err == nil && begun.Fingerprint != wanted.Fingerprint {
 		err = fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.following(ctx, r.conversation, begun.ID), nil
+	return ts.following(ctx, r.conversation, begun.ID), nil
 }
 
 // following is the stream of a turn that runs, or has run, for another request.
-func (e *Engine) following(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
-	return &Chat{Conversation: conversation, TurnID: id, Events: e.counted(e.keeper.Follow(ctx, conversation.ID, id, 0))}
+func (ts *Turns) following(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
+	return &Chat{Conversation: conversation, TurnID: id, Events: ts.counted(ts.keeper.Follow(ctx, conversation.ID, id, 0))}
 }
 
 // tryID is the id of the try-th turn of a request; each resumes the one before it.
@@ -89,9 +89,9 @@ func tryID(first string, try int) string {
 }
 
 // newestTry finds the newest turn of a request, and the number of its turns.
-func (e *Engine) newestTry(ctx context.Context, conversationID, first string) (newest continuo.Turn, tries int, err error) {
+func (ts *Turns) newestTry(ctx context.Context, conversationID, first string) (newest continuo.Turn, tries int, err error) {
 	for {
-		found, err := e.turnNow(ctx, conversationID, tryID(first, tries+1))
+		found, err := ts.turnNow(ctx, conversationID, tryID(first, tries+1))
 		if errors.Is(err, continuo.ErrNotFound) && tries > 0 {
 			return newest, tries, nil
 		}
@@ -103,10 +103,10 @@ func (e *Engine) newestTry(ctx context.Context, conversationID, first string) (n
 }
 
 // turnNow finds a turn, closed first if its process is gone; ErrNotFound for a void one.
-func (e *Engine) turnNow(ctx context.Context, conversationID, id string) (continuo.Turn, error) {
-	found, err := e.Log.Turns().Turn(ctx, conversationID, id)
+func (ts *Turns) turnNow(ctx context.Context, conversationID, id string) (continuo.Turn, error) {
+	found, err := ts.log.Turns().Turn(ctx, conversationID, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.RecoverIfAbandoned(ctx, found) // a turn that broke off before it had begun becomes void
+		found, err = ts.keeper.RecoverIfAbandoned(ctx, found) // a turn that broke off before it had begun becomes void
 	}
 	if err == nil && found.State == continuo.TurnVoid {
 		err = continuo.ErrNotFound
@@ -115,15 +115,15 @@ func (e *Engine) turnNow(ctx context.Context, conversationID, id string) (contin
 }
 
 // mayHavePassed reports whether a turn failed for a reason that may have passed, and can be resumed.
-func (e *Engine) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, error) {
+func (ts *Turns) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, error) {
 	if begun.State != continuo.TurnFailed || begun.Reason == continuo.ReasonCancelled {
 		return false, nil
 	}
-	failure, err := e.failureOf(ctx, begun)
+	failure, err := ts.failureOf(ctx, begun)
 	if err != nil || failure == nil || !failure.Retryable {
 		return false, err
 	}
-	err = e.checkResumable(ctx, begun, false)
+	err = ts.checkResumable(ctx, begun, false)
 	if errors.Is(err, ErrNotResumable) {
 		return false, nil
 	}
@@ -131,16 +131,16 @@ func (e *Engine) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, 
 }
 
 // prepareResume prepares a turn that resumes a failed one.
-func (e *Engine) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) turnChoice) prepareFunc {
+func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) turnChoice) prepareFunc {
 	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
-		if err := e.checkResumable(ctx, failed, false); err != nil {
+		if err := ts.checkResumable(ctx, failed, false); err != nil {
 			return nil, turn.Input{}, err
 		}
-		chosen, err := e.resolve(choose(conversation))
+		chosen, err := ts.catalog.resolve(choose(conversation))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return e.runner(chosen), turn.Input{Resume: true, Mode: chosen.mode, AgentID: chosen.agent}, nil
+		return ts.catalog.runner(chosen), turn.Input{Resume: true, Mode: chosen.mode, AgentID: chosen.agent}, nil
 	}
 }
 
@@ -151,7 +151,7 @@ const retryWindow = 15 * time.Minute
 // madeBefore finds the turn that an earlier try of a request without a key has begun. It applies where the client's
 // library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
 // turn may still wait for its conversation in this process; one that waits in another process is not found.
-func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
+func (ts *Turns) madeBefore(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
 	if request.Retry == nil {
 		return wanted, false
 	}
@@ -159,18 +159,18 @@ func (e *Engine) madeBefore(ctx context.Context, conversation continuo.Conversat
 	if *request.Retry == 0 {
 		return wanted, false
 	}
-	if id, ok := e.asked.find(wanted); ok {
+	if id, ok := ts.asked.find(wanted); ok {
 		wanted.ID = id
 		return wanted, true
 	}
-	newest, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
-	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || e.Log.Now().Sub(newest[0].StartedAt) > retryWindow {
+	newest, err := ts.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
+	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || ts.log.Now().Sub(newest[0].StartedAt) > retryWindow {
 		return wanted, false
 	}
-	if conversation, err = e.Log.Conversation(ctx, conversation.ID); err != nil { // including all entries up to its newest turn
+	if conversation, err = ts.log.Conversation(ctx, conversation.ID); err != nil { // including all entries up to its newest turn
 		return wanted, false
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range ts.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		// A turn that resumes another one may have appended nothing yet.
 		if err != nil || entry.TurnID != newest[0].ID && (entry.TurnID == "" || entry.TurnID != newest[0].Resumes) {
 			return wanted, false

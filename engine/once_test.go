@@ -60,7 +60,7 @@ func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
 				r := request("s", "Hello")
 				r.Detached = true
 				way(&r)
-				chat, err := e.Chat(t.Context(), r)
+				chat, err := e.Turns.Chat(t.Context(), r)
 				return endOf(t, chat, err)
 			}
 			for n := range 2 {
@@ -114,7 +114,7 @@ func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
 	ask := func(retry int) turn.Event {
 		r := request("s", "Hello")
 		r.Detached, r.Retry = true, &retry
-		chat, err := e.Chat(t.Context(), r)
+		chat, err := e.Turns.Chat(t.Context(), r)
 		return endOf(t, chat, err)
 	}
 	ask(0)
@@ -145,18 +145,18 @@ func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
 			e := stage(t, storetest.NewMemory(), m, nil)
 			r := request("s", "Hello")
 			r.Key, r.Detached = "k", true
-			chat, err := e.Chat(t.Context(), r)
+			chat, err := e.Turns.Chat(t.Context(), r)
 			before := endOf(t, chat, err)
 			if test.between != "" {
-				chat, err = e.Chat(t.Context(), request("s", test.between))
+				chat, err = e.Turns.Chat(t.Context(), request("s", test.between))
 				endOf(t, chat, err)
 			}
-			chat, err = e.Chat(t.Context(), r)
+			chat, err = e.Turns.Chat(t.Context(), r)
 			if got := endOf(t, chat, err); got.Kind != test.kind || got.TurnID != before.TurnID || asks.Load() != test.asks {
 				t.Errorf("%d requests, got %+v", asks.Load(), got)
 			}
 			r.Message = continuo.Text("Something else")
-			if _, err := e.Chat(t.Context(), r); !errors.Is(err, continuo.ErrKeyReused) {
+			if _, err := e.Turns.Chat(t.Context(), r); !errors.Is(err, continuo.ErrKeyReused) {
 				t.Errorf("something else with the key: %v", err)
 			}
 		})
@@ -170,7 +170,7 @@ func TestALibrarysRetryIsOfTheSameHead(t *testing.T) {
 	ask := func(text string, retry int) {
 		r := request("s", text)
 		r.Retry = &retry
-		chat, err := e.Chat(t.Context(), r)
+		chat, err := e.Turns.Chat(t.Context(), r)
 		endOf(t, chat, err)
 	}
 	ask("continue", 0)
@@ -198,7 +198,7 @@ func TestARetryDoesNotSwitchTheMode(t *testing.T) {
 			if _, err := h.Log.Update(t.Context(), begun.Conversation.ID, continuo.ConversationChange{ActiveMode: &c.since}); err != nil {
 				t.Fatal(err)
 			}
-			again, err := h.Chat(t.Context(), r)
+			again, err := h.Turns.Chat(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,12 +219,12 @@ func TestAKeyResumesOnce(t *testing.T) {
 	h := newHouse(t)
 	failed := h.failedTurn("s")
 	resume := engine.ResumeRequest{Turn: failed, Key: "k", Detached: true}
-	first, err := h.Resume(context.Background(), resume)
+	first, err := h.Turns.Resume(context.Background(), resume)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-h.model.entered
-	running, err := h.Resume(context.Background(), resume)
+	running, err := h.Turns.Resume(context.Background(), resume)
 	if err != nil || running.TurnID != first.TurnID {
 		t.Fatalf("while it runs: %+v, %v", running, err)
 	}
@@ -234,12 +234,12 @@ func TestAKeyResumesOnce(t *testing.T) {
 			t.Errorf("ended with %s", last.Kind)
 		}
 	}
-	over, err := h.Resume(context.Background(), resume)
+	over, err := h.Turns.Resume(context.Background(), resume)
 	if err != nil || over.TurnID != first.TurnID {
 		t.Fatalf("afterwards: %+v, %v", over, err)
 	}
 	h.finish(over)
-	if _, err := h.Chat(context.Background(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := h.Turns.Chat(context.Background(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Message: continuo.Text("x"), Key: "k"}); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("a message under the key of a resume: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestAKeyWhoseTurnNeverBeganBeginsIt(t *testing.T) {
 	if _, err := twin.Log.Turns().BeginTurn(context.Background(), began, time.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
-	retry, err := twin.Chat(context.Background(), r)
+	retry, err := twin.Turns.Chat(context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,18 @@ import (
 )
 
 // Recover closes turns whose process is gone, and returns how many; see [turn.Keeper.Recover].
-func (e *Engine) Recover(ctx context.Context) (int, error) {
-	recovered, err := e.keeper.RecoverAll(ctx)
+func (ts *Turns) Recover(ctx context.Context) (int, error) {
+	recovered, err := ts.keeper.RecoverAll(ctx)
 	if recovered > 0 {
-		e.options.Logger.WarnContext(ctx, "turns_recovered", "turns", recovered)
+		ts.options.Logger.WarnContext(ctx, "turns_recovered", "turns", recovered)
 	}
 	return recovered, err
 }
 
-// ResumeRuns resumes runs whose process is gone: those in the state running with no event for the time quiet and no
+// ResumeAbandoned resumes runs whose process is gone: those in the state running with no event for the time quiet and no
 // turn under way. It returns how many.
-func (e *Engine) ResumeRuns(ctx context.Context, quiet time.Duration) (resumed int, err error) {
-	resumed, err = e.runs.ResumeAbandoned(ctx, quiet)
+func (rs *Runs) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
+	resumed, err = rs.driver.ResumeAbandoned(ctx, quiet)
 	if err != nil {
 		err = fmt.Errorf("resume runs that broke off: %w", err)
 	}
@@ -41,16 +41,16 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 			return
 		case <-ticker.C:
 		}
-		if _, err := e.Recover(ctx); err != nil && ctx.Err() == nil {
+		if _, err := e.Turns.Recover(ctx); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "recovery_failed", "error", err.Error())
 		}
-		if resumed, err := e.ResumeRuns(ctx, quietRun); err != nil && ctx.Err() == nil {
+		if resumed, err := e.Runs.ResumeAbandoned(ctx, quietRun); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "runs_not_resumed", "error", err.Error())
 		} else if resumed > 0 {
 			e.options.Logger.WarnContext(ctx, "runs_resumed", "runs", resumed)
 		}
-		e.sessions.check(ctx)
-		if err := e.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
+		e.Crews.sessions.check(ctx)
+		if err := e.Turns.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.options.Logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
 		}
 		if _, err := e.Log.Sweep(ctx); err != nil && ctx.Err() == nil {
@@ -63,9 +63,9 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 const pruneAtOnce = 100
 
 // prune deletes the events of turns that ended more than keepEvents ago.
-func (e *Engine) prune(ctx context.Context, keepEvents time.Duration) error {
+func (ts *Turns) prune(ctx context.Context, keepEvents time.Duration) error {
 	for {
-		pruned, err := e.Log.Turns().PruneTurnEvents(ctx, time.Now().Add(-keepEvents), pruneAtOnce)
+		pruned, err := ts.log.Turns().PruneTurnEvents(ctx, time.Now().Add(-keepEvents), pruneAtOnce)
 		if err != nil || pruned < pruneAtOnce {
 			return err
 		}

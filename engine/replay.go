@@ -27,28 +27,28 @@ type Replayed struct {
 }
 
 // Request rebuilds the request of an assistant entry.
-func (e *Engine) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
+func (cx *Contexts) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
 	if _, err := placeIn(conversation, seq); err != nil {
 		return nil, err
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range cx.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return nil, err
 		}
 		if entry.Round == nil {
 			return nil, fmt.Errorf("entry %d: %w: no request made it; choose an assistant entry that a turn appended", seq, continuo.ErrNotFound)
 		}
-		request, same, err := turn.Replay(ctx, e.Log, conversation, entry.Round, readView)
+		request, same, err := turn.Replay(ctx, cx.log, conversation, entry.Round, readView)
 		if err != nil {
 			return nil, err
 		}
 		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
-		request.Plan.Totals.SharedBytes = e.sharedBody(ctx, conversation, entry.Round, request.Body)
-		if err := e.measureUnread(ctx, conversation, request.Plan); err != nil {
+		request.Plan.Totals.SharedBytes = cx.sharedBody(ctx, conversation, entry.Round, request.Body)
+		if err := cx.measureUnread(ctx, conversation, request.Plan); err != nil {
 			return nil, err
 		}
 		if !same {
-			replayed.Redacted = append(e.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
+			replayed.Redacted = append(cx.summaries.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
 		}
 		return replayed, nil
 	}
@@ -76,12 +76,12 @@ func readView(stored json.RawMessage) (turn.View, error) {
 
 // sharedBody returns the length of the common prefix of a round's request body and that of the view's previous
 // request; -1 where none is found within maxRoundsBack entries.
-func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) int64 {
-	before := e.roundBefore(ctx, conversation, round.ViewHash, round.At)
+func (cx *Contexts) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) int64 {
+	before := cx.roundBefore(ctx, conversation, round.ViewHash, round.At)
 	if before == nil {
 		return -1
 	}
-	request, _, err := turn.Replay(ctx, e.Log, conversation, before, readView)
+	request, _, err := turn.Replay(ctx, cx.log, conversation, before, readView)
 	if err != nil {
 		return -1
 	}
@@ -90,15 +90,15 @@ func (e *Engine) sharedBody(ctx context.Context, conversation continuo.Conversat
 
 // sharedBytes returns the length of the common prefix of a rendering, without system messages, and that of the view's
 // previous request; -1 where none is found within maxRoundsBack entries.
-func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *window.Plan, now *Context, info model.Info) int64 {
+func (cx *Contexts) sharedBytes(ctx context.Context, conversation continuo.Conversation, plan *window.Plan, now *Context, info model.Info) int64 {
 	if now.Format == FormatTranscript {
 		return -1
 	}
-	before := e.roundBefore(ctx, conversation, plan.ViewHash, plan.At)
+	before := cx.roundBefore(ctx, conversation, plan.ViewHash, plan.At)
 	if before == nil {
 		return -1
 	}
-	envelope, err := e.Log.Envelope(ctx, before.Envelope)
+	envelope, err := cx.log.Envelope(ctx, before.Envelope)
 	if err != nil {
 		return -1
 	}
@@ -106,12 +106,12 @@ func (e *Engine) sharedBytes(ctx context.Context, conversation continuo.Conversa
 	if err != nil {
 		return -1
 	}
-	earlier, err := turn.Plan(ctx, e.Log, conversation, before.At, view, envelope, inFormat(info, now.Format))
+	earlier, err := turn.Plan(ctx, cx.log, conversation, before.At, view, envelope, inFormat(info, now.Format))
 	if err != nil {
 		return -1
 	}
 	then := &Context{Format: now.Format, Plan: earlier}
-	if then.render(ctx, e.Log, continuo.Envelope{}, info) != nil {
+	if then.render(ctx, cx.log, continuo.Envelope{}, info) != nil {
 		return -1
 	}
 	return commonPrefix(joined(then.Messages), joined(now.Messages))
@@ -122,12 +122,12 @@ const maxRoundsBack = 256
 
 // roundBefore finds the newest request of a view at or before a seq; nil where none is found within maxRoundsBack
 // entries.
-func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) *continuo.Round {
+func (cx *Contexts) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) *continuo.Round {
 	if at < 1 {
 		return nil
 	}
 	rows := 0
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{To: at, Backward: true}) {
+	for entry, err := range cx.log.Read(ctx, conversation, continuo.Range{To: at, Backward: true}) {
 		if rows++; err != nil || rows > maxRoundsBack {
 			return nil
 		}
@@ -142,14 +142,14 @@ func (e *Engine) roundBefore(ctx context.Context, conversation continuo.Conversa
 const maxMeasured = 4096
 
 // measureUnread fills in the sizes of a plan's ranges that the build did not read, for people who inspect a plan.
-func (e *Engine) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) error {
+func (cx *Contexts) measureUnread(ctx context.Context, conversation continuo.Conversation, plan *window.Plan) error {
 	for i := range plan.Items {
 		item := &plan.Items[i]
 		last := max(item.Seq, item.Through)
 		if item.Before != nil || last-item.Seq >= maxMeasured {
 			continue
 		}
-		size, err := e.Log.Sizes(ctx, conversation, item.Seq, last)
+		size, err := cx.log.Sizes(ctx, conversation, item.Seq, last)
 		if err != nil {
 			return err
 		}

@@ -15,18 +15,18 @@ type Resumed struct {
 }
 
 // Resumed finds the turn that a turn resumes; nil for a turn with an input of its own.
-func (e *Engine) Resumed(ctx context.Context, conversationID, turnID string) (*Resumed, error) {
-	next, err := e.Log.Turns().Turn(ctx, conversationID, turnID)
+func (ts *Turns) Resumed(ctx context.Context, conversationID, turnID string) (*Resumed, error) {
+	next, err := ts.log.Turns().Turn(ctx, conversationID, turnID)
 	if err != nil || next.Resumes == "" {
 		return nil, err
 	}
 	resumed := &Resumed{TurnID: next.Resumes}
 	for id := next.Resumes; id != ""; {
-		failed, err := e.Log.Turns().Turn(ctx, conversationID, id)
+		failed, err := ts.log.Turns().Turn(ctx, conversationID, id)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := e.failedAnswer(ctx, failed)
+		answer, err := ts.failedAnswer(ctx, failed)
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func (e *Engine) Resumed(ctx context.Context, conversationID, turnID string) (*R
 }
 
 // failureOf is the error of the newest answer of a failed turn; nil where the log has none.
-func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo.TurnError, error) {
-	answer, err := e.failedAnswer(ctx, failed)
+func (ts *Turns) failureOf(ctx context.Context, failed continuo.Turn) (*continuo.TurnError, error) {
+	answer, err := ts.failedAnswer(ctx, failed)
 	if answer == nil {
 		return nil, err
 	}
@@ -48,12 +48,12 @@ func (e *Engine) failureOf(ctx context.Context, failed continuo.Turn) (*continuo
 }
 
 // failedAnswer is the newest incomplete answer of a failed turn; nil where the log has none.
-func (e *Engine) failedAnswer(ctx context.Context, failed continuo.Turn) (*continuo.Entry, error) {
-	conversation, err := e.Log.Conversation(ctx, failed.ConversationID) // the turn may have been closed just now
+func (ts *Turns) failedAnswer(ctx context.Context, failed continuo.Turn) (*continuo.Entry, error) {
+	conversation, err := ts.log.Conversation(ctx, failed.ConversationID) // the turn may have been closed just now
 	if err != nil {
 		return nil, err
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range ts.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			return nil, err
 		}

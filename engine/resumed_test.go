@@ -31,9 +31,9 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 	r.Key, r.Detached = "k", true
 	var got, turns []string
 	for range pieces {
-		chat, err := e.Chat(t.Context(), r)
+		chat, err := e.Turns.Chat(t.Context(), r)
 		last := endOf(t, chat, err)
-		resumed, err := e.Resumed(t.Context(), chat.Conversation.ID, last.TurnID)
+		resumed, err := e.Turns.Resumed(t.Context(), chat.Conversation.ID, last.TurnID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,15 +54,15 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 func (h *house) failedTurn(session string) continuo.Turn {
 	h.t.Helper()
 	chat := h.begin(request(session, "go"))
-	failed, err := h.Turn(context.Background(), chat.Conversation, chat.TurnID)
+	failed, err := h.Turns.Get(context.Background(), chat.Conversation, chat.TurnID)
 	if err == nil {
-		err = h.Cancel(context.Background(), failed)
+		err = h.Turns.Cancel(context.Background(), failed)
 	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.finish(chat)
-	if failed, err = h.Turn(context.Background(), chat.Conversation, chat.TurnID); err != nil || failed.State != continuo.TurnFailed {
+	if failed, err = h.Turns.Get(context.Background(), chat.Conversation, chat.TurnID); err != nil || failed.State != continuo.TurnFailed {
 		h.t.Fatalf("%+v, %v", failed, err)
 	}
 	return failed
@@ -73,7 +73,7 @@ func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
 	h := newHouse(t)
 	failed := h.failedTurn("s")
 	next := h.begin(request("s", "something else"))
-	_, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, OnBusy: engine.Interrupt, Detached: true})
+	_, err := h.Turns.Resume(context.Background(), engine.ResumeRequest{Turn: failed, OnBusy: engine.Interrupt, Detached: true})
 	if !errors.Is(err, engine.ErrNotResumable) {
 		t.Errorf("resumed: %v", err)
 	}
@@ -86,14 +86,14 @@ func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
 func TestOfTwoResumesOneIsRefused(t *testing.T) {
 	h := newHouse(t)
 	failed := h.failedTurn("s")
-	first, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
+	first, err := h.Turns.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-h.model.entered
 	second := make(chan error, 1)
 	go func() {
-		_, err := h.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
+		_, err := h.Turns.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
 		second <- err
 	}()
 	close(h.model.open)

@@ -16,8 +16,21 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// Workflows is the engine's source of workflows. It must be safe for concurrent use.
-type Workflows interface {
+// Runs begins, resumes and follows the runs of workflows.
+type Runs struct {
+	log     *continuo.Log
+	options *Options
+	metrics *Metrics
+	life    *lifecycle
+	keeper  *turn.Keeper
+	driver  *durable.Driver
+	texts   texts[*workflow.Workflow] // parsed texts of the log
+	catalog *Catalog
+	turns   *Turns
+}
+
+// WorkflowSource is the source of workflows. It must be safe for concurrent use.
+type WorkflowSource interface {
 	// Workflow finds one by id; continuo.ErrNotFound, or a *workflow.Problems for an invalid one.
 	Workflow(id string) (*workflow.Workflow, error)
 	// Workflows lists all valid workflows by id. The problems of invalid files are joined in the error.
@@ -60,29 +73,29 @@ var (
 	ErrRunUnderWay = errors.New("the run is under way")
 )
 
-// Workflows lists the workflows; see [Workflows].
-func (e *Engine) Workflows() ([]*workflow.Workflow, error) {
-	if e.options.Workflows == nil {
+// Workflows lists the workflows; see [WorkflowSource].
+func (rs *Runs) Workflows() ([]*workflow.Workflow, error) {
+	if rs.options.Workflows == nil {
 		return nil, nil
 	}
-	return e.options.Workflows.Workflows()
+	return rs.options.Workflows.Workflows()
 }
 
-// Workflow finds a workflow by id; see [Workflows].
-func (e *Engine) Workflow(id string) (*workflow.Workflow, error) {
-	if e.options.Workflows == nil {
+// Workflow finds a workflow by id; see [WorkflowSource].
+func (rs *Runs) Workflow(id string) (*workflow.Workflow, error) {
+	if rs.options.Workflows == nil {
 		return nil, fmt.Errorf("workflow %q: %w: there are none", id, continuo.ErrNotFound)
 	}
-	return e.options.Workflows.Workflow(id)
+	return rs.options.Workflows.Workflow(id)
 }
 
-// StartRun checks a request, finds or creates its conversation, records the beginning of the run, and drives the run
-// in goroutines of its own. For a key that has already begun a run, StartRun returns that run.
-func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
-	if begun, err := e.begunRun(ctx, request); err != nil || begun != nil {
+// Start checks a request, finds or creates its conversation, records the beginning of the run, and drives the run
+// in goroutines of its own. For a key that has already begun a run, Start returns that run.
+func (rs *Runs) Start(ctx context.Context, request RunRequest) (*RunStatus, error) {
+	if begun, err := rs.begunRun(ctx, request); err != nil || begun != nil {
 		return begun, err
 	}
-	found, err := e.Workflow(request.Workflow)
+	found, err := rs.Workflow(request.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -90,47 +103,47 @@ func (e *Engine) StartRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	if err != nil {
 		return nil, err
 	}
-	if e.isClosed() {
+	if rs.life.isClosed() {
 		return nil, ErrClosing // before a conversation is created for it
 	}
 	first, err := found.Begin("", request.Message, inputs)
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := e.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
+	conversation, err := rs.turns.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.Log.PutText(ctx, found.Text); err != nil {
+	if _, err := rs.log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
-	first.RunID = e.Log.NewID("run")
+	first.RunID = rs.log.NewID("run")
 	if request.Key != "" {
 		first.RunID = keyedRunID(conversation.ID, request.Key)
 	}
 	first.OutputRef = continuo.InputsRef(first.RunID)
-	stored, err := e.runs.Append(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
+	stored, err := rs.driver.Append(ctx, conversation.ID, []continuo.Entry{first}, continuo.AppendOptions{Key: beginKey(first.RunID), Identity: hashOf(request.asked())})
 	if errors.Is(err, continuo.ErrKeyReused) { // a concurrent request with the same key was first
 		return nil, errRunKeyReused(first.RunID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
+	run, err := rs.log.Runs().Run(ctx, conversation.ProjectID, stored[0].RunID)
 	if err != nil {
 		return nil, err
 	}
-	e.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
-	return e.resumeRecorded(ctx, run, request.Detached)
+	rs.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
+	return rs.resumeRecorded(ctx, run, request.Detached)
 }
 
 // begunRun returns the run that a request's key has already begun; nil where there is none.
-func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
+func (rs *Runs) begunRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
 	if request.Key == "" {
 		return nil, nil
 	}
 	session := cmp.Or(request.SessionID, onceKey(request.Scope, request.Key))
-	conversation, err := e.Log.Find(ctx, request.Scope, session)
+	conversation, err := rs.log.Find(ctx, request.Scope, session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -138,7 +151,7 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 		return nil, err
 	}
 	runID := keyedRunID(conversation.ID, request.Key)
-	receipt, err := e.Log.Receipt(ctx, conversation.ID, beginKey(runID))
+	receipt, err := rs.log.Receipt(ctx, conversation.ID, beginKey(runID))
 	switch {
 	case errors.Is(err, continuo.ErrNotFound):
 		return nil, nil
@@ -147,11 +160,11 @@ func (e *Engine) begunRun(ctx context.Context, request RunRequest) (*RunStatus, 
 	case receipt.Fingerprint != hashOf(request.asked()):
 		return nil, errRunKeyReused(runID)
 	}
-	run, err := e.Log.Runs().Run(ctx, conversation.ProjectID, runID)
+	run, err := rs.log.Runs().Run(ctx, conversation.ProjectID, runID)
 	if err != nil {
 		return nil, err
 	}
-	return e.resumeRun(ctx, run, request.Detached)
+	return rs.resume(ctx, run, request.Detached)
 }
 
 // keyedRunID is the id of the run that an idempotency key begins in a conversation.
@@ -169,18 +182,18 @@ func errRunKeyReused(runID string) error {
 	return fmt.Errorf("%w: it began run %s with something else", continuo.ErrKeyReused, runID)
 }
 
-// Run finds a run within a scope; ErrNotFound.
-func (e *Engine) Run(ctx context.Context, scope continuo.Scope, id string) (*RunStatus, error) {
-	run, err := e.Log.FindRun(ctx, scope, id)
+// Get finds a run within a scope; ErrNotFound.
+func (rs *Runs) Get(ctx context.Context, scope continuo.Scope, id string) (*RunStatus, error) {
+	run, err := rs.log.FindRun(ctx, scope, id)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	return e.runStatus(ctx, run)
+	return rs.status(ctx, run)
 }
 
-// runStatus returns the state of a run; for one that cannot be read, its row in the index.
-func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	r := newWorkflowRun(e, run)
+// status returns the state of a run; for one that cannot be read, its row in the index.
+func (rs *Runs) status(ctx context.Context, run continuo.Run) (*RunStatus, error) {
+	r := newWorkflowRun(rs, run)
 	err := r.CatchUp(ctx)
 	if errors.Is(err, durable.ErrCorrupt) {
 		return &RunStatus{Run: run, Status: workflow.Status{Reason: err.Error(), Nodes: []workflow.NodeStatus{}}}, nil
@@ -191,20 +204,20 @@ func (e *Engine) runStatus(ctx context.Context, run continuo.Run) (*RunStatus, e
 	return r.status(ctx)
 }
 
-// ResumeRun resumes a run that failed or was stopped, from where it broke off, or whose process is gone. A step that
+// Resume resumes a run that failed or was stopped, from where it broke off, or whose process is gone. A step that
 // waits for a retry is retried at once; any other running run is left unchanged. ErrRunOver says that the run has
 // ended permanently, ErrRunWaits that a person must decide first. If detached, the run continues when ctx ends.
-func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
-	err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	err := rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		switch {
 		case s.Run.IsOver():
 			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrRunOver, s.Run)
 		case s.Run == continuo.RunWaiting:
 			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
 		case s.Run == continuo.RunRunning && !s.Retries():
-			return nil, e.checkSupported(s.Workflow)
+			return nil, rs.checkSupported(s.Workflow)
 		}
-		if err := e.checkSupported(s.Workflow); err != nil {
+		if err := rs.checkSupported(s.Workflow); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Resume()}, nil
@@ -212,12 +225,12 @@ func (e *Engine) ResumeRun(ctx context.Context, run continuo.Run, detached bool)
 	if err != nil {
 		return nil, err
 	}
-	return e.resumeRun(ctx, run, detached)
+	return rs.resume(ctx, run, detached)
 }
 
-// StopRun stops a run, whichever process drives it, until a person resumes it; ErrRunOver.
-func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
-	return e.end(ctx, run, func(s *workflow.State) []continuo.Entry {
+// Stop stops a run, whichever process drives it, until a person resumes it; ErrRunOver.
+func (rs *Runs) Stop(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
+	return rs.end(ctx, run, func(s *workflow.State) []continuo.Entry {
 		if s.Run == continuo.RunStopped || s.Run == continuo.RunFailed {
 			return nil
 		}
@@ -225,52 +238,52 @@ func (e *Engine) StopRun(ctx context.Context, run continuo.Run, reason string) (
 	})
 }
 
-// CancelRun ends a run permanently, whichever process drives it; ErrRunOver.
-func (e *Engine) CancelRun(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	status, err := e.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.Cancel()} })
+// Cancel ends a run permanently, whichever process drives it; ErrRunOver.
+func (rs *Runs) Cancel(ctx context.Context, run continuo.Run) (*RunStatus, error) {
+	status, err := rs.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.Cancel()} })
 	if !errors.Is(err, durable.ErrCorrupt) {
 		return status, err
 	}
 	if run.State.IsOver() {
 		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, run.State)
 	}
-	if err := e.runs.EndCorrupt(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
+	if err := rs.driver.EndCorrupt(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
 		return nil, err
 	}
-	return e.Run(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)
+	return rs.Get(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 }
 
 // end stops a run's turns and appends what makes returns. It stops the turns first, since nothing can be appended
 // while calls are open, and again afterwards, since another turn may have begun meanwhile.
-func (e *Engine) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*RunStatus, error) {
+func (rs *Runs) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*RunStatus, error) {
 	changes := func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
 			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
 		}
 		return makes(s), nil
 	}
-	if err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
+	if err := rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
 		return nil, err
 	}
-	if err := e.stopTurnOf(ctx, run); err != nil {
+	if err := rs.stopTurnOf(ctx, run); err != nil {
 		return nil, err
 	}
-	if err := e.changeRun(ctx, run, changes); err != nil {
+	if err := rs.change(ctx, run, changes); err != nil {
 		return nil, err
 	}
-	if err := e.stopTurnOf(ctx, run); err != nil {
+	if err := rs.stopTurnOf(ctx, run); err != nil {
 		return nil, err
 	}
-	return e.runStatus(ctx, run)
+	return rs.status(ctx, run)
 }
 
 // stopTurnOf stops the running turns of a run, in whichever process they run.
-func (e *Engine) stopTurnOf(ctx context.Context, run continuo.Run) error {
-	r := newWorkflowRun(e, run)
+func (rs *Runs) stopTurnOf(ctx context.Context, run continuo.Run) error {
+	r := newWorkflowRun(rs, run)
 	if err := r.CatchUp(ctx); err != nil {
 		return err
 	}
-	_, err := e.runs.CancelTurns(ctx, run.ID, r.conversations())
+	_, err := rs.driver.CancelTurns(ctx, run.ID, r.conversations())
 	return err
 }
 
@@ -312,13 +325,13 @@ type RunProgress struct {
 	ConversationID string
 }
 
-// FollowRun yields the entries of a run with seqs above after, each once and in order, first the recorded ones and
+// Follow yields the entries of a run with seqs above after, each once and in order, first the recorded ones and
 // then new ones, with the live events of its turns between them. It ends with an error, or after the last entry of a
 // run that is over, has failed or was stopped.
-func (e *Engine) FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
+func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
 	return func(yield func(RunProgress, error) bool) {
-		r := newWorkflowRun(e, run)
-		err := e.runs.Watch(ctx, run, r, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
+		r := newWorkflowRun(rs, run)
+		err := rs.driver.Watch(ctx, run, r, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			if entry != nil && entry.RunID != run.ID {
 				return true
 			}

@@ -24,7 +24,7 @@ func (r *workflowRun) Announce(ctx context.Context, steps []workflow.Step) ([]co
 		if !step.InParallel {
 			continue
 		}
-		if _, err := r.engine.chooseFor(step.Node); err != nil {
+		if _, err := r.runs.chooseFor(step.Node); err != nil {
 			return nil, err
 		}
 		branch, err := r.branchOf(ctx, step)
@@ -42,7 +42,7 @@ func (r *workflowRun) branchOf(ctx context.Context, step workflow.Step) (string,
 	if step.Continues {
 		return step.From, nil
 	}
-	log := r.engine.Log
+	log := r.runs.log
 	key := fmt.Sprintf("branch/%s/%s/%d", r.Run.ID, step.Node.ID, step.Visit)
 	from, at := r.Run.ConversationID, r.Next()-1
 	if step.From != "" {
@@ -71,14 +71,14 @@ func (r *workflowRun) concludeBranch(step workflow.Step) []continuo.Entry {
 
 // readBranch reads a step's answers in its branch.
 func (r *workflowRun) readBranch(ctx context.Context, step workflow.Step) error {
-	branch, err := r.engine.Log.Conversation(ctx, step.Branch)
+	branch, err := r.runs.log.Conversation(ctx, step.Branch)
 	if err != nil {
 		return err
 	}
 	node := step.Node.ID
 	r.pieces[node], r.answers[node], r.cuts[node] = nil, "", false
 	delete(r.failures, node)
-	for entry, err := range r.engine.Log.Read(ctx, branch, continuo.Range{From: branch.ForkSeq + 1}) {
+	for entry, err := range r.runs.log.Read(ctx, branch, continuo.Range{From: branch.ForkSeq + 1}) {
 		switch {
 		case err != nil:
 			return err

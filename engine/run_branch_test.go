@@ -129,7 +129,7 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 		gone := func(o *engine.Options) { o.Workflows = newShelf(t, fan) }
 		first := stage(t, dies, m, gone)
-		status, err := first.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "fan", Detached: true})
+		status, err := first.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "fan", Detached: true})
 		if err != nil {
 			continue // before it had begun
 		}
@@ -137,7 +137,7 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(over)
-			for progress, err := range first.FollowRun(ctx, status.Run, 0) {
+			for progress, err := range first.Runs.Follow(ctx, status.Run, 0) {
 				if err != nil || progress.Status != nil && progress.Status.State == continuo.RunFinished {
 					return
 				}
@@ -150,11 +150,11 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 		}
 		cancel()
 		second := stage(t, store, m, gone)
-		if _, err := second.Recover(t.Context()); err != nil {
+		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if status.State != continuo.RunFinished {
-			if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunOver) {
+			if _, err := second.Runs.Resume(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunOver) {
 				t.Fatalf("after %d writes: %v", writes, err)
 			}
 		}
@@ -179,15 +179,15 @@ func TestARunIsStoppedInAllOfItsBranches(t *testing.T) {
 		e := stage(t, storetest.NewMemory(), m, with(t, fan))
 		run := startOf(t, e, "fan")
 		time.Sleep(10 * time.Second)
-		status, err := e.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
+		status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
 		if err != nil || status.Nodes[1].TurnID == "" || status.Nodes[1].Branch == "" || status.Nodes[3].TurnID != "" {
 			t.Fatalf("%+v, %v", status, err)
 		}
-		if status, err := e.StopRun(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
+		if status, err := e.Runs.Stop(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
 			t.Fatal(status, err)
 		}
 		time.Sleep(2 * time.Minute)
-		if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+		if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 			t.Fatal(err)
 		}
 		if status := until(t, e, run); status.State != continuo.RunFinished {

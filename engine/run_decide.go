@@ -34,13 +34,13 @@ func (p pendingDecision) String() string {
 	return fmt.Sprintf("%s: %s(%s), tool_call_id %s", p.node.ID, p.call.Name, shorten(p.call.Arguments, 60), p.call.ID)
 }
 
-// DecideRun records a person's decision and resumes the run. ErrNotFound says that no decision of that name is
+// Decide records a person's decision and resumes the run. ErrNotFound says that no decision of that name is
 // pending, ErrInvalid that several are; the first decision counts.
-func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
-	if e.isClosed() {
+func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
+	if rs.life.isClosed() {
 		return nil, ErrClosing // before the decision is recorded
 	}
-	status, err := e.runStatus(ctx, run)
+	status, err := rs.status(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,14 @@ func (e *Engine) DecideRun(ctx context.Context, run continuo.Run, decision RunDe
 		return nil, err
 	}
 	if meant.call == nil {
-		err = e.decideApproval(ctx, run, decision)
+		err = rs.decideApproval(ctx, run, decision)
 	} else {
-		err = e.decideCall(ctx, run, meant, decision, detached)
+		err = rs.decideCall(ctx, run, meant, decision, detached)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.resumeRecorded(ctx, run, detached)
+	return rs.resumeRecorded(ctx, run, detached)
 }
 
 // chooseDecision finds the pending decision that a RunDecision names. Without a call it is an approval, possibly of a
@@ -93,8 +93,8 @@ func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, e
 }
 
 // decideApproval records the answer to an approval node.
-func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
-	return e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
+func (rs *Runs) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
+	return rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
 			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
 		}
@@ -108,39 +108,39 @@ func (e *Engine) decideApproval(ctx context.Context, run continuo.Run, decision 
 
 // decideCall signals the decision to the turn of the call. Where the turn's process is gone, the run is resumed
 // first, and the decision waits until the call is asked about again.
-func (e *Engine) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
+func (rs *Runs) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
 	if meant.node.TurnID == "" {
-		if err := e.runs.Resume(ctx, run, detached); err != nil {
+		if err := rs.driver.Resume(ctx, run, detached); err != nil {
 			return err
 		}
-		asked, err := e.awaitQuestion(ctx, run, meant)
+		asked, err := rs.awaitQuestion(ctx, run, meant)
 		if err != nil {
 			return err
 		}
 		meant = asked
 	}
 	in := continuo.Conversation{ID: cmp.Or(meant.node.Branch, run.ConversationID)}
-	found, err := e.Turn(ctx, in, meant.node.TurnID)
+	found, err := rs.turns.Get(ctx, in, meant.node.TurnID)
 	if err != nil {
 		return err
 	}
 	if found.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", found.ID, continuo.ErrNotRunning)
 	}
-	asked, err := e.keeper.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment})
+	asked, err := rs.keeper.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment})
 	if err != nil {
 		return err
 	}
-	return e.awaitDecided(ctx, found, asked, meant.call.ID, decision.Approved)
+	return rs.awaitDecided(ctx, found, asked, meant.call.ID, decision.Approved)
 }
 
 // awaitDecided waits until a turn has applied a decision on a call, so that a client that reads the run afterwards
 // does not see the call as pending. It fails with ErrDecided where an opposite decision was first. After Options.Wait
 // it returns nil: the decision is recorded and will be applied.
-func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, asked int64, callID string, approved bool) error {
-	ctx, cancel := context.WithTimeout(ctx, e.options.Wait)
+func (rs *Runs) awaitDecided(ctx context.Context, running continuo.Turn, asked int64, callID string, approved bool) error {
+	ctx, cancel := context.WithTimeout(ctx, rs.options.Wait)
 	defer cancel()
-	for event, err := range e.keeper.Follow(ctx, running.ConversationID, running.ID, asked) {
+	for event, err := range rs.keeper.Follow(ctx, running.ConversationID, running.ID, asked) {
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -163,14 +163,14 @@ func (e *Engine) awaitDecided(ctx context.Context, running continuo.Turn, asked 
 }
 
 // awaitQuestion waits until a run asks again about a call that was pending when the process of its newest turn ended.
-func (e *Engine) awaitQuestion(ctx context.Context, run continuo.Run, left pendingDecision) (pendingDecision, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.options.Wait, fmt.Errorf("run %s: %w: its step %s has not asked again yet", run.ID, continuo.ErrBusy, left.node.ID))
+func (rs *Runs) awaitQuestion(ctx context.Context, run continuo.Run, left pendingDecision) (pendingDecision, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, rs.options.Wait, fmt.Errorf("run %s: %w: its step %s has not asked again yet", run.ID, continuo.ErrBusy, left.node.ID))
 	defer cancel()
-	listener := e.Log.Listen(cmp.Or(left.node.Branch, run.ConversationID))
+	listener := rs.log.Listen(cmp.Or(left.node.Branch, run.ConversationID))
 	defer listener.Close()
 	for {
 		changed := listener.Changed()
-		status, err := e.runStatus(ctx, run)
+		status, err := rs.status(ctx, run)
 		if err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -195,7 +195,7 @@ func (e *Engine) awaitQuestion(ctx context.Context, run continuo.Run, left pendi
 
 // tellWaiting adds to a status the calls that wait for a person: those of running turns, and those that were pending
 // when a turn's process ended, which the run asks about again when it is resumed.
-func (e *Engine) tellWaiting(ctx context.Context, status *RunStatus, turns []continuo.Turn) error {
+func (rs *Runs) tellWaiting(ctx context.Context, status *RunStatus, turns []continuo.Turn) error {
 	waits, busy := false, false
 	for i := range status.Nodes {
 		node := &status.Nodes[i]
@@ -207,9 +207,9 @@ func (e *Engine) tellWaiting(ctx context.Context, status *RunStatus, turns []con
 		at := slices.IndexFunc(turns, func(t continuo.Turn) bool { return t.NodeID == node.ID })
 		if at >= 0 {
 			node.TurnID = turns[at].ID
-			node.WaitingFor, err = e.askedBy(ctx, turns[at])
+			node.WaitingFor, err = rs.askedBy(ctx, turns[at])
 		} else {
-			node.WaitingFor, err = e.leftAsked(ctx, cmp.Or(node.Branch, status.ConversationID), status.ID, node.ID)
+			node.WaitingFor, err = rs.leftAsked(ctx, cmp.Or(node.Branch, status.ConversationID), status.ID, node.ID)
 		}
 		if err != nil {
 			return err
@@ -226,8 +226,8 @@ func (e *Engine) tellWaiting(ctx context.Context, status *RunStatus, turns []con
 	return nil
 }
 
-func (e *Engine) askedBy(ctx context.Context, running continuo.Turn) (asked []workflow.WaitingCall, err error) {
-	waiting, err := e.Waiting(ctx, running)
+func (rs *Runs) askedBy(ctx context.Context, running continuo.Turn) (asked []workflow.WaitingCall, err error) {
+	waiting, err := rs.turns.Waiting(ctx, running)
 	for _, call := range waiting {
 		asked = append(asked, workflow.WaitingCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 	}
@@ -235,8 +235,8 @@ func (e *Engine) askedBy(ctx context.Context, running continuo.Turn) (asked []wo
 }
 
 // leftAsked reads the calls that were undecided when the newest turn of a step ended.
-func (e *Engine) leftAsked(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
-	conversation, err := e.Log.Conversation(ctx, conversationID)
+func (rs *Runs) leftAsked(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
+	conversation, err := rs.log.Conversation(ctx, conversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -244,7 +244,7 @@ func (e *Engine) leftAsked(ctx context.Context, conversationID, runID, nodeID st
 		return nil, err
 	}
 	names := map[string]string{} // by id
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range rs.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -269,20 +269,20 @@ func undecidedOf(answer *continuo.Entry, names map[string]string) (asked []workf
 	return asked
 }
 
-// Runs lists runs, the newest first. A run whose steps all wait for a decision on a tool call has the state waiting,
+// List lists runs, the newest first. A run whose steps all wait for a decision on a tool call has the state waiting,
 // although its index says running: no event can be recorded while calls are open.
-func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
+func (rs *Runs) List(ctx context.Context, query continuo.RunQuery) ([]continuo.Run, error) {
 	if query.State != continuo.RunRunning && query.State != continuo.RunWaiting {
-		found, err := e.Log.Runs().Runs(ctx, query)
+		found, err := rs.log.Runs().Runs(ctx, query)
 		if err != nil {
 			return nil, err
 		}
-		return found, e.tellWaitingRuns(ctx, found)
+		return found, rs.tellWaitingRuns(ctx, found)
 	}
-	found, err := e.runsInState(ctx, query, continuo.RunRunning)
+	found, err := rs.runsInState(ctx, query, continuo.RunRunning)
 	if err == nil && query.State == continuo.RunWaiting {
 		var held []continuo.Run
-		held, err = e.runsInState(ctx, query, continuo.RunWaiting)
+		held, err = rs.runsInState(ctx, query, continuo.RunWaiting)
 		found = append(found, held...)
 	}
 	slices.SortFunc(found, func(a, b continuo.Run) int {
@@ -295,13 +295,13 @@ func (e *Engine) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.
 }
 
 // runsInState returns the first runs that have the state indexed in the index and the query's state by their turns.
-func (e *Engine) runsInState(ctx context.Context, query continuo.RunQuery, indexed continuo.RunState) (found []continuo.Run, err error) {
+func (rs *Runs) runsInState(ctx context.Context, query continuo.RunQuery, indexed continuo.RunState) (found []continuo.Run, err error) {
 	wanted := query.State
 	query.State = indexed
 	for {
-		page, err := e.Log.Runs().Runs(ctx, query)
+		page, err := rs.log.Runs().Runs(ctx, query)
 		if err == nil {
-			err = e.tellWaitingRuns(ctx, page)
+			err = rs.tellWaitingRuns(ctx, page)
 		}
 		if err != nil {
 			return nil, err
@@ -318,12 +318,12 @@ func (e *Engine) runsInState(ctx context.Context, query continuo.RunQuery, index
 }
 
 // tellWaitingRuns corrects the states of those runs that wait for a decision on a call.
-func (e *Engine) tellWaitingRuns(ctx context.Context, runs []continuo.Run) error {
+func (rs *Runs) tellWaitingRuns(ctx context.Context, runs []continuo.Run) error {
 	for i := range runs {
 		if _, cycle := continuo.CrewOf(runs[i].WorkflowID); cycle || runs[i].State != continuo.RunRunning {
 			continue
 		}
-		status, err := e.runStatus(ctx, runs[i])
+		status, err := rs.status(ctx, runs[i])
 		if errors.Is(err, continuo.ErrNotFound) { // deleted meanwhile
 			continue
 		}

@@ -59,7 +59,7 @@ func asksBefore(t *testing.T, text string, write tool.Tool) func(*engine.Options
 // waitsForCalls checks that a run waits, and returns what it waits for.
 func waitsForCalls(t *testing.T, e *engine.Engine, run continuo.Run, want int) (calls []workflow.WaitingCall) {
 	t.Helper()
-	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
+	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func waitsForCalls(t *testing.T, e *engine.Engine, run continuo.Run, want int) (
 		t.Fatalf("the run is %s: %+v", status.State, status.Nodes)
 	}
 	for state, listed := range map[continuo.RunState]int{continuo.RunWaiting: 1, continuo.RunRunning: 0, "": 1} {
-		found, err := e.Runs(t.Context(), continuo.RunQuery{ProjectID: "default", State: state, Limit: 10})
+		found, err := e.Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", State: state, Limit: 10})
 		if err != nil || len(found) != listed {
 			t.Errorf("%d runs are listed as %q: %v", len(found), state, err)
 		}
@@ -89,10 +89,10 @@ func TestARunWaitsForAYesToACall(t *testing.T) {
 		if calls[0].Name != "write" || calls[0].Arguments != `{"step":"work"}` {
 			t.Errorf("it waits for %+v", calls)
 		}
-		if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Call: "other", Approved: true}, true); !errors.Is(err, continuo.ErrNotFound) {
+		if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Call: "other", Approved: true}, true); !errors.Is(err, continuo.ErrNotFound) {
 			t.Errorf("a call that is not there: %v", err)
 		}
-		if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+		if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 			t.Fatal(err)
 		}
 		if status := until(t, one, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
@@ -127,7 +127,7 @@ func TestWhoDecidesSecondIsToldSo(t *testing.T) {
 				run := startOf(t, one, "asking")
 				time.Sleep(time.Hour)
 				waitsForCalls(t, two, run, 1)
-				_, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: approved, Comment: "mine"}, true)
+				_, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: approved, Comment: "mine"}, true)
 				want := map[bool]string{true: "denied: not today", false: "allowed"}[approved]
 				if !errors.Is(err, engine.ErrDecided) || !strings.Contains(err.Error(), want) {
 					t.Errorf("the second is told %v", err)
@@ -147,12 +147,12 @@ func TestOfSeveralCallsOneIsNamed(t *testing.T) {
 		run := startOf(t, e, "asking")
 		time.Sleep(time.Hour)
 		waitsForCalls(t, e, run, 2)
-		_, err := e.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true)
+		_, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true)
 		if !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), `left: write({"step":"left"})`) || !strings.Contains(err.Error(), `right: write(`) {
 			t.Errorf("without a name: %v", err)
 		}
 		for _, node := range []string{"left", "right"} {
-			if _, err := e.DecideRun(t.Context(), run, engine.RunDecision{Node: node, Approved: node == "left"}, true); err != nil {
+			if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Node: node, Approved: node == "left"}, true); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
@@ -179,7 +179,7 @@ func TestAQuestionIsAskedAgainAfterItsProgramEnded(t *testing.T) {
 				_ = one.Close(closing) // the call waits until the time is over
 				two := stage(t, store, m, asksBefore(t, text, write))
 				waitsForCalls(t, two, run, 1)
-				if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+				if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 					t.Fatal(err)
 				}
 				if status := until(t, two, run); status.State != continuo.RunFinished || len(write.ids) != 1 {

@@ -16,7 +16,7 @@ import (
 // safe for concurrent use.
 type workflowRun struct {
 	*durable.History[*workflow.State]
-	engine *Engine
+	runs   *Runs
 	newest *continuo.Entry     // with an event of the run
 	pieces map[string][]string // by node: the parts of the visit's answer that broke off
 	// answers are, by node, its newest answer that did not break off, and failures the error of the newest one that did.
@@ -25,18 +25,18 @@ type workflowRun struct {
 	failures map[string]continuo.TurnError
 }
 
-func newWorkflowRun(e *Engine, run continuo.Run) *workflowRun {
+func newWorkflowRun(rs *Runs, run continuo.Run) *workflowRun {
 	r := &workflowRun{
-		engine: e, pieces: map[string][]string{}, answers: map[string]string{}, cuts: map[string]bool{},
+		runs: rs, pieces: map[string][]string{}, answers: map[string]string{}, cuts: map[string]bool{},
 		failures: map[string]continuo.TurnError{},
 	}
-	r.History = durable.NewHistory(e.runs, run, r)
+	r.History = durable.NewHistory(rs.driver, run, r)
 	return r
 }
 
-// changeRun appends what makes returns for the state of a run; see [durable.History.Change].
-func (e *Engine) changeRun(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
-	return newWorkflowRun(e, run).Change(ctx, durable.Once{}, makes)
+// change appends what makes returns for the state of a run; see [durable.History.Change].
+func (rs *Runs) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
+	return newWorkflowRun(rs, run).Change(ctx, durable.Once{}, makes)
 }
 
 // Branches are the conversations in which parallel steps may have a turn.
@@ -49,7 +49,7 @@ func (r *workflowRun) conversations() []string {
 
 // Open makes the state of the run with the workflow of a hash.
 func (r *workflowRun) Open(ctx context.Context, hash string) (*workflow.State, error) {
-	found, err := r.engine.workflowOf(ctx, r.Run.WorkflowID, hash)
+	found, err := r.runs.parsedWorkflow(ctx, r.Run.WorkflowID, hash)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *workflowRun) Observe(ctx context.Context, entry *continuo.Entry) error 
 	event := entry.RunEvent
 	switch {
 	case event != nil && event.Kind == continuo.RunReplaced:
-		found, err := r.engine.workflowOf(ctx, r.Run.WorkflowID, event.Workflow)
+		found, err := r.runs.parsedWorkflow(ctx, r.Run.WorkflowID, event.Workflow)
 		if err != nil {
 			return r.Unreadable(err)
 		}
@@ -116,7 +116,7 @@ func wasCut(answer *continuo.Entry) bool {
 // status is the present status of the run, by its log and its turns.
 func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 	status := r.statusAt(r.newest)
-	turns, err := r.engine.runs.RunningTurns(ctx, r.Run.ID, r.conversations())
+	turns, err := r.runs.driver.RunningTurns(ctx, r.Run.ID, r.conversations())
 	if err != nil {
 		return status, nil
 	}
@@ -124,7 +124,7 @@ func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 	for _, running := range turns {
 		status.TurnID = cmp.Or(status.TurnID, running.ID)
 	}
-	return status, r.engine.tellWaiting(ctx, status, turns)
+	return status, r.runs.tellWaiting(ctx, status, turns)
 }
 
 // statusAt is the status of the run right after its newest event, an entry; later entries and turns are not
@@ -141,11 +141,11 @@ func (r *workflowRun) statusAt(event *continuo.Entry) *RunStatus {
 	return status
 }
 
-// workflowOf finds a workflow of a run by the hash of its text. A text without an id gets the run's workflow id,
+// parsedWorkflow finds a workflow of a run by the hash of its text. A text without an id gets the run's workflow id,
 // which came from the name of its file.
-func (e *Engine) workflowOf(ctx context.Context, id, hash string) (*workflow.Workflow, error) {
-	return e.workflowTexts.get(id+" "+hash, func() (*workflow.Workflow, error) {
-		text, err := e.Log.Text(ctx, hash)
+func (rs *Runs) parsedWorkflow(ctx context.Context, id, hash string) (*workflow.Workflow, error) {
+	return rs.texts.get(id+" "+hash, func() (*workflow.Workflow, error) {
+		text, err := rs.log.Text(ctx, hash)
 		if err != nil {
 			return nil, fmt.Errorf("its workflow: %w", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
@@ -18,29 +17,21 @@ var _ durable.Brancher[workflow.Step] = (*workflowRun)(nil)
 
 type workflowDecision = durable.Decision[workflow.Step]
 
-// openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
-func (e *Engine) openRun(run continuo.Run) durable.Execution {
-	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
-		return durable.Execute(e.runs, run, durable.Machine[crew.Step](newCrewCycle(e, run)))
-	}
-	return durable.Execute(e.runs, run, durable.Machine[workflow.Step](newWorkflowRun(e, run)))
-}
-
-// resumeRun gives a run a worker and returns its status.
-func (e *Engine) resumeRun(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
-	if err := e.runs.Resume(ctx, run, detached); err != nil {
+// resume gives a run a worker and returns its status.
+func (rs *Runs) resume(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := rs.driver.Resume(ctx, run, detached); err != nil {
 		return nil, err
 	}
-	return e.runStatus(ctx, run)
+	return rs.status(ctx, run)
 }
 
-// resumeRecorded is resumeRun after a change was recorded: a shutdown of this process is no error then, since another
+// resumeRecorded is resume after a change was recorded: a shutdown of this process is no error then, since another
 // process resumes the run.
-func (e *Engine) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
-	if err := e.runs.Resume(ctx, run, detached); err != nil && !errors.Is(err, ErrClosing) {
+func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+	if err := rs.driver.Resume(ctx, run, detached); err != nil && !errors.Is(err, ErrClosing) {
 		return nil, err
 	}
-	return e.runStatus(ctx, run)
+	return rs.status(ctx, run)
 }
 
 // isTransient reports whether a retry a little later may succeed after an error.
@@ -49,10 +40,10 @@ func isTransient(err error) bool {
 }
 
 // checkSupported looks up the agents, models and views of all steps of a workflow; durable.ErrUnsupported.
-func (e *Engine) checkSupported(w *workflow.Workflow) error {
+func (rs *Runs) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
-		if _, err := e.resolve(turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
+		if _, err := rs.catalog.resolve(turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
 			return fmt.Errorf("the step %s: %w; go on with it where they are, or add it here", node.ID, orUnsupported(err))
 		}
 	}
@@ -69,8 +60,8 @@ func orUnsupported(err error) error {
 }
 
 // reasonForLog redacts a reason for log events: it may repeat the output of agents and messages of people.
-func (e *Engine) reasonForLog(reason string) string {
-	if reason == "" || e.options.LogText {
+func reasonForLog(options *Options, reason string) string {
+	if reason == "" || options.LogText {
 		return reason
 	}
 	return "it stands in the conversation"
@@ -102,22 +93,22 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 		_, err := r.Append(ctx, event)
 		return err
 	}
-	chosen, err := r.engine.chooseFor(step.Node)
+	chosen, err := r.runs.chooseFor(step.Node)
 	if err != nil {
 		return err
 	}
-	return r.engine.runStep(ctx, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
+	return r.runs.turns.runStep(ctx, r.runs.driver, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
 }
 
 // runStep runs the turn of an attempt, or waits for it where another process runs it. Observe receives the turn's
 // events and may replace their errors; nil for neither.
-func (e *Engine) runStep(
-	ctx context.Context, run continuo.Run, step durable.Step, chosen resolvedTurn, begin prepareFunc, observe func(turn.Event, error) error,
+func (ts *Turns) runStep(
+	ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, chosen resolvedTurn, begin prepareFunc, observe func(turn.Event, error) error,
 ) error {
 	wanted := durable.TurnOf(run, step)
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
-	return e.runs.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
-		chat, err := e.startTurn(ctx, run.ProjectID, wanted, Wait, false, begin)
+	return driver.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
+		chat, err := ts.startTurn(ctx, run.ProjectID, wanted, Wait, false, begin)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +135,7 @@ func (r *workflowRun) beginStep(step workflow.Step, chosen resolvedTurn) prepare
 		}
 		chosen.system = append(chosen.system, texts...)
 		chosen.policy = chosen.policy.Merge(step.Node.Tools)
-		runner := r.engine.runner(chosen)
+		runner := r.runs.catalog.runner(chosen)
 		runner.Limits.Ask = turn.AskWithoutLimit
 		if schema := step.AnswerSchema(); schema != nil {
 			runner.Answer = &turn.AnswerSchema{Name: step.Node.ID, Schema: schema}
@@ -172,9 +163,9 @@ func (r *workflowRun) isDue(step workflow.Step) bool {
 }
 
 // chooseFor resolves the settings of a node.
-func (e *Engine) chooseFor(node *workflow.Node) (resolvedTurn, error) {
+func (rs *Runs) chooseFor(node *workflow.Node) (resolvedTurn, error) {
 	c := turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View, usualView: string(continuo.ModeRun), step: true}
-	found, err := e.resolve(c)
+	found, err := rs.catalog.resolve(c)
 	if err != nil {
 		return resolvedTurn{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
 	}
@@ -214,7 +205,7 @@ func (r *workflowRun) Ended(ctx context.Context, step workflow.Step, ended conti
 // afterFailure decides on an attempt that broke off: which entries record it, or that the next one begins.
 func (r *workflowRun) afterFailure(step workflow.Step, failure continuo.TurnError) workflowDecision {
 	next := step.After()
-	return workflowDecision{Entries: r.State.AttemptFailed(step, failure, r.engine.Log.Now()), Next: &next, Yield: true}
+	return workflowDecision{Entries: r.State.AttemptFailed(step, failure, r.runs.log.Now()), Next: &next, Yield: true}
 }
 
 // concludeTurn makes the entries that follow a step's answer, and the seq at which they must be appended. The turn
@@ -234,13 +225,13 @@ func (r *workflowRun) conclude(step workflow.Step, answer string, cut bool) []co
 
 // Idle counts and logs that no step is due.
 func (r *workflowRun) Idle(ctx context.Context) {
-	e := r.engine
-	e.metrics.RunIdle(r.State.Run)
-	e.options.Logger.InfoContext(ctx, "run_idle", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
-		"state", r.State.Run, "reason", e.reasonForLog(r.State.Reason))
+	rs := r.runs
+	rs.metrics.RunIdle(r.State.Run)
+	rs.options.Logger.InfoContext(ctx, "run_idle", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
+		"state", r.State.Run, "reason", reasonForLog(rs.options, r.State.Reason))
 }
 
 // IsSupported reports whether this process has the agents, models and views of the steps.
 func (r *workflowRun) IsSupported(ctx context.Context) bool {
-	return r.CatchUp(ctx) != nil || r.engine.checkSupported(r.State.Workflow) == nil // the workflow may have been replaced
+	return r.CatchUp(ctx) != nil || r.runs.checkSupported(r.State.Workflow) == nil // the workflow may have been replaced
 }

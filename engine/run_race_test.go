@@ -66,7 +66,7 @@ func with(t *testing.T, text string) func(*engine.Options) {
 
 func startOf(t *testing.T, e *engine.Engine, id string) continuo.Run {
 	t.Helper()
-	status, err := e.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: id, Detached: true})
+	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: id, Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestADecisionWithinAStepsEnd(t *testing.T) {
 	one, two := stage(t, held, m, with(t, sideBySide)), stage(t, store, m, with(t, sideBySide))
 	run := startOf(t, one, "side")
 	<-held.reached
-	if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+	if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	close(held.open)
@@ -107,12 +107,12 @@ func TestAStepsEndWithinADecision(t *testing.T) {
 	<-entered
 	decided := make(chan error, 1)
 	go func() {
-		_, err := two.DecideRun(context.WithoutCancel(t.Context()), run, engine.RunDecision{Approved: true}, true)
+		_, err := two.Runs.Decide(context.WithoutCancel(t.Context()), run, engine.RunDecision{Approved: true}, true)
 		decided <- err
 	}()
 	<-held.reached
 	close(open)
-	for progress, err := range one.FollowRun(t.Context(), run, 0) {
+	for progress, err := range one.Runs.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,12 +138,12 @@ func TestAStopWithinTheLastStepsEnd(t *testing.T) {
 	one, two := stage(t, held, m, with(t, single)), stage(t, store, m, with(t, single))
 	run := startOf(t, one, "single")
 	<-held.reached
-	if status, err := two.StopRun(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
+	if status, err := two.Runs.Stop(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
 		t.Fatal(status, err)
 	}
 	close(held.open)
 	until(t, one, run)
-	if _, err := one.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := one.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, one, run); status.State != continuo.RunFinished || len(finished(told(t, one, run))) != 1 {
@@ -166,7 +166,7 @@ func TestARunsChangesDoNotWaitForEver(t *testing.T) {
 	})
 	run := startOf(t, e, "side")
 	until(t, e, run)
-	chat, err := e.Chat(t.Context(), request(run.ConversationID, "Buy it."))
+	chat, err := e.Turns.Chat(t.Context(), request(run.ConversationID, "Buy it."))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +175,10 @@ func TestARunsChangesDoNotWaitForEver(t *testing.T) {
 			break
 		}
 	}
-	if _, err := e.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); !errors.Is(err, continuo.ErrBusy) {
+	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); !errors.Is(err, continuo.ErrBusy) {
 		t.Errorf("a decision: %v", err)
 	}
-	if _, err := e.CancelRun(t.Context(), run); !errors.Is(err, continuo.ErrBusy) {
+	if _, err := e.Runs.Cancel(t.Context(), run); !errors.Is(err, continuo.ErrBusy) {
 		t.Errorf("the end: %v", err)
 	}
 }
@@ -233,10 +233,10 @@ func TestARunThatCannotBeReadCanBeEnded(t *testing.T) {
 	run := startOf(t, e, "side")
 	until(t, e, run)
 	lost := stage(t, textless{store}, &actor{answer: good}, with(t, sideBySide))
-	if status, err := lost.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || !strings.Contains(status.Reason, "cannot be read") {
+	if status, err := lost.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || !strings.Contains(status.Reason, "cannot be read") {
 		t.Errorf("it is %+v, %v", status, err)
 	}
-	if status, err := lost.CancelRun(t.Context(), run); err != nil || status.State != continuo.RunCancelled {
+	if status, err := lost.Runs.Cancel(t.Context(), run); err != nil || status.State != continuo.RunCancelled {
 		t.Errorf("ended: %+v, %v", status, err)
 	}
 }
@@ -268,7 +268,7 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 		}
 		return "fine", nil
 	}
-	if _, err := e.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, e, run); status.State != continuo.RunFinished {
@@ -285,16 +285,16 @@ func TestARunIsLeftToThoseWhoHaveItsAgents(t *testing.T) {
 	lacks := stage(t, store, m, func(o *engine.Options) { with(t, needs)(o); o.Agents = nil })
 	run := startOf(t, has, "needs")
 	until(t, has, run)
-	if _, err := lacks.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+	if _, err := lacks.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lacks.ResumeRun(t.Context(), run, true); !errors.Is(err, engine.ErrUnknownAgent) {
+	if _, err := lacks.Runs.Resume(t.Context(), run, true); !errors.Is(err, engine.ErrUnknownAgent) {
 		t.Errorf("resumed where the agent is not: %v", err)
 	}
-	if resumed, err := lacks.ResumeRuns(t.Context(), 0); resumed != 0 || err != nil {
+	if resumed, err := lacks.Runs.ResumeAbandoned(t.Context(), 0); resumed != 0 || err != nil {
 		t.Errorf("%d resumed, %v", resumed, err)
 	}
-	if _, err := has.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := has.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, has, run); status.State != continuo.RunFinished {

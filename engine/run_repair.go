@@ -42,10 +42,10 @@ type RunRepair struct {
 	Key string
 }
 
-// RepairRun changes a run that failed or was stopped, and resumes it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
+// Repair changes a run that failed or was stopped, and resumes it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
 // that the run is in another state, workflow.ErrNotRepairable that the step is.
-func (e *Engine) RepairRun(ctx context.Context, run continuo.Run, repair RunRepair, detached bool) (*RunStatus, error) {
-	if e.isClosed() {
+func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair RunRepair, detached bool) (*RunStatus, error) {
+	if rs.life.isClosed() {
 		return nil, ErrClosing
 	}
 	once := repair.once(run)
@@ -53,34 +53,34 @@ func (e *Engine) RepairRun(ctx context.Context, run continuo.Run, repair RunRepa
 	if err != nil {
 		return nil, err
 	}
-	changes := func(s *workflow.State) ([]continuo.Entry, error) { return e.repairs(s, repair, corrected) }
-	if err := e.prepareRepair(ctx, run, once, corrected, changes); err != nil {
+	changes := func(s *workflow.State) ([]continuo.Entry, error) { return rs.repairs(s, repair, corrected) }
+	if err := rs.prepareRepair(ctx, run, once, corrected, changes); err != nil {
 		return nil, err
 	}
-	if err := newWorkflowRun(e, run).Change(ctx, once, changes); err != nil {
+	if err := newWorkflowRun(rs, run).Change(ctx, once, changes); err != nil {
 		return nil, repairedOtherwise(err)
 	}
 	if repair.Hold {
-		return e.runStatus(ctx, run)
+		return rs.status(ctx, run)
 	}
-	return e.resumeRecorded(ctx, run, detached)
+	return rs.resumeRecorded(ctx, run, detached)
 }
 
 // prepareRepair refuses an impossible repair before anything is changed, stores the corrected workflow's text, and
 // stops turns that are still running although the run was stopped.
-func (e *Engine) prepareRepair(ctx context.Context, run continuo.Run, once durable.Once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
-	if done, err := newWorkflowRun(e, run).IsDone(ctx, once); err != nil || done {
+func (rs *Runs) prepareRepair(ctx context.Context, run continuo.Run, once durable.Once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
+	if done, err := newWorkflowRun(rs, run).IsDone(ctx, once); err != nil || done {
 		return repairedOtherwise(err)
 	}
-	if err := e.changeRun(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
+	if err := rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
 		return err
 	}
 	if corrected != nil {
-		if _, err := e.Log.PutText(ctx, corrected.Text); err != nil {
+		if _, err := rs.log.PutText(ctx, corrected.Text); err != nil {
 			return err
 		}
 	}
-	return e.stopTurnOf(ctx, run)
+	return rs.stopTurnOf(ctx, run)
 }
 
 // repairedOtherwise adds to the error of a reused key that the key made another repair.
@@ -92,7 +92,7 @@ func repairedOtherwise(err error) error {
 }
 
 // repairs makes the entries of a repair.
-func (e *Engine) repairs(s *workflow.State, repair RunRepair, corrected *workflow.Workflow) ([]continuo.Entry, error) {
+func (rs *Runs) repairs(s *workflow.State, repair RunRepair, corrected *workflow.Workflow) ([]continuo.Entry, error) {
 	switch {
 	case s.Run.IsOver():
 		return nil, fmt.Errorf("run %s: %w: it is %s; start another one", s.RunID, ErrRunOver, s.Run)
@@ -109,7 +109,7 @@ func (e *Engine) repairs(s *workflow.State, repair RunRepair, corrected *workflo
 	if corrected != nil {
 		used = corrected
 	}
-	if err := e.checkSupported(used); err != nil {
+	if err := rs.checkSupported(used); err != nil {
 		return nil, err
 	}
 	return append(entries, s.Resume()), nil
@@ -162,9 +162,9 @@ func (r RunRepair) once(run continuo.Run) durable.Once {
 	return durable.Once{Key: "run/" + run.ID + "/repair/" + r.Key, Identity: hashOf(string(rawjson.MustMarshal(asked)))}
 }
 
-// RunWorkflow is the workflow that a run uses now.
-func (e *Engine) RunWorkflow(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
-	r := newWorkflowRun(e, run)
+// WorkflowOf is the workflow that a run uses now.
+func (rs *Runs) WorkflowOf(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
+	r := newWorkflowRun(rs, run)
 	if err := r.CatchUp(ctx); err != nil {
 		return nil, err
 	}

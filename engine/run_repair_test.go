@@ -78,7 +78,7 @@ func TestAFailedRunIsRepaired(t *testing.T) {
 			run := failedRun(t, e)
 			repair.By, repair.Key = "ann", "once"
 			for range 2 { // the second is the same call again
-				if _, err := e.RepairRun(t.Context(), run, repair, true); err != nil {
+				if _, err := e.Runs.Repair(t.Context(), run, repair, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -93,11 +93,11 @@ func TestAFailedRunIsRepaired(t *testing.T) {
 			if by := byOf(t, e, run); !slices.Equal(by, []string{"ann"}) {
 				t.Errorf("repairs are by %v", by)
 			}
-			if _, err := e.RepairRun(t.Context(), run, engine.RunRepair{Kind: engine.RepairRetry, Node: "plan"}, true); !errors.Is(err, engine.ErrRunOver) {
+			if _, err := e.Runs.Repair(t.Context(), run, engine.RunRepair{Kind: engine.RepairRetry, Node: "plan"}, true); !errors.Is(err, engine.ErrRunOver) {
 				t.Errorf("a finished run is repaired: %v", err)
 			}
 			repair.Node, repair.Drop = "side", []string{"side"}
-			if _, err := e.RepairRun(t.Context(), run, repair, true); !errors.Is(err, continuo.ErrKeyReused) {
+			if _, err := e.Runs.Repair(t.Context(), run, repair, true); !errors.Is(err, continuo.ErrKeyReused) {
 				t.Errorf("a key repairs in two ways: %v", err)
 			}
 		})
@@ -173,10 +173,10 @@ func repairKilled(t *testing.T, repair engine.RunRepair, writes int) bool {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if _, err := first.RepairRun(ctx, run, repair, true); err != nil {
+		if _, err := first.Runs.Repair(ctx, run, repair, true); err != nil {
 			return
 		}
-		for progress, err := range first.FollowRun(ctx, run, 0) {
+		for progress, err := range first.Runs.Follow(ctx, run, 0) {
 			if err != nil || progress.Status != nil && progress.Status.State == continuo.RunFinished {
 				return
 			}
@@ -195,10 +195,10 @@ func repairKilled(t *testing.T, repair engine.RunRepair, writes int) bool {
 	cancel()
 	<-over
 	second := stage(t, store, m, withBroken(t))
-	if _, err := second.Recover(t.Context()); err != nil {
+	if _, err := second.Turns.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := second.RepairRun(t.Context(), run, repair, true); err != nil {
+	if _, err := second.Runs.Repair(t.Context(), run, repair, true); err != nil {
 		t.Fatalf("after %d writes: %v", writes, err)
 	}
 	status := until(t, second, run)
@@ -241,12 +241,12 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 		{Kind: engine.RepairSet, Node: "judge", Outputs: json.RawMessage(`{"score": 3}`), Hold: true},
 		{Kind: engine.RepairReplace, Workflow: []byte(mended), Hold: true},
 	} {
-		status, err := e.RepairRun(t.Context(), run, repair, true)
+		status, err := e.Runs.Repair(t.Context(), run, repair, true)
 		if err != nil || status.State != continuo.RunFailed {
 			t.Fatalf("%s: %+v, %v", repair.Kind, status, err)
 		}
 	}
-	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, e, run); status.State != continuo.RunFinished {
@@ -255,7 +255,7 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 	if asks := asksOf(m); asks["plan"] != 1 || asks["judge"] != 1 || asks["side"] != 2 {
 		t.Errorf("the steps were asked %v", asks)
 	}
-	if w, err := e.RunWorkflow(t.Context(), run); err != nil || string(w.Text) != mended {
+	if w, err := e.Runs.WorkflowOf(t.Context(), run); err != nil || string(w.Text) != mended {
 		t.Errorf("the run's workflow: %v", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestRepairsThatCannotBe(t *testing.T) {
 	e := stage(t, storetest.NewMemory(), m, withBroken(t))
 	run := startOf(t, e, "broken")
 	<-entered
-	if _, err := e.RepairRun(t.Context(), run, brokenRepairs["set"], true); !errors.Is(err, engine.ErrRunUnderWay) {
+	if _, err := e.Runs.Repair(t.Context(), run, brokenRepairs["set"], true); !errors.Is(err, engine.ErrRunUnderWay) {
 		t.Errorf("a run that is under way is repaired: %v", err)
 	}
 	close(open)
@@ -287,11 +287,11 @@ func TestRepairsThatCannotBe(t *testing.T) {
 		{engine.RunRepair{Kind: engine.RepairSkip, Node: "plan"}, workflow.ErrNotRepairable},
 		{engine.RunRepair{Kind: engine.RepairReplace, Workflow: []byte("id: other\nnodes: {a: {brief: x}}")}, continuo.ErrInvalid},
 	} {
-		if _, err := e.RepairRun(t.Context(), run, one.repair, true); !errors.Is(err, one.want) {
+		if _, err := e.Runs.Repair(t.Context(), run, one.repair, true); !errors.Is(err, one.want) {
 			t.Errorf("%s %s: %v", one.repair.Kind, one.repair.Node, err)
 		}
 	}
-	if _, err := e.RepairRun(t.Context(), run, engine.RunRepair{Kind: engine.RepairReplace, Workflow: []byte("id: broken"), File: "my.yaml"}, true); !errors.As(err, &problems) || problems.List[0].File != "my.yaml" {
+	if _, err := e.Runs.Repair(t.Context(), run, engine.RunRepair{Kind: engine.RepairReplace, Workflow: []byte("id: broken"), File: "my.yaml"}, true); !errors.As(err, &problems) || problems.List[0].File != "my.yaml" {
 		t.Errorf("a workflow that is not right: %v", err)
 	}
 	if byRepair(told(t, e, run)) != 0 {

@@ -104,7 +104,7 @@ func TestARunWaitsForItsProvider(t *testing.T) {
 					t.Errorf("it waits until %s, before the provider wants to be asked", seen.RetryAt.Sub(begin))
 				}
 				time.Sleep(time.Millisecond)
-				if n, err := two.ResumeRuns(t.Context(), 0); n != 1 || err != nil { // another program waits for the same moment
+				if n, err := two.Runs.ResumeAbandoned(t.Context(), 0); n != 1 || err != nil { // another program waits for the same moment
 					t.Fatal(n, err)
 				}
 				status := until(t, one, run)
@@ -125,7 +125,7 @@ func TestARunWaitsForItsProvider(t *testing.T) {
 // retrying is the step of a run that waits to be tried again.
 func retrying(t *testing.T, e *engine.Engine, run continuo.Run) workflow.NodeStatus {
 	t.Helper()
-	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
+	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestARunGivesUpWhenItsLimitIsReached(t *testing.T) {
 				t.Errorf("it is %s: %s", status.State, status.Reason)
 			}
 			down = false
-			if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+			if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 				t.Fatal(err)
 			}
 			if status := until(t, e, run); status.State != continuo.RunFinished {
@@ -189,10 +189,10 @@ func TestAPersonDoesNotHaveToWaitForARetry(t *testing.T) {
 		e := stage(t, storetest.NewMemory(), m, chained(t))
 		run := startOf(t, e, "chain")
 		time.Sleep(time.Minute / 2)
-		if status, err := e.StopRun(t.Context(), run, "later"); err != nil || status.State != continuo.RunStopped {
+		if status, err := e.Runs.Stop(t.Context(), run, "later"); err != nil || status.State != continuo.RunStopped {
 			t.Fatal(status, err)
 		}
-		if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+		if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 			t.Fatal(err)
 		}
 		if status := until(t, e, run); status.State != continuo.RunFinished || time.Since(begin) > 2*time.Minute {

@@ -23,7 +23,7 @@ func within(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for progress, err := range e.FollowRun(ctx, run, 0) {
+	for progress, err := range e.Runs.Follow(ctx, run, 0) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func within(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus 
 			break
 		}
 	}
-	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
+	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAVisitDoesNotInheritWhatBrokeOffBefore(t *testing.T) {
 	if status := until(t, e, run); status.State != continuo.RunFailed {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	status := until(t, e, run)
@@ -64,7 +64,7 @@ func TestAVisitDoesNotInheritWhatBrokeOffBefore(t *testing.T) {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	var outputs []string
-	for progress, err := range e.FollowRun(t.Context(), run, 0) {
+	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,17 +87,17 @@ func TestAStepThatIsStoppedStopsTheRun(t *testing.T) {
 	})
 	run := startOf(t, e, "rounds")
 	<-hold.entered
-	running, err := e.Turns(t.Context(), continuo.TurnQuery{ConversationID: run.ConversationID, Limit: 1})
+	running, err := e.Turns.List(t.Context(), continuo.TurnQuery{ConversationID: run.ConversationID, Limit: 1})
 	if err != nil || len(running) != 1 {
 		t.Fatal(running, err)
 	}
-	if err := e.Cancel(t.Context(), running[0]); err != nil {
+	if err := e.Turns.Cancel(t.Context(), running[0]); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, e, run); status.State != continuo.RunStopped || status.Reason != "the step work was stopped" {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, e, run); status.State != continuo.RunFinished {
@@ -120,7 +120,7 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 			}}
 			e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Turns.Gone = nil })
 			ctx, leave := context.WithCancel(t.Context())
-			status, err := e.StartRun(ctx, engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: "report"})
+			status, err := e.Runs.Start(ctx, engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: "report"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 					t.Errorf("nobody goes on with it, and it is %s: %s\n%s", status.State, status.Reason, strings.Join(told(t, e, run), "\n"))
 				}
 			}
-			if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+			if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 				t.Fatal(err)
 			}
 			if soon {
@@ -180,7 +180,7 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 					o.Tools, o.Policy, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1
 				})
 				if obstacle == "the turns" {
-					if _, err := e.Chat(t.Context(), request("", "Hold on.")); err != nil {
+					if _, err := e.Turns.Chat(t.Context(), request("", "Hold on.")); err != nil {
 						t.Fatal(err)
 					}
 					<-hold.entered
@@ -204,7 +204,7 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 func waitsFor(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	time.Sleep(5 * time.Second)
-	status, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
+	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

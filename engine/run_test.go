@@ -218,7 +218,7 @@ func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Opt
 func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	var last *engine.RunStatus
-	for progress, err := range e.FollowRun(t.Context(), run, 0) {
+	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 			continue
 		}
 		if last = progress.Status; last.State == continuo.RunWaiting {
-			now, err := e.Run(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID) // it may have gone on since
+			now, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID) // it may have gone on since
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 
 func start(t *testing.T, e *engine.Engine, session string) continuo.Run {
 	t.Helper()
-	status, err := e.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: session, Workflow: "report", Detached: true})
+	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: session, Workflow: "report", Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestRunGoesAlongItsEdges(t *testing.T) {
 	if status.State != continuo.RunWaiting {
 		t.Fatalf("before the decision it is %s (%s)", status.State, status.Reason)
 	}
-	if _, err := e.DecideRun(t.Context(), run, engine.RunDecision{Approved: true, Comment: "Well done."}, true); err != nil {
+	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true, Comment: "Well done."}, true); err != nil {
 		t.Fatal(err)
 	}
 	status = until(t, e, run)
@@ -306,7 +306,7 @@ func TestRunGoesAlongItsEdges(t *testing.T) {
 	if states["drop"] != workflow.NodeSkipped || states["publish"] != workflow.NodeFinished {
 		t.Errorf("the nodes are %v", states)
 	}
-	if _, err := e.ResumeRun(t.Context(), run, true); !errors.Is(err, engine.ErrRunOver) {
+	if _, err := e.Runs.Resume(t.Context(), run, true); !errors.Is(err, engine.ErrRunOver) {
 		t.Errorf("a run that is over is resumed: %v", err)
 	}
 }
@@ -382,7 +382,7 @@ func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	mended.Do(func() { bad = false })
-	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	if status := until(t, e, run); status.State != continuo.RunWaiting {
@@ -416,7 +416,7 @@ func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
 	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "gone") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	if _, err := e.ResumeRun(t.Context(), run, true); err != nil {
+	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
 	status := until(t, e, run)
@@ -444,7 +444,7 @@ func TestARunThatIsCancelledIsOver(t *testing.T) {
 	<-entered
 	cancelled := make(chan error, 1)
 	go func() {
-		_, err := e.CancelRun(context.WithoutCancel(t.Context()), run)
+		_, err := e.Runs.Cancel(context.WithoutCancel(t.Context()), run)
 		cancelled <- err
 	}()
 	close(open)
@@ -455,13 +455,13 @@ func TestARunThatIsCancelledIsOver(t *testing.T) {
 		t.Errorf("it is %s", status.State)
 	}
 	for chat := true; chat; { // its turn may end after it
-		running, err := e.Turns(t.Context(), continuo.TurnQuery{ConversationID: run.ConversationID, Limit: 1})
+		running, err := e.Turns.List(t.Context(), continuo.TurnQuery{ConversationID: run.ConversationID, Limit: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		chat = len(running) > 0 && running[0].State == continuo.TurnRunning
 	}
-	listed, err := e.Runs(t.Context(), continuo.RunQuery{ProjectID: "default", Limit: 5})
+	listed, err := e.Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Limit: 5})
 	if err != nil || len(listed) != 1 || listed[0].State != continuo.RunCancelled {
 		t.Errorf("the list has %v, %v", listed, err)
 	}
@@ -474,14 +474,14 @@ func TestTwoEnginesGoOnWithOneRun(t *testing.T) {
 	alive := func(o *engine.Options) { o.Turns.Gone = nil }
 	one, two := stage(t, store, m, alive), stage(t, store, m, alive)
 	run := start(t, one, "")
-	if _, err := two.ResumeRun(t.Context(), run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) { // the first was quick
+	if _, err := two.Runs.Resume(t.Context(), run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) { // the first was quick
 		t.Fatal(err)
 	}
 	until(t, two, run)
-	if _, err := one.DecideRun(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+	if _, err := one.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.DecideRun(t.Context(), run, engine.RunDecision{Approved: false}, true); !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, engine.ErrRunOver) {
+	if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: false}, true); !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, engine.ErrRunOver) {
 		t.Errorf("a second decision: %v", err)
 	}
 	if status := until(t, two, run); status.State != continuo.RunFinished {
@@ -587,7 +587,7 @@ func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
 func rests(ctx context.Context, e *engine.Engine, run continuo.Run) <-chan struct{} {
 	waits := make(chan struct{})
 	go func() {
-		for progress, err := range e.FollowRun(ctx, run, 0) {
+		for progress, err := range e.Runs.Follow(ctx, run, 0) {
 			if err != nil {
 				return
 			}
@@ -653,7 +653,7 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 		policy := func(o *engine.Options) { o.Tools, o.Policy = tools, tool.Policy{Otherwise: tool.Allow} }
 		first := stage(t, dies, m, policy)
-		status, err := first.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
+		status, err := first.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
 		if err != nil {
 			continue // before it had begun
 		}
@@ -666,10 +666,10 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 		}
 		cancel()
 		second := stage(t, store, m, policy)
-		if _, err := second.Recover(t.Context()); err != nil {
+		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) {
+		if _, err := second.Runs.Resume(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) {
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
 		if status := until(t, second, status.Run); status.State != continuo.RunWaiting {
@@ -718,16 +718,16 @@ func TestACallThatBrokeOffIsMadeAgainWhereThatIsSafe(t *testing.T) {
 			policy := func(o *engine.Options) {
 				o.Tools, o.Policy = tool.Set{look, buy}, tool.Policy{Otherwise: tool.Allow}
 			}
-			status, err := stage(t, dies, m, policy).StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
+			status, err := stage(t, dies, m, policy).Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			<-dies.dead
 			second := stage(t, store, m, policy)
-			if _, err := second.Recover(t.Context()); err != nil {
+			if _, err := second.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := second.ResumeRun(t.Context(), status.Run, true); err != nil {
+			if _, err := second.Runs.Resume(t.Context(), status.Run, true); err != nil {
 				t.Fatal(err)
 			}
 			if status := until(t, second, status.Run); status.State != continuo.RunWaiting {

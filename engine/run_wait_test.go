@@ -106,7 +106,7 @@ func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
 func chatThrough(ctx context.Context, e *engine.Engine, session string, policy engine.OnBusy) error {
 	ask := request(session, "And now?")
 	ask.OnBusy = policy
-	chat, err := e.Chat(ctx, ask)
+	chat, err := e.Turns.Chat(ctx, ask)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func TestDrainEndsThoseWhoFollowAWaitingRun(t *testing.T) {
 		told := make(chan error, 1)
 		go func() {
 			var last error
-			for _, err := range e.FollowRun(ctx, run, 0) {
+			for _, err := range e.Runs.Follow(ctx, run, 0) {
 				last = err
 			}
 			told <- last
@@ -193,7 +193,7 @@ func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 		one, two := stage(t, store, m, with(t, sideBySide)), stage(t, store, m, with(t, sideBySide))
 		run := startOf(t, one, "side")
 		<-entered
-		if _, err := two.ResumeRun(t.Context(), run, true); err != nil {
+		if _, err := two.Runs.Resume(t.Context(), run, true); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // it looks on by now
@@ -202,7 +202,7 @@ func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 		if err := two.Close(patience); err != nil || patience.Err() != nil {
 			t.Errorf("it ended only when it was interrupted: %v, %v", err, patience.Err())
 		}
-		if now, err := one.Run(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || now.State != continuo.RunRunning || now.TurnID == "" {
+		if now, err := one.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || now.State != continuo.RunRunning || now.TurnID == "" {
 			t.Errorf("the step of the other is gone: %+v, %v", now, err)
 		}
 		close(open)

@@ -11,20 +11,20 @@ import (
 
 // Search finds entries within a scope by full text; see [index.Search]. In a scope without a user, the request may
 // name one.
-func (e *Engine) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
+func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
 	user, err := scope.Owner(request.UserID)
 	if err != nil {
 		return index.Result{}, err
 	}
 	request.ProjectID, request.UserID = scope.ProjectID, user
 	began := time.Now()
-	result, err := index.Search(ctx, e.Log, request)
+	result, err := index.Search(ctx, cv.log, request)
 	took := time.Since(began)
-	e.metrics.Stage(ctx, StageSearch, took)
+	cv.metrics.Stage(ctx, StageSearch, took)
 	if err != nil {
 		return result, err
 	}
-	logger := e.options.Logger
+	logger := cv.options.Logger
 	if request.Conversation != nil {
 		logger = logger.With("conversation_id", request.Conversation.ID)
 	}
@@ -32,7 +32,7 @@ func (e *Engine) Search(ctx context.Context, scope continuo.Scope, request index
 		logger.WarnContext(ctx, "not_indexed", "error", result.Problem.Error())
 	}
 	attributes := []any{"duration_ms", took.Milliseconds(), "matches", len(result.Items), "more", result.NextCursor != "", "incomplete", result.Incomplete}
-	if e.options.LogText {
+	if cv.options.LogText {
 		attributes = append(attributes, "query", request.Query)
 	}
 	logger.InfoContext(ctx, "searched", attributes...)
@@ -48,8 +48,8 @@ const (
 // WatchIndex updates the full-text index from the log at every interval, until ctx is done, so that searches need
 // not. After each write it pauses for as long as the write took. Several processes may run it on one store. A failure
 // is logged once until its text changes, and retried at the next interval.
-func (e *Engine) WatchIndex(ctx context.Context, interval time.Duration) {
-	indexer := index.Indexer{Log: e.Log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Rest: true}
+func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration) {
+	indexer := index.Indexer{Log: cv.log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Rest: true}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	said := ""
@@ -67,7 +67,7 @@ func (e *Engine) WatchIndex(ctx context.Context, interval time.Duration) {
 			said = ""
 		case err.Error() != said:
 			said = err.Error()
-			e.options.Logger.WarnContext(ctx, "not_indexed", "error", said)
+			cv.options.Logger.WarnContext(ctx, "not_indexed", "error", said)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := e.Search(t.Context(), continuo.Scope{ProjectID: "p"}, index.Request{ProjectID: "another", Query: "needle", Conversation: &conversation})
+		result, err := e.Conversations.Search(t.Context(), continuo.Scope{ProjectID: "p"}, index.Request{ProjectID: "another", Query: "needle", Conversation: &conversation})
 		if err != nil || len(result.Items) != 1 {
 			t.Fatalf("%+v, %v", result, err)
 		}
@@ -93,7 +93,7 @@ func TestTheIndexIsKeptUpToTheLog(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var watch sync.WaitGroup
-		watch.Go(func() { e.WatchIndex(ctx, time.Second) })
+		watch.Go(func() { e.Conversations.WatchIndex(ctx, time.Second) })
 		beat := func() {
 			time.Sleep(3 * time.Second)
 			synctest.Wait()

@@ -16,6 +16,14 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
+// summaries makes the summaries that views and roles need.
+type summaries struct {
+	log     *continuo.Log
+	options *Options
+	metrics *Metrics
+	catalog *Catalog
+}
+
 // The bounds of a summary's size, in characters: it is a tenth of the view's limits, within these bounds.
 const (
 	leastSummary = 400
@@ -25,62 +33,62 @@ const (
 // summarizeFirst appends the summary for a turn's first request, if its view shows summaries: when the window moves
 // with the turn's input, or has moved past entries that no summary covers. The turn has the conversation's lease, so
 // that no other process does so at the same time. A turn never fails because of a missing summary.
-func (e *Engine) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
+func (s *summaries) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
 	if view, ok := runner.View.(window.View); !ok || view.Strategy != window.Summarize {
 		return
 	}
-	ctx, logger := journal.Context(), e.turnLogger(journal.Turn())
+	ctx, logger := journal.Context(), turnLogger(s.options.Logger, journal.Turn())
 	defer func() {
 		if cause := recover(); cause != nil {
 			logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
-	if err := e.summarizeAhead(ctx, journal.Turn().ConversationID, runner, input); err != nil && ctx.Err() == nil {
+	if err := s.summarizeAhead(ctx, journal.Turn().ConversationID, runner, input); err != nil && ctx.Err() == nil {
 		logger.WarnContext(ctx, "summary_failed", "error", err.Error())
 	}
 }
 
 // summarizeAhead plans the next request and appends the summary that it needs.
-func (e *Engine) summarizeAhead(ctx context.Context, conversationID string, runner *turn.Runner, input turn.Input) error {
-	conversation, err := e.Log.Conversation(ctx, conversationID)
+func (s *summaries) summarizeAhead(ctx context.Context, conversationID string, runner *turn.Runner, input turn.Input) error {
+	conversation, err := s.log.Conversation(ctx, conversationID)
 	if err != nil {
 		return err
 	}
-	lacks, err := e.lacking(ctx, conversation, runner, input)
+	lacks, err := s.lacking(ctx, conversation, runner, input)
 	if err != nil || lacks == nil {
 		return err
 	}
-	if group, err := e.Log.OpenGroup(ctx, conversation); err != nil || len(group.Open) > 0 {
+	if group, err := s.log.OpenGroup(ctx, conversation); err != nil || len(group.Open) > 0 {
 		return err // the group will be closed when the next turn plans
 	}
-	before, err := e.changes(ctx, conversation)
+	before, err := s.changes(ctx, conversation)
 	if err != nil {
 		return err
 	}
-	g, err := e.readSummaryInput(ctx, conversation, 1, lacks.through, "", lacks.known)
+	g, err := s.readSummaryInput(ctx, conversation, 1, lacks.through, "", lacks.known)
 	if err != nil || g.covered || len(g.entries) == 0 {
 		return err
 	}
-	entry, err := e.summaryOf(ctx, conversation, g, e.options.Summarizer, lacks.most.chars)
+	entry, err := s.summaryOf(ctx, conversation, g, s.options.Summarizer, lacks.most.chars)
 	if err != nil {
 		return err
 	}
-	if after, err := e.changes(ctx, conversation); err != nil || !slices.EqualFunc(before, after, time.Time.Equal) {
+	if after, err := s.changes(ctx, conversation); err != nil || !slices.EqualFunc(before, after, time.Time.Equal) {
 		return err // the summary may repeat an entry that was redacted meanwhile
 	}
 	entry.Content = continuo.Text(lacks.most.cut(entry.Content.String()))
-	return e.keepSummary(ctx, conversationID, entry)
+	return s.keepSummary(ctx, conversationID, entry)
 }
 
 // changes returns the times of the last changes of a conversation and of its ancestors.
-func (e *Engine) changes(ctx context.Context, conversation continuo.Conversation) ([]time.Time, error) {
+func (s *summaries) changes(ctx context.Context, conversation continuo.Conversation) ([]time.Time, error) {
 	var times []time.Time
 	ids := []string{conversation.ID}
 	for _, segment := range conversation.Lineage {
 		ids = append(ids, segment.ConversationID)
 	}
 	for _, id := range ids {
-		found, err := e.Log.Conversation(ctx, id)
+		found, err := s.log.Conversation(ctx, id)
 		if err != nil && id == conversation.ID {
 			return nil, err
 		}
@@ -93,10 +101,10 @@ func (e *Engine) changes(ctx context.Context, conversation continuo.Conversation
 const maxSummaryKeys = 16
 
 // keepSummary appends a summary, once for its range; after a redacted one another is appended.
-func (e *Engine) keepSummary(ctx context.Context, conversationID string, entry continuo.Entry) error {
+func (s *summaries) keepSummary(ctx context.Context, conversationID string, entry continuo.Entry) error {
 	key := fmt.Sprintf("summary/%d-%d", entry.Summary.From, entry.Summary.Through)
 	for range maxSummaryKeys {
-		stored, err := e.Log.Append(ctx, conversationID, []continuo.Entry{entry}, continuo.AppendOptions{Key: key, Identity: key})
+		stored, err := s.log.Append(ctx, conversationID, []continuo.Entry{entry}, continuo.AppendOptions{Key: key, Identity: key})
 		if err != nil || stored[0].Redacted == nil {
 			return err
 		}
@@ -113,8 +121,8 @@ type lack struct {
 }
 
 // lacking returns the summary that a turn's first request needs; nil for none.
-func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*lack, error) {
-	plan, err := planAhead(ctx, e.Log, conversation, runner, input)
+func (s *summaries) lacking(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*lack, error) {
+	plan, err := planAhead(ctx, s.log, conversation, runner, input)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) { // the turn reports it
 		return nil, nil
@@ -128,7 +136,7 @@ func (e *Engine) lacking(ctx context.Context, conversation continuo.Conversation
 			Role: continuo.System, Hidden: true, PartType: continuo.PartSummary, Content: continuo.Text(most.filler()),
 			Summary: &continuo.Summary{From: 1, Through: max(conversation.LastSeq, 1), By: extractive},
 		}
-		if plan, err = planAhead(ctx, e.Log, conversation, runner, input, tried); err != nil || plan.Window.Summary == 0 {
+		if plan, err = planAhead(ctx, s.log, conversation, runner, input, tried); err != nil || plan.Window.Summary == 0 {
 			return nil, err // the limits leave no room for a summary
 		}
 	}
@@ -252,12 +260,12 @@ func (a ahead) LatestUser(seq int64) (continuo.Entry, error) {
 }
 
 // redactedSummary returns the seq of the summary that the request of an answer showed, if it was redacted since.
-func (e *Engine) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
+func (s *summaries) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
 	seq := answer.Round.Window.Summary
 	if seq < 1 || seq > conversation.LastSeq {
 		return nil
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range s.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err == nil && entry.Summary != nil && entry.Redacted != nil && !entry.Redacted.At.Before(answer.CreatedAt) {
 			return []int64{seq}
 		}

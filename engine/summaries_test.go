@@ -90,7 +90,7 @@ func newSummedLog() *continuo.Log {
 // say carries out one turn and returns the conversation after it.
 func (s *summing) say(session, text string) continuo.Conversation {
 	s.t.Helper()
-	chat, err := s.Chat(s.t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: session, Message: continuo.Text(text)})
+	chat, err := s.Turns.Chat(s.t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: session, Message: continuo.Text(text)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func (s *summing) checkSummaries(conversation continuo.Conversation) []continuo.
 		if e.Round == nil {
 			continue
 		}
-		if again, err := s.Request(s.t.Context(), conversation, e.Seq); err != nil || !again.Same {
+		if again, err := s.Contexts.Request(s.t.Context(), conversation, e.Seq); err != nil || !again.Same {
 			s.t.Errorf("the request of entry %d is not made again as it was: %v", e.Seq, err)
 		}
 	}
@@ -196,13 +196,13 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	s := newSumming(t, log, nil)
 	conversation := s.talk("tea", 10)
 	_, before := s.entries(conversation)
-	chosen, err := s.resolve(turnChoice{mode: continuo.ModeChat})
+	chosen, err := s.Catalog.resolve(turnChoice{mode: continuo.ModeChat})
 	if err != nil {
 		t.Fatal(err)
 	}
 	input := turn.Input{Message: continuo.Text("And now?"), Mode: continuo.ModeChat}
 	for range 3 { // killed each time before its turn began
-		if err := s.summarizeAhead(t.Context(), conversation.ID, newSumming(t, log, nil).runner(chosen), input); err != nil {
+		if err := s.summaries.summarizeAhead(t.Context(), conversation.ID, newSumming(t, log, nil).Catalog.runner(chosen), input); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
 		if e.Round == nil || e.Round.Window.Summary != summaries[0].Seq {
 			continue
 		}
-		again, err := s.Request(t.Context(), conversation, e.Seq)
+		again, err := s.Contexts.Request(t.Context(), conversation, e.Seq)
 		if err != nil || again.Same || !slices.Contains(again.Redacted, summaries[0].Seq) {
 			t.Errorf("request of entry %d: %v, same %v, redacted %v", e.Seq, err, again.Same, again.Redacted)
 		}
@@ -428,7 +428,7 @@ func TestNotesOfARole(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { return test.answer, nil }}
 			s := newSumming(t, log, small)
-			entry, err := s.summarized(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
+			entry, err := s.summaries.summarized(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -456,7 +456,7 @@ func TestNotesOfARole(t *testing.T) {
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	s := newSumming(t, newSummedLog(), nil)
 	conversation := s.say("tea", "We decided to sell green tea.")
-	entry, err := s.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+	entry, err := s.summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,12 +465,12 @@ func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	}
 	conversation = s.say("tea", "Agreed: no black tea.")
 	for role, want := range map[string]int{"ann": 2, "ben": 2} {
-		entry, err = s.summarized(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
+		entry, err = s.summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
 		if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
 			t.Errorf("%s: %v, %+v", role, err, entry.Summary)
 		}
 	}
-	if _, err = s.summarized(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err = s.summaries.summarized(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("a range that says nothing: %v", err)
 	}
 }
@@ -489,7 +489,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSumming(t, newSummedLog(), nil)
 			conversation := s.say("tea", "We decided to sell green tea.")
-			notes, err := s.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+			notes, err := s.summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -501,7 +501,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			conversation = s.conversation("tea")
-			entry, err := s.summarized(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
+			entry, err := s.summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -521,7 +521,7 @@ func TestATurnCanBeStoppedWhileItsSummaryIsMade(t *testing.T) {
 		conversation := newSumming(t, log, nil).talk("tea", 10)
 		s := newSumming(t, log, late)
 		begin := time.Now()
-		chat, err := s.Chat(t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
+		chat, err := s.Turns.Chat(t.Context(), ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -529,7 +529,7 @@ func TestATurnCanBeStoppedWhileItsSummaryIsMade(t *testing.T) {
 		if len(late.bodies()) != 1 {
 			t.Fatal("no summary is being made")
 		}
-		if err := s.Cancel(t.Context(), continuo.Turn{ConversationID: conversation.ID, ID: chat.TurnID}); err != nil {
+		if err := s.Turns.Cancel(t.Context(), continuo.Turn{ConversationID: conversation.ID, ID: chat.TurnID}); err != nil {
 			t.Fatal(err)
 		}
 		for range chat.Events { // to the end

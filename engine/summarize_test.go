@@ -42,7 +42,7 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 	}) {
 		e := newSumming(t, newSummedLog(), m)
 		e.options.Default = "small"
-		status, warnings, err := e.CreateTask(t.Context(), taskOf(long))
+		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(long))
 		if err != nil || len(warnings) > 0 || status.Task.Context.ConversationHistory.Messages[0].Content != "They talked. (summarized)" {
 			t.Errorf("%s: %+v, %v, %v", kind, status, warnings, err)
 		}
@@ -94,7 +94,7 @@ func TestASummaryHasATime(t *testing.T) {
 		e := newSumming(t, newSummedLog(), late)
 		e.options.Default = "small"
 		began := time.Now()
-		status, warnings, err := e.CreateTask(t.Context(), taskOf(strings.Repeat("It is late. ", 20), strings.Repeat("It is later. ", 20)))
+		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20), strings.Repeat("It is later. ", 20)))
 		if err != nil || len(warnings) != 2 || time.Since(began) != summaryPatience {
 			t.Fatalf("after %s: %v, %v", time.Since(began), warnings, err)
 		}
@@ -121,13 +121,13 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, _, err := e.CreateTask(ctx, taskOf(slices.Repeat([]string{strings.Repeat("On and on. ", 20)}, 40)...)); !errors.Is(err, context.Canceled) {
+	if _, _, err := e.Tasks.Create(ctx, taskOf(slices.Repeat([]string{strings.Repeat("On and on. ", 20)}, 40)...)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if n := len(small.bodies()); n > 4 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if tasks, err := e.Tasks(t.Context(), TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
+	if tasks, err := e.Tasks.List(t.Context(), TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
 		t.Errorf("there are %+v, %v", tasks, err)
 	}
 }
@@ -139,7 +139,7 @@ func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
 	e.options.Default = "small"
 	var logged strings.Builder
 	e.options.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	status, warnings, err := e.CreateTask(t.Context(), taskOf(strings.Repeat("It is late. ", 20)))
+	status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20)))
 	if err != nil || len(warnings) != 1 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "It is late.") {
 		t.Errorf("%v, %v", warnings, err)
 	}
@@ -158,7 +158,7 @@ func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 		var logged strings.Builder
 		e.options.Logger, e.options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
 		conversation := e.talk("tea", 3)
-		if _, err := e.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
+		if _, err := e.summaries.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
 			t.Fatal(err)
 		}
 		if line := logged.String(); !strings.Contains(line, "summary_fell_back") || !strings.Contains(line, "upstream") && !logText || strings.Contains(line, "hush-hush") != logText {

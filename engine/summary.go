@@ -37,24 +37,24 @@ const (
 // is the seq of an earlier one to include however old it is, 0 for none. By names the model; "" is the built-in
 // summarizer, which is also used where the model fails or is late. It fails with ErrNotFound where the entries have
 // no text.
-func (e *Engine) summarized(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
-	g, err := e.readSummaryInput(ctx, conversation, from, through, role, known)
+func (s *summaries) summarized(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
+	g, err := s.readSummaryInput(ctx, conversation, from, through, role, known)
 	if err != nil {
 		return continuo.Entry{}, err
 	}
-	return e.summaryOf(ctx, conversation, g, by, most)
+	return s.summaryOf(ctx, conversation, g, by, most)
 }
 
 // summaryOf makes the entry from the input that was read.
-func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversation, g *summaryInput, by string, most int) (continuo.Entry, error) {
+func (s *summaries) summaryOf(ctx context.Context, conversation continuo.Conversation, g *summaryInput, by string, most int) (continuo.Entry, error) {
 	if len(g.entries) == 0 && g.before == nil {
 		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
 	}
-	made, err := e.summaryByModel(ctx, g, by, most)
+	made, err := s.summaryByModel(ctx, g, by, most)
 	if made == nil && ctx.Err() != nil {
 		return continuo.Entry{}, context.Cause(ctx)
 	}
-	logger := e.options.Logger.With("conversation_id", conversation.ID, "from", g.from, "through", g.through)
+	logger := s.options.Logger.With("conversation_id", conversation.ID, "from", g.from, "through", g.through)
 	if err != nil {
 		logger.WarnContext(ctx, "summary_fell_back", "model", by, "error", err.Error())
 	}
@@ -69,7 +69,7 @@ func (e *Engine) summaryOf(ctx context.Context, conversation continuo.Conversati
 		return continuo.Entry{}, fmt.Errorf("summarize entries %d to %d: %w: they say nothing", g.from, g.through, continuo.ErrNotFound)
 	}
 	logger.InfoContext(ctx, "summary_made", "by", made.by, "chars", utf8.RuneCountInString(made.text), "entries", len(g.entries), "skipped", g.skipped)
-	e.metrics.summarized(made.by)
+	s.metrics.summarized(made.by)
 	part := continuo.PartSummary
 	if g.role != "" {
 		part = continuo.PartNotes
@@ -88,11 +88,11 @@ type madeSummary struct {
 }
 
 // summaryByModel asks a model; nil where by names none or the demo model, or with the model's error.
-func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string, most int) (*madeSummary, error) {
+func (s *summaries) summaryByModel(ctx context.Context, g *summaryInput, by string, most int) (*madeSummary, error) {
 	if by == "" {
 		return nil, nil
 	}
-	upstream, err := e.upstream(by)
+	upstream, err := s.catalog.upstream(by)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string,
 	if g.role != "" {
 		rules = notesRules
 	}
-	answer, err := summarizer{upstream, e.options.Logger}.ask(ctx, rules, g.text(true), most)
+	answer, err := summarizer{upstream, s.options.Logger}.ask(ctx, rules, g.text(true), most)
 	if err == nil && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
 	}
 	if err != nil {
-		return nil, e.errorForLog(info, err)
+		return nil, s.errorForLog(info, err)
 	}
 	made := &madeSummary{text: answer, by: info.Name}
 	if g.role != "" {
@@ -119,9 +119,9 @@ func (e *Engine) summaryByModel(ctx context.Context, g *summaryInput, by string,
 }
 
 // errorForLog is a model's error for a log event, without the output of a program, which may contain anything.
-func (e *Engine) errorForLog(info model.Info, err error) error {
+func (s *summaries) errorForLog(info model.Info, err error) error {
 	failure := model.AsError(err)
-	if e.options.LogText || info.Protocol != model.ProtocolPrompt || isOurs(failure.Reason) {
+	if s.options.LogText || info.Protocol != model.ProtocolPrompt || isOurs(failure.Reason) {
 		return err
 	}
 	return fmt.Errorf("%s failed: %s", info.Name, failure.Reason)

@@ -39,13 +39,13 @@ type summaryInput struct {
 // readSummaryInput reads the entries from and through that the newest earlier summary does not cover. Where they are
 // too many the oldest are left out, and the summary says how many. Known is the seq of a summary to include however
 // old it is; 0 for none.
-func (e *Engine) readSummaryInput(ctx context.Context, conversation continuo.Conversation, from, through int64, role string, known int64) (*summaryInput, error) {
+func (s *summaries) readSummaryInput(ctx context.Context, conversation continuo.Conversation, from, through int64, role string, known int64) (*summaryInput, error) {
 	h := &summaryInput{role: role, begin: from, from: from, through: through}
-	if err := h.addPrevious(ctx, e.Log, conversation, known); err != nil {
+	if err := h.addPrevious(ctx, s.log, conversation, known); err != nil {
 		return nil, err
 	}
 	left, oldest := maxSummarized, through+1
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: from, Backward: true}) {
+	for entry, err := range s.log.Read(ctx, conversation, continuo.Range{From: from, Backward: true}) {
 		if err != nil {
 			return nil, fmt.Errorf("summarize: %w", err)
 		}
@@ -70,7 +70,7 @@ func (e *Engine) readSummaryInput(ctx context.Context, conversation continuo.Con
 	if h.skipped = oldest - from; h.before != nil {
 		h.from, h.skipped = h.before.Summary.From, oldest-h.before.Summary.Through-1+skippedBefore(h.before)
 	}
-	return h, h.findFirst(ctx, e.Log, conversation, from)
+	return h, h.findFirst(ctx, s.log, conversation, from)
 }
 
 // skippedNote is the last line of a summary for which some entries were not read, or that includes such a summary.

@@ -13,7 +13,20 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/turn"
 )
+
+// Tasks keeps tasks, and deploys agents that work on them.
+type Tasks struct {
+	log     *continuo.Log
+	options *Options
+	metrics *Metrics
+	life    *lifecycle
+	keeper  *turn.Keeper
+	agents  quota // of deployed agents
+	catalog *Catalog
+	turns   *Turns
+}
 
 // TaskRequest is a request to create a task: work for an agent, with the conversation history that explains it.
 type TaskRequest struct {
@@ -109,27 +122,27 @@ const (
 	agentPrefix        = "agent_"
 )
 
-// CreateTask checks a request, reads the conversation that it names, if any, prepares the history, and stores the
+// Create checks a request, reads the conversation that it names, if any, prepares the history, and stores the
 // task. A *task.ValidationError lists the problems of the request.
-func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
+func (tk *Tasks) Create(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
 		return nil, nil, err
 	}
 	source := continuo.Scope{ProjectID: request.Scope.ProjectID, UserID: user}
-	draft, warnings, err := task.Check(request.Request, e.Log.Now(), e.options.Handoff)
+	draft, warnings, err := task.Check(request.Request, tk.log.Now(), tk.options.Handoff)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := e.readSource(ctx, source, &draft); err != nil {
+	if err := tk.readSource(ctx, source, &draft); err != nil {
 		return nil, nil, err
 	}
 	draft.Progress = request.Progress
-	made, more, err := draft.Shape(ctx, e.summarizer())
+	made, more, err := draft.Shape(ctx, tk.summarizer())
 	if err != nil {
 		return nil, nil, err
 	}
-	conversation, err := e.begunOnce(ctx, continuo.Conversation{
+	conversation, err := tk.begunOnce(ctx, continuo.Conversation{
 		ProjectID: source.ProjectID, UserID: user, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent, Title: shorten(firstLine(made.Description), 60),
 	}, request.Key)
 	if err != nil {
@@ -141,12 +154,12 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 	}
 	options := continuo.AppendOptions{Key: "task", Identity: hashOf(string(rawjson.MustMarshal(request.Request)))}
 	id := taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
-	if _, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{record}, options); errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := tk.log.Append(ctx, conversation.ID, []continuo.Entry{record}, options); errors.Is(err, continuo.ErrKeyReused) {
 		return nil, nil, fmt.Errorf("%w: it made %s of something else", continuo.ErrKeyReused, id)
 	} else if err != nil {
 		return nil, nil, err
 	}
-	status, err := e.Task(ctx, request.Scope, id)
+	status, err := tk.Get(ctx, request.Scope, id)
 	return status, append(warnings, more...), err
 }
 
@@ -154,13 +167,13 @@ func (e *Engine) CreateTask(ctx context.Context, request TaskRequest) (*TaskStat
 const taskEventPart = "task_event"
 
 // begunOnce creates a conversation; with an idempotency key it returns the one that the key created.
-func (e *Engine) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
+func (tk *Tasks) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
 	if key != "" {
 		begin.Key = keyOfKind(begin.Scope(), begin.Kind, key)
 	}
-	conversation, err := e.Log.Create(ctx, begin)
+	conversation, err := tk.log.Create(ctx, begin)
 	if errors.Is(err, continuo.ErrExists) {
-		return e.Log.Find(ctx, begin.Scope(), begin.Key)
+		return tk.log.Find(ctx, begin.Scope(), begin.Key)
 	}
 	return conversation, err
 }
@@ -171,12 +184,12 @@ func keyOfKind(scope continuo.Scope, kind continuo.Kind, key string) string {
 }
 
 // readSource reads the conversation from which a draft's history is made, if it names one.
-func (e *Engine) readSource(ctx context.Context, scope continuo.Scope, draft *task.Draft) error {
+func (tk *Tasks) readSource(ctx context.Context, scope continuo.Scope, draft *task.Draft) error {
 	source := draft.Task.Source
 	if source == nil {
 		return nil
 	}
-	conversation, err := e.Log.Find(ctx, scope, source.ConversationID)
+	conversation, err := tk.log.Find(ctx, scope, source.ConversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return badSource("conversation_history names the conversation '%s', which there is not", source.ConversationID)
 	}
@@ -191,30 +204,30 @@ func (e *Engine) readSource(ctx context.Context, scope continuo.Scope, draft *ta
 		return nil
 	}
 	source.From, source.To = max(source.From, 1), cmp.Or(source.To, conversation.LastSeq)
-	return draft.Read(e.Log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}))
+	return draft.Read(tk.log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}))
 }
 
 func badSource(format string, args ...any) error {
 	return &task.ValidationError{Type: task.InvalidValue, Field: "conversation_history", Index: -1, Message: fmt.Sprintf(format, args...)}
 }
 
-// Task finds a task within a scope; continuo.ErrNotFound.
-func (e *Engine) Task(ctx context.Context, scope continuo.Scope, id string) (*TaskStatus, error) {
-	conversation, err := e.ofKind(ctx, scope, id, taskPrefix, continuo.KindTask)
+// Get finds a task within a scope; continuo.ErrNotFound.
+func (tk *Tasks) Get(ctx context.Context, scope continuo.Scope, id string) (*TaskStatus, error) {
+	conversation, err := tk.ofKind(ctx, scope, id, taskPrefix, continuo.KindTask)
 	if err != nil {
 		return nil, err
 	}
-	return e.taskStatus(ctx, conversation)
+	return tk.taskStatus(ctx, conversation)
 }
 
 // ofKind finds the conversation of a task or an agent by id.
-func (e *Engine) ofKind(ctx context.Context, scope continuo.Scope, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
+func (tk *Tasks) ofKind(ctx context.Context, scope continuo.Scope, id, prefix string, kind continuo.Kind) (continuo.Conversation, error) {
 	missing := fmt.Errorf("%s %q: %w", kind, shorten(id, 60), continuo.ErrNotFound)
 	rest, ok := strings.CutPrefix(id, prefix)
 	if !ok || !ownID.MatchString(conversationPrefix+rest) {
 		return continuo.Conversation{}, missing
 	}
-	conversation, err := e.Log.Find(ctx, scope, conversationPrefix+rest)
+	conversation, err := tk.log.Find(ctx, scope, conversationPrefix+rest)
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && conversation.Kind != kind {
 		return continuo.Conversation{}, missing
 	}
@@ -225,10 +238,10 @@ func (e *Engine) ofKind(ctx context.Context, scope continuo.Scope, id, prefix st
 var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 
 // taskStatus reads a task's conversation.
-func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
 	status := newStatus(conversation)
 	recorded, redacted := false, false
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +255,7 @@ func (e *Engine) taskStatus(ctx context.Context, conversation continuo.Conversat
 			err = status.readRecord(entry)
 		case continuo.TaskDeployed:
 			var agent DeployedAgent
-			agent, err = e.deployed(ctx, status, entry)
+			agent, err = tk.deployed(ctx, status, entry)
 			status.Agents = append(status.Agents, agent)
 		case continuo.TaskFound:
 			finding := Finding{}
@@ -294,12 +307,12 @@ func (s *TaskStatus) settle(redacted bool) {
 }
 
 // deployed is the agent of a deployment entry in a task's conversation.
-func (e *Engine) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
+func (tk *Tasks) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
 	id := entry.TaskEvent.AgentID
-	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: status.Scope.ProjectID}, id, agentPrefix, continuo.KindAgent)
+	conversation, err := tk.ofKind(ctx, continuo.Scope{ProjectID: status.Scope.ProjectID}, id, agentPrefix, continuo.KindAgent)
 	var agent *DeployedAgent
 	if err == nil {
-		agent, _, err = e.agentOf(ctx, conversation)
+		agent, _, err = tk.agentOf(ctx, conversation)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {
 		agent, err = &DeployedAgent{
@@ -337,17 +350,17 @@ func stateOf(agents []DeployedAgent) TaskState {
 	return agents[len(agents)-1].State
 }
 
-// ReportFinding appends a finding to the task's conversation.
-func (e *Engine) ReportFinding(ctx context.Context, scope continuo.Scope, taskID string, finding Finding) (*Finding, error) {
+// Report appends a finding to the task's conversation.
+func (tk *Tasks) Report(ctx context.Context, scope continuo.Scope, taskID string, finding Finding) (*Finding, error) {
 	if err := finding.check(); err != nil {
 		return nil, err
 	}
-	conversation, err := e.ofKind(ctx, scope, taskID, taskPrefix, continuo.KindTask)
+	conversation, err := tk.ofKind(ctx, scope, taskID, taskPrefix, continuo.KindTask)
 	if err != nil {
 		return nil, err
 	}
 	if finding.AgentID != "" {
-		agent, err := e.Agent(ctx, scope, finding.AgentID)
+		agent, err := tk.Agent(ctx, scope, finding.AgentID)
 		if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != taskID {
 			return nil, &task.ValidationError{Type: task.InvalidValue, Field: "agent_id", Index: -1, Message: fmt.Sprintf("no agent '%s' works on task %s", shorten(finding.AgentID, 60), taskID)}
 		}
@@ -359,7 +372,7 @@ func (e *Engine) ReportFinding(ctx context.Context, scope continuo.Scope, taskID
 		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: fmt.Sprintf("the task has as many findings as a task may have, about %d", maxFindings)}
 	}
 	finding.Seq, finding.At = 0, time.Time{}
-	stored, err := e.Log.Append(ctx, conversation.ID, []continuo.Entry{{
+	stored, err := tk.log.Append(ctx, conversation.ID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("Finding (%s, %s): %s", finding.Type, finding.Severity, finding.Message)),
 		TaskEvent: &continuo.TaskEvent{Kind: continuo.TaskFound, AgentID: finding.AgentID, Finding: rawjson.MustMarshal(finding)},
 	}}, continuo.AppendOptions{})

@@ -30,10 +30,10 @@ type agentLink struct {
 	Asked string `json:"asked,omitempty"`
 }
 
-// DeployAgent starts an agent's work on a task, in a conversation of its own that names the task. The work continues
+// Deploy starts an agent's work on a task, in a conversation of its own that names the task. The work continues
 // when ctx ends. ErrTooManyAgents says that the project has as many working agents as Options.MaxAgents allows.
-func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
-	status, err := e.Task(ctx, request.Scope, request.TaskID)
+func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAgent, error) {
+	status, err := tk.Get(ctx, request.Scope, request.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -43,36 +43,36 @@ func (e *Engine) DeployAgent(ctx context.Context, request DeployRequest) (*Deplo
 	if len(status.Agents) >= maxDeployed {
 		return nil, &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: fmt.Sprintf("%d agents were set to work on the task already, as many as a task may have", maxDeployed)}
 	}
-	chosen, err := e.chooseAgent(request.Type)
+	chosen, err := tk.chooseAgent(request.Type)
 	if err != nil {
 		return nil, err
 	}
-	if e.isClosed() {
+	if tk.life.isClosed() {
 		return nil, ErrClosing
 	}
 	link := agentLink{TaskID: status.ID, AgentType: cmp.Or(request.Type, chosen.model)}
 	if request.Key != "" {
 		link.Asked = hashOf(status.ID + "\n" + request.Type + "\n" + request.Prompt)
 	}
-	if begun, err := e.begunAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
+	if begun, err := tk.begunAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
 		return begun, err
 	}
-	if err := e.agents.enter(request.Scope.ProjectID); err != nil {
-		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, e.agents.most)
+	if err := tk.agents.enter(request.Scope.ProjectID); err != nil {
+		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, tk.agents.most)
 	}
-	id, err := e.putToWork(ctx, request, chosen, status, link)
+	id, err := tk.putToWork(ctx, request, chosen, status, link)
 	if err != nil {
 		return nil, err
 	}
-	return e.Agent(ctx, request.Scope, id)
+	return tk.Agent(ctx, request.Scope, id)
 }
 
 // begunAgent returns the agent that a request's key has already deployed; nil where there is none.
-func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
+func (tk *Tasks) begunAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
 	if key == "" {
 		return nil, nil
 	}
-	conversation, err := e.Log.Find(ctx, scope, keyOfKind(scope, continuo.KindAgent, key))
+	conversation, err := tk.log.Find(ctx, scope, keyOfKind(scope, continuo.KindAgent, key))
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key strin
 	if err := json.Unmarshal(conversation.Metadata, &begun); err != nil || begun.Asked != link.Asked {
 		return nil, fmt.Errorf("%w: it set another agent to work", continuo.ErrKeyReused)
 	}
-	agent, work, err := e.agentOf(ctx, conversation)
+	agent, work, err := tk.agentOf(ctx, conversation)
 	if work == nil && err == nil {
 		return nil, nil // its process ended before the work had begun
 	}
@@ -91,30 +91,30 @@ func (e *Engine) begunAgent(ctx context.Context, scope continuo.Scope, key strin
 }
 
 // chooseAgent resolves an agent's type: an agent of the settings, or a model, connectors included.
-func (e *Engine) chooseAgent(name string) (resolvedTurn, error) {
+func (tk *Tasks) chooseAgent(name string) (resolvedTurn, error) {
 	c := turnChoice{mode: continuo.ModeAgent, usualView: string(continuo.ModeAgent), alone: true}
-	if _, ok := e.options.Agents[name]; ok {
+	if _, ok := tk.options.Agents[name]; ok {
 		c.agent = name
-	} else if _, ok := e.options.Models[name]; ok || name == "" {
+	} else if _, ok := tk.options.Models[name]; ok || name == "" {
 		c.model = name
 	} else {
-		known := e.Models()
-		for _, agent := range e.Agents() {
+		known := tk.catalog.Models()
+		for _, agent := range tk.catalog.Agents() {
 			known = append(known, agent.ID)
 		}
 		return resolvedTurn{}, &task.ValidationError{
 			Type: task.InvalidValue, Field: "agent_type", Index: -1,
-			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", shorten(name, 60), strings.Join(known, ", "), e.demoNote(known)),
+			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", shorten(name, 60), strings.Join(known, ", "), tk.demoNote(known)),
 		}
 	}
-	found, err := e.resolve(c)
+	found, err := tk.catalog.resolve(c)
 	found.view.Limits = window.Limits{} // the prompt is shown whole, or the turn fails because it does not fit
 	return found, err
 }
 
 // demoNote is a hint for settings that have only the demo model.
-func (e *Engine) demoNote(known []string) string {
-	if len(known) > 1 || !e.DefaultModel().Demo {
+func (tk *Tasks) demoNote(known []string) string {
+	if len(known) > 1 || !tk.catalog.DefaultModel().Demo {
 		return ""
 	}
 	return ", the built-in model, which does no real work; agents, connectors and models stand in continuo.yaml"
@@ -122,15 +122,15 @@ func (e *Engine) demoNote(known []string) string {
 
 // putToWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
 // no data. The agent leaves the quota when its work has ended.
-func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolvedTurn, status *TaskStatus, link agentLink) (id string, err error) {
+func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c resolvedTurn, status *TaskStatus, link agentLink) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that disconnects must not leave it incomplete
 	working := false
 	defer func() {
 		if !working {
-			e.agents.leave(request.Scope.ProjectID)
+			tk.agents.leave(request.Scope.ProjectID)
 		}
 	}()
-	conversation, err := e.begunOnce(ctx, continuo.Conversation{
+	conversation, err := tk.begunOnce(ctx, continuo.Conversation{
 		ProjectID: status.Scope.ProjectID, UserID: status.Scope.UserID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.agent,
 		Title: shorten(link.AgentType, 40) + " on " + status.ID, Metadata: rawjson.MustMarshal(link),
 	}, request.Key)
@@ -147,31 +147,31 @@ func (e *Engine) putToWork(ctx context.Context, request DeployRequest, c resolve
 	}
 	begin := func(context.Context, continuo.Conversation) (*turn.Runner, turn.Input, error) { // after the last check that can refuse the work
 		input := turn.Input{Message: continuo.Text(message), Mode: c.mode, AgentID: c.agent, Leave: true}
-		return e.worker(c, status.ID, id), input, e.recordDeployment(ctx, status, order)
+		return tk.worker(c, status.ID, id), input, tk.recordDeployment(ctx, status, order)
 	}
 	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or this process shuts down
-	context.AfterFunc(e.closing, stop)
-	chat, err := e.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
+	context.AfterFunc(tk.life.closing, stop)
+	chat, err := tk.turns.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil
 	}
 	if err != nil {
-		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
+		return "", errors.Join(err, tk.log.Delete(ctx, conversation.ID))
 	}
 	working = true
-	if err := e.hasStarted(conversation.ProjectID, chat); err != nil {
-		return "", errors.Join(err, e.Log.Delete(ctx, conversation.ID))
+	if err := tk.hasStarted(conversation.ProjectID, chat); err != nil {
+		return "", errors.Join(err, tk.log.Delete(ctx, conversation.ID))
 	}
 	return id, nil
 }
 
 // hasStarted returns nil when the agent's first message is in the log, so that another process can resume the work if
 // this one ends, or else the error. The agent leaves the quota when its work has ended.
-func (e *Engine) hasStarted(project string, chat *Chat) error {
-	works := e.metrics.AgentWorks()
+func (tk *Tasks) hasStarted(project string, chat *Chat) error {
+	works := tk.metrics.AgentWorks()
 	started := make(chan error, 1)
 	go func() {
-		defer e.agents.leave(project)
+		defer tk.agents.leave(project)
 		defer works()
 		for _, err := range chat.Events { // the results are in the agent's conversation
 			select {
@@ -203,16 +203,16 @@ func reportRules(taskID, agentID string) string {
 
 // recordDeployment appends the deployment of an agent to the task's conversation, once for each agent, and counts it
 // for lists.
-func (e *Engine) recordDeployment(ctx context.Context, status *TaskStatus, order *order) error {
+func (tk *Tasks) recordDeployment(ctx context.Context, status *TaskStatus, order *order) error {
 	id, agentType := order.agentID, order.agentType
 	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: order.prompt}
-	stored, err := e.Log.Append(ctx, status.ConversationID, []continuo.Entry{{
+	stored, err := tk.log.Append(ctx, status.ConversationID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, agentType)), TaskEvent: &event,
 	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
 	if err != nil {
 		return err
 	}
-	_, err = e.Log.AdvanceMark(ctx, status.ConversationID, deploymentsMark, continuo.Mark{Seq: stored[0].Seq, Part: int64(len(status.Agents)) + 1})
+	_, err = tk.log.AdvanceMark(ctx, status.ConversationID, deploymentsMark, continuo.Mark{Seq: stored[0].Seq, Part: int64(len(status.Agents)) + 1})
 	return err
 }
 
@@ -222,16 +222,16 @@ func workTurnID(conversationID string) string {
 }
 
 // Agent finds a deployed agent; continuo.ErrNotFound.
-func (e *Engine) Agent(ctx context.Context, scope continuo.Scope, id string) (*DeployedAgent, error) {
-	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
+func (tk *Tasks) Agent(ctx context.Context, scope continuo.Scope, id string) (*DeployedAgent, error) {
+	conversation, err := tk.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
-	agent, _, err := e.agentOf(ctx, conversation)
+	agent, _, err := tk.agentOf(ctx, conversation)
 	if err != nil || !isAtWork(agent.State) {
 		return agent, err
 	}
-	_, err = e.ofKind(ctx, scope, agent.TaskID, taskPrefix, continuo.KindTask)
+	_, err = tk.ofKind(ctx, scope, agent.TaskID, taskPrefix, continuo.KindTask)
 	if errors.Is(err, continuo.ErrNotFound) { // the task has been deleted
 		agent.Reason, err = "its task was deleted", nil
 	}
@@ -239,7 +239,7 @@ func (e *Engine) Agent(ctx context.Context, scope continuo.Scope, id string) (*D
 }
 
 // agentOf returns the state of an agent by the turn of its conversation; nil for one that has not begun.
-func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, *continuo.Turn, error) {
+func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, *continuo.Turn, error) {
 	var link agentLink
 	_ = json.Unmarshal(conversation.Metadata, &link) // a person may have changed the metadata: the task still names the agent
 	agent := &DeployedAgent{
@@ -250,7 +250,7 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 		agent.State, agent.Reason, agent.EndedAt = TaskCompleted, "archived", conversation.ArchivedAt
 		return agent, nil, nil
 	}
-	work, err := e.Log.Turns().Turn(ctx, conversation.ID, workTurnID(conversation.ID))
+	work, err := tk.log.Turns().Turn(ctx, conversation.ID, workTurnID(conversation.ID))
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && work.State == continuo.TurnVoid {
 		return agent, nil, nil
 	}
@@ -258,18 +258,18 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 		return nil, nil, err
 	}
 	if work.State == continuo.TurnRunning {
-		if work, err = e.keeper.RecoverIfAbandoned(ctx, work); err != nil {
+		if work, err = tk.keeper.RecoverIfAbandoned(ctx, work); err != nil {
 			return nil, nil, err
 		}
 	}
 	agent.TurnID, agent.StartedAt, agent.EndedAt = work.ID, work.StartedAt, work.EndedAt
-	agent.State, err = e.stateOfWork(ctx, work)
+	agent.State, err = tk.stateOfWork(ctx, work)
 	switch {
 	case err != nil:
-	case agent.State == TaskRunning && e.keeper.Abandoned(work):
+	case agent.State == TaskRunning && tk.keeper.Abandoned(work):
 		agent.State, agent.Reason = TaskQueued, leftReason
 	case agent.State == TaskFailed:
-		agent.Reason, err = e.whyFailed(ctx, work)
+		agent.Reason, err = tk.whyFailed(ctx, work)
 	case agent.State == TaskKilled:
 		agent.Reason = link.KillReason
 	}
@@ -280,7 +280,7 @@ func (e *Engine) agentOf(ctx context.Context, conversation continuo.Conversation
 const leftReason = "its program has ended; continuo serve or continuo mcp with the same store goes on with it"
 
 // stateOfWork is the state of an agent by the turn with its work.
-func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
+func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
 	switch {
 	case work.State == continuo.TurnFinished:
 		return TaskCompleted, nil
@@ -291,7 +291,7 @@ func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState
 	case work.State == continuo.TurnVoid:
 		return TaskQueued, nil
 	}
-	waiting, err := e.Waiting(ctx, work)
+	waiting, err := tk.turns.Waiting(ctx, work)
 	if err == nil && len(waiting) > 0 {
 		return TaskBlocked, nil
 	}
@@ -299,25 +299,25 @@ func (e *Engine) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState
 }
 
 // whyFailed is the error message of the newest answer of a failed turn.
-func (e *Engine) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
-	failure, err := e.failureOf(ctx, work)
+func (tk *Tasks) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
+	failure, err := tk.turns.failureOf(ctx, work)
 	if err != nil || failure == nil {
 		return string(work.Reason), err
 	}
 	return failure.Message, nil
 }
 
-// maxOutput is how many characters AgentOutput reads without a limit.
+// maxOutput is how many characters Tasks.Output reads without a limit.
 const maxOutput = 100_000
 
-// AgentOutput reads the output of an agent, from a character on, at most limit characters (0: 100 000); a from below
+// Output reads the output of an agent, from a character on, at most limit characters (0: 100 000); a from below
 // 0 counts from the end.
-func (e *Engine) AgentOutput(ctx context.Context, scope continuo.Scope, id string, from, limit int) (*AgentOutput, error) {
-	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
+func (tk *Tasks) Output(ctx context.Context, scope continuo.Scope, id string, from, limit int) (*AgentOutput, error) {
+	conversation, err := tk.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
-	agent, said, err := e.heard(ctx, conversation)
+	agent, said, err := tk.heard(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -332,24 +332,24 @@ func (e *Engine) AgentOutput(ctx context.Context, scope continuo.Scope, id strin
 
 // heard returns the state of an agent and its output so far: its answers, and the part of the current answer that has
 // arrived. If an entry is appended during the read, which may be the current answer, both are read again.
-func (e *Engine) heard(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
+func (tk *Tasks) heard(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
 	for {
-		agent, work, err := e.agentOf(ctx, conversation)
+		agent, work, err := tk.agentOf(ctx, conversation)
 		if err != nil {
 			return nil, "", err
 		}
 		partial := ""
 		if work != nil && work.State == continuo.TurnRunning {
-			if partial, err = e.keeper.Partial(ctx, *work); err != nil {
+			if partial, err = tk.keeper.Partial(ctx, *work); err != nil {
 				return nil, "", err
 			}
 		}
-		now, err := e.Log.Conversation(ctx, conversation.ID)
+		now, err := tk.log.Conversation(ctx, conversation.ID)
 		if err != nil {
 			return nil, "", err
 		}
 		if now.LastSeq == conversation.LastSeq {
-			said, err := e.saidIn(ctx, now, partial)
+			said, err := tk.saidIn(ctx, now, partial)
 			return agent, said, err
 		}
 		conversation = now
@@ -358,7 +358,7 @@ func (e *Engine) heard(ctx context.Context, conversation continuo.Conversation) 
 
 // saidIn is the text of the answers in an agent's conversation, with a line for each call, followed by the part of
 // the current answer that has arrived.
-func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
+func (tk *Tasks) saidIn(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
 	var pieces []string
 	say := func(text string, calls []continuo.ToolCall) {
 		if text != "" {
@@ -368,7 +368,7 @@ func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation,
 			pieces = append(pieces, fmt.Sprintf("[calls %s %s]", call.Name, shorten(call.Arguments, 200)))
 		}
 	}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return "", err
 		}
@@ -380,14 +380,14 @@ func (e *Engine) saidIn(ctx context.Context, conversation continuo.Conversation,
 	return strings.Join(pieces, "\n\n"), nil
 }
 
-// KillAgent ends an agent's work permanently, with all of its processes, whichever process runs it;
+// Kill ends an agent's work permanently, with all of its processes, whichever process runs it;
 // continuo.ErrNotRunning.
-func (e *Engine) KillAgent(ctx context.Context, scope continuo.Scope, id, reason string) (*DeployedAgent, error) {
-	conversation, err := e.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
+func (tk *Tasks) Kill(ctx context.Context, scope continuo.Scope, id, reason string) (*DeployedAgent, error) {
+	conversation, err := tk.ofKind(ctx, scope, id, agentPrefix, continuo.KindAgent)
 	if err != nil {
 		return nil, err
 	}
-	agent, work, err := e.agentOf(ctx, conversation)
+	agent, work, err := tk.agentOf(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -395,57 +395,57 @@ func (e *Engine) KillAgent(ctx context.Context, scope continuo.Scope, id, reason
 		return nil, fmt.Errorf("agent %s: %w: it is %s", id, continuo.ErrNotRunning, agent.State)
 	}
 	reason = shorten(strings.ToValidUTF8(reason, "\uFFFD"), maxKillReason)
-	if err := e.keepKillReason(ctx, conversation, reason); err != nil {
+	if err := tk.keepKillReason(ctx, conversation, reason); err != nil {
 		return nil, err
 	}
-	if err := e.endWork(ctx, *work); err != nil {
+	if err := tk.endWork(ctx, *work); err != nil {
 		return nil, err
 	}
 	attributes := []any{"agent_id", id, "task_id", agent.TaskID}
-	if e.options.LogText {
+	if tk.options.LogText {
 		attributes = append(attributes, "reason", reason)
 	}
-	e.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
+	tk.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
 	waiting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	for range e.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
+	for range tk.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
 	}
-	return e.Agent(ctx, scope, id)
+	return tk.Agent(ctx, scope, id)
 }
 
 // endWork cancels an agent's work, or closes it where its process is gone.
-func (e *Engine) endWork(ctx context.Context, work continuo.Turn) error {
-	if e.keeper.Abandoned(work) {
-		_, err := e.keeper.Close(ctx, work)
+func (tk *Tasks) endWork(ctx context.Context, work continuo.Turn) error {
+	if tk.keeper.Abandoned(work) {
+		_, err := tk.keeper.Close(ctx, work)
 		return err
 	}
-	return e.Cancel(ctx, work)
+	return tk.turns.Cancel(ctx, work)
 }
 
 // maxKillReason bounds the reason of a kill, in characters.
 const maxKillReason = 500
 
 // keepKillReason stores the reason of a kill in the conversation's metadata, beside its other values.
-func (e *Engine) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
+func (tk *Tasks) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
 	if reason == "" {
 		return nil
 	}
 	metadata, _ := rawjson.ParseObject(conversation.Metadata) // the log stores only objects
 	metadata.Set("kill_reason", rawjson.MustMarshal(reason))
-	_, err := e.Log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
+	_, err := tk.log.Update(ctx, conversation.ID, continuo.ConversationChange{Metadata: metadata.Raw()})
 	return err
 }
 
-// killPatience is how long KillAgent waits for the end of the work.
+// killPatience is how long Kill waits for the end of the work.
 const killPatience = 10 * time.Second
 
 // summarizer returns the summarizer for histories: the default model, or nil where that is the built-in one.
-func (e *Engine) summarizer() task.Summarizer {
-	upstream := e.options.Models[e.options.Default]
+func (tk *Tasks) summarizer() task.Summarizer {
+	upstream := tk.options.Models[tk.options.Default]
 	if upstream.Model.Info().Demo {
 		return nil
 	}
-	return summarizer{upstream, e.options.Logger}
+	return summarizer{upstream, tk.options.Logger}
 }
 
 // ErrTooManyAgents says that a project has as many working agents as Options.MaxAgents allows.

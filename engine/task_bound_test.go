@@ -33,14 +33,14 @@ func TestATaskHasAtMostAThousandFindings(t *testing.T) {
 	kept := 0
 	var err error
 	for err == nil && kept <= 1000 {
-		if _, err = e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Message: fmt.Sprintf("No. %d", kept)}); err == nil {
+		if _, err = e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Message: fmt.Sprintf("No. %d", kept)}); err == nil {
 			kept++
 		}
 	}
 	if refusal(err) != "task_id" || kept < 900 {
 		t.Fatalf("after %d findings: %v", kept, err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || len(now.Findings) != kept || now.Findings[kept-1].Message != fmt.Sprintf("No. %d", kept-1) {
 		t.Errorf("of %d the task has %d, %v", kept, len(now.Findings), err)
 	}
@@ -57,10 +57,10 @@ func TestATaskHasAtMostAHundredAgents(t *testing.T) {
 	for range 99 {
 		ended(t, e, deploy(t, e, given.ID, ""))
 	}
-	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); refusal(err) != "task_id" {
+	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); refusal(err) != "task_id" {
 		t.Errorf("one more agent: %v", err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || len(now.Agents) != 100 || now.Agents[0].ID != first.ID || now.State != engine.TaskCompleted {
 		t.Errorf("the task is %s with %d agents, %v", now.State, len(now.Agents), err)
 	}
@@ -82,10 +82,10 @@ func TestARedactedTaskIsNotDeployed(t *testing.T) {
 	if _, err := e.Log.Redact(t.Context(), conversation, 1, 1, "private"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Do it."}); refusal(err) != "task_id" {
+	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Do it."}); refusal(err) != "task_id" {
 		t.Errorf("an agent for it: %v", err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || now.State != engine.TaskRedacted || now.Task.Description != "" || now.Task.Context.ConversationHistory != nil {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
@@ -111,24 +111,24 @@ func TestAnArchivedAgentIsCompleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archived, err := e.Archive(t.Context(), conversation)
+	archived, err := e.Conversations.Archive(t.Context(), conversation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 {
 		t.Fatalf("the task is %+v, %v", now, err)
 	}
 	if a := now.Agents[0]; a.ID != agent.ID || a.State != engine.TaskCompleted || a.Reason != "archived" || !a.EndedAt.Equal(archived.ArchivedAt) {
 		t.Errorf("the agent is %+v", a)
 	}
-	if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, ""); !errors.Is(err, continuo.ErrNotRunning) {
+	if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, ""); !errors.Is(err, continuo.ErrNotRunning) {
 		t.Errorf("killed: %v", err)
 	}
-	if _, err := e.Restore(t.Context(), archived); err != nil {
+	if _, err := e.Conversations.Restore(t.Context(), archived); err != nil {
 		t.Fatal(err)
 	}
-	if back, err := e.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID); err != nil || *back != *agent {
+	if back, err := e.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID); err != nil || *back != *agent {
 		t.Errorf("brought back it is %+v, %v, and was %+v", back, err, agent)
 	}
 }
@@ -144,7 +144,7 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 		begin["the chat "+key] = func() (string, error) {
 			ask := request("", "Hello")
 			ask.Key = key
-			chat, err := e.Chat(ctx, ask)
+			chat, err := e.Turns.Chat(ctx, ask)
 			if err != nil {
 				return "", err
 			}
@@ -154,7 +154,7 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 		}
 	}
 	begin["the task"] = func() (string, error) {
-		status, _, err := e.CreateTask(ctx, engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Try"}, Key: "abc"})
+		status, _, err := e.Tasks.Create(ctx, engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Try"}, Key: "abc"})
 		if err != nil {
 			return "", err
 		}
@@ -162,7 +162,7 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 	}
 	given := give(t, e, "Try", "")
 	begin["the agent"] = func() (string, error) {
-		agent, err := e.DeployAgent(ctx, engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Key: "abc"})
+		agent, err := e.Tasks.Deploy(ctx, engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Key: "abc"})
 		if err != nil {
 			return "", err
 		}
@@ -203,14 +203,14 @@ func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 			o.Tools, o.Policy, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1
 		})
 		given := give(t, e, "Try", "")
-		chat, err := e.Chat(t.Context(), request("", "Hold on."))
+		chat, err := e.Turns.Chat(t.Context(), request("", "Hold on."))
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-hold.entered
 		for _, key := range []string{"", "k"} {
 			for range 10 {
-				if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Key: key}); !errors.Is(err, engine.ErrTooManyTurns) {
+				if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Key: key}); !errors.Is(err, engine.ErrTooManyTurns) {
 					t.Fatalf("beyond the turns of a project: %v", err)
 				}
 			}
@@ -230,7 +230,7 @@ func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 		if agent := ended(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
 			t.Errorf("then one is %+v", agent)
 		}
-		if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || len(now.Agents) != 1 {
+		if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || len(now.Agents) != 1 {
 			t.Errorf("and the task is %+v, %v", now, err)
 		}
 	})
@@ -247,10 +247,10 @@ func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Chat(t.Context(), request(id, "And now?")); !errors.Is(err, continuo.ErrInvalid) {
+		if _, err := e.Turns.Chat(t.Context(), request(id, "And now?")); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("%s: a message: %v", kind, err)
 		}
-		if _, err := e.StartRun(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: id, Workflow: "report"}); !errors.Is(err, continuo.ErrInvalid) {
+		if _, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: id, Workflow: "report"}); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("%s: a run: %v", kind, err)
 		}
 		if now, err := e.Log.Conversation(t.Context(), id); err != nil || now.LastSeq != before.LastSeq {
@@ -260,7 +260,7 @@ func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chat, err := e.Chat(t.Context(), request(fork.ID, "And now?"))
+		chat, err := e.Turns.Chat(t.Context(), request(fork.ID, "And now?"))
 		if err != nil {
 			t.Fatalf("%s: in a fork: %v", kind, err)
 		}
@@ -287,20 +287,20 @@ func TestWhatWasDeletedIsTold(t *testing.T) {
 	if err := e.Log.Delete(t.Context(), agent.ConversationID); err != nil {
 		t.Fatal(err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || now.State != engine.TaskGone || len(now.Agents) != 1 {
 		t.Fatalf("the task is %+v, %v", now, err)
 	}
 	if a := now.Agents[0]; a.ID != agent.ID || a.Type != agent.Type || a.TaskID != given.ID || a.State != engine.TaskGone || a.Reason == "" || a.StartedAt.IsZero() {
 		t.Errorf("its agent is %+v", a)
 	}
-	if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, ""); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, ""); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("killed: %v", err)
 	}
 	if again := ended(t, e, deploy(t, e, given.ID, "")); again.State != engine.TaskCompleted {
 		t.Errorf("another one is %+v", again)
 	}
-	if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 2 {
+	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 2 {
 		t.Errorf("then the task is %+v, %v", now, err)
 	}
 
@@ -310,10 +310,10 @@ func TestWhatWasDeletedIsTold(t *testing.T) {
 	if err := e.Log.Delete(t.Context(), waits.ConversationID); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := e.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, works.ID); err != nil || now.State != engine.TaskRunning || now.Reason != "its task was deleted" {
+	if now, err := e.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, works.ID); err != nil || now.State != engine.TaskRunning || now.Reason != "its task was deleted" {
 		t.Errorf("without its task it is %+v, %v", now, err)
 	}
-	if killed, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, works.ID, ""); err != nil || killed.State != engine.TaskKilled {
+	if killed, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, works.ID, ""); err != nil || killed.State != engine.TaskKilled {
 		t.Errorf("killed it is %+v, %v", killed, err)
 	}
 }
@@ -328,7 +328,7 @@ func TestATaskIsAsNewAsItsAgents(t *testing.T) {
 		says.say(model.Delta{Text: "Done."}) // which takes its time
 		says.say(model.Delta{Finish: "stop"})
 		agent = ended(t, e, agent)
-		now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+		now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 		if err != nil || agent.EndedAt.IsZero() || !now.UpdatedAt.Equal(agent.EndedAt) || !agent.EndedAt.After(agent.StartedAt) {
 			t.Errorf("the agent is %+v, and the task %+v, %v", agent, now, err)
 		}

@@ -17,10 +17,10 @@ type TaskQuery struct {
 	Before continuo.ConversationCursor // by ListedAt
 }
 
-// Tasks lists tasks, the newest change first, without their findings: it reads the record and the agents of each
+// List lists tasks, the newest change first, without their findings: it reads the record and the agents of each
 // task.
-func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
-	found, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
+func (tk *Tasks) List(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
+	found, err := tk.log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: query.Scope.ProjectID, UserID: query.Scope.UserID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
 	})
 	if err != nil {
@@ -28,7 +28,7 @@ func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, erro
 	}
 	tasks := []TaskStatus{}
 	for _, conversation := range found {
-		status, err := e.listedTask(ctx, conversation)
+		status, err := tk.listedTask(ctx, conversation)
 		if errors.Is(err, errNoRecord) {
 			status, err = newStatus(conversation), nil // included, so that paging continues after it
 			status.State = TaskFailed
@@ -45,14 +45,14 @@ func (e *Engine) Tasks(ctx context.Context, query TaskQuery) ([]TaskStatus, erro
 // listedTask is the state of a task by its record and its agents' conversations. The task's whole log is read only
 // where those conversations do not match the deployed agents: one was deleted, or lost the metadata that names its
 // task.
-func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
 	status, redacted := newStatus(conversation), false
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{From: 1, To: 1}) {
+	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{From: 1, To: 1}) {
 		if err != nil {
 			return nil, err
 		}
 		if entry.TaskEvent == nil || entry.TaskEvent.Kind != continuo.TaskCreated {
-			return e.taskStatus(ctx, conversation)
+			return tk.taskStatus(ctx, conversation)
 		}
 		redacted = entry.Redacted != nil
 		if err := status.readRecord(entry); err != nil {
@@ -66,12 +66,12 @@ func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversat
 		status.settle(redacted)
 		return status, nil
 	}
-	all, err := e.agentsOf(ctx, status)
+	all, err := tk.agentsOf(ctx, status)
 	if err != nil {
 		return nil, err
 	}
 	if !all {
-		return e.taskStatus(ctx, conversation)
+		return tk.taskStatus(ctx, conversation)
 	}
 	status.settle(redacted)
 	return status, nil
@@ -79,14 +79,14 @@ func (e *Engine) listedTask(ctx context.Context, conversation continuo.Conversat
 
 // agentsOf finds the agents of a task by their conversations, in the order of their creation, and reports whether
 // these are all that were deployed.
-func (e *Engine) agentsOf(ctx context.Context, status *TaskStatus) (all bool, err error) {
-	deployed, err := e.Log.Mark(ctx, status.ConversationID, deploymentsMark)
+func (tk *Tasks) agentsOf(ctx context.Context, status *TaskStatus) (all bool, err error) {
+	deployed, err := tk.log.Mark(ctx, status.ConversationID, deploymentsMark)
 	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 		return false, err
 	}
 	var found []continuo.Conversation
 	for _, archived := range []bool{false, true} {
-		page, err := e.Log.Conversations(ctx, continuo.ConversationQuery{
+		page, err := tk.log.Conversations(ctx, continuo.ConversationQuery{
 			ProjectID: status.Scope.ProjectID, Kind: continuo.KindAgent, Labels: map[string]string{"task_id": status.ID}, Archived: archived, Limit: maxDeployed,
 		})
 		if err != nil {
@@ -101,7 +101,7 @@ func (e *Engine) agentsOf(ctx context.Context, status *TaskStatus) (all bool, er
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	for _, conversation := range found {
-		agent, _, err := e.agentOf(ctx, conversation)
+		agent, _, err := tk.agentOf(ctx, conversation)
 		if err != nil {
 			return false, err
 		}

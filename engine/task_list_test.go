@@ -40,7 +40,7 @@ func TestAListOfTasksReadsNoFindings(t *testing.T) {
 	}
 	list := func() (int64, []engine.TaskStatus) {
 		before := store.read.Load()
-		listed, err := e.Tasks(t.Context(), engine.TaskQuery{Scope: scope, Limit: 10})
+		listed, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: scope, Limit: 10})
 		if err != nil || len(listed) != len(tasks) {
 			t.Fatal(len(listed), err)
 		}
@@ -49,7 +49,7 @@ func TestAListOfTasksReadsNoFindings(t *testing.T) {
 	bare, _ := list()
 	for _, id := range tasks {
 		for range 20 {
-			if _, err := e.ReportFinding(t.Context(), scope, id, engine.Finding{Message: "here"}); err != nil {
+			if _, err := e.Tasks.Report(t.Context(), scope, id, engine.Finding{Message: "here"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,7 +61,7 @@ func TestAListOfTasksReadsNoFindings(t *testing.T) {
 		t.Helper()
 		_, listed := list()
 		for _, have := range listed {
-			want, err := e.Task(t.Context(), scope, have.ID)
+			want, err := e.Tasks.Get(t.Context(), scope, have.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,14 +73,14 @@ func TestAListOfTasksReadsNoFindings(t *testing.T) {
 	compareWithEach()
 
 	// An agent that is gone, and one that does not name its task any more, are in the task's log only.
-	gone, err := e.Task(t.Context(), scope, tasks[1])
+	gone, err := e.Tasks.Get(t.Context(), scope, tasks[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Log.Delete(t.Context(), gone.Agents[0].ConversationID); err != nil {
 		t.Fatal(err)
 	}
-	renamed, err := e.Task(t.Context(), scope, tasks[2])
+	renamed, err := e.Tasks.Get(t.Context(), scope, tasks[2])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func TestAnAgentsOutputGoesWithItsState(t *testing.T) {
 					agent := deploy(t, e, give(t, e, "Try", "").ID, "")
 					says.say(model.Delta{Text: "First."})
 					store.left, store.do = reads, func() { says.say(act.deltas...) }
-					output, err := e.AgentOutput(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, 0, 0)
+					output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, 0, 0)
 					if acted = store.left == 0; !acted {
 						store.left = 0
 						return

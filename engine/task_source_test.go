@@ -46,7 +46,7 @@ func TestATaskNamesItsConversationByKey(t *testing.T) {
 	}
 	goOn(t, e, talk, 3)
 	for _, history := range []string{`"legacy-9"`, `{"conversation_id": "legacy-9", "to": 3}`} {
-		made, _, err := e.CreateTask(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Go on", ConversationHistory: json.RawMessage(history)}})
+		made, _, err := e.Tasks.Create(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Go on", ConversationHistory: json.RawMessage(history)}})
 		if want := (task.Source{ConversationID: talk.ID, From: 1, To: 3}); err != nil || *made.Task.Source != want {
 			t.Errorf("%s: the source is %+v, want %+v; %v", history, made.Task.Source, want, err)
 		}
@@ -59,18 +59,18 @@ func TestATaskKeepsWhatItsHistoryWasMadeOf(t *testing.T) {
 	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
 	talk := talkOf(t, e, 3)
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Go on", ConversationHistory: json.RawMessage(`"` + talk.ID + `"`)}, Key: "k"}
-	first, warnings, err := e.CreateTask(t.Context(), request)
+	first, warnings, err := e.Tasks.Create(t.Context(), request)
 	want := task.Source{ConversationID: talk.ID, From: 1, To: 3}
 	if err != nil || len(warnings) > 0 || first.Task.Source == nil || *first.Task.Source != want {
 		t.Fatalf("the source is %+v, want %+v; %v, %v", first.Task.Source, want, warnings, err)
 	}
 	goOn(t, e, talk, 100)
-	again, _, err := e.CreateTask(t.Context(), request)
+	again, _, err := e.Tasks.Create(t.Context(), request)
 	if err != nil || again.ID != first.ID || *again.Task.Source != want {
 		t.Errorf("again it is %+v, %v", again, err)
 	}
 	request.Key = ""
-	later, warnings, err := e.CreateTask(t.Context(), request)
+	later, warnings, err := e.Tasks.Create(t.Context(), request)
 	if want := (task.Source{ConversationID: talk.ID, From: 54, To: 103}); err != nil || *later.Task.Source != want || len(warnings) != 1 {
 		t.Errorf("later it is made of %+v, want %+v; %v, %v", later.Task.Source, want, warnings, err)
 	}
@@ -93,7 +93,7 @@ func TestALongConversationAsAHistory(t *testing.T) {
 		{nil, task.Source{From: 5051, To: 5100}, "has more than 50 messages in 5100 entries, truncating to most recent 50"},
 		{&cutoff, task.Source{From: 101, To: 5100}, "has 5100 entries, of which only the newest 5000 were looked at, not entries 1 to 100"},
 	} {
-		made, warnings, err := e.CreateTask(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{
+		made, warnings, err := e.Tasks.Create(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{
 			Description: "What was said in 150?", ConversationHistory: json.RawMessage(`"` + talk.ID + `"`), Relevance: row.relevance,
 		}})
 		if err != nil || len(warnings) == 0 || warnings[0].Severity != task.Medium || !strings.HasSuffix(warnings[0].Message, row.warning) {

@@ -37,11 +37,11 @@ func (o *order) text() (string, error) {
 }
 
 // orderOf reads the deployment of an agent; nil where it was not recorded.
-func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
+func (tk *Tasks) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
 	var link agentLink
 	_ = json.Unmarshal(agent.Metadata, &link) // metadata that a person has changed names no task
 	id := agentPrefix + strings.TrimPrefix(agent.ID, conversationPrefix)
-	conversation, err := e.ofKind(ctx, continuo.Scope{ProjectID: agent.ProjectID}, link.TaskID, taskPrefix, continuo.KindTask)
+	conversation, err := tk.ofKind(ctx, continuo.Scope{ProjectID: agent.ProjectID}, link.TaskID, taskPrefix, continuo.KindTask)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -49,7 +49,7 @@ func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*ord
 		return nil, err
 	}
 	found := &order{taskID: link.TaskID, agentID: id}
-	for entry, err := range e.Log.Read(ctx, conversation, continuo.Range{}) {
+	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -69,66 +69,72 @@ func (e *Engine) orderOf(ctx context.Context, agent continuo.Conversation) (*ord
 
 // takeUp decides on a running turn whose process is gone: an agent's work is resumed, in this process or in another
 // one with Options.TakeUp. Other turns are closed.
-func (e *Engine) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
+func (tk *Tasks) takeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
 	if seen.ID != workTurnID(seen.ConversationID) {
 		return turn.FateClose, nil
 	}
-	conversation, err := e.Log.Conversation(ctx, seen.ConversationID)
+	conversation, err := tk.log.Conversation(ctx, seen.ConversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return turn.FateClose, nil
 	}
 	if err != nil {
 		return turn.FateLeft, err
 	}
-	order, err := e.orderOf(ctx, conversation)
+	order, err := tk.orderOf(ctx, conversation)
 	if err != nil {
 		return turn.FateLeft, err
 	}
 	if order == nil { // the deployment was not recorded, or its task was deleted
 		return turn.FateClose, nil
 	}
-	if !e.options.TakeUp {
+	if !tk.options.TakeUp {
 		return turn.FateLeft, nil
 	}
-	return e.takeUpAgent(ctx, conversation, seen, order)
+	return tk.takeUpAgent(ctx, conversation, seen, order)
 }
 
 // takeUpAgent resumes an agent's work in this process, unless the project has as many agents or turns as it may.
-func (e *Engine) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
-	c, err := e.chooseAgent(order.agentType)
+func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
+	c, err := tk.chooseAgent(order.agentType)
 	message, unsaid := order.text()
 	if err != nil || unsaid != nil { // the type is no longer in the settings, or the task was redacted
 		return turn.FateClose, nil //nolint:nilerr // the turn's end says that it broke off
 	}
 	project := conversation.ProjectID
-	if e.agents.enter(project) != nil {
+	if tk.agents.enter(project) != nil {
 		return turn.FateLeft, nil
 	}
-	if e.admit(project) != nil {
-		e.agents.leave(project)
+	if tk.life.admit(&tk.turns.quota, project) != nil {
+		tk.agents.leave(project)
 		return turn.FateLeft, nil
 	}
-	turnCtx, cancel := e.turnContext(ctx, true)
-	turnCtx, traced := span.StartTurn(withSession(turnCtx, conversation), e.options.Tracer, seen.ConversationID, seen.ID)
-	works := e.metrics.AgentWorks()
-	done := func() { works(); traced.End(); cancel(nil); e.dismiss(project); e.agents.leave(project) }
-	taken, err := e.keeper.TakeUp(turnCtx, seen, maxStarts)
+	turnCtx, cancel := tk.turns.turnContext(ctx, true)
+	turnCtx, traced := span.StartTurn(withSession(turnCtx, conversation), tk.options.Tracer, seen.ConversationID, seen.ID)
+	works := tk.metrics.AgentWorks()
+	done := func() {
+		works()
+		traced.End()
+		cancel(nil)
+		tk.life.dismiss(&tk.turns.quota, project)
+		tk.agents.leave(project)
+	}
+	taken, err := tk.keeper.TakeUp(turnCtx, seen, maxStarts)
 	if taken == nil {
 		done()
 		return turn.FateTaken, err
 	}
-	e.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", order.agentID, "task_id", order.taskID)
+	tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", order.agentID, "task_id", order.taskID)
 	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.mode, AgentID: c.agent, Leave: true}
-	runs := e.metrics.TurnRuns()
-	go e.run(e.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })
+	runs := tk.metrics.TurnRuns()
+	go tk.turns.run(tk.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })
 	return turn.FateTaken, nil
 }
 
 // worker makes the runner of an agent's work.
-func (e *Engine) worker(c resolvedTurn, taskID, agentID string) *turn.Runner {
-	runner := e.runner(c)
-	runner.Limits.Turn = e.options.AgentTimeout
-	runner.Limits.OverTime = turn.OverTime("the work", e.options.AgentTimeout, "handoff.agent_timeout")
+func (tk *Tasks) worker(c resolvedTurn, taskID, agentID string) *turn.Runner {
+	runner := tk.catalog.runner(c)
+	runner.Limits.Turn = tk.options.AgentTimeout
+	runner.Limits.OverTime = turn.OverTime("the work", tk.options.AgentTimeout, "handoff.agent_timeout")
 	if connector, ok := runner.Model.(Connector); ok {
 		runner.Model = connector.AtWork(taskID, agentID)
 	}

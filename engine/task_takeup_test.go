@@ -40,7 +40,7 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 			given := give(t, stage(t, store, working(), nil), "Mend it", "")
 			dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 			first := stage(t, dies, working(), steps)
-			deployed, err := first.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Gently."})
+			deployed, err := first.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Gently."})
 			if err == nil {
 				answered++
 			}
@@ -49,11 +49,11 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 			whole = dies.left > 0
 			dies.mu.Unlock()
 			second := stage(t, store, working(), steps)
-			if _, err := second.Recover(t.Context()); err != nil {
+			if _, err := second.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			status, err := second.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+			status, err := second.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,20 +112,20 @@ func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 		}
 		ends(first)
 		passing := stage(t, store, m, nil)
-		if _, err := passing.Recover(t.Context()); err != nil {
+		if _, err := passing.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		left, err := passing.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+		left, err := passing.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
 		if err != nil || left.State != engine.TaskQueued || !strings.Contains(left.Reason, "continuo serve") {
 			t.Errorf("left: %+v, %v", left, err)
 		}
 		for starts := 2; starts <= 6; starts++ {
 			next := stage(t, store, m, func(o *engine.Options) { holds(o); takesUp(o) })
-			if _, err := next.Recover(t.Context()); err != nil {
+			if _, err := next.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			now, err := next.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+			now, err := next.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
 			want := engine.TaskRunning
 			if starts == 6 {
 				want = engine.TaskFailed
@@ -158,7 +158,7 @@ func TestALeftAgentCanBeKilled(t *testing.T) {
 		at, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = first.Close(at)
-		killed, err := stage(t, store, m, nil).KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough")
+		killed, err := stage(t, store, m, nil).Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough")
 		if err != nil || killed.State != engine.TaskFailed {
 			t.Errorf("%+v, %v", killed, err)
 		}

@@ -24,7 +24,7 @@ func give(t *testing.T, e *engine.Engine, description, history string) *engine.T
 	if history != "" {
 		request.ConversationHistory = json.RawMessage(history)
 	}
-	status, warnings, err := e.CreateTask(t.Context(), request)
+	status, warnings, err := e.Tasks.Create(t.Context(), request)
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
@@ -33,7 +33,7 @@ func give(t *testing.T, e *engine.Engine, description, history string) *engine.T
 
 func deploy(t *testing.T, e *engine.Engine, taskID, kind string) *engine.DeployedAgent {
 	t.Helper()
-	agent, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: taskID, Type: kind, Prompt: "Be quick."})
+	agent, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: taskID, Type: kind, Prompt: "Be quick."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +43,9 @@ func deploy(t *testing.T, e *engine.Engine, taskID, kind string) *engine.Deploye
 // ended waits until an agent is no longer at work.
 func ended(t *testing.T, e *engine.Engine, agent *engine.DeployedAgent) *engine.DeployedAgent {
 	t.Helper()
-	for range e.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
+	for range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
 	}
-	now, err := e.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+	now, err := e.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,15 +88,15 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if strings.Contains(request.messages[0], "Be nice.") || !slices.Contains(request.system, "You are a planner.") {
 		t.Errorf("it was shown %q and %q", request.system, request.messages)
 	}
-	output, err := e.AgentOutput(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, -7, 0)
+	output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, -7, 0)
 	if err != nil || output.Output != "mended." || output.Total != 13 {
 		t.Errorf("the output is %+v, %v", output, err)
 	}
-	listed, err := e.Tasks(t.Context(), engine.TaskQuery{Scope: continuo.Scope{ProjectID: "default"}, Limit: 10})
+	listed, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: continuo.Scope{ProjectID: "default"}, Limit: 10})
 	if err != nil || len(listed) != 1 || listed[0].State != engine.TaskCompleted || len(listed[0].Agents) != 1 {
 		t.Errorf("listed are %+v, %v", listed, err)
 	}
-	if _, err := e.Task(t.Context(), continuo.Scope{ProjectID: "other"}, given.ID); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "other"}, given.ID); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("another project sees it: %v", err)
 	}
 }
@@ -113,20 +113,20 @@ func TestAnAgentIsKilled(t *testing.T) {
 	given := give(t, e, "Wait", "")
 	agent := deploy(t, e, given.ID, "")
 	<-entered
-	if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskRunning {
+	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskRunning {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
-	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyAgents) {
+	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyAgents) {
 		t.Errorf("a second agent: %v", err)
 	}
-	killed, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough\nof it")
+	killed, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough\nof it")
 	if err != nil || killed.State != engine.TaskKilled || killed.Reason != "enough\nof it" {
 		t.Errorf("it is %+v, %v", killed, err)
 	}
-	if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "once more"); !errors.Is(err, continuo.ErrNotRunning) {
+	if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "once more"); !errors.Is(err, continuo.ErrNotRunning) {
 		t.Errorf("killed again: %v", err)
 	}
-	if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskKilled || len(now.Agents) != 1 || now.Agents[0].Reason != "enough\nof it" {
+	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskKilled || len(now.Agents) != 1 || now.Agents[0].Reason != "enough\nof it" {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestAnAgentWhoseProgramIsGoneIsQueued(t *testing.T) {
 	dies.left = 0
 	dies.mu.Unlock()
 	second := stage(t, store, m, nil)
-	now, err := second.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
+	now, err := second.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
 	if err != nil || now.State != engine.TaskQueued || !strings.Contains(now.Reason, "its program has ended") {
 		t.Errorf("it is %+v, %v", now, err)
 	}
@@ -169,19 +169,19 @@ func TestAnAgentWhoseProgramIsGoneIsQueued(t *testing.T) {
 func TestFindingsAreKept(t *testing.T) {
 	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
 	given := give(t, e, "Look", "")
-	found, err := e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Type: "issue", Severity: "high", Message: "It leaks.", Data: json.RawMessage(`{"file":"a.go"}`)})
+	found, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Type: "issue", Severity: "high", Message: "It leaks.", Data: json.RawMessage(`{"file":"a.go"}`)})
 	if err != nil || found.Seq != 2 {
 		t.Fatal(found, err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 	if err != nil || len(now.Findings) != 1 || now.Findings[0].Message != "It leaks." || now.Findings[0].Seq != 2 {
 		t.Errorf("the task is %+v, %v", now, err)
 	}
-	if _, err := e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Message: "x", AgentID: "agent_1"}); refusal(err) != "agent_id" {
+	if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Message: "x", AgentID: "agent_1"}); refusal(err) != "agent_id" {
 		t.Errorf("of nobody: %v", err)
 	}
 	for _, bad := range []engine.Finding{{}, {Message: "x", Type: "joke"}, {Message: "x", Severity: "none"}, {Message: "x", Data: json.RawMessage(`[]`)}, {Message: "x", AgentID: "agent_1"}} {
-		if _, err := e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, bad); err == nil {
+		if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, bad); err == nil {
 			t.Errorf("%+v is kept", bad)
 		}
 	}
@@ -191,24 +191,24 @@ func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
 	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
 	e := stage(t, storetest.NewMemory(), m, nil)
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Once"}, Key: "k"}
-	first, _, err := e.CreateTask(t.Context(), request)
+	first, _, err := e.Tasks.Create(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _, err := e.CreateTask(t.Context(), request); err != nil || again.ID != first.ID {
+	if again, _, err := e.Tasks.Create(t.Context(), request); err != nil || again.ID != first.ID {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	request.Description = "Twice"
-	if _, _, err := e.CreateTask(t.Context(), request); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, _, err := e.Tasks.Create(t.Context(), request); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("with something else: %v", err)
 	}
 	ask := engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: first.ID, Key: "k"}
-	one, err := e.DeployAgent(t.Context(), ask)
+	one, err := e.Tasks.Deploy(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended(t, e, one)
-	if two, err := e.DeployAgent(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskCompleted {
+	if two, err := e.Tasks.Deploy(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskCompleted {
 		t.Errorf("again: %+v, %v", two, err)
 	}
 	if n := len(m.requests()); n != 1 {
@@ -224,19 +224,19 @@ func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
 		o.Tools, o.Policy, o.MaxAgents = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
 	})
 	ask := engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: give(t, e, "Wait", "").ID, Key: "k"}
-	one, err := e.DeployAgent(t.Context(), ask)
+	one, err := e.Tasks.Deploy(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-entered
-	if two, err := e.DeployAgent(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskRunning {
+	if two, err := e.Tasks.Deploy(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskRunning {
 		t.Errorf("again: %+v, %v", two, err)
 	}
 	ask.TaskID = give(t, e, "Wait more", "").ID
-	if _, err := e.DeployAgent(t.Context(), ask); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := e.Tasks.Deploy(t.Context(), ask); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("for another task: %v", err)
 	}
-	if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, one.ID, ""); err != nil {
+	if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, one.ID, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -244,7 +244,7 @@ func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
 func TestAHistoryThatThereIsNot(t *testing.T) {
 	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
 	for _, history := range []string{`"conv_00000000000000000000000000000000"`, `{"conversation_id": "conv_00000000000000000000000000000000", "from": 3}`} {
-		_, _, err := e.CreateTask(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "x", ConversationHistory: json.RawMessage(history)}})
+		_, _, err := e.Tasks.Create(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "x", ConversationHistory: json.RawMessage(history)}})
 		var refused *task.ValidationError
 		if !errors.As(err, &refused) || refused.Type != task.InvalidValue || refused.Field != "conversation_history" {
 			t.Errorf("%s: %v", history, err)
@@ -268,12 +268,12 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 	}}
 	e := stage(t, storetest.NewMemory(), m, nil)
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: json.RawMessage(history)}}
-	status, warnings, err := e.CreateTask(t.Context(), request)
+	status, warnings, err := e.Tasks.Create(t.Context(), request)
 	if err != nil || len(warnings) > 0 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "They talked.") {
 		t.Errorf("%+v, %v, %v", status, warnings, err)
 	}
 	fails = true
-	status, warnings, err = e.CreateTask(t.Context(), request)
+	status, warnings, err = e.Tasks.Create(t.Context(), request)
 	if err != nil || len(warnings) != 1 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "We talked for long.") {
 		t.Errorf("%+v, %v, %v", status, warnings, err)
 	}
@@ -303,10 +303,10 @@ func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
 	}
 	deploy(t, e, give(t, e, "Wait", "").ID, "")
 	<-entered
-	if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
 		t.Errorf("beyond the turns of a project: %v", err)
 	}
-	now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, quick.ID)
+	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, quick.ID)
 	if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 || now.Agents[0].TaskID != quick.ID {
 		t.Errorf("the task is %+v, %v", now, err)
 	}

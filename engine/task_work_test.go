@@ -35,13 +35,13 @@ func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 			o.Tools, o.Policy, o.MaxAgents, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1, 1
 		})
 		given := give(t, e, "Try", "")
-		chat, err := e.Chat(t.Context(), request("", "Hold on."))
+		chat, err := e.Turns.Chat(t.Context(), request("", "Hold on."))
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-hold.entered
 		for range 2 {
-			if _, err := e.DeployAgent(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+			if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
 				t.Errorf("beyond the turns of a project: %v", err)
 			}
 		}
@@ -90,26 +90,26 @@ func TestAnAgentThatAsksIsBlocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work, err := e.Turn(t.Context(), conversation, agent.TurnID)
+	work, err := e.Turns.Get(t.Context(), conversation, agent.TurnID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for event, err := range e.Follow(t.Context(), work, 0) {
+	for event, err := range e.Turns.Follow(t.Context(), work, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if event.Kind != turn.Asked {
 			continue
 		}
-		now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
+		now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 		if err != nil || now.State != engine.TaskBlocked || now.Agents[0].State != engine.TaskBlocked {
 			t.Errorf("while it asks the task is %+v, %v", now, err)
 		}
-		if err := e.Decide(t.Context(), work, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
+		if err := e.Turns.Decide(t.Context(), work, event.Call.ID, turn.Decision{Allowed: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if now, err := e.Task(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
+	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(buy.ids) != 1 {
 		t.Errorf("then it is %+v, %v, and %v were made", now, err, buy.ids)
 	}
 }
@@ -145,7 +145,7 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 		}
 		agent := deploy(t, e, given.ID, "")
 		<-entered
-		if _, err := e.KillAgent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "it told hush-money"); err != nil {
+		if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "it told hush-money"); err != nil {
 			t.Error(err)
 		}
 		line := logged.String()
@@ -193,7 +193,7 @@ func TestAnAgentKnowsWhoItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := ended(t, e, deploy(t, e, given.ID, "")), ended(t, e, deploy(t, e, given.ID, "program"))
-	chat, err := e.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, Model: "program", Message: continuo.Text("Hello")})
+	chat, err := e.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, Model: "program", Message: continuo.Text("Hello")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestAnAgentKnowsWhoItIs(t *testing.T) {
 	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.told, want) || len(connector.bodies) != 2 {
 		t.Errorf("the program is %q, and was asked %d times", connector.told, len(connector.bodies))
 	}
-	if _, err := e.ReportFinding(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
+	if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
 		t.Error(err)
 	}
 }

@@ -21,40 +21,40 @@ type prepareFunc func(ctx context.Context, conversation continuo.Conversation) (
 
 // startTurn waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
-func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin prepareFunc) (*Chat, error) {
-	if err := e.quota.room(ctx, project); err != nil {
+func (ts *Turns) startTurn(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin prepareFunc) (*Chat, error) {
+	if err := ts.quota.room(ctx, project); err != nil {
 		return nil, err
 	}
-	if err := e.admit(project); err != nil {
+	if err := ts.life.admit(&ts.quota, project); err != nil {
 		return nil, err
 	}
-	turnCtx, cancel := e.turnContext(ctx, detached)
-	turnCtx, traced := span.StartTurn(turnCtx, e.options.Tracer, wanted.ConversationID, wanted.ID)
-	e.asked.add(wanted)
-	waits := e.metrics.TurnWaits()
-	journal, leave, err := e.admitTurn(turnCtx, wanted, policy, cancel)
+	turnCtx, cancel := ts.turnContext(ctx, detached)
+	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, wanted.ConversationID, wanted.ID)
+	ts.asked.add(wanted)
+	waits := ts.metrics.TurnWaits()
+	journal, leave, err := ts.admitTurn(turnCtx, wanted, policy, cancel)
 	waits()
 	if err != nil {
 		span.Fail(traced, "busy")
 		traced.End()
-		err = e.whyStopped(turnCtx, err)
+		err = ts.whyStopped(turnCtx, err)
 		cancel(nil)
-		e.asked.remove(wanted.ID)
-		e.dismiss(project)
+		ts.asked.remove(wanted.ID)
+		ts.life.dismiss(&ts.quota, project)
 		return nil, err
 	}
-	runs := e.metrics.TurnRuns()
+	runs := ts.metrics.TurnRuns()
 	done := func() {
 		runs()
 		traced.End()
 		leave()
 		cancel(nil)
-		e.asked.remove(wanted.ID)
-		e.dismiss(project)
+		ts.asked.remove(wanted.ID)
+		ts.life.dismiss(&ts.quota, project)
 	}
-	runner, input, conversation, err := e.prepared(journal, begin)
+	runner, input, conversation, err := ts.prepared(journal, begin)
 	if err != nil {
-		err = errors.Join(e.whyStopped(turnCtx, err), e.keeper.Abandon(journal))
+		err = errors.Join(ts.whyStopped(turnCtx, err), ts.keeper.Abandon(journal))
 		span.Fail(traced, "not_begun")
 		done()
 		return nil, err
@@ -63,20 +63,20 @@ func (e *Engine) startTurn(ctx context.Context, project string, wanted continuo.
 		conversation.ActiveMode, conversation.ActiveAgent = input.Mode, cmp.Or(input.AgentID, conversation.ActiveAgent)
 	}
 	span.SetMode(traced, string(input.Mode))
-	go e.run(runner, journal, input, done)
+	go ts.run(runner, journal, input, done)
 	chat := &Chat{Conversation: conversation, TurnID: wanted.ID}
 	if detached {
-		chat.Events = e.counted(journal.Follow(ctx, 0))
+		chat.Events = ts.counted(journal.Follow(ctx, 0))
 	} else {
-		chat.Events = e.counted(orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel))
+		chat.Events = ts.counted(orStop(journal.Follow(context.WithoutCancel(ctx), 0), cancel))
 	}
 	return chat, nil
 }
 
 // prepared reads the conversation of a turn that has the lease, and prepares the turn.
-func (e *Engine) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runner, turn.Input, continuo.Conversation, error) {
+func (ts *Turns) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runner, turn.Input, continuo.Conversation, error) {
 	ctx := journal.Context() // a signal ends it
-	conversation, err := e.Log.Conversation(ctx, journal.Turn().ConversationID)
+	conversation, err := ts.log.Conversation(ctx, journal.Turn().ConversationID)
 	if err != nil {
 		return nil, turn.Input{}, conversation, err
 	}
@@ -87,45 +87,45 @@ func (e *Engine) prepared(journal *turn.Journal, begin prepareFunc) (*turn.Runne
 
 // whyStopped replaces the error of a turn that the engine's shutdown or another turn stopped before it began. It
 // returns other errors unchanged.
-func (e *Engine) whyStopped(ctx context.Context, err error) error {
+func (ts *Turns) whyStopped(ctx context.Context, err error) error {
 	stopped := errors.Is(err, turn.ErrInterrupted) || errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), turn.ErrInterrupted)
 	switch {
 	case !stopped:
 		return err
-	case e.closing.Err() != nil:
+	case ts.life.closing.Err() != nil:
 		return ErrClosing
 	}
 	return fmt.Errorf("%w: it took the place of this one, which waited", continuo.ErrBusy)
 }
 
 // admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.
-func (e *Engine) admitTurn(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
+func (ts *Turns) admitTurn(ctx context.Context, wanted continuo.Turn, policy OnBusy, cancel context.CancelCauseFunc) (*turn.Journal, func(), error) {
 	begin := time.Now()
 	inLane := policy
-	if policy == Reject && e.isFinishing(ctx, wanted.ConversationID) {
+	if policy == Reject && ts.isFinishing(ctx, wanted.ConversationID) {
 		inLane = Wait
 	}
-	leave, err := e.lanes.enter(ctx, wanted.ConversationID, wanted.ID, inLane, e.options.Wait, cancel)
+	leave, err := ts.lanes.enter(ctx, wanted.ConversationID, wanted.ID, inLane, ts.options.Wait, cancel)
 	if err != nil {
 		return nil, nil, err
 	}
-	journal, err := e.lease(ctx, wanted, policy, begin.Add(e.options.Wait))
+	journal, err := ts.lease(ctx, wanted, policy, begin.Add(ts.options.Wait))
 	if err != nil {
 		leave()
 		return nil, nil, err
 	}
-	e.metrics.Stage(ctx, StageQueue, time.Since(begin))
+	ts.metrics.Stage(ctx, StageQueue, time.Since(begin))
 	return journal, leave, nil
 }
 
 // isFinishing reports whether the turn in a conversation's lane has ended but not left the lane: a client that has
 // the answer must not be refused because the conversation is busy.
-func (e *Engine) isFinishing(ctx context.Context, conversationID string) bool {
-	turnID, alone := e.lanes.holder(conversationID)
+func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
+	turnID, alone := ts.lanes.holder(conversationID)
 	if !alone {
 		return false
 	}
-	found, err := e.Log.Turns().Turn(ctx, conversationID, turnID)
+	found, err := ts.log.Turns().Turn(ctx, conversationID, turnID)
 	return err == nil && found.State != continuo.TurnRunning
 }
 
@@ -134,15 +134,15 @@ func (e *Engine) isFinishing(ctx context.Context, conversationID string) bool {
 const otherPoll = 50 * time.Millisecond
 
 // lease takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
-func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy, until time.Time) (*turn.Journal, error) {
+func (ts *Turns) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy, until time.Time) (*turn.Journal, error) {
 	patience, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	listener := e.Log.Listen(wanted.ConversationID)
+	listener := ts.log.Listen(wanted.ConversationID)
 	defer listener.Close()
 	told := ""
 	for {
 		changed := listener.Changed()
-		journal, err := e.keeper.Begin(ctx, wanted)
+		journal, err := ts.keeper.Begin(ctx, wanted)
 		var busy *continuo.BusyError
 		if !errors.As(err, &busy) {
 			return journal, err
@@ -152,7 +152,7 @@ func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 			return nil, busy
 		case policy == Interrupt && told != busy.Turn.ID:
 			told = busy.Turn.ID
-			err := e.keeper.Signal(ctx, wanted.ConversationID, told, continuo.TurnSignal{Kind: continuo.SignalInterrupt})
+			err := ts.keeper.Signal(ctx, wanted.ConversationID, told, continuo.TurnSignal{Kind: continuo.SignalInterrupt})
 			if err != nil && !errors.Is(err, continuo.ErrNotRunning) {
 				return nil, err
 			}
@@ -163,31 +163,31 @@ func (e *Engine) lease(ctx context.Context, wanted continuo.Turn, policy OnBusy,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("waited %s: %w", e.options.Wait, busy)
+		return nil, fmt.Errorf("waited %s: %w", ts.options.Wait, busy)
 	}
 }
 
 // run runs a turn to its end and calls done.
-func (e *Engine) run(runner *turn.Runner, journal *turn.Journal, input turn.Input, done func()) {
+func (ts *Turns) run(runner *turn.Runner, journal *turn.Journal, input turn.Input, done func()) {
 	defer done()
 	begin, begun := time.Now(), journal.Turn()
-	logger := e.turnLogger(begun)
+	logger := turnLogger(ts.options.Logger, begun)
 	ctx := context.WithoutCancel(journal.Context())
 	defer func() {
 		if cause := recover(); cause != nil {
-			e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
+			ts.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
-	e.summarizeFirst(journal, runner, input)
+	ts.summaries.summarizeFirst(journal, runner, input)
 	err := runner.Run(journal, input)
 	switch {
 	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted
-		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
+		ts.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 		span.Fail(trace.SpanFromContext(ctx), "lease_lost")
 		logger.WarnContext(ctx, "turn_lease_lost", "error", err.Error())
 	case err != nil:
-		e.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
+		ts.metrics.turnEnded("error", time.Since(begin), continuo.Usage{})
 		span.Fail(trace.SpanFromContext(ctx), "internal")
 		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
 	}
@@ -205,11 +205,11 @@ func orStop(events iter.Seq2[turn.Event, error], cancel context.CancelCauseFunc)
 	}
 }
 
-// Turn finds a turn of a conversation; ErrNotFound. One whose process is gone is closed first.
-func (e *Engine) Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error) {
-	found, err := e.Log.Turns().Turn(ctx, conversation.ID, id)
+// Get finds a turn of a conversation; ErrNotFound. One whose process is gone is closed first.
+func (ts *Turns) Get(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error) {
+	found, err := ts.log.Turns().Turn(ctx, conversation.ID, id)
 	if err == nil && found.State == continuo.TurnRunning {
-		found, err = e.keeper.RecoverIfAbandoned(ctx, found)
+		found, err = ts.keeper.RecoverIfAbandoned(ctx, found)
 	}
 	if err == nil && found.State == continuo.TurnVoid {
 		err = continuo.ErrNotFound
@@ -220,42 +220,42 @@ func (e *Engine) Turn(ctx context.Context, conversation continuo.Conversation, i
 	return found, nil
 }
 
-// Turns lists a conversation's turns, the newest first.
-func (e *Engine) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
-	return e.Log.Turns().Turns(ctx, query)
+// List lists a conversation's turns, the newest first.
+func (ts *Turns) List(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+	return ts.log.Turns().Turns(ctx, query)
 }
 
 // Follow yields a turn's events with ids above after; see [turn.Keeper.Follow].
-func (e *Engine) Follow(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error] {
-	return e.counted(e.keeper.Follow(ctx, t.ConversationID, t.ID, after))
+func (ts *Turns) Follow(ctx context.Context, t continuo.Turn, after int64) iter.Seq2[turn.Event, error] {
+	return ts.counted(ts.keeper.Follow(ctx, t.ConversationID, t.ID, after))
 }
 
 // counted counts a reader of events while it reads.
-func (e *Engine) counted(events iter.Seq2[turn.Event, error]) iter.Seq2[turn.Event, error] {
+func (ts *Turns) counted(events iter.Seq2[turn.Event, error]) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
-		defer e.metrics.StreamOpens()()
+		defer ts.metrics.StreamOpens()()
 		events(yield)
 	}
 }
 
 // Cancel stops a running turn permanently, in whichever process it runs; ErrNotRunning when it has ended.
-func (e *Engine) Cancel(ctx context.Context, t continuo.Turn) error {
-	return e.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: continuo.SignalCancel})
+func (ts *Turns) Cancel(ctx context.Context, t continuo.Turn) error {
+	return ts.keeper.Signal(ctx, t.ConversationID, t.ID, continuo.TurnSignal{Kind: continuo.SignalCancel})
 }
 
 // Decide allows or denies a call that waits for a person's decision. The first decision on a call counts. ErrNotFound
 // says that no call of that id waits, ErrNotRunning that the turn has ended.
-func (e *Engine) Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error {
+func (ts *Turns) Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error {
 	if t.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", t.ID, continuo.ErrNotRunning)
 	}
-	_, err := e.keeper.Decide(ctx, t, callID, decision)
+	_, err := ts.keeper.Decide(ctx, t, callID, decision)
 	return err
 }
 
 // Waiting lists the calls of a turn that wait for a person's decision, in the order in which they came.
-func (e *Engine) Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error) {
-	return e.keeper.Waiting(ctx, t)
+func (ts *Turns) Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error) {
+	return ts.keeper.Waiting(ctx, t)
 }
 
 // ResumeRequest is a request to resume a turn that failed.
@@ -271,7 +271,7 @@ type ResumeRequest struct {
 // Resume begins a turn that continues where a failed one broke off, without a new message. It fails with
 // ErrNotResumable when the turn did not fail, or when the conversation has later turns. For a key that has already
 // begun a turn, Resume returns that turn.
-func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
+func (ts *Turns) Resume(ctx context.Context, request ResumeRequest) (*Chat, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
 		return nil, err
@@ -280,27 +280,27 @@ func (e *Engine) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if failed.RunID != "" {
 		return nil, fmt.Errorf("%w: turn %s is a step of the run %s; resume the run", ErrNotResumable, failed.ID, failed.RunID)
 	}
-	conversation, err := e.Log.Conversation(ctx, failed.ConversationID)
+	conversation, err := ts.log.Conversation(ctx, failed.ConversationID)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := e.resolve(request.choice(conversation))
+	chosen, err := ts.catalog.resolve(request.choice(conversation))
 	if err != nil {
 		return nil, err
 	}
-	wanted := continuo.Turn{ID: e.Log.NewID("turn"), ConversationID: failed.ConversationID}
+	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: failed.ConversationID}
 	wanted.Mode, wanted.AgentID, wanted.Resumes = chosen.mode, chosen.agent, failed.ID
 	wanted.View, wanted.Model = chosen.viewName, chosen.model
-	e.identify(&wanted, request.Key, failed.ID)
-	_, unknown := e.turnNow(ctx, wanted.ConversationID, wanted.ID)
+	ts.identify(&wanted, request.Key, failed.ID)
+	_, unknown := ts.turnNow(ctx, wanted.ConversationID, wanted.ID)
 	if errors.Is(unknown, continuo.ErrNotFound) && failed.State != continuo.TurnRunning { // before another turn is interrupted for it
-		if err := e.checkResumable(ctx, failed, policy == Interrupt); err != nil {
+		if err := ts.checkResumable(ctx, failed, policy == Interrupt); err != nil {
 			return nil, err
 		}
 	}
-	return e.once(ctx, requestedTurn{
+	return ts.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: request.Key != "", policy: policy, detached: request.Detached,
-		begin: e.prepareResume(failed, request.choice), resume: func(again continuo.Turn) prepareFunc { return e.prepareResume(again, request.choice) },
+		begin: ts.prepareResume(failed, request.choice), resume: func(again continuo.Turn) prepareFunc { return ts.prepareResume(again, request.choice) },
 	})
 }
 
@@ -315,14 +315,14 @@ func (r ResumeRequest) choice(conversation continuo.Conversation) turnChoice {
 
 // checkResumable refuses to resume a turn that did not fail or is not the newest: of the turns that have ended, or,
 // if ofAll, of all.
-func (e *Engine) checkResumable(ctx context.Context, failed continuo.Turn, ofAll bool) error {
-	turns, err := e.Log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: failed.ConversationID, Limit: 2})
+func (ts *Turns) checkResumable(ctx context.Context, failed continuo.Turn, ofAll bool) error {
+	turns, err := ts.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: failed.ConversationID, Limit: 2})
 	if err != nil {
 		return err
 	}
 	for _, t := range turns {
 		if ofAll && t.State == continuo.TurnRunning && t.ID != failed.ID {
-			if t, err = e.keeper.RecoverIfAbandoned(ctx, t); err != nil {
+			if t, err = ts.keeper.RecoverIfAbandoned(ctx, t); err != nil {
 				return err
 			}
 		}

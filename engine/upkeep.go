@@ -10,22 +10,22 @@ import (
 
 // Archive moves a conversation from the database into an archive; see upkeep.Archivist. It fails with a
 // *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where no storage for archives is configured.
-func (e *Engine) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
-	if e.options.Archivist == nil {
+func (cv *Conversations) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
+	if cv.options.Archivist == nil {
 		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
 	}
-	return e.options.Archivist.Archive(ctx, conversation.ID)
+	return cv.options.Archivist.Archive(ctx, conversation.ID)
 }
 
 // Restore moves an archived conversation back into the database; one that is not archived is left unchanged.
-func (e *Engine) Restore(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
+func (cv *Conversations) Restore(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
 	if conversation.ArchivedAt.IsZero() {
 		return conversation, nil
 	}
-	if e.options.Archivist == nil {
+	if cv.options.Archivist == nil {
 		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
 	}
-	return e.options.Archivist.Restore(ctx, conversation.ID)
+	return cv.options.Archivist.Restore(ctx, conversation.ID)
 }
 
 // redactedSince lists the seqs of entries in a request that were redacted after its answer was appended, so that the

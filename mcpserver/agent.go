@@ -24,7 +24,7 @@ func (f *projectServer) deployAgent(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	agent, err := f.engine.DeployAgent(c.ctx, request)
+	agent, err := f.engine.Tasks.Deploy(c.ctx, request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -64,7 +64,7 @@ func (f *projectServer) agentOutput(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	output, err := f.engine.AgentOutput(c.ctx, f.scope, id, from, limit)
+	output, err := f.engine.Tasks.Output(c.ctx, f.scope, id, from, limit)
 	if err != nil {
 		return answer{}, err
 	}
@@ -112,7 +112,7 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, lim
 	began, told, said := f.engine.Log.Now(), time.Duration(-1), -1
 	for {
 		changed := listener.Changed()
-		output, err := f.engine.AgentOutput(c.ctx, f.scope, last.ID, from, limit)
+		output, err := f.engine.Tasks.Output(c.ctx, f.scope, last.ID, from, limit)
 		if err != nil {
 			return last
 		}
@@ -164,7 +164,7 @@ func (f *projectServer) reportFinding(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	kept, err := f.engine.ReportFinding(c.ctx, f.scope, id, finding)
+	kept, err := f.engine.Tasks.Report(c.ctx, f.scope, id, finding)
 	if err != nil {
 		return answer{}, err
 	}
@@ -179,7 +179,7 @@ func (f *projectServer) killAgent(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	agent, err := f.engine.KillAgent(c.ctx, f.scope, id, reason)
+	agent, err := f.engine.Tasks.Kill(c.ctx, f.scope, id, reason)
 	if err != nil {
 		return answer{}, err
 	}

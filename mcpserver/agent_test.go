@@ -162,7 +162,7 @@ func TestWaitsEnd(t *testing.T) {
 			}
 			_ = c.Close() // waits for handlers: one that still waited would hang here
 			within(t, "the end of the server", c.over)
-			if still, err := w.engine.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID); err != nil || name != "drained" && still.State != "running" {
+			if still, err := w.engine.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID); err != nil || name != "drained" && still.State != "running" {
 				t.Errorf("the agent is %+v, %v", still, err)
 			}
 		})

@@ -54,7 +54,7 @@ func (f *projectServer) searchConversations(c *call) (answer, error) {
 		}
 		request.Conversation = &conversation
 	}
-	found, err := f.engine.Search(c.ctx, f.scope, request)
+	found, err := f.engine.Conversations.Search(c.ctx, f.scope, request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -75,7 +75,7 @@ func (f *projectServer) getContext(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	shown, err := f.engine.Context(c.ctx, conversation, request)
+	shown, err := f.engine.Contexts.Build(c.ctx, conversation, request)
 	switch {
 	case errors.Is(err, continuo.ErrBadRange):
 		return answer{}, refused(task.InvalidValue, "at", err.Error())
@@ -92,14 +92,14 @@ func (f *projectServer) getContext(c *call) (answer, error) {
 
 func (f *projectServer) contextRequest(c *call) engine.ContextRequest {
 	var agents []string
-	for _, agent := range f.engine.Agents() {
+	for _, agent := range f.engine.Catalog.Agents() {
 		agents = append(agents, agent.ID)
 	}
 	return engine.ContextRequest{
 		View: contextView(c), Crew: c.text("crew"), At: c.whole("at", 1, maxExact, 0),
 		Format:      engine.Format(c.choice("format", "", names(engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript, engine.FormatHandoff)...)),
 		MaxMessages: c.count("max_messages"), MaxChars: c.count("max_chars"), MaxTokens: c.count("max_tokens"),
-		Model: c.choice("model", "", f.engine.Models()...), AgentID: c.choice("agent_id", "", agents...), System: c.flag("system"),
+		Model: c.choice("model", "", f.engine.Catalog.Models()...), AgentID: c.choice("agent_id", "", agents...), System: c.flag("system"),
 	}
 }
 

@@ -72,6 +72,6 @@ func (f *projectServer) fillHandOff(_ context.Context, conversation continuo.Con
 }
 
 func (f *projectServer) fillResume(ctx context.Context, conversation continuo.Conversation, _ map[string]string) (map[string]string, error) {
-	transcript, _, err := f.engine.Transcript(ctx, conversation, 0, nil)
+	transcript, _, err := f.engine.Contexts.Transcript(ctx, conversation, 0, nil)
 	return map[string]string{"CONVERSATION": conversation.ID, "TRANSCRIPT": strings.TrimSpace(transcript.String())}, err
 }

@@ -98,7 +98,7 @@ func (f *projectServer) conversationOf(ctx context.Context, values []string) (co
 }
 
 func (f *projectServer) conversationOfTask(ctx context.Context, values []string) (continuo.Conversation, error) {
-	status, err := f.engine.Task(ctx, f.scope, values[0])
+	status, err := f.engine.Tasks.Get(ctx, f.scope, values[0])
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
@@ -149,12 +149,12 @@ func (f *projectServer) readTranscript(ctx context.Context, values []string) (st
 	if err != nil {
 		return "", err
 	}
-	transcript, _, err := f.engine.Transcript(ctx, conversation, 0, nil)
+	transcript, _, err := f.engine.Contexts.Transcript(ctx, conversation, 0, nil)
 	return transcript.String(), err
 }
 
 func (f *projectServer) readPrompt(ctx context.Context, values []string) (string, error) {
-	status, err := f.engine.Task(ctx, f.scope, values[0])
+	status, err := f.engine.Tasks.Get(ctx, f.scope, values[0])
 	if err != nil {
 		return "", err
 	}

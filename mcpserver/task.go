@@ -72,7 +72,7 @@ func (f *projectServer) createTask(c *call) (answer, error) {
 	progress := func(made, total int) {
 		c.progress(float64(made), float64(total), fmt.Sprintf("%d of %d summaries are made", made, total))
 	}
-	status, warnings, err := f.engine.CreateTask(c.ctx, engine.TaskRequest{Scope: f.scope, UserID: user, Request: request, Key: key, Progress: progress})
+	status, warnings, err := f.engine.Tasks.Create(c.ctx, engine.TaskRequest{Scope: f.scope, UserID: user, Request: request, Key: key, Progress: progress})
 	if err != nil {
 		return answer{}, err
 	}
@@ -122,7 +122,7 @@ func (f *projectServer) findTask(c *call) (*engine.TaskStatus, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	return f.engine.Task(c.ctx, f.scope, id)
+	return f.engine.Tasks.Get(c.ctx, f.scope, id)
 }
 
 func (f *projectServer) taskPrompt(c *call) (answer, error) {
@@ -174,7 +174,7 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	found := []listedTask{}
 	for examined := 0; ; {
 		query.Limit = limit - len(found) + 1 // one more, to know whether there is a next page
-		page, err := f.engine.Tasks(c.ctx, query)
+		page, err := f.engine.Tasks.List(c.ctx, query)
 		if err != nil {
 			return answer{}, err
 		}

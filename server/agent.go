@@ -20,7 +20,7 @@ func (s *server) listAgents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	agents := []shownAgent{}
-	for _, agent := range s.engine.Agents() {
+	for _, agent := range s.engine.Catalog.Agents() {
 		agents = append(agents, shownAgent{agent.ID, cmp.Or(agent.Name, agent.ID), agent.Model, agent.View})
 	}
 	return writeJSON(w, http.StatusOK, list[shownAgent]{Data: agents})
@@ -29,7 +29,7 @@ func (s *server) listAgents(w http.ResponseWriter, r *http.Request) error {
 // checkAgent refuses the id of an unknown agent; "" means no agent.
 func (s *server) checkAgent(param, id string) error {
 	var known []string
-	for _, agent := range s.engine.Agents() {
+	for _, agent := range s.engine.Catalog.Agents() {
 		known = append(known, agent.ID)
 	}
 	if id == "" || slices.Contains(known, id) {

@@ -383,7 +383,7 @@ func TestAnAgentsToolsAreThoseThatBothAllow(t *testing.T) {
 // isAsked has a tool called and reports whether a person was asked.
 func isAsked(t *testing.T, e *engine.Engine, agent, name string) (asked bool) {
 	t.Helper()
-	chat, err := e.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, AgentID: agent, Message: continuo.Text("call c1 " + name + " {}")})
+	chat, err := e.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, AgentID: agent, Message: continuo.Text("call c1 " + name + " {}")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -395,9 +395,9 @@ func isAsked(t *testing.T, e *engine.Engine, agent, name string) (asked bool) {
 		switch event.Kind {
 		case turn.Asked:
 			asked = true
-			of, err := e.Turn(t.Context(), chat.Conversation, chat.TurnID)
+			of, err := e.Turns.Get(t.Context(), chat.Conversation, chat.TurnID)
 			if err == nil {
-				err = e.Decide(t.Context(), of, event.Call.ID, turn.Decision{Allowed: true})
+				err = e.Turns.Decide(t.Context(), of, event.Call.ID, turn.Decision{Allowed: true})
 			}
 			if err != nil {
 				t.Fatal(err)

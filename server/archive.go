@@ -10,7 +10,7 @@ func (s *server) archiveConversation(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	archived, err := s.engine.Archive(r.Context(), conversation)
+	archived, err := s.engine.Conversations.Archive(r.Context(), conversation)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (s *server) restoreConversation(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	restored, err := s.engine.Restore(r.Context(), conversation)
+	restored, err := s.engine.Conversations.Restore(r.Context(), conversation)
 	if err != nil {
 		return err
 	}

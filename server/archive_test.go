@@ -68,7 +68,7 @@ func archivesAndRestores(t *testing.T, e *engine.Engine) {
 
 func keepsOffARunningTurn(t *testing.T, e *engine.Engine) {
 	handler := New(e, Options{})
-	chat, err := e.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "s2", Message: continuo.Text("use the tool: x"), Detached: true})
+	chat, err := e.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "s2", Message: continuo.Text("use the tool: x"), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	chat, err := s.engine.Chat(r.Context(), engine.ChatRequest{
+	chat, err := s.engine.Turns.Chat(r.Context(), engine.ChatRequest{
 		Scope: scopeOf(r), UserID: request.UserID, SessionID: request.SessionID, Message: request.Message,
 		Mode: request.Mode, AgentID: request.AgentID, Model: request.Model, View: request.View, OnBusy: request.OnBusy,
 		Key: key, Retry: sdkRetry(r), Detached: true,
@@ -173,7 +173,7 @@ func checkMessage(message continuo.Content) error {
 func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 	for _, err := range []error{
 		oneOf("view", view, window.Names()...),
-		oneOf("model", model, s.engine.Models()...),
+		oneOf("model", model, s.engine.Catalog.Models()...),
 		oneOf("on_busy", onBusy, engine.Wait, engine.Reject, engine.Interrupt),
 	} {
 		if err != nil {
@@ -197,7 +197,7 @@ type progress struct {
 // take records an event; at the first one it also looks up which turn this one resumes.
 func (s *server) take(ctx context.Context, p *progress, event turn.Event) (err error) {
 	if p.lastID == 0 {
-		p.ids.Resumed, err = s.engine.Resumed(ctx, p.ids.ConversationID, p.ids.TurnID)
+		p.ids.Resumed, err = s.engine.Turns.Resumed(ctx, p.ids.ConversationID, p.ids.TurnID)
 	}
 	p.take(event)
 	return err

@@ -24,7 +24,7 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.engine.Context(r.Context(), conversation, request)
+	result, err := s.engine.Contexts.Build(r.Context(), conversation, request)
 	switch {
 	case err == nil:
 	case request.Crew != "" && errors.Is(err, continuo.ErrNotFound):
@@ -60,7 +60,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 		s.checkView(q, request.View),
 		checkRun(q),
 		checkFormat(request.Format),
-		oneOf("model", request.Model, s.engine.Models()...),
+		oneOf("model", request.Model, s.engine.Catalog.Models()...),
 		s.checkAgent("agent_id", request.AgentID),
 	)
 }
@@ -125,7 +125,7 @@ func (s *server) showRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := s.engine.Request(r.Context(), conversation, seq)
+	request, err := s.engine.Contexts.Request(r.Context(), conversation, seq)
 	if err != nil {
 		return at("seq", err)
 	}
@@ -149,7 +149,7 @@ func (s *server) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	transcript, plan, err := s.engine.Transcript(r.Context(), conversation, place, history)
+	transcript, plan, err := s.engine.Contexts.Transcript(r.Context(), conversation, place, history)
 	if err != nil {
 		return atRange(err)
 	}

@@ -193,7 +193,7 @@ func (s *server) createConversation(w http.ResponseWriter, r *http.Request) erro
 	if mode := fields.mode(); mode != nil {
 		conversation.ActiveMode = *mode
 	}
-	created, err := s.engine.CreateConversation(r.Context(), scopeOf(r), conversation)
+	created, err := s.engine.Conversations.Create(r.Context(), scopeOf(r), conversation)
 	if err != nil {
 		return aboutOwner(err)
 	}
@@ -227,7 +227,7 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	changed, err := s.engine.ChangeConversation(r.Context(), scopeOf(r), conversation.ID, continuo.ConversationChange{
+	changed, err := s.engine.Conversations.Change(r.Context(), scopeOf(r), conversation.ID, continuo.ConversationChange{
 		Title: fields.Title, Metadata: fields.Metadata, ActiveMode: fields.mode(), ActiveAgent: fields.ActiveAgent,
 		Key: fields.Key.value, UserID: fields.UserID.value,
 	})

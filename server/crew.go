@@ -20,7 +20,7 @@ func (s *server) listCrews(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	found, err := s.engine.Crews()
+	found, err := s.engine.Crews.List()
 	rows := []any{}
 	for _, one := range found {
 		rows = append(rows, one.Summary())
@@ -53,7 +53,7 @@ func (s *server) crew(id string) (*crew.Crew, error) {
 	if !workflowPattern.MatchString(id) {
 		return nil, s.noCrew(id)
 	}
-	found, err := s.engine.Crew(id)
+	found, err := s.engine.Crews.Get(id)
 	var problems *crew.Problems
 	switch {
 	case errors.As(err, &problems):
@@ -66,7 +66,7 @@ func (s *server) crew(id string) (*crew.Crew, error) {
 
 // noCrew is the problem of an id that no crew has.
 func (s *server) noCrew(id string) error {
-	known, _ := s.engine.Crews()
+	known, _ := s.engine.Crews.List()
 	names := make([]string, len(known))
 	for i := range known {
 		names[i] = known[i].ID
@@ -122,7 +122,7 @@ func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request) error {
 	}
 	session := crewSession(r, request.SessionID)
 	session.UserID = request.UserID
-	status, err := s.engine.Say(r.Context(), engine.CrewMessage{
+	status, err := s.engine.Crews.Say(r.Context(), engine.CrewMessage{
 		CrewSession: session, Message: request.Message, Author: request.speaker, Key: key, Detached: true,
 	})
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *server) getCrewStatus(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, err := s.engine.CrewStatus(r.Context(), session)
+	status, err := s.engine.Crews.Status(r.Context(), session)
 	if err != nil {
 		return aboutSession(err)
 	}
@@ -232,7 +232,7 @@ func (s *server) stopCrew(w http.ResponseWriter, r *http.Request) error {
 		if utf8.RuneCountInString(request.Reason) > maxReason {
 			return nil, refuse("reason", "reason must have at most %d characters", maxReason)
 		}
-		return s.engine.StopCrew(r.Context(), session, cmp.Or(request.Reason, "a person stopped it"))
+		return s.engine.Crews.Stop(r.Context(), session, cmp.Or(request.Reason, "a person stopped it"))
 	})
 }
 
@@ -240,18 +240,18 @@ func (s *server) stopCrew(w http.ResponseWriter, r *http.Request) error {
 func (s *server) resumeCrew(w http.ResponseWriter, r *http.Request) error {
 	var request sessionRequest
 	return s.changeCrew(w, r, &request, &request.SessionID, func(session engine.CrewSession) (*engine.CrewStatus, error) {
-		return s.engine.ResumeCrew(r.Context(), session, true)
+		return s.engine.Crews.Resume(r.Context(), session, true)
 	})
 }
 
 // resetCrew starts a crew's conversation afresh.
 func (s *server) resetCrew(w http.ResponseWriter, r *http.Request) error {
-	return s.turnPage(w, r, s.engine.ResetCrew)
+	return s.turnPage(w, r, s.engine.Crews.Reset)
 }
 
 // restoreCrew undoes a reset.
 func (s *server) restoreCrew(w http.ResponseWriter, r *http.Request) error {
-	return s.turnPage(w, r, s.engine.RestoreCrew)
+	return s.turnPage(w, r, s.engine.Crews.Restore)
 }
 
 // sessionRequest is the body of calls that change a crew.

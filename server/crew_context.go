@@ -30,13 +30,13 @@ func (s *server) showRoleContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if sight.Request != 0 {
-		request, err := s.engine.RoleRequest(r.Context(), session, sight.Role, sight.Request)
+		request, err := s.engine.Crews.RoleRequest(r.Context(), session, sight.Role, sight.Request)
 		if err != nil {
 			return at("request", err)
 		}
 		return writeJSON(w, http.StatusOK, request)
 	}
-	result, err := s.engine.Context(r.Context(), conversation, engine.ContextRequest{
+	result, err := s.engine.Contexts.Build(r.Context(), conversation, engine.ContextRequest{
 		View: engine.RoleView + sight.Role, Crew: session.Crew, At: sight.At, Format: format, System: true,
 	})
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rounds, err := s.engine.RoleRounds(r.Context(), session, role)
+	rounds, err := s.engine.Crews.RoleRounds(r.Context(), session, role)
 	if errors.Is(err, continuo.ErrInvalid) {
 		return at("role", err)
 	}
@@ -71,7 +71,7 @@ func (s *server) listRounds(w http.ResponseWriter, r *http.Request) error {
 		return aboutSession(err)
 	}
 	if len(rounds) == 0 { // it has no requests yet: maybe the crew never took part here
-		if _, err := s.engine.CrewStatus(r.Context(), session); err != nil {
+		if _, err := s.engine.Crews.Status(r.Context(), session); err != nil {
 			return aboutSession(err)
 		}
 	}
@@ -100,7 +100,7 @@ func (s *server) compareRoles(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	comparison, err := s.engine.CompareRoles(r.Context(), session, left, right)
+	comparison, err := s.engine.Crews.CompareRoles(r.Context(), session, left, right)
 	var wrong *engine.SightError
 	switch {
 	case errors.As(err, &wrong) && wrong.Right:

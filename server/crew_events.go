@@ -59,7 +59,7 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 		}
 	}()
 	for {
-		status, err := s.engine.CrewStatus(r.Context(), l.session)
+		status, err := s.engine.Crews.Status(r.Context(), l.session)
 		if err != nil {
 			return s.breakOff(w, r, out, err)
 		}
@@ -90,7 +90,7 @@ func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (
 	if l.run, err = s.cycleAt(r, l.session, l.conversation, l.seq+1); err != nil {
 		return err
 	}
-	for progress, err := range s.engine.FollowCrew(r.Context(), l.run, l.seq) {
+	for progress, err := range s.engine.Crews.Follow(r.Context(), l.run, l.seq) {
 		if err != nil {
 			return err
 		}
@@ -118,10 +118,10 @@ func (s *server) cycleAt(r *http.Request, session engine.CrewSession, conversati
 	query := continuo.RunQuery{
 		ProjectID: session.Scope.ProjectID, ConversationID: conversation, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
 	}
-	cycles, err := s.engine.Runs(r.Context(), query)
+	cycles, err := s.engine.Runs.List(r.Context(), query)
 	if err == nil && len(cycles) == 0 {
 		query.BegunBy, query.Limit = math.MaxInt64, maxCycles
-		cycles, err = s.engine.Runs(r.Context(), query)
+		cycles, err = s.engine.Runs.List(r.Context(), query)
 	}
 	if err != nil {
 		return found, err

@@ -54,9 +54,9 @@ func (s *server) importConversation(w http.ResponseWriter, r *http.Request) erro
 // carryOutImport imports a document under its own key, else under the request's Idempotency-Key, if it has one.
 func (s *server) carryOutImport(r *http.Request, document interchange.Document, once string) (imported engine.Imported, err error) {
 	if once != "" && document.Conversation.Key == "" {
-		imported, err = s.engine.ImportOnce(r.Context(), scopeOf(r), document, once)
+		imported, err = s.engine.Conversations.ImportOnce(r.Context(), scopeOf(r), document, once)
 	} else {
-		imported, err = s.engine.Import(r.Context(), scopeOf(r), document)
+		imported, err = s.engine.Conversations.Import(r.Context(), scopeOf(r), document)
 	}
 	switch {
 	case errors.Is(err, continuo.ErrKeyReused):

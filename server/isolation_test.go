@@ -126,7 +126,7 @@ const importBody = `{"messages": [{"role": "user", "content": "imported"}, {"rol
 func (v *victim) waits(e *engine.Engine) chatReply {
 	v.t.Helper()
 	message := "call call_waits_" + mark + ` test_upper {"text": "` + mark + `"}`
-	chat, err := e.Chat(v.t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "victim"}, SessionID: "waiting-" + mark, Message: continuo.Text(message), Detached: true})
+	chat, err := e.Turns.Chat(v.t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "victim"}, SessionID: "waiting-" + mark, Message: continuo.Text(message), Detached: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func (s *server) listModels(w http.ResponseWriter, r *http.Request) error {
 		Default bool   `json:"default"`
 	}
 	models := []model{}
-	for i, name := range s.engine.Models() {
+	for i, name := range s.engine.Catalog.Models() {
 		models = append(models, model{name, i == 0})
 	}
 	return writeJSON(w, http.StatusOK, list[model]{Data: models})

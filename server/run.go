@@ -35,7 +35,7 @@ func (s *server) startRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, err := s.engine.StartRun(r.Context(), engine.RunRequest{
+	status, err := s.engine.Runs.Start(r.Context(), engine.RunRequest{
 		Scope: scopeOf(r), UserID: request.UserID, SessionID: request.SessionID, Workflow: request.WorkflowID,
 		Inputs: request.Inputs, Message: request.Message, Key: key, Detached: true,
 	})
@@ -127,7 +127,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, err := s.engine.Run(r.Context(), scopeOf(r), found.ID)
+	status, err := s.engine.Runs.Get(r.Context(), scopeOf(r), found.ID)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.engine.Runs(r.Context(), query)
+	found, err := s.engine.Runs.List(r.Context(), query)
 	if err != nil {
 		return err
 	}
@@ -215,14 +215,14 @@ func (s *server) stopRun(w http.ResponseWriter, r *http.Request) error {
 		if utf8.RuneCountInString(request.Reason) > maxReason {
 			return nil, refuse("reason", "reason must have at most %d characters", maxReason)
 		}
-		return s.engine.StopRun(r.Context(), run, request.Reason)
+		return s.engine.Runs.Stop(r.Context(), run, request.Reason)
 	})
 }
 
 // cancelRun ends a run permanently.
 func (s *server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	return s.changeRun(w, r, &struct{}{}, func(run continuo.Run) (*engine.RunStatus, error) {
-		return s.engine.CancelRun(r.Context(), run)
+		return s.engine.Runs.Cancel(r.Context(), run)
 	})
 }
 
@@ -245,7 +245,7 @@ func (s *server) decideRun(w http.ResponseWriter, r *http.Request) error {
 			return nil, refuse("comment", "comment must have at most %d characters", maxComment)
 		}
 		decision := engine.RunDecision{Node: request.NodeID, Call: request.ToolCallID, Approved: request.Decision == "approve" || request.Decision == "allow", Comment: request.Comment}
-		status, err := s.engine.DecideRun(r.Context(), run, decision, true)
+		status, err := s.engine.Runs.Decide(r.Context(), run, decision, true)
 		if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid) {
 			field := "node_id"
 			if request.ToolCallID != "" {

@@ -81,7 +81,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 		out = newEventStream(w, s.options.KeepAlive)
 		out.open()
 	}
-	for progress, err := range s.engine.FollowRun(r.Context(), l.run, l.seq) {
+	for progress, err := range s.engine.Runs.Follow(r.Context(), l.run, l.seq) {
 		if err != nil {
 			return s.breakOff(w, r, out, err)
 		}
@@ -97,7 +97,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 		return nil
 	}
 	if l.status == nil {
-		status, err := s.engine.Run(r.Context(), scopeOf(r), l.run.ID)
+		status, err := s.engine.Runs.Get(r.Context(), scopeOf(r), l.run.ID)
 		if err != nil {
 			return s.breakOff(w, r, out, err)
 		}

@@ -11,7 +11,7 @@ import (
 // await follows a run until it is in a state, and says how it stands then.
 func await(t *testing.T, e *engine.Engine, run continuo.Run, state continuo.RunState) *engine.RunStatus {
 	t.Helper()
-	for progress, err := range e.FollowRun(t.Context(), run, 0) {
+	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

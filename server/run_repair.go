@@ -32,7 +32,7 @@ func (s *server) resumeRun(w http.ResponseWriter, r *http.Request) error {
 		case len(request.Drop) > 0:
 			return nil, refuse("drop", "drop goes with workflow: it names steps that the corrected workflow does not have any more")
 		}
-		return s.engine.ResumeRun(r.Context(), run, true)
+		return s.engine.Runs.Resume(r.Context(), run, true)
 	})
 }
 
@@ -85,7 +85,7 @@ func (s *server) repairRun(r *http.Request, run continuo.Run, repair engine.RunR
 		return nil, err
 	}
 	repair.Key, repair.By = key, callerName(r)
-	status, err := s.engine.RepairRun(r.Context(), run, repair, true)
+	status, err := s.engine.Runs.Repair(r.Context(), run, repair, true)
 	switch problems, _ := splitProblems(err); {
 	case len(problems) > 0:
 		return nil, err

@@ -23,7 +23,7 @@ func (s *server) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.engine.Search(r.Context(), scopeOf(r), request)
+	result, err := s.engine.Conversations.Search(r.Context(), scopeOf(r), request)
 	switch {
 	case errors.Is(err, fulltext.ErrQuery):
 		return at("q", err)

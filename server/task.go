@@ -40,7 +40,7 @@ func (s *server) createTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, warnings, err := s.engine.CreateTask(r.Context(), engine.TaskRequest{Scope: scopeOf(r), UserID: userID, Request: request, Key: key})
+	status, warnings, err := s.engine.Tasks.Create(r.Context(), engine.TaskRequest{Scope: scopeOf(r), UserID: userID, Request: request, Key: key})
 	if err != nil {
 		return aboutHistory(err)
 	}
@@ -97,7 +97,7 @@ func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := list[listedTask]{Data: []listedTask{}}
 	for read := 0; ; {
-		found, err := s.engine.Tasks(r.Context(), query)
+		found, err := s.engine.Tasks.List(r.Context(), query)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskSt
 
 // task finds the task that a path names.
 func (s *server) task(r *http.Request) (*engine.TaskStatus, error) {
-	return s.engine.Task(r.Context(), scopeOf(r), r.PathValue("task"))
+	return s.engine.Tasks.Get(r.Context(), scopeOf(r), r.PathValue("task"))
 }
 
 func (s *server) getTask(w http.ResponseWriter, r *http.Request) error {
@@ -194,7 +194,7 @@ func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	agent, err := s.engine.DeployAgent(r.Context(), engine.DeployRequest{
+	agent, err := s.engine.Tasks.Deploy(r.Context(), engine.DeployRequest{
 		Scope: scopeOf(r), TaskID: r.PathValue("task"), Type: request.AgentType, Prompt: request.Prompt, Key: key,
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
 // deployed finds the agent that a path names, on the task that the path names.
 func (s *server) deployed(r *http.Request) (*engine.DeployedAgent, error) {
 	id := r.PathValue("agent")
-	agent, err := s.engine.Agent(r.Context(), scopeOf(r), id)
+	agent, err := s.engine.Tasks.Agent(r.Context(), scopeOf(r), id)
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != r.PathValue("task") {
 		return nil, fmt.Errorf("agent %q of task %q: %w", bounded(id), bounded(r.PathValue("task")), continuo.ErrNotFound)
 	}
@@ -244,7 +244,7 @@ func (s *server) showOutput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	output, err := s.engine.AgentOutput(r.Context(), scopeOf(r), agent.ID, int(from), int(limit))
+	output, err := s.engine.Tasks.Output(r.Context(), scopeOf(r), agent.ID, int(from), int(limit))
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if agent, err = s.engine.KillAgent(r.Context(), scopeOf(r), agent.ID, request.Reason); err != nil {
+	if agent, err = s.engine.Tasks.Kill(r.Context(), scopeOf(r), agent.ID, request.Reason); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusAccepted, agent)
@@ -288,7 +288,7 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 	if !rawjson.IsNull(request.Data) {
 		finding.Data = request.Data
 	}
-	kept, err := s.engine.ReportFinding(r.Context(), scopeOf(r), r.PathValue("task"), finding)
+	kept, err := s.engine.Tasks.Report(r.Context(), scopeOf(r), r.PathValue("task"), finding)
 	if err != nil {
 		return err
 	}

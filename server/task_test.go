@@ -51,7 +51,7 @@ func deployTo(t *testing.T, handler *server, given engine.TaskStatus, body strin
 // hasSaid waits until an agent has said something, or is over.
 func hasSaid(t *testing.T, e *engine.Engine, agent engine.DeployedAgent) {
 	t.Helper()
-	for event, err := range e.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
+	for event, err := range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

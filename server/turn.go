@@ -31,7 +31,7 @@ func (s *server) turn(r *http.Request) (continuo.Conversation, continuo.Turn, er
 	if err != nil {
 		return conversation, continuo.Turn{}, err
 	}
-	found, err := s.engine.Turn(r.Context(), conversation, r.PathValue("turn"))
+	found, err := s.engine.Turns.Get(r.Context(), conversation, r.PathValue("turn"))
 	return conversation, found, err
 }
 
@@ -62,7 +62,7 @@ func (s *server) listTurns(w http.ResponseWriter, r *http.Request) error {
 		}
 		query.Before = continuo.TurnCursor(place)
 	}
-	found, err := s.engine.Turns(r.Context(), query)
+	found, err := s.engine.Turns.List(r.Context(), query)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *server) shown(r *http.Request) (conversation continuo.Conversation, fou
 	if err != nil || found.State != continuo.TurnRunning {
 		return conversation, found, shown, err
 	}
-	waiting, err := s.engine.Waiting(r.Context(), found)
+	waiting, err := s.engine.Turns.Waiting(r.Context(), found)
 	for _, call := range waiting {
 		shown.WaitingFor = append(shown.WaitingFor, callEvent{call.ID, call.Name, call.Arguments, call.Until})
 	}
@@ -125,7 +125,7 @@ func (s *server) turnEvents(w http.ResponseWriter, r *http.Request) error {
 		out.open()
 	}
 	p := &progress{begun: true, ids: chatIDs{SessionID: r.PathValue("id"), ConversationID: conversation.ID, TurnID: found.ID}}
-	err = s.stream(w, r, out, s.engine.Follow(r.Context(), found, after), p)
+	err = s.stream(w, r, out, s.engine.Turns.Follow(r.Context(), found, after), p)
 	if errors.Is(err, errNothingToSend) {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -155,7 +155,7 @@ func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	chat, err := s.engine.Resume(r.Context(), engine.ResumeRequest{
+	chat, err := s.engine.Turns.Resume(r.Context(), engine.ResumeRequest{
 		Turn: found, Model: request.Model, View: request.View, OnBusy: request.OnBusy, Key: key, Detached: true,
 	})
 	if err != nil {
@@ -174,13 +174,13 @@ func (s *server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch err := s.engine.Cancel(r.Context(), found); {
+	switch err := s.engine.Turns.Cancel(r.Context(), found); {
 	case err == nil:
 		return writeJSON(w, http.StatusAccepted, shown)
 	case !errors.Is(err, continuo.ErrNotRunning):
 		return err
 	}
-	if found, err = s.engine.Turn(r.Context(), conversation, found.ID); err != nil {
+	if found, err = s.engine.Turns.Get(r.Context(), conversation, found.ID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, public(found))
@@ -197,7 +197,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.engine.Decide(r.Context(), found, callID, decision); errors.Is(err, continuo.ErrNotFound) {
+	if err := s.engine.Turns.Decide(r.Context(), found, callID, decision); errors.Is(err, continuo.ErrNotFound) {
 		return at("tool_call_id", err)
 	} else if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (s *server) listWorkflows(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	found, err := s.engine.Workflows()
+	found, err := s.engine.Runs.Workflows()
 	rows := []any{}
 	for _, one := range found {
 		rows = append(rows, one.Summary())
@@ -126,7 +126,7 @@ func (s *server) workflow(id string) (*workflow.Workflow, error) {
 	if !workflowPattern.MatchString(id) {
 		return nil, s.noWorkflow(id)
 	}
-	found, err := s.engine.Workflow(id)
+	found, err := s.engine.Runs.Workflow(id)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, s.noWorkflow(id)
 	}
@@ -135,7 +135,7 @@ func (s *server) workflow(id string) (*workflow.Workflow, error) {
 
 // noWorkflow is the problem of an id that no workflow has.
 func (s *server) noWorkflow(id string) error {
-	known, _ := s.engine.Workflows()
+	known, _ := s.engine.Runs.Workflows()
 	names := make([]string, len(known))
 	for i := range known {
 		names[i] = known[i].ID

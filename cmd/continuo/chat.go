@@ -73,7 +73,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if words := settings.MissingKey(); words != "" { // a provider would report it as incorrect
 		a.note("%s %s", a.notePaint.Yellow("note:"), words)
 	}
-	if _, err := w.engine.Recover(ctx); err != nil {
+	if _, err := w.engine.Turns.Recover(ctx); err != nil {
 		a.note("%s %s", a.notePaint.Yellow("note:"), err)
 	}
 	t, err := c.begin(ctx, a, w)

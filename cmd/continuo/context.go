@@ -87,7 +87,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
 	if c.Format != nil {
 		request.Format = engine.Format(*c.Format)
 	}
-	shown, err := w.engine.Context(ctx, conversation, request)
+	shown, err := w.engine.Contexts.Build(ctx, conversation, request)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (a *app) rawContext(shown *engine.Context) error {
 
 // request rebuilds and shows the request of an earlier round.
 func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, conversation continuo.Conversation) error {
-	replayed, err := w.engine.Request(ctx, conversation, c.Request)
+	replayed, err := w.engine.Contexts.Request(ctx, conversation, c.Request)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (k *keyCommand) Run(ctx context.Context, a *app) error {
 	defer w.Close()
 	conversation, err := w.find(ctx, k.Conversation)
 	if err == nil && (k.Remove || k.Key != "") {
-		conversation, err = w.engine.ChangeConversation(ctx, w.scope(), conversation.ID, continuo.ConversationChange{Key: &k.Key})
+		conversation, err = w.engine.Conversations.Change(ctx, w.scope(), conversation.ID, continuo.ConversationChange{Key: &k.Key})
 	}
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (w *services) explained(session engine.CrewSession, err error) error {
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return err
 	}
-	if _, unknown := w.engine.Crew(session.Crew); unknown != nil {
+	if _, unknown := w.engine.Crews.Get(session.Crew); unknown != nil {
 		return unknown
 	}
 	return fmt.Errorf("crew %s: %w; it has done nothing in this conversation yet: say something with continuo crew run %s, or name another one with --session", session.Crew, continuo.ErrNotFound, session.Crew)

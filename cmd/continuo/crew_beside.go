@@ -19,7 +19,7 @@ const besideWidth = 100
 
 // beside shows, entry by entry, what two roles see.
 func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
-	both, err := l.engine.CompareRoles(ctx, l.session, left, right)
+	both, err := l.engine.Crews.CompareRoles(ctx, l.session, left, right)
 	if err != nil {
 		return l.explained(l.session, err)
 	}

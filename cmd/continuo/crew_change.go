@@ -24,7 +24,7 @@ Examples:
 // Run stops the cycle.
 func (s *crewStopCommand) Run(ctx context.Context, a *app) error {
 	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
-		return w.engine.StopCrew(ctx, session, "a person stopped it")
+		return w.engine.Crews.Stop(ctx, session, "a person stopped it")
 	}, func(status *engine.CrewStatus) {
 		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, term.OneLine(status.Reason, 300))
 		if next := nextForCrew(status); next != "" {
@@ -50,7 +50,7 @@ Examples:
 // Run resets the crew.
 func (r *crewResetCommand) Run(ctx context.Context, a *app) error {
 	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
-		return w.engine.ResetCrew(ctx, session, "")
+		return w.engine.Crews.Reset(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, term.Number(status.Since))
 		a.note("Take it back with: continuo crew restore %s", crewArgs(status))
@@ -74,7 +74,7 @@ Examples:
 // Run restores the crew.
 func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
 	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
-		return w.engine.RestoreCrew(ctx, session, "")
+		return w.engine.Crews.Restore(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		seen := "everything that was said"
 		if status.Since > 0 {

@@ -34,7 +34,7 @@ func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair
 	if from.Request == 0 || to.Request == 0 {
 		return usage("--diff: rounds count from 1")
 	}
-	both, err := l.engine.CompareRoles(ctx, l.session, from, to)
+	both, err := l.engine.Crews.CompareRoles(ctx, l.session, from, to)
 	if err != nil {
 		return l.explained(l.session, err)
 	}

@@ -141,7 +141,7 @@ func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
 	if sight.Request != 0 {
 		return l.showRequest(ctx, sight)
 	}
-	shown, err := l.engine.Context(ctx, l.conversation, engine.ContextRequest{
+	shown, err := l.engine.Contexts.Build(ctx, l.conversation, engine.ContextRequest{
 		View: engine.RoleView + sight.Role, Crew: l.session.Crew, At: sight.At, System: l.system,
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
 
 // showRequest shows a request to a role's model, and whether it can still be rebuilt.
 func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
-	replayed, err := l.engine.RoleRequest(ctx, l.session, sight.Role, sight.Request)
+	replayed, err := l.engine.Crews.RoleRequest(ctx, l.session, sight.Role, sight.Request)
 	if err != nil {
 		return l.explained(l.session, err)
 	}
@@ -188,7 +188,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *window.Plan) error {
 	text := engine.RoleText(plan)
 	if l.system {
-		both, err := l.engine.CompareRoles(ctx, l.session, sight, sight)
+		both, err := l.engine.Crews.CompareRoles(ctx, l.session, sight, sight)
 		if err != nil {
 			return l.explained(l.session, err)
 		}

@@ -46,7 +46,7 @@ func (l *crewLook) sight(ctx context.Context, role string, at int64, round int) 
 	if round == 0 {
 		return sight, nil
 	}
-	rounds, err := l.engine.RoleRounds(ctx, l.session, role)
+	rounds, err := l.engine.Crews.RoleRounds(ctx, l.session, role)
 	if err != nil {
 		return sight, err
 	}
@@ -69,7 +69,7 @@ func (l *crewLook) noRound(role string, rounds int) error {
 
 // list lists the requests to a role's model.
 func (l *crewLook) list(ctx context.Context, role string) error {
-	rounds, err := l.engine.RoleRounds(ctx, l.session, role)
+	rounds, err := l.engine.Crews.RoleRounds(ctx, l.session, role)
 	if err != nil {
 		return l.explained(l.session, err)
 	}

@@ -66,7 +66,7 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if r.Follow {
 		return t.lookOn(ctx)
 	}
-	found, err := t.engine.Crew(t.session.Crew)
+	found, err := t.crews.Get(t.session.Crew)
 	if errors.Is(err, continuo.ErrNotFound) && r.Message == "" {
 		err = fmt.Errorf("%w; to say %q to a crew, name the crew before it", err, r.Crew)
 	}
@@ -114,7 +114,7 @@ func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) 
 		return nil, nil, err
 	}
 	t = &crewTalk{
-		talk: &talk{app: a, services: w, plain: !a.outTerminal}, session: session, engine: w.engine,
+		talk: &talk{app: a, services: w, plain: !a.outTerminal}, session: session, crews: w.engine.Crews, turns: w.engine.Turns,
 	}
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
@@ -146,7 +146,8 @@ func (t *crewTalk) end() {
 type crewTalk struct {
 	*talk
 	session engine.CrewSession
-	engine  crewEngine
+	crews   crewCycles
+	turns   crewTurns
 	asJSON  bool
 }
 
@@ -170,7 +171,7 @@ func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 		return err
 	}
 	return t.watch(ctx, crewWatched{own: message, after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
-		return t.engine.Say(ctx, engine.CrewMessage{CrewSession: t.session, Message: continuo.Text(message)})
+		return t.crews.Say(ctx, engine.CrewMessage{CrewSession: t.session, Message: continuo.Text(message)})
 	})
 }
 
@@ -180,14 +181,14 @@ func (t *crewTalk) goOn(ctx context.Context) error {
 		return err
 	}
 	return t.watch(ctx, crewWatched{after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
-		return t.engine.ResumeCrew(ctx, t.session, false)
+		return t.crews.Resume(ctx, t.session, false)
 	})
 }
 
 // lookOn shows the newest cycle from its beginning, and resumes nothing.
 func (t *crewTalk) lookOn(ctx context.Context) error {
 	return t.watch(ctx, crewWatched{looksOn: true}, func(ctx context.Context) (*engine.CrewStatus, error) {
-		return t.engine.CrewStatus(ctx, t.session)
+		return t.crews.Status(ctx, t.session)
 	})
 }
 

@@ -37,7 +37,7 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	status, err := w.engine.CrewStatus(ctx, session)
+	status, err := w.engine.Crews.Status(ctx, session)
 	if err != nil {
 		return w.explained(session, err)
 	}
@@ -59,7 +59,7 @@ func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[st
 		return news
 	}
 	for _, role := range status.Roles {
-		shown, err := w.engine.Context(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role.Name, Crew: status.Crew})
+		shown, err := w.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role.Name, Crew: status.Crew})
 		if err == nil && shown.Plan.Role != nil {
 			news[role.Name] = shown.Plan.Role
 		}

@@ -49,7 +49,7 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
-	looking.Go(func() { t.services.engine.WatchRoles(ctx, t.settings.Turn.Lease/3) })
+	looking.Go(func() { t.services.engine.Crews.WatchRoles(ctx, t.settings.Turn.Lease/3) })
 	return func() {
 		cancel()
 		looking.Wait()
@@ -68,7 +68,7 @@ func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
 		return nil
 	}
 	t.remark("%s · %s. /help lists commands, Ctrl-D leaves.", term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"))
-	status, err := t.engine.CrewStatus(ctx, t.session)
+	status, err := t.crews.Status(ctx, t.session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
 	}
@@ -101,7 +101,7 @@ func displayName(status *engine.CrewStatus, role string) string {
 
 // goodbye says how to continue later.
 func (t *crewTalk) goodbye(ctx context.Context) error {
-	status, err := t.engine.CrewStatus(context.WithoutCancel(ctx), t.session)
+	status, err := t.crews.Status(context.WithoutCancel(ctx), t.session)
 	if err == nil {
 		t.remark("Go on with: continuo crew run %s", crewArgs(status))
 	}
@@ -173,7 +173,7 @@ func (t *crewTalk) help(context.Context, string) error {
 }
 
 func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
-	status, err := t.engine.CrewStatus(ctx, t.session)
+	status, err := t.crews.Status(ctx, t.session)
 	if err != nil {
 		return t.explained(t.session, err)
 	}
@@ -183,7 +183,7 @@ func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
 }
 
 func (t *crewTalk) showRoles(context.Context, string) error {
-	found, err := t.engine.Crew(t.session.Crew)
+	found, err := t.crews.Get(t.session.Crew)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (t *crewTalk) showContext(ctx context.Context, role string) error {
 }
 
 func (t *crewTalk) stop(ctx context.Context, _ string) error {
-	status, err := t.engine.StopCrew(ctx, t.session, "a person stopped it")
+	status, err := t.crews.Stop(ctx, t.session, "a person stopped it")
 	if err != nil {
 		return t.explained(t.session, err)
 	}
@@ -211,7 +211,7 @@ func (t *crewTalk) stop(ctx context.Context, _ string) error {
 }
 
 func (t *crewTalk) reset(ctx context.Context, _ string) error {
-	status, err := t.engine.ResetCrew(ctx, t.session, "")
+	status, err := t.crews.Reset(ctx, t.session, "")
 	if err != nil {
 		return t.explained(t.session, err)
 	}
@@ -220,7 +220,7 @@ func (t *crewTalk) reset(ctx context.Context, _ string) error {
 }
 
 func (t *crewTalk) restore(ctx context.Context, _ string) error {
-	if _, err := t.engine.RestoreCrew(ctx, t.session, ""); err != nil {
+	if _, err := t.crews.Restore(ctx, t.session, ""); err != nil {
 		return t.explained(t.session, err)
 	}
 	t.remark("The crew sees again what was said before it began anew.")
@@ -235,7 +235,7 @@ func (t *crewTalk) slashLines(arguments bool) (lines []string) {
 		}
 		return lines
 	}
-	if found, err := t.engine.Crew(t.session.Crew); err == nil {
+	if found, err := t.crews.Get(t.session.Crew); err == nil {
 		for _, role := range found.Roles {
 			lines = append(lines, "/context "+role.Name)
 		}

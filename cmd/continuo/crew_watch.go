@@ -18,17 +18,21 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// crewEngine is the part of an engine that following a crew needs.
-type crewEngine interface {
-	Crew(id string) (*crew.Crew, error)
+// crewCycles are the operations on a crew's cycles that following a crew needs.
+type crewCycles interface {
+	Get(id string) (*crew.Crew, error)
 	Say(ctx context.Context, message engine.CrewMessage) (*engine.CrewStatus, error)
-	CrewStatus(ctx context.Context, session engine.CrewSession) (*engine.CrewStatus, error)
-	FollowCrew(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.CrewProgress, error]
-	StopCrew(ctx context.Context, session engine.CrewSession, reason string) (*engine.CrewStatus, error)
-	ResetCrew(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
-	RestoreCrew(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
-	ResumeCrew(ctx context.Context, session engine.CrewSession, detached bool) (*engine.CrewStatus, error)
-	Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
+	Status(ctx context.Context, session engine.CrewSession) (*engine.CrewStatus, error)
+	Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.CrewProgress, error]
+	Stop(ctx context.Context, session engine.CrewSession, reason string) (*engine.CrewStatus, error)
+	Reset(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
+	Restore(ctx context.Context, session engine.CrewSession, key string) (*engine.CrewStatus, error)
+	Resume(ctx context.Context, session engine.CrewSession, detached bool) (*engine.CrewStatus, error)
+}
+
+// crewTurns are the operations on the turns of a crew's roles.
+type crewTurns interface {
+	Get(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
 	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
 }
 
@@ -115,7 +119,7 @@ func (w *crewWatch) read(ctx context.Context, status *engine.CrewStatus, steps c
 		ID: status.RunID, ConversationID: status.ConversationID, ProjectID: status.ProjectID, WorkflowID: continuo.CrewWorkflow(status.Crew),
 		State: status.State, FirstSeq: status.FirstSeq, StartedAt: status.StartedAt, UpdatedAt: status.UpdatedAt,
 	}
-	for progress, err := range w.engine.FollowCrew(ctx, run, w.after) {
+	for progress, err := range w.crews.Follow(ctx, run, w.after) {
 		select {
 		case steps <- crewStep{progress, err}:
 		case <-ctx.Done():
@@ -145,7 +149,7 @@ func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
 		}
 		w.stopping.Store(true)
 		w.stops.Go(func() {
-			if _, err := w.engine.StopCrew(ctx, w.session, "a person stopped it in the terminal"); err != nil {
+			if _, err := w.crews.Stop(ctx, w.session, "a person stopped it in the terminal"); err != nil {
 				w.leave() // a cycle that cannot be stopped ends with its context
 			}
 		})
@@ -154,11 +158,11 @@ func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
 
 // isElsewhere reports whether another process, presumably a live one, runs the current turn.
 func (w *crewWatch) isElsewhere(ctx context.Context) bool {
-	status, err := w.engine.CrewStatus(ctx, w.session)
+	status, err := w.crews.Status(ctx, w.session)
 	if err != nil || status.TurnID == "" {
 		return false
 	}
-	found, err := w.engine.Turn(ctx, w.conversation, status.TurnID)
+	found, err := w.turns.Get(ctx, w.conversation, status.TurnID)
 	if err != nil || found.State != continuo.TurnRunning {
 		return false
 	}
@@ -168,7 +172,7 @@ func (w *crewWatch) isElsewhere(ctx context.Context) bool {
 
 // isOurs reports whether this process runs a turn.
 func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
-	found, err := t.engine.Turn(ctx, t.conversation, turnID)
+	found, err := t.turns.Get(ctx, t.conversation, turnID)
 	return err == nil && strings.HasPrefix(found.Owner, process.Self())
 }
 
@@ -176,7 +180,7 @@ func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
 // cycle.
 func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) error {
 	call := *event.Call
-	found, err := t.engine.Turn(ctx, t.conversation, event.TurnID)
+	found, err := t.turns.Get(ctx, t.conversation, event.TurnID)
 	if err != nil {
 		return err
 	}
@@ -197,7 +201,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 		t.remark("That has been decided without you, or nobody had decided in time.")
 		return nil
 	}
-	err = t.engine.Decide(ctx, found, call.ID, answer.Decision)
+	err = t.turns.Decide(ctx, found, call.ID, answer.Decision)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
 		t.remark("That came too late.")
 		return nil
@@ -209,7 +213,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 func (w *crewWatch) ended(ctx context.Context, failure error) error {
 	w.leave()
 	w.stops.Wait()
-	status, err := w.engine.CrewStatus(context.WithoutCancel(ctx), w.session)
+	status, err := w.crews.Status(context.WithoutCancel(ctx), w.session)
 	if err != nil {
 		w.screen.end(nil)
 		return w.explained(w.session, err)

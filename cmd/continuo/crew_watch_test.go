@@ -29,19 +29,22 @@ type toldCrew struct {
 	stopped chan struct{} // closed when somebody stops the cycle; nil: that fails
 }
 
+// toldTurns are the turns of a toldCrew.
+type toldTurns struct{ *toldCrew }
+
 var errUnwanted = errors.New("nobody asked for this")
 
-func (c *toldCrew) Crew(string) (*crew.Crew, error) { return nil, errUnwanted }
+func (c *toldCrew) Get(string) (*crew.Crew, error) { return nil, errUnwanted }
 
 func (c *toldCrew) Say(context.Context, engine.CrewMessage) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) CrewStatus(context.Context, engine.CrewSession) (*engine.CrewStatus, error) {
+func (c *toldCrew) Status(context.Context, engine.CrewSession) (*engine.CrewStatus, error) {
 	return &c.at, nil
 }
 
-func (c *toldCrew) FollowCrew(ctx context.Context, _ continuo.Run, _ int64) iter.Seq2[engine.CrewProgress, error] {
+func (c *toldCrew) Follow(ctx context.Context, _ continuo.Run, _ int64) iter.Seq2[engine.CrewProgress, error] {
 	return func(yield func(engine.CrewProgress, error) bool) {
 		for _, progress := range c.tells {
 			if !yield(progress, nil) {
@@ -59,7 +62,7 @@ func (c *toldCrew) FollowCrew(ctx context.Context, _ continuo.Run, _ int64) iter
 	}
 }
 
-func (c *toldCrew) StopCrew(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *toldCrew) Stop(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	if c.stopped == nil {
 		return nil, errUnwanted
 	}
@@ -67,23 +70,23 @@ func (c *toldCrew) StopCrew(context.Context, engine.CrewSession, string) (*engin
 	return &c.at, nil
 }
 
-func (c *toldCrew) ResetCrew(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *toldCrew) Reset(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) RestoreCrew(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *toldCrew) Restore(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) ResumeCrew(context.Context, engine.CrewSession, bool) (*engine.CrewStatus, error) {
+func (c *toldCrew) Resume(context.Context, engine.CrewSession, bool) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) Turn(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
+func (c toldTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
 	return continuo.Turn{State: continuo.TurnRunning, Owner: c.owner}, nil
 }
 
-func (c *toldCrew) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
+func (c toldTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
 	c.allowed = append(c.allowed, decision.Allowed)
 	return nil
 }
@@ -105,7 +108,7 @@ type crewFollower struct {
 func followerOf(c *toldCrew, terminal, asJSON bool) *crewFollower {
 	f := &crewFollower{}
 	a := &app{console: &console{in: strings.NewReader(""), out: &f.out, err: &f.notes, outTerminal: terminal, paint: term.Style(terminal), width: 60}}
-	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, engine: c, asJSON: asJSON}
+	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, crews: c, turns: toldTurns{c}, asJSON: asJSON}
 	t.signals = make(chan os.Signal, 2)
 	f.crewWatch = &crewWatch{crewTalk: t, leave: func() {}}
 	f.screen = t.newCrewScreen(&c.at, "Hello")
@@ -118,7 +121,7 @@ func (f *crewFollower) followed(t *testing.T) error {
 	ctx, leave := context.WithCancel(t.Context())
 	f.leave = leave
 	defer leave()
-	return f.follow(ctx, &f.engine.(*toldCrew).at)
+	return f.follow(ctx, &f.crews.(*toldCrew).at)
 }
 
 // said makes the steps of a role's turn that says something, in pieces.

@@ -137,7 +137,7 @@ func (i *importCommand) adder(ctx context.Context, a *app) (add addFunc, closeSt
 		return lookUp(w), w.Close, nil
 	}
 	add = func(ctx context.Context, document interchange.Document) (engine.Imported, error) {
-		return w.engine.Import(ctx, w.scope(), document)
+		return w.engine.Conversations.Import(ctx, w.scope(), document)
 	}
 	return add, w.Close, nil
 }

@@ -36,7 +36,7 @@ func (w *services) runs(ctx context.Context, query continuo.RunQuery, limit int)
 	found = []continuo.Run{}
 	query.ProjectID, query.Of, query.Limit = w.settings.Project, continuo.OfWorkflows, runPage
 	for {
-		page, err := w.engine.Runs(ctx, query)
+		page, err := w.engine.Runs.List(ctx, query)
 		if err != nil {
 			return nil, false, fmt.Errorf("list runs: %w", err)
 		}
@@ -67,7 +67,7 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 	if place, ok := strings.CutPrefix(name, "@"); ok {
 		return w.nthRun(ctx, name, place)
 	}
-	status, err := w.engine.Run(ctx, w.scope(), name)
+	status, err := w.engine.Runs.Get(ctx, w.scope(), name)
 	if err == nil {
 		if crewID, ok := continuo.CrewOf(status.WorkflowID); ok {
 			return continuo.Run{}, usage("run %s is a cycle of the crew %s: see continuo crew status %s", name, crewID, crewID)
@@ -186,7 +186,7 @@ func (s *runShowCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	status, err := w.engine.Run(ctx, w.scope(), run.ID)
+	status, err := w.engine.Runs.Get(ctx, w.scope(), run.ID)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationI
 	if conversationID != "" {
 		in.ID = conversationID
 	}
-	found, err := w.engine.Turn(ctx, in, event.TurnID)
+	found, err := w.turns.Get(ctx, in, event.TurnID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationI
 		if !w.isOpen(ctx, q) {
 			return nil
 		}
-		status, err := w.engine.Run(ctx, continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
+		status, err := w.runs.Get(ctx, continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
 		if err != nil {
 			return err
 		}
@@ -244,12 +244,12 @@ func (w *runWatch) decide(ctx context.Context, q *question, said decided) error 
 
 // decideNode and decideCall report the decision to the engine. An earlier decision by another client remains.
 func (w *runWatch) decideNode(ctx context.Context, node workflow.NodeStatus, said decided) error {
-	_, err := w.engine.DecideRun(ctx, w.view.status.Run, engine.RunDecision{Node: node.ID, Approved: said.yes, Comment: said.comment}, false)
+	_, err := w.runs.Decide(ctx, w.view.status.Run, engine.RunDecision{Node: node.ID, Approved: said.yes, Comment: said.comment}, false)
 	return unlessDecided(err)
 }
 
 func (w *runWatch) decideCall(ctx context.Context, q *question, said decided) error {
-	return unlessDecided(w.engine.Decide(ctx, q.turn, q.call.ID, turn.Decision{Allowed: said.yes, Reason: said.comment}))
+	return unlessDecided(w.turns.Decide(ctx, q.turn, q.call.ID, turn.Decision{Allowed: said.yes, Reason: said.comment}))
 }
 
 func unlessDecided(err error) error {
@@ -286,7 +286,7 @@ func (w *runWatch) isOpen(ctx context.Context, q *question) bool {
 		}
 		return false
 	}
-	waiting, err := w.engine.Waiting(ctx, q.turn)
+	waiting, err := w.turns.Waiting(ctx, q.turn)
 	if err != nil {
 		return true
 	}

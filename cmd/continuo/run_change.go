@@ -55,9 +55,9 @@ func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.watchRun(ctx, w, r.runFlags, newTypist(a.in), after, func(ctx context.Context) (*engine.RunStatus, error) {
-		status, err := w.engine.ResumeRun(ctx, run, false)
+		status, err := w.engine.Runs.Resume(ctx, run, false)
 		if errors.Is(err, engine.ErrRunWaits) { // the person is asked then
-			return w.engine.Run(ctx, w.scope(), run.ID)
+			return w.engine.Runs.Get(ctx, w.scope(), run.ID)
 		}
 		return status, err
 	})
@@ -80,7 +80,7 @@ func (a *app) wireTurns(ctx context.Context, existing bool) (*services, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.engine.Recover(ctx); err != nil {
+	if _, err := w.engine.Turns.Recover(ctx); err != nil {
 		a.note("%s %s", a.notePaint.Yellow("note:"), err)
 	}
 	return w, nil
@@ -121,7 +121,7 @@ func (r *runApproveCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.watchRun(ctx, w, r.runFlags, newTypist(a.in), after, func(ctx context.Context) (*engine.RunStatus, error) {
-		return w.engine.DecideRun(ctx, run, engine.RunDecision{Node: r.Node, Call: r.Call, Approved: !r.Reject, Comment: r.Comment}, false)
+		return w.engine.Runs.Decide(ctx, run, engine.RunDecision{Node: r.Node, Call: r.Call, Approved: !r.Reject, Comment: r.Comment}, false)
 	})
 }
 
@@ -142,7 +142,7 @@ Examples:
 // Run stops the run.
 func (r *runStopCommand) Run(ctx context.Context, a *app) error {
 	return a.endRun(ctx, r.ID, runUnderWay(), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
-		return w.engine.StopRun(ctx, run, "a person stopped it")
+		return w.engine.Runs.Stop(ctx, run, "a person stopped it")
 	})
 }
 
@@ -163,7 +163,7 @@ Examples:
 // Run cancels the run.
 func (r *runCancelCommand) Run(ctx context.Context, a *app) error {
 	return a.endRun(ctx, r.ID, unfinishedRun(false), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
-		return w.engine.CancelRun(ctx, run)
+		return w.engine.Runs.Cancel(ctx, run)
 	})
 }
 

@@ -85,7 +85,7 @@ func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]list
 	for i, run := range found {
 		listed[i] = listedRun{status: engine.RunStatus{Run: run}}
 		if run.State == continuo.RunRunning || run.State == continuo.RunWaiting {
-			status, err := w.engine.Run(ctx, w.scope(), run.ID)
+			status, err := w.engine.Runs.Get(ctx, w.scope(), run.ID)
 			if err != nil && !errors.Is(err, continuo.ErrNotFound) { // it may have been deleted in the meantime
 				return nil, err
 			}

@@ -17,7 +17,7 @@ const outputLinesMost = 20
 
 // edgesOf are those of a run's workflow; none if it cannot be read, which the run's status reports.
 func (w *services) edgesOf(ctx context.Context, run continuo.Run) []workflow.Edge {
-	found, err := w.engine.RunWorkflow(ctx, run)
+	found, err := w.engine.Runs.WorkflowOf(ctx, run)
 	if err != nil {
 		return nil
 	}

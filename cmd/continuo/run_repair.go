@@ -125,7 +125,7 @@ func (a *app) repairStep(ctx context.Context, args repairArgs, makes func(*workf
 	if err != nil {
 		return err
 	}
-	of, err := w.engine.RunWorkflow(ctx, run)
+	of, err := w.engine.Runs.WorkflowOf(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flag
 		return err
 	}
 	does := func(ctx context.Context) (*engine.RunStatus, error) {
-		return w.engine.RepairRun(ctx, run, repair, false)
+		return w.engine.Runs.Repair(ctx, run, repair, false)
 	}
 	if !repair.Hold {
 		return a.watchRun(ctx, w, flags.runFlags, newTypist(a.in), after, does)

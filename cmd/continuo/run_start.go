@@ -42,7 +42,7 @@ func (r *runStartCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	found, err := w.engine.Workflow(r.Workflow)
+	found, err := w.engine.Runs.Workflow(r.Workflow)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *runStartCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.watchRun(ctx, w, r.runFlags, typist, 0, func(ctx context.Context) (*engine.RunStatus, error) {
-		return w.engine.StartRun(ctx, engine.RunRequest{Scope: w.scope(), UserID: r.User, SessionID: session, Workflow: found.ID, Inputs: inputs, Message: r.Message})
+		return w.engine.Runs.Start(ctx, engine.RunRequest{Scope: w.scope(), UserID: r.User, SessionID: session, Workflow: found.ID, Inputs: inputs, Message: r.Message})
 	})
 }
 

@@ -20,21 +20,25 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// runEngine is the part of an engine that following a run needs.
-type runEngine interface {
-	Run(ctx context.Context, scope continuo.Scope, id string) (*engine.RunStatus, error)
-	FollowRun(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.RunProgress, error]
-	StopRun(ctx context.Context, run continuo.Run, reason string) (*engine.RunStatus, error)
-	DecideRun(ctx context.Context, run continuo.Run, decision engine.RunDecision, detached bool) (*engine.RunStatus, error)
-	Turn(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
-	Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error)
-	Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
+// runService is what following a run needs of an engine.
+type runService struct {
+	runs interface {
+		Get(ctx context.Context, scope continuo.Scope, id string) (*engine.RunStatus, error)
+		Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.RunProgress, error]
+		Stop(ctx context.Context, run continuo.Run, reason string) (*engine.RunStatus, error)
+		Decide(ctx context.Context, run continuo.Run, decision engine.RunDecision, detached bool) (*engine.RunStatus, error)
+	}
+	turns interface {
+		Get(ctx context.Context, conversation continuo.Conversation, id string) (continuo.Turn, error)
+		Waiting(ctx context.Context, t continuo.Turn) ([]turn.WaitingCall, error)
+		Decide(ctx context.Context, t continuo.Turn, callID string, decision turn.Decision) error
+	}
 }
 
 // runWatch follows a run that this process executes, until it ends, waits or fails.
 type runWatch struct {
 	*app
-	engine       runEngine
+	runService
 	conversation continuo.Conversation
 	view         *runView
 	screen       runScreen
@@ -75,12 +79,12 @@ func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist 
 	}
 	view := newRunView(*status, a.notePaint)
 	view.edges, view.after = w.edgesOf(ctx, status.Run), after
-	return a.newRunWatch(w.engine, conversation, view, flags, typist, signals, leave).follow(ctx, after)
+	return a.newRunWatch(runService{w.engine.Runs, w.engine.Turns}, conversation, view, flags, typist, signals, leave).follow(ctx, after)
 }
 
-func (a *app) newRunWatch(e runEngine, conversation continuo.Conversation, view *runView, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
+func (a *app) newRunWatch(e runService, conversation continuo.Conversation, view *runView, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
 	w := &runWatch{
-		app: a, engine: e, conversation: conversation, view: view, typist: typist,
+		app: a, runService: e, conversation: conversation, view: view, typist: typist,
 		asJSON: flags.JSON, yes: flags.Yes, always: map[string]bool{}, signals: signals, leave: leave, turnID: view.status.TurnID,
 	}
 	w.screen = a.newRunScreen(view, flags.JSON)
@@ -145,7 +149,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 // read passes on the steps of the run until the last one.
 func (w *runWatch) read(ctx context.Context, run continuo.Run, after int64, steps chan<- progressed) {
 	defer close(steps)
-	for progress, err := range w.engine.FollowRun(ctx, run, after) {
+	for progress, err := range w.runs.Follow(ctx, run, after) {
 		select {
 		case steps <- progressed{progress, err}:
 		case <-ctx.Done():
@@ -196,7 +200,7 @@ func (w *runWatch) isElsewhere(ctx context.Context) bool {
 	if w.view.status.State != continuo.RunRunning || w.turnID == "" {
 		return false
 	}
-	found, err := w.engine.Turn(ctx, w.conversation, w.turnID)
+	found, err := w.turns.Get(ctx, w.conversation, w.turnID)
 	if err != nil || found.Owner == "" || strings.HasPrefix(found.Owner, process.Self()) {
 		return false
 	}
@@ -212,7 +216,7 @@ func (w *runWatch) stop(ctx context.Context) {
 	}
 	run := w.view.status.Run
 	w.stops.Go(func() {
-		if _, err := w.engine.StopRun(ctx, run, "a person stopped it in the terminal"); err != nil {
+		if _, err := w.runs.Stop(ctx, run, "a person stopped it in the terminal"); err != nil {
 			w.leave() // a run that cannot be stopped ends with its context
 		}
 	})
@@ -220,7 +224,7 @@ func (w *runWatch) stop(ctx context.Context) {
 
 // ended describes the final state of the run.
 func (w *runWatch) ended(ctx context.Context) error {
-	status, err := w.engine.Run(context.WithoutCancel(ctx), continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
+	status, err := w.runs.Get(context.WithoutCancel(ctx), continuo.Scope{ProjectID: w.view.status.ProjectID}, w.view.status.ID)
 	if err != nil {
 		return err
 	}

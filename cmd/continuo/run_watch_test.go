@@ -29,11 +29,14 @@ type toldRun struct {
 	stopped  bool
 }
 
-func (r *toldRun) Run(context.Context, continuo.Scope, string) (*engine.RunStatus, error) {
+// toldRunTurns are the turns of a toldRun.
+type toldRunTurns struct{ *toldRun }
+
+func (r *toldRun) Get(context.Context, continuo.Scope, string) (*engine.RunStatus, error) {
 	return &r.at, nil
 }
 
-func (r *toldRun) FollowRun(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
+func (r *toldRun) Follow(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
 	return func(yield func(engine.RunProgress, error) bool) {
 		for _, progress := range r.tells {
 			if !yield(progress, nil) {
@@ -43,25 +46,25 @@ func (r *toldRun) FollowRun(context.Context, continuo.Run, int64) iter.Seq2[engi
 	}
 }
 
-func (r *toldRun) StopRun(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
+func (r *toldRun) Stop(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
 	r.stopped = true
 	return &r.at, nil
 }
 
-func (r *toldRun) DecideRun(_ context.Context, _ continuo.Run, decision engine.RunDecision, _ bool) (*engine.RunStatus, error) {
+func (r *toldRun) Decide(_ context.Context, _ continuo.Run, decision engine.RunDecision, _ bool) (*engine.RunStatus, error) {
 	r.approved = append(r.approved, decision.Approved)
 	return &r.at, nil
 }
 
-func (r *toldRun) Turn(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
+func (r toldRunTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
 	return continuo.Turn{State: continuo.TurnRunning, Owner: r.owner}, nil
 }
 
-func (r *toldRun) Waiting(context.Context, continuo.Turn) ([]turn.WaitingCall, error) {
+func (r toldRunTurns) Waiting(context.Context, continuo.Turn) ([]turn.WaitingCall, error) {
 	return r.waits, nil
 }
 
-func (r *toldRun) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
+func (r toldRunTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
 	r.allowed = append(r.allowed, decision.Allowed)
 	return nil
 }
@@ -73,7 +76,7 @@ func followed(t *testing.T, r *toldRun, flags runFlags) (out, notes string, err 
 	a := &app{console: &console{in: strings.NewReader(""), out: &o, err: &e}}
 	status := someRun()
 	status.Nodes = nil
-	w := a.newRunWatch(r, continuo.Conversation{}, newRunView(status, false), flags, newTypist(a.in), make(chan os.Signal), func() {})
+	w := a.newRunWatch(runService{r, toldRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), flags, newTypist(a.in), make(chan os.Signal), func() {})
 	err = w.follow(t.Context(), 0)
 	return o.String(), e.String(), err
 }
@@ -141,7 +144,7 @@ func TestInterrupted(t *testing.T) {
 		status := someRun()
 		status.TurnID = "turn_1"
 		left := false
-		w := a.newRunWatch(r, continuo.Conversation{}, newRunView(status, false), runFlags{}, newTypist(a.in), make(chan os.Signal), func() { left = true })
+		w := a.newRunWatch(runService{r, toldRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), runFlags{}, newTypist(a.in), make(chan os.Signal), func() { left = true })
 		err := w.interrupted(t.Context())
 		w.stops.Wait()
 		if stops && (err != nil || !r.stopped || left) {

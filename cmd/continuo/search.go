@@ -59,7 +59,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app) error {
 	if err := a.catchUp(ctx, w, scope); err != nil {
 		return err
 	}
-	result, err := w.engine.Search(ctx, w.scope(), request)
+	result, err := w.engine.Conversations.Search(ctx, w.scope(), request)
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (t *talk) say(ctx context.Context, message string) error {
 		return err
 	}
 	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
-		return t.engine.Chat(ctx, engine.ChatRequest{
+		return t.engine.Turns.Chat(ctx, engine.ChatRequest{
 			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: usualView,
 		})
 	})

@@ -72,7 +72,7 @@ func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
 	}
 	next := t.conversation
 	next.ActiveMode, next.ActiveAgent = t.stance()
-	return t.engine.Context(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView})
+	return t.engine.Contexts.Build(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView})
 }
 
 func (t *talk) showContextNow(ctx context.Context, _ string) error {

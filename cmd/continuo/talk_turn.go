@@ -18,7 +18,7 @@ func (t *talk) broken(ctx context.Context) (*continuo.Turn, error) {
 	if t.conversation.ID == "" {
 		return nil, nil
 	}
-	turns, err := t.engine.Turns(ctx, continuo.TurnQuery{ConversationID: t.conversation.ID, Limit: 1})
+	turns, err := t.engine.Turns.List(ctx, continuo.TurnQuery{ConversationID: t.conversation.ID, Limit: 1})
 	if err != nil || len(turns) == 0 || turns[0].State != continuo.TurnFailed {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (t *talk) resume(ctx context.Context, _ string) error {
 		return usage("nothing has broken off in this conversation: say something instead")
 	}
 	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
-		return t.engine.Resume(ctx, engine.ResumeRequest{Turn: *broken, View: t.view, OnBusy: engine.Wait})
+		return t.engine.Turns.Resume(ctx, engine.ResumeRequest{Turn: *broken, View: t.view, OnBusy: engine.Wait})
 	})
 }
 
@@ -46,7 +46,7 @@ func (t *talk) resume(ctx context.Context, _ string) error {
 func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	s.endLine()
 	call := *event.Call
-	found, err := s.engine.Turn(ctx, s.conversation, event.TurnID)
+	found, err := s.engine.Turns.Get(ctx, s.conversation, event.TurnID)
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	case answer.stop:
 		s.lines.close()
 		s.lines = s.newLines(ctx, s.slashLines) // the previous one reports the end of its input permanently
-		err = s.engine.Cancel(ctx, found)
+		err = s.engine.Turns.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")
 		s.remark("That has been decided without you, or nobody had decided in time.")
 	default:
-		err = s.engine.Decide(ctx, found, call.ID, answer.Decision)
+		err = s.engine.Turns.Decide(ctx, found, call.ID, answer.Decision)
 	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
 		s.remark("That came too late.")
@@ -141,7 +141,7 @@ func untilWords(asked turn.Event) string {
 
 // waits reports whether a call still waits for a decision.
 func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.ToolCall) bool {
-	waiting, err := s.engine.Waiting(ctx, of)
+	waiting, err := s.engine.Turns.Waiting(ctx, of)
 	return err != nil || slices.ContainsFunc(waiting, func(other turn.WaitingCall) bool { return other.ID == call.ID })
 }
 

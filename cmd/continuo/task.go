@@ -36,7 +36,7 @@ func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine
 	found = []engine.TaskStatus{}
 	query := engine.TaskQuery{Scope: w.scope(), Limit: taskPage}
 	for looked := 0; ; {
-		page, err := w.engine.Tasks(ctx, query)
+		page, err := w.engine.Tasks.List(ctx, query)
 		if err != nil {
 			return nil, false, fmt.Errorf("list tasks: %w", err)
 		}
@@ -74,7 +74,7 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 		}
 		id = found.ID
 	}
-	status, err := w.engine.Task(ctx, w.scope(), id)
+	status, err := w.engine.Tasks.Get(ctx, w.scope(), id)
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return status, err
 	}
@@ -89,7 +89,7 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 	if id, err = theOnly("task", name, w.settings.Project, "continuo task list shows what there is", ids); err != nil {
 		return nil, err
 	}
-	return w.engine.Task(ctx, w.scope(), id)
+	return w.engine.Tasks.Get(ctx, w.scope(), id)
 }
 
 // theOnly is the one id that begins with a name; hint says where to find one.
@@ -122,7 +122,7 @@ func (w *services) nthTask(ctx context.Context, name, place string) (engine.Task
 // findAgent finds the agent that an argument names: an id or its beginning, or, if none is named, the newest. With
 // working only running agents are searched, and the user has to name one if there are several.
 func (w *services) findAgent(ctx context.Context, name string, working bool) (*engine.DeployedAgent, error) {
-	agent, err := w.engine.Agent(ctx, w.scope(), name)
+	agent, err := w.engine.Tasks.Agent(ctx, w.scope(), name)
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return agent, err
 	}
@@ -150,7 +150,7 @@ func (w *services) findAgent(ctx context.Context, name string, working bool) (*e
 	if err != nil {
 		return nil, err
 	}
-	return w.engine.Agent(ctx, w.scope(), id)
+	return w.engine.Tasks.Agent(ctx, w.scope(), id)
 }
 
 // agents lists the agents of the newest tasks for which a condition holds, the latest started first.

@@ -65,7 +65,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 	if err := c.source(ctx, w, &request); err != nil {
 		return err
 	}
-	status, warnings, err := w.engine.CreateTask(ctx, engine.TaskRequest{Scope: w.scope(), UserID: c.User, Request: request})
+	status, warnings, err := w.engine.Tasks.Create(ctx, engine.TaskRequest{Scope: w.scope(), UserID: c.User, Request: request})
 	if err != nil {
 		return err
 	}

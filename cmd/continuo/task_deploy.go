@@ -45,12 +45,12 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	}
 	watch := agentWatch{app: a, services: w, quiet: d.JSON, asks: true}
 	err = watch.follow(ctx, func(ctx context.Context) (*engine.DeployedAgent, error) {
-		return w.engine.DeployAgent(ctx, engine.DeployRequest{Scope: w.scope(), TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
+		return w.engine.Tasks.Deploy(ctx, engine.DeployRequest{Scope: w.scope(), TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
 	}, watch.orKilled)
 	if !d.JSON || watch.agent == nil {
 		return err
 	}
-	output, problem := w.engine.AgentOutput(context.WithoutCancel(ctx), w.scope(), watch.agent.ID, 0, maxLine)
+	output, problem := w.engine.Tasks.Output(context.WithoutCancel(ctx), w.scope(), watch.agent.ID, 0, maxLine)
 	if problem != nil {
 		return errors.Join(err, problem)
 	}
@@ -98,7 +98,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 
 // work yields the events of the agent's work until ctx ends.
 func (w *agentWatch) work(ctx context.Context) iter.Seq2[turn.Event, error] {
-	return w.engine.Follow(ctx, continuo.Turn{ConversationID: w.agent.ConversationID, ID: w.agent.TurnID}, 0)
+	return w.engine.Turns.Follow(ctx, continuo.Turn{ConversationID: w.agent.ConversationID, ID: w.agent.TurnID}, 0)
 }
 
 // orKilled yields the events of the agent's work to its end, and kills the agent when ctx ends.
@@ -107,7 +107,7 @@ func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] 
 		stays := context.WithoutCancel(ctx)
 		killed := make(chan error, 1)
 		stop := context.AfterFunc(ctx, func() {
-			_, err := w.engine.KillAgent(stays, w.scope(), w.agent.ID, "a person stopped it in the terminal")
+			_, err := w.engine.Tasks.Kill(stays, w.scope(), w.agent.ID, "a person stopped it in the terminal")
 			killed <- err
 		})
 		heard := true
@@ -159,7 +159,7 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 		watch := agentWatch{app: a, services: w}
 		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.unasked)
 	}
-	output, err := w.engine.AgentOutput(ctx, w.scope(), agent.ID, 0, maxLine)
+	output, err := w.engine.Tasks.Output(ctx, w.scope(), agent.ID, 0, maxLine)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if agent, err = w.engine.KillAgent(ctx, w.scope(), agent.ID, k.Reason); err != nil {
+	if agent, err = w.engine.Tasks.Kill(ctx, w.scope(), agent.ID, k.Reason); err != nil {
 		return err
 	}
 	if k.JSON {

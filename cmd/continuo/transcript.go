@@ -38,7 +38,7 @@ func (t *transcriptCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	transcript, _, err := w.engine.Transcript(ctx, conversation, int64(t.At), history)
+	transcript, _, err := w.engine.Contexts.Transcript(ctx, conversation, int64(t.At), history)
 	if err != nil {
 		return err
 	}

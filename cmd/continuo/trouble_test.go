@@ -102,7 +102,7 @@ func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings stri
 
 func askOnce(t *testing.T, w *services) (told toldTurn) {
 	t.Helper()
-	chat, err := w.engine.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Message: continuo.Text("how is it?")})
+	chat, err := w.engine.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Message: continuo.Text("how is it?")})
 	if err != nil {
 		t.Fatal(err)
 	}

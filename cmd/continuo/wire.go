@@ -98,10 +98,10 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buil
 
 // takeUp recovers the turns and resumes the runs of programs that are gone; watch retries what fails.
 func (w *services) takeUp(ctx context.Context, logger *slog.Logger) {
-	if _, err := w.engine.Recover(ctx); err != nil {
+	if _, err := w.engine.Turns.Recover(ctx); err != nil {
 		logger.Error("recovery_failed", "error", err.Error())
 	}
-	if _, err := w.engine.ResumeRuns(ctx, 0); err != nil {
+	if _, err := w.engine.Runs.ResumeAbandoned(ctx, 0); err != nil {
 		logger.Error("runs_not_resumed", "error", err.Error())
 	}
 }
@@ -113,7 +113,7 @@ func (w *services) watch(ctx context.Context, more ...func(ctx context.Context))
 	var watching sync.WaitGroup
 	watching.Go(func() { w.engine.Watch(ctx, w.settings.Turn.Lease/3, w.settings.Turn.KeepEvents) })
 	watching.Go(func() { w.log.WatchChanges(ctx) })
-	watching.Go(func() { w.engine.WatchIndex(ctx, time.Second) })
+	watching.Go(func() { w.engine.Conversations.WatchIndex(ctx, time.Second) })
 	for _, work := range more {
 		watching.Go(func() { work(ctx) })
 	}

@@ -26,7 +26,7 @@ func telegramFrontEnd(w *services, env []string, logger *slog.Logger) (*telegram
 	if settings.Crew == "" {
 		return nil, nil
 	}
-	found, err := w.engine.Crew(settings.Crew)
+	found, err := w.engine.Crews.Get(settings.Crew)
 	if err != nil {
 		return nil, fmt.Errorf("telegram.crew: %w", err)
 	}
@@ -93,7 +93,7 @@ func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content
 	if _, err := c.Delivered(ctx); err != nil { // answers from here on are sent
 		return err
 	}
-	_, err := c.engine.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
+	_, err := c.engine.Crews.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
 	if errors.Is(err, continuo.ErrKeyReused) { // the message was edited, or is parsed otherwise now: the first one counts
 		return nil
 	}
@@ -127,7 +127,7 @@ func withoutStderr(reason string) string {
 
 // Stop implements [telegram.Crew].
 func (c *crewChat) Stop(ctx context.Context) (string, error) {
-	status, err := c.engine.StopCrew(ctx, c.session, "a person stopped it")
+	status, err := c.engine.Crews.Stop(ctx, c.session, "a person stopped it")
 	switch {
 	case errors.Is(err, continuo.ErrNotFound):
 		return "Nothing was said yet.", nil
@@ -141,7 +141,7 @@ func (c *crewChat) Stop(ctx context.Context) (string, error) {
 
 // Resume implements [telegram.Crew].
 func (c *crewChat) Resume(ctx context.Context) (string, error) {
-	_, err := c.engine.ResumeCrew(ctx, c.session, true)
+	_, err := c.engine.Crews.Resume(ctx, c.session, true)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
 		return "There is nothing to go on with. Say something.", nil
 	}
@@ -153,7 +153,7 @@ func (c *crewChat) Resume(ctx context.Context) (string, error) {
 
 // Reset implements [telegram.Crew].
 func (c *crewChat) Reset(ctx context.Context, key string) (string, error) {
-	_, err := c.engine.ResetCrew(ctx, c.session, key)
+	_, err := c.engine.Crews.Reset(ctx, c.session, key)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return "There is nothing to forget yet.", nil
 	}
@@ -165,7 +165,7 @@ func (c *crewChat) Reset(ctx context.Context, key string) (string, error) {
 
 // Restore implements [telegram.Crew].
 func (c *crewChat) Restore(ctx context.Context, key string) (string, error) {
-	status, err := c.engine.RestoreCrew(ctx, c.session, key)
+	status, err := c.engine.Crews.Restore(ctx, c.session, key)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
 		return "There is nothing to restore.", nil
 	}
@@ -180,7 +180,7 @@ func (c *crewChat) Restore(ctx context.Context, key string) (string, error) {
 
 // Status implements [telegram.Crew].
 func (c *crewChat) Status(ctx context.Context) (string, error) {
-	status, err := c.engine.CrewStatus(ctx, c.session)
+	status, err := c.engine.Crews.Status(ctx, c.session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return "Nothing was said yet.", nil
 	}
@@ -216,7 +216,7 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 
 // Roles implements [telegram.Crew].
 func (c *crewChat) Roles(context.Context) (string, error) {
-	found, err := c.engine.Crew(c.session.Crew)
+	found, err := c.engine.Crews.Get(c.session.Crew)
 	if err != nil {
 		return "", refusal(err)
 	}
@@ -240,7 +240,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shown, err := c.engine.Context(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role, Crew: c.session.Crew})
+	shown, err := c.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role, Crew: c.session.Crew})
 	if err != nil {
 		return "", refusal(err)
 	}
@@ -264,7 +264,7 @@ func (c *crewChat) RunExclusive(ctx context.Context, do func(ctx context.Context
 // Events implements [telegram.Crew].
 func (c *crewChat) Events(ctx context.Context, after int64) iter.Seq2[telegram.Event, error] {
 	return func(yield func(telegram.Event, error) bool) {
-		conversation, err := c.engine.OpenSession(ctx, c.session)
+		conversation, err := c.engine.Crews.OpenSession(ctx, c.session)
 		if err != nil {
 			yield(telegram.Event{}, err)
 			return
@@ -324,7 +324,7 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 
 // displayName is a role's name for people.
 func (c *crewChat) displayName(role string) string {
-	if found, err := c.engine.Crew(c.session.Crew); err == nil && found.Role(role) != nil {
+	if found, err := c.engine.Crews.Get(c.session.Crew); err == nil && found.Role(role) != nil {
 		return found.Role(role).DisplayName
 	}
 	return role
@@ -335,7 +335,7 @@ func (c *crewChat) deliveryMark() string { return "telegram/" + c.session.Crew }
 
 // Delivered implements [telegram.Crew]. In a conversation that is older than the front end only new events are sent.
 func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
-	conversation, err := c.engine.OpenSession(ctx, c.session)
+	conversation, err := c.engine.Crews.OpenSession(ctx, c.session)
 	if err != nil {
 		return telegram.Delivery{}, err
 	}
@@ -349,7 +349,7 @@ func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
 // SetDelivered implements [telegram.Crew]. A delivery before the stored one changes nothing: another process may have
 // taken over.
 func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery) error {
-	conversation, err := c.engine.OpenSession(ctx, c.session)
+	conversation, err := c.engine.Crews.OpenSession(ctx, c.session)
 	if err != nil {
 		return err
 	}
